@@ -19,7 +19,7 @@ import pytest
 FOLDER = pathlib.Path(__file__).parent.parent / "docs" / "tutorials"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
-SECONDS = re.compile(r"in \d+\.\d s")
+SECONDS = re.compile(r"in \d+\.\d s|\d+s - \d+[mu]?s/step")
 SECONDS_EACH = 300
 """In which each cell has ended, however busy the machine is."""
 RELATIVE, ABSOLUTE = 0.1, 0.03

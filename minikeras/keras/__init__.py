@@ -86,6 +86,7 @@ for _module in (activations, constraints, initializers, layers, losses, metrics,
 for _name in ("core", "einops", "image", "linalg", "math", "nn", "numpy"):
     saving.registry.know(f"keras.src.ops.{_name}", _partial(_operations, _name))
 saving.registry.know("minikeras", _partial(_operations, "symbols"))
+saving.registry.know("keras.random", _partial(_import, ".random", __name__), ("SeedGenerator",))
 saving.registry.know("keras.utils", _feature_space, ("FeatureSpace",))
 saving.registry.know("keras.src.layers.preprocessing.feature_space", _feature_space)
 

@@ -22,6 +22,10 @@ class CallContext(threading.local):
         caller, names = self.scopes
         return names if caller is self.caller else ()
 
+    def path(self, *names: str) -> str:
+        """The names of the present caller, of the scopes that it opened, and these, joined by '/'."""
+        return "/".join((*(() if self.caller is None else (self.caller.path,)), *self.names(), *names))
+
 
 context = CallContext()
 

@@ -29,11 +29,6 @@ def in_notebook() -> bool:
     return type(sys.stdout).__module__.partition(".")[0] == "ipykernel"
 
 
-def output_stream() -> Any:
-    """Where the lines of training go: to stderr; in a notebook, where that looks like an error, to stdout."""
-    return sys.stdout if in_notebook() else sys.stderr
-
-
 # Bars ----------------------------------------------------------------------------------------------------------------
 
 _bars = True

@@ -15,6 +15,7 @@ from ..core.effects import Write, decide, draw_key
 from ..core.registry import operations
 from ..nn_ops import streams
 from .arguments import as_call
+from .calls import context
 from .weight import HostVariable
 
 
@@ -107,7 +108,8 @@ class SeedGenerator:
         self.name = name or "seed_generator"
         start = default_seed() if seed is None else int(seed) % 2**32
         state = np.array([start, 0], dtype=np.uint32)
-        self.state = SeedState(state, trainable=False, name=name or "seed_generator_state")
+        path = context.path(self.name, "seed_generator_state")
+        self.state = SeedState(state, trainable=False, name=name or "seed_generator_state", path=path)
         self._first: Any = self.state._array if seed is None else None
 
     def follow(self, seed: int) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from ..core import convert_to_tensor
 from ..core.operand import Operand
 from . import initializers
-from .calls import context
 from .config import floatx
 from .names import auto_name
 from .symbolic.keras_tensor import Operators
@@ -39,7 +38,7 @@ class Variable(Operators, KerasVariable):
     ('counters/steps', 1)
     """
 
-    __slots__ = ("path",)
+    __slots__ = ()
 
     def __init__(
         self,
@@ -64,8 +63,6 @@ class Variable(Operators, KerasVariable):
             initializer = initializer(tuple(shape), dtype=floatx() if dtype is None else dtype)
         value = convert_to_tensor(initializer, None if isinstance(initializer, Operand) else dtype)
         super().__init__(value, trainable=trainable, name=name, dtype=dtype, aggregation=aggregation)
-        caller = context.caller
-        self.path = "/".join([*([] if caller is None else [caller.path]), *context.names(), name])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.numpy(), self._trainable, self._name, self.path, self.aggregation)

@@ -14,7 +14,8 @@ AGGREGATIONS = (None, "none", "mean", "sum", "only_first_replica")
 
 
 class KerasVariable(Variable):
-    """A Variable whose name is what it was given, without TensorFlow's ':0': state of layers, metrics and optimizers.
+    """A Variable whose name is what it was given, without TensorFlow's ':0': state of layers, metrics and optimizers. `path`
+    are the names around it and its own, joined by '/'.
 
     `aggregation` says what becomes of it where ranks or shards compute parts of a batch: 'sum' adds up by how much each has
     changed it, 'mean' takes the mean of these changes weighted by rows, as 'none' does, and 'only_first_replica' the first one.
@@ -23,9 +24,9 @@ class KerasVariable(Variable):
         ValueError: for another aggregation.
     """
 
-    __slots__ = ("aggregation",)
+    __slots__ = ("aggregation", "path")
 
-    def __init__(self, *arguments: Any, aggregation: str | None = "none", **options: Any) -> None:
+    def __init__(self, *arguments: Any, aggregation: str | None = "none", path: str | None = None, **options: Any) -> None:
         if aggregation not in AGGREGATIONS:
             raise ValueError(
                 "Invalid value for argument `aggregation`. Expected one of `None`, 'none', 'mean', 'sum', "
@@ -33,14 +34,20 @@ class KerasVariable(Variable):
             )
         super().__init__(*arguments, **options)
         self.aggregation = aggregation or "none"
+        self.path = context.path(self._name) if path is None else path
 
     @property
     def name(self) -> str:
         """The name that it was given."""
         return self._name
 
+    @property
+    def value(self) -> Tensor:  # type: ignore[override]
+        """The value at this moment, a Tensor; what is made by `tf.Variable` has TensorFlow's method of this name."""
+        return self.read_value()
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (*super().__reduce__(), (None, {"aggregation": self.aggregation}))
+        return (*super().__reduce__(), (None, {"aggregation": self.aggregation, "path": self.path}))
 
 
 class HostVariable(KerasVariable):
@@ -54,12 +61,11 @@ class HostVariable(KerasVariable):
 
 
 class Weight(KerasVariable):
-    """A Variable made by `Layer.add_weight`: `path` are the names of the layers around it and its own, joined by '/';
-    `regularizer` is a function of the value that is added to the losses, or None; `learns` says whether it is trained unless
-    its layer is frozen.
+    """A Variable made by `Layer.add_weight`: `regularizer` is a function of the value that is added to the losses, or None;
+    `learns` says whether it is trained unless its layer is frozen.
     """
 
-    __slots__ = ("learns", "path", "regularizer")
+    __slots__ = ("learns", "regularizer")
 
     def __init__(
         self,
@@ -71,8 +77,7 @@ class Weight(KerasVariable):
         constraint: Any,
         aggregation: str | None = "none",
     ) -> None:
-        super().__init__(value, trainable=trainable, name=name, constraint=constraint, aggregation=aggregation)
-        self.path = path
+        super().__init__(value, trainable=trainable, name=name, constraint=constraint, aggregation=aggregation, path=path)
         self.regularizer = regularizer
         self.learns = bool(trainable)
 

@@ -434,6 +434,27 @@ def test_metrics_of_several_numbers_are_logged_for_each_member():
     np.testing.assert_allclose(history["f1_score"][:, 1], single, rtol=1e-6)
 
 
+def test_a_metric_of_one_s_own_reads_values_as_in_keras():
+    class Largest(keras.metrics.Metric):
+        def __init__(self):
+            super().__init__(name="largest")
+            self.held = self.add_variable((), "zeros", name="held")
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            self.held.assign(tf.maximum(self.held.value, tf.reduce_max(y_pred)))
+
+        def result(self):
+            return self.held.value
+
+    def made():
+        model = build()
+        model.compile("adam", "sparse_categorical_crossentropy", metrics=[Largest()])
+        return model
+
+    history = Ensemble(made, seeds=SEEDS[:2]).fit(X, Y, verbose=0).history
+    np.testing.assert_allclose(history["largest"][:, 1], alone(SEEDS[1], model=made)[1].history["largest"], rtol=1e-6)
+
+
 def test_a_history_is_drawn_as_a_band():
     pytest.importorskip("matplotlib")
     history = ensemble_of(3).fit(X, Y, epochs=3, validation_split=0.2, validation_freq=2, verbose=0)

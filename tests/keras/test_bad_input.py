@@ -250,7 +250,7 @@ def test_a_check_for_nan_stops_training_or_raises(capsys):
     stopped = model.fit(x, Y, batch_size=2, epochs=9, shuffle=False, verbose=0, callbacks=[tf.keras.callbacks.TerminateOnNaN()])
     assert stopped.epoch == [0] and int(model.optimizer.iterations) == 2
     assert all(np.isfinite(weight).all() for weight in model.get_weights()), "the step that gave NaN was taken back"
-    assert "Batch 2: Invalid loss nan, terminating training. Look for NaN in the data" in capsys.readouterr().err
+    assert "Batch 2: Invalid loss nan, terminating training. Look for NaN in the data" in capsys.readouterr().out
     with pytest.raises(NotFiniteError, match="Batch 2: Invalid loss nan"):
         made().fit(
             x, Y, batch_size=2, shuffle=False, verbose=0, callbacks=[tf.keras.callbacks.TerminateOnNaN(raise_error=True)]

@@ -181,7 +181,7 @@ def test_what_is_done_is_told_if_asked(tmp_path, capsys):
             callback.on_epoch_end(epoch, {"val_loss": value})
     stop.on_train_end()
     rate.on_epoch_begin(4)
-    written = capsys.readouterr().err
+    written = capsys.readouterr().out
     for line in (
         "Epoch 2: early stopping",
         "Restoring model weights from the end of the best epoch: 1.",

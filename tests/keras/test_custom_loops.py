@@ -159,3 +159,36 @@ def test_test_step_and_predict_step_may_be_overridden():
     history = model.fit(X, Y, validation_split=0.2, verbose=0).history
     assert history["val_answer"] == [42.0] and not model.predict(X, verbose=0).any()
     assert not model.predict_on_batch(X).any() and model.evaluate(X, Y, verbose=0) == 42.0
+
+
+@pytest.mark.parametrize("compiled", [None, ["mae"]])
+def test_a_metrics_of_one_s_own_says_what_the_logs_hold(compiled):
+    class Own(tf.keras.Sequential):
+        def __init__(self, given):
+            super().__init__(given)
+            self.mean = tf.keras.metrics.Mean(name="custom")
+
+        def compute_loss(self, x, y, y_pred, sample_weight, training=True):
+            loss = tf.reduce_mean((y - y_pred) ** 2)
+            self.mean.update_state(loss)
+            return loss
+
+        @property
+        def metrics(self):
+            return [self.mean]
+
+    class More(Own):
+        @property
+        def metrics(self):
+            return [self.mean, *(one for one in super(Own, self).metrics if one is not self.mean)]
+
+    model = Own([layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=compiled)
+    history = model.fit(X, Y, epochs=2, validation_split=0.2, verbose=0).history
+    assert list(history) == ["custom", "val_custom"] and model.metrics_names == ["custom"]
+    found = model.evaluate(X, Y, verbose=0)
+    assert isinstance(found, float) and model.evaluate(X, Y, verbose=0, return_dict=True) == {"custom": found}
+    assert isinstance(model.train_on_batch(X, Y), float)
+    more = More([layers.Dense(1)])
+    more.compile("sgd", "mse", metrics=compiled)
+    assert list(more.fit(X, Y, verbose=0).history) == sorted(["custom", "loss", *(compiled or [])])

@@ -200,6 +200,60 @@ def test_variables_have_the_path_of_their_scopes():
         assert (twin.path, twin.name, twin.numpy(), twin.trainable) == ("a/b/v", "v", 1.0, True)
 
 
+def trained():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1), keras.layers.Dropout(0.5)], name="net")
+    model.compile(keras.optimizers.Nadam(name="own", use_ema=True), "mse", metrics=[keras.metrics.AUC(name="area")])
+    model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+    return model
+
+
+def test_the_value_of_what_keras_makes_is_a_tensor():
+    model = trained()
+    held = [*model.variables, *model.optimizer.variables, *(one for metric in model.metrics for one in metric.variables)]
+    for one in (*held, keras.Variable([1.0]), keras.random.SeedGenerator(1).state):
+        assert isinstance(one.value, tf.Tensor) and type(one.value).__name__ == "EagerTensor"
+        for read in (one.value, tf.function(lambda one=one: one.value)()):
+            assert np.array_equal(read, one.numpy()) and read.dtype == one.dtype
+    before = model.layers[0].bias.value
+    model.layers[0].bias.assign_add([1.0])
+    assert before.numpy() != model.layers[0].bias.value.numpy()
+    assert tf.Variable(2.0).value().numpy() == 2.0  # TensorFlow's method
+    step = tf.function(lambda values: [2.0 * value for value in values], jit_compile=True)
+    assert np.array_equal(step([one.value for one in model.trainable_variables])[0], 2.0 * model.layers[0].kernel.value)
+
+
+def test_the_value_of_a_weight_is_differentiated_and_cast_like_the_weight():
+    w = keras.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(w.value * w.value)
+    assert tape.gradient(loss, w).numpy().tolist() == [2.0, 4.0]
+
+    class Reads(keras.layers.Layer):
+        def build(self, shape):
+            self.w = self.add_weight((2,), "ones")
+
+        def call(self, x):
+            assert self.w.value.dtype == x.dtype == "float16"
+            return x * self.w.value
+
+    layer = Reads(dtype="mixed_float16")
+    assert layer(np.ones((1, 2))).dtype == "float16" and layer.w.value.dtype == "float32"
+
+
+def test_variables_of_optimizers_and_metrics_have_a_path():
+    model = trained()
+    slots = [f"net_dense_{of}_{name}" for name in ("momentum", "velocity") for of in ("kernel", "bias")]
+    slots = ["net_dense_kernel_average", "net_dense_bias_average", *slots, "u_product"]
+    assert {one.path for one in model.optimizer.variables} == {f"own/{n}" for n in ("iteration", "learning_rate", *slots)}
+    assert [one.path for one in model.metrics[0].variables] == ["loss/total", "loss/count"]
+    assert model.metrics[1].variables[0].path == "area/true_positives"
+    scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(name="inner"), name="outer")
+    assert {one.path for one in scaled.variables} >= {"outer/step_counter", "outer/dynamic_scale", "inner/learning_rate"}
+    with keras.name_scope("a"):
+        assert keras.metrics.Mean(name="m").total.path == "a/m/total"
+    assert pickle.loads(pickle.dumps(model.optimizer)).iterations.path == "own/iteration"
+
+
 def test_a_variable_of_a_layer_is_a_weight():
     class Scaled(keras.layers.Layer):
         def __init__(self):

@@ -590,6 +590,24 @@ def test_a_build_of_several_shapes_names_what_call_takes():
     assert layer.made == ((2, 3), (2, 5), 4)
 
 
+def test_a_build_without_arguments_is_called_without_and_once_more_when_loaded(tmp_path):
+    @tf.keras.saving.register_keras_serializable("lifecycle")
+    class Scale(Layer):
+        def build(self):
+            self.scale = self.add_weight((1,), "ones")
+
+        def call(self, x):
+            return x * self.scale
+
+    inputs = tf.keras.Input((2,))
+    for model in (tf.keras.Sequential([tf.keras.Input((2,)), Scale()]), tf.keras.Model(inputs, Scale()(inputs))):
+        model.set_weights([[3.0]])
+        model.save(tmp_path / "m.keras")
+        loaded = tf.keras.models.load_model(tmp_path / "m.keras")
+        assert loaded(tf.ones([1, 2])).numpy().tolist() == [[3.0, 3.0]] == Scale()(tf.fill([1, 2], 3.0)).numpy().tolist()
+    assert model.layers[1].get_build_config() == {"shapes_dict": {}}
+
+
 def test_a_build_may_take_any_arguments_beside_the_shape():
     class Any(Layer):
         def build(self, *shapes, **options):

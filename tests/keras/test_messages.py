@@ -254,6 +254,25 @@ def test_an_operator_of_numpy_with_a_symbol_becomes_part_of_the_model(name):
     np.testing.assert_allclose(found, function(X * 2.0, other), rtol=1e-6)
 
 
+def test_a_softmax_over_one_unit_is_warned_about_in_keras_s_words():
+    said = (
+        r"You are using a softmax over axis -1 of a tensor of shape \(\.\.\., 1\). This axis has size 1.*use a sigmoid instead"
+    )
+    inputs = keras.Input((3,))
+    for call in (
+        lambda: keras.Sequential([keras.Input((3,)), L.Dense(1, activation="softmax")]),
+        lambda: L.Dense(1, activation="softmax")(inputs),
+        lambda: L.Dense(1, "softmax")(X),
+        lambda: L.Softmax()(X[:, :1]),
+        lambda: keras.ops.softmax(X[:, :1]),
+    ):
+        with pytest.warns(UserWarning, match=said):
+            call()
+    with pytest.warns(UserWarning, match=r"softmax over axis 1 of a tensor of shape \(\.\.\., 1, \.\.\.\)"):
+        keras.activations.softmax(np.ones((2, 1, 3)), axis=1)
+    L.Dense(1, "sigmoid")(X), L.Dense(2, "softmax")(X[:1]), tf.nn.softmax(X[:, :1])  # TensorFlow's says nothing
+
+
 def test_sklearns_classifier_says_that_its_targets_are_one_hot():
     wrappers = pytest.importorskip("sklearn") and keras.wrappers
 

@@ -203,7 +203,7 @@ class Largest(metrics.Metric):
         self.seen.assign_add(1.0)
 
     def result(self):
-        return {"largest": self.value.value(), "mean": self.mean.result()}
+        return {"largest": self.value.value, "mean": self.mean.result()}
 
 
 def test_state_of_a_metric_of_one_s_own_is_found_and_reset_with_what_it_holds():
@@ -491,7 +491,7 @@ class Holding(metrics.Metric):
             metric.update_state(values)
 
     def result(self):
-        return self.listed[0].value()
+        return self.listed[0].value
 
 
 def test_variables_and_metrics_in_lists_tuples_and_dicts_are_state_and_reset():

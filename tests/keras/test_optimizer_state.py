@@ -131,7 +131,7 @@ def test_a_state_that_does_not_fit_is_refused_whole():
         optimizers.Adam(0.1).load_own_variables(store)
     before = values(optimizer.variables)
     store["0"], store["3"] = np.int64(99), np.zeros((9, 9))
-    with pytest.raises(ShapeError, match=r"'kernel_velocity' has shape \(3, 4\), the saved one \(9, 9\). Nothing was loaded"):
+    with pytest.raises(ShapeError, match=r"/kernel_velocity' has shape \(3, 4\), the saved one \(9, 9\). Nothing was loaded"):
         optimizer.load_own_variables(store)
     assert equal(values(optimizer.variables), before)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import importlib.util
 import io
@@ -21,7 +22,8 @@ import minikeras as tf
 from minikeras.keras.callbacks.progress_bar import readable
 
 X, Y = np.ones((12, 3), "float32"), np.zeros((12, 1), "float32")
-EPOCH = r"Epoch {}/{}: {} steps? in \d+\.\d s, loss \d\.\d{{4}}, mae \d\.\d{{4}}"
+DONE = r"{0}/{0} - \d+s - \d+[mu]?s/step"
+LOGS = r" - loss: \d\.\d{4} - mae: \d\.\d{4}"
 
 
 def made():
@@ -83,26 +85,25 @@ def shown(text):
     return lines[:-1]
 
 
-def test_a_terminal_ends_up_with_one_line_for_each_epoch():
+def test_a_terminal_ends_up_with_keras_s_lines_of_each_epoch():
     lines = shown(on_a_terminal())
-    assert len(lines) == 4
-    for number, line in enumerate(lines[:2], start=1):
-        assert re.fullmatch(EPOCH.format(number, 2, 3) + r", val_loss \d\.\d{4}, val_mae \d\.\d{4}", line)
-    assert re.fullmatch(r"Evaluate: 1 step in \d+\.\d s, loss \d\.\d{4}, mae \d\.\d{4}", lines[2])
-    assert re.fullmatch(r"Predict: 1 step in \d+\.\d s", lines[3])
+    assert len(lines) == 6 and (lines[0], lines[2]) == ("Epoch 1/2", "Epoch 2/2")
+    for line in lines[1], lines[3]:
+        assert re.fullmatch(DONE.format(3) + LOGS + r" - val_loss: \d\.\d{4} - val_mae: \d\.\d{4}", line)
+    assert re.fullmatch(DONE.format(1) + LOGS, lines[4]) and re.fullmatch(DONE.format(1), lines[5])
 
 
 def test_a_terminal_shows_a_bar_with_loss_and_metrics_while_an_epoch_lasts():
     drawn = on_a_terminal().split("\r")
     bars = [part for part in drawn if "|" in part]
     assert any(re.fullmatch(r"Epoch 1/2 0/3 \|            \| \?", bar.rstrip()) for bar in bars)
-    live = r"Epoch 1/2 2/3 \|█{8} {4}\| \d\d:\d\d, loss \d\.\d{4}, mae \d\.\d{4}"
+    live = r"Epoch 1/2 2/3 \|█{8} {4}\| \d\d:\d\d," + LOGS[2:]
     assert any(re.fullmatch(live, bar.rstrip()) for bar in bars), bars
 
 
 def test_an_epoch_that_is_broken_off_leaves_its_bar_and_the_next_output_its_own_line():
     lines = shown(on_a_terminal("break"))
-    assert len(lines) == 2 and re.match(r"Epoch 1/2 \d/3 \|", lines[0]) and lines[1] == "broken off"
+    assert re.match(r"Epoch 1/2 \d/3 \|", lines[1]) and [lines[0], *lines[2:]] == ["Epoch 1/2", "broken off"]
 
 
 @pytest.mark.parametrize("verbose", [0, False])
@@ -115,13 +116,29 @@ def test_silence_is_silent(verbose, capfd):
 
 
 @pytest.mark.parametrize("verbose", ["auto", 1, 2, True])
-def test_without_a_terminal_an_epoch_is_a_line_and_nothing_moves(verbose, capfd):
+def test_without_a_terminal_stdout_has_keras_s_lines_of_an_epoch_and_nothing_moves(verbose, capfd):
     made().fit(X, Y, batch_size=5, epochs=3, verbose=verbose)
     out, err = capfd.readouterr()
-    assert out == "" and "\r" not in err and "\x1b" not in err
-    lines = err.splitlines()
-    assert len(lines) == 3
-    assert all(re.fullmatch(EPOCH.format(number, 3, 3), line) for number, line in enumerate(lines, start=1)), lines
+    assert err == "" and "\r" not in out and "\x1b" not in out
+    lines = out.splitlines()
+    assert lines[::2] == ["Epoch 1/3", "Epoch 2/3", "Epoch 3/3"]
+    assert len(lines) == 6 and all(re.fullmatch(DONE.format(3) + LOGS, line) for line in lines[1::2]), lines
+
+
+def test_lines_go_to_where_python_s_stdout_goes_at_that_moment():
+    written = io.StringIO()
+    with contextlib.redirect_stdout(written):
+        made().fit(X, Y, epochs=2, callbacks=[tf.keras.callbacks.EarlyStopping("loss", 9.0, verbose=1)])
+    lines = written.getvalue().splitlines()
+    assert len(re.findall(r" - loss: [\d.]+", written.getvalue())) == 2 and lines[-1] == "Epoch 2: early stopping"
+
+
+def test_a_bar_on_a_terminal_leaves_a_redirected_stdout_its_lines():
+    terminal, inside = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=inside, text=True, check=True)
+    assert b"Epoch 2/2 0/3 |" in os.read(terminal, 65536)
+    os.close(inside), os.close(terminal)
+    assert done.stdout.count(" - loss: ") == 3 and "|" not in done.stdout and "\r" not in done.stdout
 
 
 def test_tqdm_is_imported_only_when_a_bar_is_drawn():
@@ -130,10 +147,10 @@ def test_tqdm_is_imported_only_when_a_bar_is_drawn():
     assert finished.returncode == 0, finished.stderr
 
 
-def test_numbers_are_short_and_the_loss_comes_first():
-    logs = {"accuracy": 0.5, "val_accuracy": 1.0, "val_loss": 12345.678, "loss": 0.0000123}
-    assert readable(logs) == "loss 1.230e-05, accuracy 0.5000, val_loss 1.235e+04, val_accuracy 1.0000"
-    assert readable({"loss": float("nan")}) == "loss nan" and readable(None) == ""
+def test_numbers_are_short_and_in_keras_s_order():
+    logs = {"loss": 0.0000123, "accuracy": 0.5, "val_accuracy": 0.0, "val_loss": 12345.678}
+    assert readable(logs) == "accuracy: 0.5000 - loss: 1.2300e-05 - val_accuracy: 0.0000 - val_loss: 12345.6780"
+    assert readable({"loss": float("nan")}) == "loss: nan" and readable(None) == ""
 
 
 def test_a_notebook_without_widgets_gets_a_live_bar_like_a_terminal_on_stdout(monkeypatch):
@@ -148,11 +165,11 @@ def test_a_notebook_without_widgets_gets_a_live_bar_like_a_terminal_on_stdout(mo
         made().fit(X, Y, batch_size=4)
         monkeypatch.undo()
         assert ("|" in stream.getvalue()) is bars
-        assert shown(stream.getvalue())[-1].startswith("Epoch 1/1: 3 steps in ")
+        assert not bars or shown(stream.getvalue())[-1].startswith("3/3 - 0s - ")
 
 
 def test_a_metric_of_several_numbers_is_shown_as_their_mean(capfd):
     model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2, "softmax")])
     model.compile("sgd", "categorical_crossentropy", metrics=[tf.keras.metrics.F1Score()])
     history = model.fit(X, np.eye(2)[np.arange(12) % 2], verbose=1).history
-    assert f"f1_score {history['f1_score'][0].mean():.4f}" in capfd.readouterr().err
+    assert f"f1_score: {history['f1_score'][0].mean():.4f}" in capfd.readouterr().out

@@ -156,5 +156,5 @@ def test_a_history_tells_how_it_ended():
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, kernel_initializer="zeros")])
     model.compile(optimizers.SGD(0.0), "mse", metrics=["mae"])
     history = model.fit([[1.0]], [[2.0]], epochs=3, verbose=0)
-    assert repr(history) == "<History of 3 epochs: loss 4.0000, mae 2.0000>"
+    assert repr(history) == "<History of 3 epochs: loss: 4.0000 - mae: 2.0000>"
     assert repr(keras.callbacks.History()) == "<History of 0 epochs>"

@@ -160,15 +160,15 @@ def test_a_progress_bar_ends_with_a_line_of_averages(capsys):
     bar = utils.Progbar(4, stateful_metrics=["accuracy"], unit_name="sample")
     for step in range(3):
         bar.update(step + 1, [("loss", float(step)), ("accuracy", step / 10)])
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().out == ""
     bar.update(4, finalize=True)
-    line = capsys.readouterr().err
-    assert line.startswith("Progress: 4 samples in ") and line.endswith(", loss 1.0000, accuracy 0.2000\n")
+    line = capsys.readouterr().out
+    assert line.startswith("4/4 - 0s - ") and line.endswith("s/sample - accuracy: 0.2000 - loss: 1.0000\n")
     bar = utils.Progbar(None, stateless_metrics=["loss"])
     bar.add(2, [("loss", 1.0), ("rate", 5)])
     bar.add(2, [("loss", 4.0), ("rate", 7)])
     bar.update(4, finalize=True)
-    assert capsys.readouterr().err.endswith(", loss 2.5000, rate 7.0000\n")
+    assert capsys.readouterr().out.endswith("s/step - loss: 2.5000 - rate: 7.0000\n")
     utils.Progbar(1, verbose=0).update(1, [("loss", 1)])
     assert capsys.readouterr() == ("", "")
     with pytest.raises(ValueError, match="either stateful_metrics or stateless_metrics"):

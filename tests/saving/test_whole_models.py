@@ -104,6 +104,64 @@ def test_subclasses_come_back_if_they_are_registered(tmp_path):
     assert np.array_equal(loaded.predict(X, verbose=0), expected)
 
 
+def test_layers_with_a_build_configuration_of_their_own_come_back_in_every_kind_of_model(tmp_path):
+    @tf.keras.saving.register_keras_serializable("tests")
+    class Sized(tf.keras.layers.Layer):
+        size = 2
+
+        def build(self, input_shape):
+            self.table = self.add_weight((self.size,), name="table")
+
+        def call(self, x):
+            return x * tf.reduce_sum(self.table)
+
+        def get_build_config(self):
+            return {"size": self.size, "of": (1, 2)}
+
+        def build_from_config(self, config):
+            self.size = config["size"]
+            self.build(None)
+
+    def sized():
+        layer = Sized()
+        layer.size = 7
+        return layer
+
+    inputs = tf.keras.Input((2,))
+    called = tf.keras.Sequential([sized(), tf.keras.layers.Dense(1)])
+    called(tf.ones([1, 2]))
+    known = tf.keras.Sequential([inputs, sized()])
+    for model in (known, called, tf.keras.Model(inputs, sized()(inputs)), tf.keras.Sequential([inputs, known])):
+        model.save(tmp_path / "m.keras")
+        loaded = tf.keras.models.load_model(tmp_path / "m.keras")
+        assert all((a == b).all() for a, b in zip(loaded.get_weights(), model.get_weights(), strict=True))
+
+
+def test_a_random_stream_in_a_configuration_comes_back(tmp_path):
+    @tf.keras.saving.register_keras_serializable("tests")
+    class Noise(tf.keras.layers.Layer):
+        def __init__(self, stream, **options):
+            super().__init__(**options)
+            self.stream = stream
+
+        def call(self, x):
+            return x + tf.keras.random.normal((1,), seed=self.stream)
+
+        def get_config(self):
+            return super().get_config() | {"stream": self.stream}
+
+        @classmethod
+        def from_config(cls, config):
+            return cls(**{name: tf.keras.saving.deserialize_keras_object(value) for name, value in config.items()})
+
+    written = tf.keras.saving.serialize_keras_object(tf.keras.random.SeedGenerator(3))
+    assert (written["module"], written["registered_name"]) == ("keras.random", None)  # as Keras writes it
+    model = tf.keras.Sequential([tf.keras.Input((2,)), Noise(tf.keras.random.SeedGenerator(3))])
+    model.save(tmp_path / "m.keras")
+    loaded = tf.keras.models.load_model(tmp_path / "m.keras")
+    assert (loaded(tf.ones([1, 2])).numpy() == model(tf.ones([1, 2])).numpy()).all()
+
+
 def test_a_loss_without_a_description_costs_only_the_compilation(tmp_path):
     model = tf.keras.Sequential([layers.Input((3,)), layers.Dense(1)])
     model.compile("sgd", lambda y, p: tf.reduce_mean(tf.square(y - p)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,8 @@ from .table import activation
 
 @activation()
 def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, or along several as if they were one; along all if None.
+    """exp(x) / sum(exp(x)) along an axis, or along several as if they were one; along all if None. An axis of size 1, over
+    which all results are 1, is warned about.
 
     >>> print(tf.keras.activations.softmax([[0.0, 0.0]]).numpy())
     [[0.5 0.5]]
@@ -31,7 +33,17 @@ def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     [[0.25 0.25]
      [0.25 0.25]]
     """
-    return _along(nn.softmax, x, axis)
+    result = _along(nn.softmax, x, axis)
+    if isinstance(axis, int) and result.shape[axis] == 1:
+        shape = ["..."] * result.ndim  # a trial on zeros has sizes that nobody wrote
+        shape[axis] = "1"
+        warnings.warn(
+            f"You are using a softmax over axis {axis} of a tensor of shape ({', '.join(shape)}). This axis has size 1. The "
+            "softmax operation will always return the value 1, which is likely not what you intended. Did you mean to use a "
+            "sigmoid instead?",
+            stacklevel=3,
+        )
+    return result
 
 
 @activation()

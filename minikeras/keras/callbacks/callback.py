@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ...distribute.world import is_first
 from ..arguments import as_call
-from ..logs import Logs, output_stream
+from ..logs import Logs
 
 Hook = TypeVar("Hook", bound=Callable[..., None])
 
@@ -148,6 +148,6 @@ def tell(text: str) -> None:
         return
     tqdm = sys.modules.get("tqdm")
     if tqdm is not None:
-        tqdm.tqdm.write(text, file=output_stream())
+        tqdm.tqdm.write(text)
     else:
-        print(text, file=output_stream(), flush=True)
+        print(text, flush=True)

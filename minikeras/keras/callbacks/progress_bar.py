@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..arguments import made_with_numpy
-from ..logs import Logs, in_notebook, is_interactive_logging_enabled, output_stream
+from ..logs import Logs, in_notebook, is_interactive_logging_enabled
 from .callback import Callback
 
 
 @made_with_numpy
 class ProgressBar(Callback):
-    """A line when an epoch, an evaluation or a prediction is done; on a terminal and in a notebook a bar, drawn by tqdm,
-    until then. A notebook with ipywidgets shows the bar above the lines, in colour.
+    """A line on stdout, as Keras writes it, when an epoch, an evaluation or a prediction is done. Until then a bar, drawn by
+    tqdm, on stderr if that is a terminal, and in a notebook. One with ipywidgets shows the bar above the lines, in colour.
 
     Args:
         verbose: 1 for a bar where one can be drawn, 2 for the lines alone.
@@ -59,9 +59,10 @@ class ProgressBar(Callback):
         """The line that stays."""
         if not (self._training and hasattr(self._bar, "container")):  # widgets stay for the next epoch
             self._end()
-        steps = f"{self._seen} {unit}{'' if self._seen == 1 else 's'} in {time.perf_counter() - self._started:.1f} s"
-        line = ", ".join(filter(None, [f"{self._label}: {steps}", readable(logs)]))
-        print(f"{line}\n", end="", file=output_stream(), flush=True)  # as one piece, which a notebook keeps together
+        seconds = time.perf_counter() - self._started
+        count = f"{self._seen}/{self.params.get('steps') or self._seen}"
+        parts = [count, f"{seconds:.0f}s", f"{_duration(seconds / max(self._seen, 1))}/{unit}", readable(logs)]
+        _write(" - ".join(filter(None, parts)))
 
     def _end(self) -> None:
         if self._bar is not None:
@@ -89,7 +90,9 @@ class ProgressBar(Callback):
         self._end()
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        self.begin(f"Epoch {epoch + 1}/{self.params.get('epochs')}")
+        label = f"Epoch {epoch + 1}/{self.params.get('epochs')}"
+        _write(label)
+        self.begin(label)
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         self.advance(batch, logs)
@@ -130,17 +133,26 @@ def _bar(label: str, steps: int | None, width: int, interval: float) -> Any:
         return NotebookBar(total=steps, desc=label, **options)
     from tqdm import tqdm
 
-    return tqdm(total=steps, desc=label, file=output_stream(), **options)
+    return tqdm(total=steps, desc=label, file=sys.stdout if in_notebook() else sys.stderr, **options)
+
+
+def _write(line: str) -> None:
+    """A line on stdout, as one piece, which a notebook keeps together."""
+    print(f"{line}\n", end="", flush=True)
+
+
+def _duration(seconds: float) -> str:
+    """Seconds, milliseconds or microseconds as a whole number."""
+    return f"{seconds:.0f}s" if seconds >= 1 else f"{1e3 * seconds:.0f}ms" if seconds >= 1e-3 else f"{1e6 * seconds:.0f}us"
 
 
 def readable(logs: Logs | None) -> str:
-    """'loss 0.1234, accuracy 0.9876': the loss first, then the others by name, validation last."""
-    order = sorted(logs or {}, key=lambda name: (name.startswith("val_"), name.removeprefix("val_") != "loss", name))
-    return ", ".join(f"{name} {as_number((logs or {})[name])}" for name in order)
+    """'accuracy: 0.9876 - loss: 0.1234', by name."""
+    return " - ".join(f"{name}: {as_number(value)}" for name, value in sorted((logs or {}).items()))
 
 
 def as_number(value: Any) -> str:
     """A number; of a metric with several their mean, as Keras shows it."""
     several = bool(getattr(value, "shape", ()))
     number = float(np.mean(value.numpy() if hasattr(value, "numpy") else value)) if several else float(value)
-    return f"{number:.4f}" if number == 0 or 1e-3 <= abs(number) < 1e4 else f"{number:.3e}"
+    return f"{number:.4f}" if number == 0 or abs(number) > 1e-3 else f"{number:.4e}"

@@ -66,9 +66,9 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
             raise
         finally:
             context.caller = caller
-        told = dict(zip(names, arguments, strict=False)) | named
+        shapes = (*arguments, *named.values())
         self._building, self._built = False, True
-        self._build_shape = next(iter(told.values()), None) if len(told) < 2 else told
+        self._build_shape = shapes[0] if len(shapes) == 1 else dict(zip(names, arguments, strict=False)) | named
         for restoration in list(waiting):  # a checkpoint may have values for the new weights
             restoration.revisit()
 
@@ -133,7 +133,9 @@ def build_on_call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """Call the `build` of a subclass for the inputs of the first call."""
     build = type(layer).build
     names = [one.name for one in _shapes_of(build)]
-    if len(names) < 2:
+    if len(inspect.signature(build).parameters) == 1:  # self
+        layer.build()
+    elif len(names) < 2:
         told = shapes_of_first(args, kwargs)
         if told is None and args:
             raise ValueError(inputs.called_on_none(layer))

@@ -130,7 +130,7 @@ class AUC(ThresholdMetric):
             return self._quotient("false_positives", "true_negatives"), recall
         if self.curve == "PR":
             return recall, self._quotient("true_positives", "false_positives")
-        tp, fp, tn, fn = (self._state(field).value() for field in Counts._fields)
+        tp, fp, tn, fn = (self._state(field).read_value() for field in Counts._fields)
         odds = divide_no_nan(tp + fn, tn + fp)
         none = tp == 0.0
         recall_gain = where(none, 0.0, 1.0 - odds * divide_no_nan(fn, tp))
@@ -142,7 +142,7 @@ class AUC(ThresholdMetric):
         Davis and Goadrich: with slope s = dtp / dp and tp = intercept + s p, the integral of tp / p over a strip is
         s (dtp + intercept log(p_left / p_right)), divided by all that are positive.
         """
-        tp, fp, _, fn = (self._state(field).value() for field in Counts._fields)
+        tp, fp, _, fn = (self._state(field).read_value() for field in Counts._fields)
         p = tp + fp
         dtp = tp[:-1] - tp[1:]
         slope = divide_no_nan(dtp, maximum(p[:-1] - p[1:], 0.0))

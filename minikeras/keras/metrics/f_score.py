@@ -91,7 +91,7 @@ class FBetaScore(Metric):
         """The score, or one for each class; 0 before any batch."""
         if not self.variables:
             return as_floats(0.0, self.dtype)
-        hits, surplus, missing, occurrences = (getattr(self, name).value() for name in _STATE)
+        hits, surplus, missing, occurrences = (getattr(self, name).read_value() for name in _STATE)
         precision = hits / (hits + surplus + epsilon())
         recall = hits / (hits + missing + epsilon())
         square = self.beta**2

@@ -132,7 +132,7 @@ class IoU(Metric):
 
     def result(self) -> Tensor:
         """The mean, 0 before any batch."""
-        matrix = cast(self.total_cm.value(), self.dtype if self.total_cm.dtype.is_floating else floatx())
+        matrix = cast(self.total_cm.read_value(), self.dtype if self.total_cm.dtype.is_floating else floatx())
         shared = diag_part(matrix)
         union = reduce_sum(matrix, 0) + reduce_sum(matrix, 1) - shared
         wanted = [float(one in self.target_class_ids) * self.target_class_ids.count(one) for one in range(self.num_classes)]

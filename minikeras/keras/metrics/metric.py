@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...core import Tensor, Variable
@@ -16,10 +16,12 @@ from ...functions.publish import static_shape
 from ...module import snake_case
 from .. import initializers
 from ..arguments import as_call
+from ..calls import context
 from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
 from ..names import auto_name
+from ..stateless import without_effects
 from ..weight import KerasVariable
 
 catalogue = Catalogue("metric")
@@ -83,7 +85,7 @@ class Metric:
     ...     def update_state(self, y_true, y_pred, sample_weight=None):
     ...         self.rows.assign_add(float(len(y_true)))
     ...     def result(self):
-    ...         return self.rows.value()
+    ...         return self.rows.value
     >>> print(Count()([1, 2], [1, 2]).numpy())
     2.0
     """
@@ -158,7 +160,8 @@ class Metric:
         limits.spend_state(static_shape(shape), 8, f"state of a metric {name or ''!r}")
         make = initializers.get("zeros" if initializer is None else initializer)
         first = cast(make(shape, dtype or self.dtype), dtype or self.dtype)
-        variable = KerasVariable(first, trainable=False, name=name, aggregation=aggregation)
+        path = context.path(self.name, name or "variable")
+        variable = KerasVariable(first, trainable=False, name=name, aggregation=aggregation, path=path)
         self._note(variable, first)
         return variable
 
@@ -207,6 +210,26 @@ class Metric:
     def result(self) -> Any:
         """The value over all batches so far. Override it."""
         raise NotImplementedError(f"{type(self).__name__} must implement result.")
+
+    def stateless_update_state(self, metric_variables: Sequence[Any], *args: Any, **kwargs: Any) -> list[Tensor]:
+        """What `variables` would hold after `update_state`, had they held these values; they stay as they are.
+
+        >>> mean = tf.keras.metrics.Mean()
+        >>> float(mean.stateless_result(mean.stateless_update_state([6.0, 2.0], 3.0))), float(mean.total)
+        (3.0, 0.0)
+        """
+        return self._stateless(metric_variables, lambda: self.update_state(*args, **kwargs))[1][0]
+
+    def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
+        """What `result` would give, had `variables` these values."""
+        return self._stateless(metric_variables, self.result)[0]
+
+    def stateless_reset_state(self) -> list[Tensor]:
+        """What `variables` would hold after `reset_state`."""
+        return self._stateless(self.variables, self.reset_state)[1][0]
+
+    def _stateless(self, values: Sequence[Any], call: Callable[[], Any]) -> tuple[Any, list[list[Tensor]]]:
+        return without_effects(self.name, [("metric_variables", self.variables, values)], call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Update and return the result."""

@@ -82,7 +82,7 @@ class R2Score(Metric):
         """The score; nan before any batch, 0 for an output that is constant and not met."""
         if not self._built:
             return as_floats(float("nan"), self.dtype)
-        sum_, count = self.sum.value(), self.count.value()
+        sum_, count = self.sum.read_value(), self.count.read_value()
         total = self.squared_sum - sum_ * (sum_ / count)
         raw = 1.0 - self.total_mse / total
         scores = where(is_inf(raw), 0.0, raw)

@@ -65,7 +65,7 @@ class Mean(Metric):
 
     def result(self) -> Tensor:
         """total / count, 0 before any value."""
-        return divide_no_nan(self.total.value(), self.count.value())
+        return divide_no_nan(self.total.read_value(), self.count.read_value())
 
 
 @catalogue.add()
@@ -86,7 +86,7 @@ class Sum(Metric):
 
     def result(self) -> Tensor:
         """The total."""
-        return self.total.value()
+        return self.total.read_value()
 
 
 class MeanMetricWrapper(Mean):

@@ -31,6 +31,7 @@ from ..training.state import State
 from ..training.steps import Logs
 from . import configuration
 from .graph import LayerGraph, only_one
+from .state_tree import get_state_tree, set_state_tree
 
 
 class Model(Layer):
@@ -72,6 +73,7 @@ class Model(Layer):
     _checkpointed = ("optimizer",)
     _unwatched = (*Layer._unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
     compiled_loss, compiled_metrics = steps.compiled_loss, property(steps.compiled_metrics)
+    get_state_tree, set_state_tree = get_state_tree, set_state_tree
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         if cls is Model and configuration.is_functional(arguments, options):
@@ -295,9 +297,7 @@ class Model(Layer):
         >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
         >>> model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
         """
-        arguments = dict(locals())
-        del arguments["self"]
-        self._trainer.compile(self, arguments)
+        self._trainer.compile(self, {name: value for name, value in locals().items() if name != "self"})
 
     @property
     def compiled(self) -> bool:
@@ -312,7 +312,7 @@ class Model(Layer):
     @property
     def metrics_names(self) -> list[str]:
         """Their names in logs: 'loss' first, then the losses of the outputs, then the metrics."""
-        return [label for label, _ in self._trainer.labelled_metrics(self)]
+        return [label for label, _ in self._trainer.logged_metrics(self)]
 
     def metric_direction(self, name: str) -> str | None:
         """'min' or 'max', whichever is better for a value of the logs; None if its metric does not say."""
@@ -419,7 +419,7 @@ class Model(Layer):
                 as `x`.
             batch_size: rows a step, 32 by default; the last batch of an epoch may be smaller.
             epochs: index of the last epoch, counted from 0 and not from `initial_epoch`.
-            verbose: 0 silent, 1 or 'auto' a progress bar (a line an epoch where there is no terminal), 2 a line an epoch.
+            verbose: 0 silent, 1 or 'auto' a progress bar where one can be drawn and a line an epoch, 2 the line alone.
             callbacks: a list of `Callback`.
             validation_split: share of the rows, from the end, kept for validation; cut off before shuffling.
             validation_data: (x, y), (x, y, sample_weight) or batches.

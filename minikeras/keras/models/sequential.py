@@ -219,6 +219,10 @@ class Sequential(Model):
             place = places.setdefault(_name_of(layer) or f"/{number}", number)
             twice = place < number and described[place] == layer  # then it is one layer, which shares its weights with itself
             chain.append(chain[place] if twice else deserialize_keras_object(layer, custom_objects))
+        for layer, one in zip(chain, config["layers"], strict=True):
+            own_way = isinstance(layer, Layer) and type(layer).build_from_config is not Layer.build_from_config
+            if own_way and not layer.built and one.get("build_config"):
+                layer.build_from_config(deserialize_keras_object(one["build_config"]))
         made = cls(chain, name=config.get("name"))
         set_trainable_alone(made, config.get("trainable") is not False)  # each layer has its own in its configuration
         if isinstance(shape, (list, tuple)) and not made.built:

@@ -233,7 +233,7 @@ class Nadam(MomentOptimizer):
         self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7, **options: Any
     ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
-        self._product = host_variable(1.0, "u_product", floatx())
+        self._product = host_variable(self.name, 1.0, "u_product", floatx())
 
     @property
     def variables(self) -> list[Variable]:

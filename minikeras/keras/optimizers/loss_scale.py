@@ -75,7 +75,7 @@ class LossScaleOptimizer(Optimizer):
             raise ValueError(f"LossScaleOptimizer: `inner_optimizer` must be an optimizer, found {inner_optimizer!r}.")
         self.inner_optimizer = inner_optimizer
         super().__init__(0.0, name=name)
-        self.state = OptimizerState([inner_optimizer.state])
+        self.state = OptimizerState(self.name, [inner_optimizer.state])
         # Configurations that Keras wrote hold the common options at their defaults, which mean nothing; `dynamic=True` is of
         # Keras 2, where the scale could also be fixed.
         own = {"dynamic": True} | {name: getattr(self, name) for name in COMMON}
@@ -99,8 +99,8 @@ class LossScaleOptimizer(Optimizer):
                 "scaled gradients. Use the policy 'float32' or 'mixed_bfloat16', or compile(auto_scale_loss=False)."
             )
         self.initial_scale, self.dynamic_growth_steps = float(initial_scale), int(dynamic_growth_steps)
-        self.step_counter = host_variable(np.int64(0), "step_counter")
-        self.dynamic_scale = host_variable(initial_scale, "dynamic_scale", "float32")
+        self.step_counter = host_variable(self.name, np.int64(0), "step_counter")
+        self.dynamic_scale = host_variable(self.name, initial_scale, "dynamic_scale", "float32")
 
     # The inner optimizer's state -------------------------------------------------------------------------------------------
 

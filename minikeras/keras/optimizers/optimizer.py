@@ -23,6 +23,7 @@ from ...functions.publish import tensor
 from ...module import snake_case
 from ...types import Array
 from .. import initializers
+from ..calls import context
 from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
@@ -110,8 +111,8 @@ class Optimizer:
         self.gradient_accumulation_steps = gradient_accumulation_steps
         options.check(self, unknown)
         self.name = name or auto_name(snake_case(type(self).__name__))
-        self.state = OptimizerState()
-        self._learning_rate = options.rate_from(learning_rate)
+        self.state = OptimizerState(self.name)
+        self._learning_rate = options.rate_from(self.name, learning_rate)
         self._undecayed: list[Variable] = []
         self._undecayed_names: list[re.Pattern[str]] = []
         self._grouped: tuple[list[SlotState], list[FlatGroup]] = [], []
@@ -190,7 +191,11 @@ class Optimizer:
     ) -> Variable:
         """Another Variable that is saved with the optimizer. `aggregation` and `layout` are about several devices: unused."""
         value = initializers.get(initializer)(tuple(shape), dtype=floatx() if dtype is None else dtype)
-        return self.state.keep(KerasVariable(value, trainable=False, name=name or "variable"))
+        return self.state.keep(self._own(value, name or "variable"))
+
+    def _own(self, value: Any, name: str) -> Variable:
+        """A Variable under the name of this optimizer."""
+        return KerasVariable(value, trainable=False, name=name, path=context.path(self.name, name))
 
     def add_variable_from_reference(
         self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
@@ -198,7 +203,7 @@ class Optimizer:
         """Another slot of a Variable: of its shape, dtype and device."""
         value, name = reference_variable._array, name or "var"
         first = to_device(initializers.get(initializer)(value.shape, dtype=reference_variable.dtype)._array, namespace(value))
-        slot = KerasVariable(Tensor(first), trainable=False, name=slot_name(reference_variable, name))
+        slot = self._own(Tensor(first), slot_name(reference_variable, name))
         return self.state.keep(slot, reference_variable, name)
 
     def add_optimizer_variables(self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros") -> Any:
@@ -246,7 +251,7 @@ class Optimizer:
     def iterations(self) -> Any:
         """How many updates were made: the counter itself, or with accumulation a Tensor, the counter // steps."""
         count, steps = self.state.iterations, self.gradient_accumulation_steps
-        return count if steps is None else tensor(count.value() // steps)
+        return count if steps is None else tensor(count.read_value() // steps)
 
     @property
     def learning_rate(self) -> Any:
@@ -277,7 +282,7 @@ class Optimizer:
         """The schedule at the number of steps taken, accumulating ones included; what needs no argument gets none."""
         schedule = self._learning_rate
         with device("CPU"), np.errstate(all="ignore"):
-            return tensor(schedule() if options.needs_nothing(schedule) else schedule(self.state.iterations.value()))
+            return tensor(schedule() if options.needs_nothing(schedule) else schedule(self.state.iterations.read_value()))
 
     def scale_loss(self, loss: Any) -> Any:
         """The loss times `loss_scale_factor`, to be differentiated in its place; `apply` divides by it again."""
@@ -370,9 +375,7 @@ class Optimizer:
             first["gradient_accumulator"] = namespace(value).zeros_like(value)
         names = self.slot_names(variable)
         first |= {name: self.initial_slot(name, value) for name in names}
-        slots: dict[str, Variable] = {
-            name: KerasVariable(Tensor(array), trainable=False, name=slot_name(variable, name)) for name, array in first.items()
-        }
+        slots = {name: self._own(Tensor(array), slot_name(variable, name)) for name, array in first.items()}
         excluded = any(variable is other for other in self._undecayed) or any(
             pattern.search(variable.name) for pattern in self._undecayed_names
         )

@@ -44,10 +44,10 @@ def check(optimizer: Any, unknown: dict[str, Any]) -> None:
         raise ValueError(f"`loss_scale_factor` must be above 0. Received: loss_scale_factor={scale}")
 
 
-def rate_from(learning_rate: Any) -> Any:
+def rate_from(owner: str, learning_rate: Any) -> Any:
     """A Variable for a number; a schedule or another function as it is."""
     if isinstance(learning_rate, (float, np.floating)):
-        return host_variable(learning_rate, "learning_rate", floatx())
+        return host_variable(owner, learning_rate, "learning_rate", floatx())
     if callable(learning_rate):
         return learning_rate
     raise ValueError(

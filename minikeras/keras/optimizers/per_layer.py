@@ -115,7 +115,7 @@ class PerLayer(Optimizer):
         self._default = get(default) if default is not None else None
         self.members = [self._member(pattern, _turn(rule)) for pattern, rule in pairs]
         self._owner: dict[int, tuple[Variable, Member]] = {}
-        self.state = OptimizerState([optimizer.state for optimizer in self.optimizers])
+        self.state = OptimizerState(self.name, [optimizer.state for optimizer in self.optimizers])
         self.needs_loss = any(optimizer.needs_loss for optimizer in self.optimizers)
 
     def _member(self, pattern: Pattern, turn: Every) -> Member:

@@ -12,6 +12,7 @@ from ...core.state import restore, snapshot
 from ...core.update_lock import Held, UpdateLocks
 from ...errors import ShapeError
 from ...types import Array
+from ..calls import context
 from ..weight import HostVariable
 
 Change = tuple[Variable, Array]
@@ -37,6 +38,7 @@ class OptimizerState:
     """Slots by Variable, the counter of steps, and the locks that a step holds.
 
     Args:
+        owner: the name of the optimizer.
         parts: the states of the optimizers that this one wraps; their slots are its slots.
 
     Attributes:
@@ -46,8 +48,8 @@ class OptimizerState:
         locks: of all Variables that have slots.
     """
 
-    def __init__(self, parts: Sequence[OptimizerState] = ()) -> None:
-        self.iterations = host_variable(np.int64(0), "iteration")
+    def __init__(self, owner: str, parts: Sequence[OptimizerState] = ()) -> None:
+        self.iterations = host_variable(owner, np.int64(0), "iteration")
         self.locks = UpdateLocks()
         self._parts = tuple(parts)
         self.own: dict[int, SlotState] = {}
@@ -161,9 +163,9 @@ def commit(changes: Sequence[Change]) -> None:
         raise
 
 
-def host_variable(value: Any, name: str, dtype: Any = None) -> Variable:
-    """A number in host memory, never trained."""
-    return HostVariable(value, trainable=False, name=name, dtype=dtype)
+def host_variable(owner: str, value: Any, name: str, dtype: Any = None) -> Variable:
+    """A number of an optimizer in host memory, never trained."""
+    return HostVariable(value, trainable=False, name=name, dtype=dtype, path=context.path(owner, name))
 
 
 def name_of(variable: Variable) -> str:

@@ -95,12 +95,12 @@ def stepped_values(
                 f"stateless_apply: {name} must be {len(variables)} values, one for each Variable that the optimizer was built "
                 f"with, found {len(values)}. Call optimizer.build(model.trainable_variables) first."
             )
-    held = [(variable, variable.value()) for variable in (*trained, *own)]
+    held = [(variable, variable.read_value()) for variable in (*trained, *own)]
     try:
         for (variable, _), value in zip(held, (*trainable_values, *optimizer_values), strict=True):
             optimizer.assign(variable, value)
         optimizer.apply(grads, trained)
-        return [variable.value() for variable in trained], [variable.value() for variable in own]
+        return [variable.read_value() for variable in trained], [variable.read_value() for variable in own]
     finally:
         for variable, value in held:
             variable.assign(value)

@@ -24,7 +24,7 @@ from ..batches import Feed, Source
 from ..callbacks import CallbackList, History
 from ..config import max_epochs
 from ..logs import numbers
-from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..saving.objects import LAMBDA, deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from . import state as states
 from .compiled import CompiledSteps
@@ -103,7 +103,10 @@ class Trainer:
             optimizer = optimizer.inner_optimizer  # the policy wraps it again
         arguments["optimizer"] = optimizer
         try:
-            return serialize_keras_object(arguments)
+            config = serialize_keras_object(arguments)
+            if repr(LAMBDA) in str(config):
+                raise ValueError("A lambda is not written to files: write a named function and register it.")
+            return config
         except (TypeError, ValueError) as error:
             warnings.warn(
                 f"How the model was compiled cannot be saved; call `compile` again after loading it. {error}", stacklevel=4
@@ -132,6 +135,14 @@ class Trainer:
         chosen = [(one.name, one) for one in self._compiled.own_metrics()] if settled is None else settled.labelled()
         return [("loss", self.loss_tracker), *chosen, *held]
 
+    def logged_metrics(self, model: Model) -> list[tuple[str, Any]]:
+        """Those that the logs tell of: all, or what a subclass has in a `metrics` of its own."""
+        labelled = self.labelled_metrics(model)
+        if not model._overrides("metrics"):
+            return labelled
+        labels = {id(metric): label for label, metric in labelled}
+        return [(labels.get(id(metric), metric.name), metric) for metric in model.metrics]
+
     def settle(self, model: Model, y: Any, y_pred: Any) -> Targets:
         """Losses and metrics for the outputs, made at the first batch."""
         if self.targets is None:
@@ -153,7 +164,7 @@ class Trainer:
     def results(self, model: Model) -> Logs:
         """The results of all metrics by name."""
         logs: Logs = {}
-        for label, metric in self.labelled_metrics(model):
+        for label, metric in self.logged_metrics(model):
             result = metric.result()
             if isinstance(result, dict):
                 logs.update(result)

@@ -72,7 +72,8 @@ class SecondOrder(Optimizer):
 
     def add_number(self, name: str, value: float | int) -> None:
         """Keep a number that outlives a step: saved with the optimizer, and shown in the logs."""
-        self._numbers[name] = host_variable(np.int64(value) if isinstance(value, int) else np.float64(value), name)
+        first = np.int64(value) if isinstance(value, int) else np.float64(value)
+        self._numbers[name] = host_variable(self.name, first, name)
 
     def number(self, name: str) -> float:
         """The present value of a number."""
