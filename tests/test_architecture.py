@@ -20,7 +20,7 @@ ROOT = pathlib.Path(minikeras.__file__).parent
 LONGEST = 600
 
 LAYERS = [
-    ["absent", "boundary", "console", "errors", "extras", "markup", "types", "nest"],
+    ["absent", "boundary", "console", "errors", "extras", "forks", "markup", "types", "nest"],
     ["files"],
     ["arrays", "distribute.replica"],
     ["core"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..core.layout import Layout
 from ..core.operand import Operand
 from ..core.registry import operations
 from ..core.sweep_plans import Sweep
+from ..forks import ForkSafeLock
 from ..types import Array
 from .executors.numpy.builder import build
 from .executors.numpy.lowering import lowered
@@ -39,7 +39,7 @@ class CompiledSweep:
         self._run = build(program, lowered(program))
         self._layout: Layout | None = None
         self._buffers: list[FlatBuffer] = []
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         if len(results) > 1 and len({x.dtype for x in results}) == 1 and self._run.fills_memory:
             layout = Layout([x.shape for x in results], results[0].dtype)
             self._layout = layout if layout.size >= FLAT else None

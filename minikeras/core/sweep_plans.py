@@ -5,7 +5,6 @@ A plan holds for Records of the same primitives, parameters, operands, shapes, d
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..arrays import BARE
 from ..errors import MinikerasError
+from ..forks import ForkSafeLock
 from ..types import Array
 from .operand import Operand
 from .primitive import Record
@@ -151,7 +151,7 @@ class SweepPlans:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self.clear()
 
     def clear(self) -> None:

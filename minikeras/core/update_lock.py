@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
-import weakref
 from collections.abc import Iterable
 from threading import get_ident
 from typing import Any
 
-_next_number = itertools.count().__next__
+from ..forks import ForkSafeLock
+
+_next_number = itertools.count(1).__next__
 _PAUSE = 0.05
 """Seconds of waiting after which a thread asks whether it waits in a circle."""
 
 
-class UpdateLock:
+class UpdateLock(ForkSafeLock):
     """A reentrant lock with a place in the order in which several are taken; a copy is another one.
 
     Attributes:
@@ -26,17 +26,15 @@ class UpdateLock:
         owner: the thread whose step holds it; 0 for none.
     """
 
-    __slots__ = ("__weakref__", "acquire", "number", "owner", "release")
+    __slots__ = ("owner",)
 
     def __init__(self) -> None:
-        self.number = _next_number()
-        self.reset()
-        _all_locks.add(self)
+        super().__init__(_next_number())
 
-    def reset(self) -> None:
+    def renew(self) -> None:
         """Be free, whichever thread held it."""
-        lock = threading.RLock()
-        self.acquire, self.release, self.owner = lock.acquire, lock.release, 0
+        super().renew()
+        self.owner = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UpdateLock, ()
@@ -112,7 +110,6 @@ class Held:
             lock.release()
 
 
-_all_locks: weakref.WeakSet[UpdateLock] = weakref.WeakSet()
 _shared = UpdateLock()
 """Of all Variables that no optimizer has taken. A thread that holds it waits for no other lock."""
 _waiting: dict[int, UpdateLock] = {}
@@ -158,13 +155,5 @@ def _closes_circle(thread: int) -> bool:
     return False
 
 
-def _after_fork() -> None:
-    """A child process has only the thread that forked: what others held is free."""
-    _waiting.clear()
-    for lock in _all_locks:
-        if lock.owner != get_ident():
-            lock.reset()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_waiting.clear)

@@ -60,7 +60,9 @@ def own_folder(directory: Path) -> Iterator[int | None]:
     for level in reversed(directory.parents):
         status = level.stat()
         if status.st_uid not in (0, os.geteuid()) or (is_open_to_others(status) and not status.st_mode & stat.S_ISVTX):
-            raise LoadError(f"others can write to {level}; take it from them (chmod go-w), or set MINIKERAS_HOME to another place")
+            raise LoadError(
+                f"others can write to {level}; take it from them (chmod go-w), or set MINIKERAS_HOME to another place"
+            )
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         status = os.fstat(descriptor)

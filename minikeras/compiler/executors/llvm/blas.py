@@ -7,12 +7,14 @@ import ctypes
 import functools
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import sys
-import threading
 from typing import Any
 
 import numpy as np
+
+from ....forks import ForkSafeLock
 
 
 @functools.cache
@@ -51,7 +53,7 @@ class OneThread(contextlib.ContextDecorator):
 
     def __init__(self, libraries: list[Any]) -> None:
         self._libraries = libraries
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._entered = 0
         self._before: list[int] = []
 
@@ -67,6 +69,12 @@ class OneThread(contextlib.ContextDecorator):
             self._entered -= 1
             if not self._entered:
                 self._set(self._before)
+
+    def leave(self) -> None:
+        """In a forked process: no other thread is within it."""
+        if self._entered:
+            self._entered = 0
+            self._set(self._before)
 
     def _set(self, numbers: list[int]) -> None:
         for library, number, before in zip(self._libraries, numbers, self._before, strict=True):
@@ -84,4 +92,9 @@ def on_one_thread() -> OneThread | None:
         return None
     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
     own = [one for one in libraries if any(part.startswith("scipy") for part in pathlib.Path(one.filepath).parts[:-1])]
-    return OneThread(own or libraries) if libraries else None
+    if not libraries:
+        return None
+    found = OneThread(own or libraries)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=found.leave)
+    return found
