@@ -1,20 +1,28 @@
 """Locks across `os.fork`: a child process has one thread, and nobody would free there what other threads held.
 
 A fork waits for them, a second at most for all, so that what they guard is whole in the child. A lock that is held even then is
-a new one there.
+a new one there. It waits for imports too, which Python guards by locks of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from threading import get_ident
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+T = TypeVar("T")
+
 PATIENCE = 1.0
+_IMPORTED_LATE = {"minikeras", "numpy", "scipy", "llvmlite"}
+"""Packages of which functions here import modules when they need them."""
 
 _next_number = itertools.count(1 << 62, -1).__next__
 
@@ -47,6 +55,14 @@ class ForkSafeLock:
         self.release()
 
 
+class cached_property(functools.cached_property[T]):
+    """That of `functools`, without the lock of Python 3.11, which is one for all objects."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        super().__init__(function)
+        self.lock = contextlib.nullcontext()
+
+
 _all: WeakValueDictionary[int, ForkSafeLock] = WeakValueDictionary()
 _taken: dict[int, list[ForkSafeLock]] = {}
 """What each thread that is forking has taken."""
@@ -64,6 +80,14 @@ def _before() -> None:
     for lock in _alive():
         if lock.acquire(timeout=max(0.0, began + lock.patience - time.monotonic())):
             taken.append(lock)
+    while _is_importing() and time.monotonic() < began + PATIENCE:
+        time.sleep(0.001)
+
+
+def _is_importing() -> bool:
+    """Whether a thread is in the middle of an import, for which a child that imports the same would wait for ever."""
+    late = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in _IMPORTED_LATE]
+    return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in late)
 
 
 def _release() -> list[ForkSafeLock]:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from threading import get_ident
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ..forks import ForkSafeLock
 
@@ -100,6 +101,8 @@ class Held:
                         _wait_for(lock)
                     lock.owner = thread
                     self._taken.append(lock)
+                    if _watching:
+                        _tell(thread, lock, None)
         except BaseException:  # an interrupt, or a circle
             self.__exit__()
             raise
@@ -123,8 +126,50 @@ def acquired(variable: Any) -> UpdateLock:
         if not lock.acquire(False):
             _wait_for(lock)
         if (variable._update_lock or _shared) is lock:
+            if _watching:
+                _tell(get_ident(), lock, variable)
             return lock
         lock.release()  # an optimizer took the Variable while this thread was waiting
+
+
+class Before(dict[int, tuple[Any, Any]]):
+    """Variables, by their keys, with what they held before a thread changed them: it may put that back.
+
+    What is noted with the Variable's lock held another thread's update cannot be lost by.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread, self._torn = get_ident(), False
+        _watching[id(self)] = self
+
+    def put_back(self) -> bool:
+        """Have the Variables hold it again; False, and nothing was done, if another thread has updated one of them since."""
+        locks = self._locks()
+        with Held(sorted(locks, key=lambda lock: lock.number)), Held((_shared,)):
+            if self._torn or locks != self._locks():
+                return False
+            for variable, array in self.values():
+                variable._array, variable._spare = array, None
+        return True
+
+    def _locks(self) -> set[UpdateLock]:
+        return {variable._update_lock for variable, _ in list(self.values()) if variable._update_lock is not None}
+
+    def tell(self, thread: int, lock: UpdateLock, variable: Any) -> None:
+        """A thread updates a Variable, or if that is None those of a lock."""
+        if thread != self._thread and not self._torn:
+            met = self._locks() if variable is None else [one for one, _ in list(self.values())]
+            self._torn = any(one is (lock if variable is None else variable) for one in met)
+
+
+_watching: WeakValueDictionary[int, Before] = WeakValueDictionary()
+
+
+def _tell(thread: int, lock: UpdateLock, variable: Any) -> None:
+    for reference in _watching.valuerefs():
+        if (before := reference()) is not None:
+            before.tell(thread, lock, variable)
 
 
 def _wait_for(lock: UpdateLock) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..arrays import creation_namespace, current_device, is_array, is_on_host, n
 from ..arrays.residence import get_resident_data_limit
 from ..core import Tensor, convert_to_tensor
 from ..errors import ShapeError
+from ..forks import cached_property
 from ..types import Array
 
 

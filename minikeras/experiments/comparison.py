@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import kind_of
+from ..forks import cached_property
 from ..keras import optimizers as keras_optimizers
 from ..keras.arguments import whole
 from ..keras.models import Model

@@ -10,7 +10,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from ....forks import ForkSafeLock
+from ....forks import ForkSafeLock, cached_property
 from . import object_files
 from .kernels import METADATA
 
@@ -32,7 +32,7 @@ class _Compiler:
         self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.machine)
         self._made_by = repr((llvmlite.__version__, llvm.llvm_version_info, target.triple, processor, features))
 
-    @functools.cached_property
+    @cached_property
     def _passes(self) -> Any:
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = True
