@@ -1,7 +1,7 @@
 """Locks across `os.fork`: a child process has one thread, and nobody would free there what other threads held.
 
 A fork waits for them, a second at most for all, so that what they guard is whole in the child. A lock that is held even then is
-a new one there. It waits for imports too, which Python guards by locks of its own.
+a new one there.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
-PATIENCE = 1.0
-_IMPORTED_LATE = {"minikeras", "numpy", "scipy", "llvmlite"}
-"""Packages of which functions here import modules when they need them."""
+PATIENCE, LONGEST = 1.0, 60.0
+"""Seconds for which a fork waits for locks as a rule, and for what always ends."""
 
 _next_number = itertools.count(1 << 62, -1).__next__
 
@@ -64,6 +63,8 @@ class cached_property(functools.cached_property[T]):
 
 
 _all: WeakValueDictionary[int, ForkSafeLock] = WeakValueDictionary()
+importing = ForkSafeLock(patience=LONGEST)
+"""Held while what compiles and draws imports what it needs: Python's own locks of imports stay held in a child."""
 _taken: dict[int, list[ForkSafeLock]] = {}
 """What each thread that is forking has taken."""
 
@@ -80,14 +81,6 @@ def _before() -> None:
     for lock in _alive():
         if lock.acquire(timeout=max(0.0, began + lock.patience - time.monotonic())):
             taken.append(lock)
-    while _is_importing() and time.monotonic() < began + PATIENCE:
-        time.sleep(0.001)
-
-
-def _is_importing() -> bool:
-    """Whether a thread is in the middle of an import, for which a child that imports the same would wait for ever."""
-    late = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in _IMPORTED_LATE]
-    return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in late)
 
 
 def _release() -> list[ForkSafeLock]:

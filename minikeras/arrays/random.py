@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..forks import ForkSafeLock
+from ..forks import ForkSafeLock, importing
 from ..types import Array
 from .philox4x32 import words
 
@@ -75,8 +75,8 @@ class Stream:
 
 def generator_at(seed: int, position: int) -> np.random.Generator:
     """The generator for draw number `position` of the stream with this seed."""
-    from .philox import generator
-
+    with importing:
+        from .philox import generator
     return generator(seed & _UINT64, position)
 
 

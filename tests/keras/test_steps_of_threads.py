@@ -397,13 +397,13 @@ import minikeras as tf
 from faults.children import exit_code, forked
 
 warnings.simplefilter("ignore")  # Python's, of forking a process with threads
+L = tf.keras.layers
 width, ends, errors = itertools.count(3), threading.Event(), []
 shared, optimizer = tf.Variable(tf.zeros([500])), tf.keras.optimizers.SGD(1.0)
 step = tf.function(lambda: optimizer.apply([tf.ones([500])], [shared]), jit_compile=True)
 
 def fit(jit, n):
-    layers = [tf.keras.Input((n,)), tf.keras.layers.Dense(n + 1, "relu"), tf.keras.layers.Dropout(0.5), tf.keras.layers.Dense(2)]
-    model = tf.keras.Sequential(layers)
+    model = tf.keras.Sequential([tf.keras.Input((n,)), L.Dense(n + 1, "relu"), L.Dropout(0.5), L.Dense(2)])
     model.compile("adam", "mse", jit_compile=jit)
     model.fit(np.ones((32, n), "float32"), np.ones((32, 2), "float32"), batch_size=8, epochs=2, verbose=0)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...core import Record
 from ...core.warnings import logger
+from ...forks import importing
 from ...types import Array
 from ..ir import Program
 from . import llvm
@@ -105,15 +106,15 @@ class LLVMExecutor:
 
     def supports(self, instruction: Record) -> bool:
         """Whether there may be a kernel for it."""
-        from .llvm.encode import supports
-
+        with importing:
+            from .llvm.encode import supports
         return supports(instruction)
 
     def compile(self, program: Program) -> Executable:
         """The program, ready to run."""
-        from .llvm.encode import encode
-        from .llvm.segment import link
-
+        with importing:
+            from .llvm.encode import encode
+            from .llvm.segment import link
         return build(program, encode(program), link)
 
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ....forks import ForkSafeLock
+from ....forks import ForkSafeLock, importing
 
 
 @functools.cache
 def gemm(dtype: np.dtype[Any]) -> int:
     """The address of `sgemm` or `dgemm`, which take the addresses of their operands, as Fortran does."""
-    capsule = _cython_blas().__pyx_capi__["sgemm" if dtype == np.float32 else "dgemm"]
+    with importing:
+        capsule = _cython_blas().__pyx_capi__["sgemm" if dtype == np.float32 else "dgemm"]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, (ctypes.py_object,)
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
@@ -87,7 +88,8 @@ def on_one_thread() -> OneThread | None:
     """What keeps SciPy's BLAS on one thread; None if it cannot be told, and then shares products among its own."""
     gemm(np.dtype(np.float32))  # the library is loaded by now
     try:
-        from threadpoolctl import ThreadpoolController
+        with importing:
+            from threadpoolctl import ThreadpoolController
     except ModuleNotFoundError:
         return None
     libraries = ThreadpoolController().select(user_api="blas").lib_controllers

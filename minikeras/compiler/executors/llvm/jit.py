@@ -10,11 +10,11 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from ....forks import ForkSafeLock, cached_property
+from ....forks import LONGEST, ForkSafeLock, cached_property
 from . import object_files
 from .kernels import METADATA
 
-_lock = ForkSafeLock(patience=60.0)
+_lock = ForkSafeLock(patience=LONGEST)
 """Of all that asks LLVM: what it is in the middle of cannot be made anew in a forked process, so that is waited for."""
 _known: dict[str, int] = {}
 """The addresses of kernels, by their names."""
