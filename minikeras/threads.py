@@ -11,10 +11,10 @@ import itertools
 import logging
 import operator
 import os
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .core.forks import ForkSafeLock
 from .errors import kind_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _inside = contextvars.ContextVar("inside", default=False)
 _intra_op, _inter_op = 0, 0
 _blas_at_first: dict[str, int] = {}
 """Threads of each BLAS library, by the path of its file, before it was first set here."""
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 _pool: ThreadPoolExecutor | None = None
 
 
@@ -212,9 +212,9 @@ def _new_pool() -> ThreadPoolExecutor:
 
 
 def _after_fork() -> None:
-    """A child process has none of its parent's threads, and a lock of its own."""
-    global _lock, _pool
-    _lock, _pool = threading.Lock(), None
+    """A child process has none of its parent's threads."""
+    global _pool
+    _pool = None
 
 
 if hasattr(os, "register_at_fork"):

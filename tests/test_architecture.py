@@ -21,10 +21,10 @@ LONGEST = 600
 
 LAYERS = [
     ["absent", "boundary", "console", "errors", "extras", "markup", "types", "nest"],
-    ["files", "threads"],
+    ["files"],
     ["distribute.replica"],
     ["core"],
-    ["layout", "nn_ops", "residence"],
+    ["layout", "nn_ops", "residence", "threads"],
     ["derivatives", "diagnostics"],
     ["functions", "figures"],
     [

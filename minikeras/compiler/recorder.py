@@ -19,6 +19,7 @@ from ..core.effects import State, Write
 from ..core.stack import BOTTOM, Frame, Interpreter
 from ..core.state import restore, snapshot
 from ..core.tensor import next_key
+from ..core.update_lock import Before
 from ..core.variable import Part, assigned
 from ..core.warnings import call_place
 from ..errors import CompileError
@@ -50,7 +51,7 @@ class Recorder(Interpreter):
         self.records: list[Record] = []
         self.refusal: str | None = None
         self.born = False
-        self.before: dict[int, tuple[Variable, Array]] = {}
+        self.before = Before()
         self._streams: Any = _streams().states()
         self._own_streams: dict[int, tuple[Any, Any]] = {}
         self._strict, self._frozen = strict, frozen
@@ -137,14 +138,20 @@ class Recorder(Interpreter):
         if isinstance(stream, _streams().Stream):
             self._own_streams.setdefault(id(stream), (stream, stream.state))
 
-    def put_back(self) -> None:
+    def put_back(self) -> bool:
         """Have Variables and random streams as they were before the run; what it made is kept, as it was at first.
 
         The recording is over: arrays of the run can be freed.
+
+        Returns:
+            Whether that was done: not if another thread has updated one of the Variables meanwhile, which would be lost.
         """
-        _put_back(self.before.values(), self._own_streams.values(), self._streams)
+        done = self.before.put_back()
+        if done:
+            _put_back((), self._own_streams.values(), self._streams)
         self.before.clear()
         self._holders.clear()
+        return done
 
     def state(self) -> Callable[[], Callable[[], None]]:
         """A function that reads what the run has changed, as it is when it is called, and returns one that puts that back."""

@@ -5,7 +5,6 @@ A plan holds for Records of the same primitives, parameters, operands, shapes, d
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 from ..core import Record, Tensor
 from ..core.arrays import BARE
 from ..core.backward import sweep
+from ..core.forks import ForkSafeLock
 from ..core.gradient_arguments import seeds_of
 from ..core.operand import Operand
 from ..core.registry import operations
@@ -165,7 +165,7 @@ class SweepPlans:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self.clear()
 
     def clear(self) -> None:
@@ -241,7 +241,7 @@ class CompiledSweep:
         self._run = build(program, lowered(program))
         self._layout: Layout | None = None
         self._buffers: list[FlatBuffer] = []
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         if len(results) > 1 and len({x.dtype for x in results}) == 1 and self._run.fills_memory:
             layout = Layout([x.shape for x in results], results[0].dtype)
             self._layout = layout if layout.size >= FLAT else None

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
-import weakref
 from collections.abc import Iterable
 from threading import get_ident
 from typing import Any
+from weakref import WeakValueDictionary
 
-_next_number = itertools.count().__next__
+from .forks import ForkSafeLock
+
+_next_number = itertools.count(1).__next__
 _PAUSE = 0.05
 """Seconds of waiting after which a thread asks whether it waits in a circle."""
 
 
-class UpdateLock:
+class UpdateLock(ForkSafeLock):
     """A reentrant lock with a place in the order in which several are taken; a copy is another one.
 
     Attributes:
@@ -26,17 +27,15 @@ class UpdateLock:
         owner: the thread whose step holds it; 0 for none.
     """
 
-    __slots__ = ("__weakref__", "acquire", "number", "owner", "release")
+    __slots__ = ("owner",)
 
     def __init__(self) -> None:
-        self.number = _next_number()
-        self.reset()
-        _all_locks.add(self)
+        super().__init__(_next_number())
 
-    def reset(self) -> None:
+    def renew(self) -> None:
         """Be free, whichever thread held it."""
-        lock = threading.RLock()
-        self.acquire, self.release, self.owner = lock.acquire, lock.release, 0
+        super().renew()
+        self.owner = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UpdateLock, ()
@@ -102,6 +101,8 @@ class Held:
                         _wait_for(lock)
                     lock.owner = thread
                     self._taken.append(lock)
+                    if _watching:
+                        _tell(thread, lock, None)
         except BaseException:  # an interrupt, or a circle
             self.__exit__()
             raise
@@ -112,7 +113,6 @@ class Held:
             lock.release()
 
 
-_all_locks: weakref.WeakSet[UpdateLock] = weakref.WeakSet()
 _shared = UpdateLock()
 """Of all Variables that no optimizer has taken. A thread that holds it waits for no other lock."""
 _waiting: dict[int, UpdateLock] = {}
@@ -126,8 +126,50 @@ def acquired(variable: Any) -> UpdateLock:
         if not lock.acquire(False):
             _wait_for(lock)
         if (variable._update_lock or _shared) is lock:
+            if _watching:
+                _tell(get_ident(), lock, variable)
             return lock
         lock.release()  # an optimizer took the Variable while this thread was waiting
+
+
+class Before(dict[int, tuple[Any, Any]]):
+    """Variables, by their keys, with what they held before a thread changed them: it may put that back.
+
+    What is noted with the Variable's lock held another thread's update cannot be lost by.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread, self._torn = get_ident(), False
+        _watching[id(self)] = self
+
+    def put_back(self) -> bool:
+        """Have the Variables hold it again; False, and nothing was done, if another thread has updated one of them since."""
+        locks = self._locks()
+        with Held(sorted(locks, key=lambda lock: lock.number)), Held((_shared,)):
+            if self._torn or locks != self._locks():
+                return False
+            for variable, array in self.values():
+                variable._array, variable._spare = array, None
+        return True
+
+    def _locks(self) -> set[UpdateLock]:
+        return {variable._update_lock for variable, _ in list(self.values()) if variable._update_lock is not None}
+
+    def tell(self, thread: int, lock: UpdateLock, variable: Any) -> None:
+        """A thread updates a Variable, or if that is None those of a lock."""
+        if thread != self._thread and not self._torn:
+            met = self._locks() if variable is None else [one for one, _ in list(self.values())]
+            self._torn = any(one is (lock if variable is None else variable) for one in met)
+
+
+_watching: WeakValueDictionary[int, Before] = WeakValueDictionary()
+
+
+def _tell(thread: int, lock: UpdateLock, variable: Any) -> None:
+    for reference in _watching.valuerefs():
+        if (before := reference()) is not None:
+            before.tell(thread, lock, variable)
 
 
 def _wait_for(lock: UpdateLock) -> None:
@@ -158,13 +200,5 @@ def _closes_circle(thread: int) -> bool:
     return False
 
 
-def _after_fork() -> None:
-    """A child process has only the thread that forked: what others held is free."""
-    _waiting.clear()
-    for lock in _all_locks:
-        if lock.owner != get_ident():
-            lock.reset()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_waiting.clear)

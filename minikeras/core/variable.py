@@ -36,13 +36,15 @@ read_variable = Primitive(
 
 def _write(variable: Variable, value: Any, *, conversion: Write) -> tuple[()]:
     array = value._array if isinstance(value, Variable) else value
-    if conversion is Write.ASSIGN:
-        variable._array = array
-    else:
-        variable._combine(array, operator.add if conversion is Write.ADD else operator.sub)
+    variable._combine(array, _COMBINING[conversion])
     return ()
 
 
+_COMBINING: dict[Write, Callable[[Array, Array], Array]] = {
+    Write.ASSIGN: lambda old, new: new,
+    Write.ADD: operator.add,
+    Write.SUBTRACT: operator.sub,
+}
 assigned = effect("assign", _write, writes=(State.OPERANDS,), escapes=True)
 """Stands on the stack for an assignment, of which the derivatives see nothing."""
 
@@ -150,6 +152,8 @@ class Variable(Operand):
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Hold another value of the same dtype, and of the same shape or another that the Variable may have.
 
+        Of several threads the last one's value stays, whole; an optimizer's step in another thread comes before it or after it.
+
         Returns:
             The Variable itself, or None with `read_value=False`.
 
@@ -167,8 +171,7 @@ class Variable(Operand):
                 f"Cannot assign value to variable ' {self.name}': Shape mismatch. The variable shape "
                 f"{self._open or self.shape}, and the assigned value shape {tuple(array.shape)} are incompatible."
             )
-        self._note(value, array, Write.ASSIGN)
-        self._array = array
+        self._combine(array, _COMBINING[Write.ASSIGN], value, Write.ASSIGN)
         return self if read_value else None
 
     def _note(self, value: Any, array: Array, how: Write) -> None:
@@ -180,13 +183,13 @@ class Variable(Operand):
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Hold the value plus `delta`, which has the same shape; otherwise as `assign`."""
-        return self._change(delta, operator.add, Write.ADD, read_value)
+        return self._change(delta, Write.ADD, read_value)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Hold the value minus `delta`, which has the same shape; otherwise as `assign`."""
-        return self._change(delta, operator.sub, Write.SUBTRACT, read_value)
+        return self._change(delta, Write.SUBTRACT, read_value)
 
-    def _change(self, delta: Any, combine: Callable[[Array, Array], Array], what: Write, read_value: bool) -> Any:
+    def _change(self, delta: Any, what: Write, read_value: bool) -> Any:
         if current() is not BOTTOM and redirected(self, delta, what):
             return self if read_value else None
         delta = self._stacked(delta)
@@ -196,13 +199,16 @@ class Variable(Operand):
                 f"{what}: variable '{self.name}' has shape {self.shape}, the change has shape {tuple(change.shape)}. "
                 "Broadcast it first: tf.broadcast_to(delta, variable.shape)."
             )
-        self._note(delta, change, what)
-        self._combine(change, combine)
+        self._combine(change, _COMBINING[what], delta, what)
         return self if read_value else None
 
-    def _combine(self, change: Array, combine: Callable[[Array, Array], Array]) -> None:
+    def _combine(
+        self, change: Array, combine: Callable[[Array, Array], Array], value: Any = None, noted: Write | None = None
+    ) -> None:
         lock = acquired(self)  # other threads see the old value or the new one, and lose no update
         try:
+            if noted is not None:
+                self._note(value, change, noted)
             self._array = combine(self._array, change)
         finally:
             lock.release()

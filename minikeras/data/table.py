@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from .. import nest
 from ..core import Tensor, convert_to_tensor
 from ..core.arrays import creation_namespace, current_device, is_array, is_on_host, namespace, to_device
+from ..core.forks import cached_property
 from ..errors import ShapeError
 from ..residence import get_resident_data_limit
 from ..types import Array

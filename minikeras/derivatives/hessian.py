@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..core.arrays import namespace, to_device
 from ..core.convert import convert_to_tensor
+from ..core.forks import cached_property
 from ..core.gradient_arguments import UnconnectedGradients, absent_jacobian, checked_chunk_size, one_target
 from ..core.gradient_tape import GradientTape
 from ..core.registry import operations
@@ -101,13 +101,13 @@ class RecordedGradient:
         rows, skipped = matrix_of(blocks, stop - start), start - later[0][1].start
         return rows[:, skipped:] if skipped else rows
 
-    @functools.cached_property
+    @cached_property
     def _read(self) -> dict[int, int]:
         """When each Tensor and Variable was first read, by key."""
         inputs = [x for record in self._tape._tape.records for x in record.inputs if hasattr(x, "key")]
         return {x.key: -i for i, x in enumerate(reversed(inputs), 1 - len(inputs))}
 
-    @functools.cached_property
+    @cached_property
     def _largest(self) -> int:
         """Elements of the largest intermediate result."""
         results = [record.outputs for record in self._tape._tape.records]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.forks import cached_property
 from ..errors import kind_of
 from ..keras import optimizers as keras_optimizers
 from ..keras.arguments import whole

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from .. import threads
+from ..core.forks import ForkSafeLock
 from ..errors import MissingExtraError
 
 ATTEMPTS = 3
@@ -17,7 +17,7 @@ ATTEMPTS = 3
 _DEATHS = ("KilledWorker", "ActorDiedError", "WorkerCrashedError")
 """What Dask and Ray call the death of a worker; they are not imported here."""
 
-_group_at_a_time = threading.RLock()
+_group_at_a_time = ForkSafeLock()
 """Held while a group is trained: random streams and names belong to the process, and a worker may have several threads."""
 
 

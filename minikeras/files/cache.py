@@ -2,7 +2,8 @@
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from minikeras.errors import LoadError
@@ -39,6 +40,42 @@ def make_private(directory: Path) -> None:
         with suppress(FileExistsError):
             level.mkdir(mode=0o700)
         _refuse_shared(level)
+
+
+@contextmanager
+def own_folder(directory: Path) -> Iterator[int | None]:
+    """A directory below `home()`, made if it is missing, that nobody else can enter, replace or move: its descriptor.
+
+    Levels are checked from the root downwards: what is above the next one already cannot change in other hands. On Windows the
+    profile of a user is his own, and there is no descriptor.
+
+    Raises:
+        LoadError: if another user, root excepted, could put something in its place or into it.
+    """
+    make_private(directory)
+    if os.name != "posix":
+        yield None
+        return
+    directory = Path(os.path.realpath(directory))
+    for level in reversed(directory.parents):
+        status = level.stat()
+        if status.st_uid not in (0, os.geteuid()) or (is_open_to_others(status) and not status.st_mode & stat.S_ISVTX):
+            raise LoadError(
+                f"others can write to {level}; take it from them (chmod go-w), or set MINIKERAS_HOME to another place"
+            )
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+            raise LoadError(f"others can use {directory}; delete it, and it is made anew for you alone")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_open_to_others(status: os.stat_result) -> bool:
+    """Whether its group or everyone may write to it."""
+    return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _refuse_shared(directory: Path) -> None:

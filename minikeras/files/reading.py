@@ -40,15 +40,16 @@ def budget(file_size: int, max_bytes: int | None) -> int:
 
 
 @contextlib.contextmanager
-def opened(path: str | os.PathLike[str], follow: bool = True) -> Iterator[tuple[BinaryIO, int]]:
+def opened(path: str | os.PathLike[str], follow: bool = True, folder: int | None = None) -> Iterator[tuple[BinaryIO, int]]:
     """A regular file, open for reading without a buffer, and its size. Pipes, devices and folders are refused without waiting.
 
-    `follow` allows a symbolic link; it is False for a name out of another file.
+    `follow` allows a symbolic link; it is False for a name out of another file. `folder` is the descriptor of the folder in
+    which the path begins, None for the present one.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     flags |= 0 if follow else getattr(os, "O_NOFOLLOW", 0)
     try:
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, flags, dir_fd=folder)
     except FileNotFoundError:
         raise NotFoundError(f"{path}: there is no such file.") from None
     except OSError as error:

@@ -15,22 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.forks import ForkSafeLock, importing
 from ..types import Array
 from .philox4x32 import words
 
 _UINT64 = 2**64 - 1
-_lock = threading.Lock()
-"""Held while a position moves on. One for all streams, so that a forked process has one to make anew."""
-
-
-def _after_fork() -> None:
-    """Another thread may have held the lock, and a child process has no other threads."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_lock = ForkSafeLock()
+"""Held while a position moves on; one for all streams."""
 
 
 class Stream:
@@ -84,8 +75,8 @@ class Stream:
 
 def generator_at(seed: int, position: int) -> np.random.Generator:
     """The generator for draw number `position` of the stream with this seed."""
-    from .philox import generator
-
+    with importing:
+        from .philox import generator
     return generator(seed & _UINT64, position)
 
 

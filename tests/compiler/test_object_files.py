@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
+import time
 
 import pytest
+from faults.children import exit_code, forked
 
 pytest.importorskip("llvmlite")
 
@@ -47,12 +50,159 @@ def test_a_damaged_file_is_made_anew(home, damage):
     assert [compiled(), compiled()] == [(42, True), (42, False)]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-@pytest.mark.parametrize("mode", [0o777, 0o770])
-def test_nothing_is_read_where_others_may_write(home, mode):
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+two_users = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can be two users")
+USER, OTHER, GROUP = 40011, 40012, 40013
+"""Of nobody on this machine."""
+
+
+def forged():
+    """The file of `TEXT`, whole to the last digit, with code that says 66."""
     compiled()
+    (path,) = object_files.folder().iterdir()
+    compiler = jit._Compiler()
+    code = bytes(compiler.machine.emit_object(compiler.optimized(TEXT.replace("42", "66"))))
+    path.write_bytes(object_files._digest(path.name, code) + code)
+    assert compiled() == (66, False), "nothing but permissions tells this from the user's own"
+    return path
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o750, 0o1777])
+def test_nothing_is_read_where_others_may_enter(home, mode, caplog):
+    forged()
+    object_files._warn.cache_clear()
     object_files.folder().chmod(mode)
     assert [compiled(), compiled()] == [(42, True)] * 2
+    (said,) = [record.message for record in caplog.records if str(object_files.folder()) in record.message]
+    assert "delete it" in said or "set MINIKERAS_HOME" in said
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+@pytest.mark.parametrize("level", [0, 1])
+def test_nothing_is_read_where_others_may_move_a_folder_above(home, mode, level):
+    forged()
+    above = object_files.folder().parents[level]
+    before = above.stat().st_mode
+    above.chmod(mode)
+    try:
+        assert compiled() == (42, True)
+    finally:
+        above.chmod(before)
+
+
+@posix
+def test_a_folder_above_in_which_others_may_only_add_is_no_harm(home):
+    compiled()
+    home.parent.chmod(0o1777)
+    assert compiled() == (42, False)
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o666, 0o660, 0o602])
+def test_a_file_that_others_may_write_is_made_anew(home, mode):
+    forged().chmod(mode)
+    assert [compiled(), compiled()] == [(42, True), (42, False)]
+
+
+def _symbolic(path):
+    path.rename(path.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+def _hard(path):
+    path.rename(path.parent.parent / "elsewhere")
+    path.hardlink_to(path.parent.parent / "elsewhere")
+
+
+def _pipe(path):
+    path.unlink()
+    os.mkfifo(path, 0o600)
+
+
+def _zeros(path):
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def _holes(path):
+    os.truncate(path, 1 << 36)
+
+
+@posix
+@pytest.mark.parametrize("kind", [_symbolic, _hard, _pipe, _zeros, _holes])
+def test_what_is_no_plain_file_of_its_own_is_made_anew(home, kind):
+    kind(forged())
+    assert [compiled(), compiled()] == [(42, True), (42, False)]
+
+
+@posix
+def test_a_folder_in_the_place_of_a_file_stays_and_nothing_is_read(home):
+    path = forged()
+    path.unlink()
+    path.mkdir(0o700)
+    assert [compiled(), compiled()] == [(42, True)] * 2
+
+
+@posix
+def test_a_symbolic_link_in_the_place_of_the_folder_is_not_followed(home):
+    forged()
+    object_files.folder().rename(home / "elsewhere")
+    object_files.folder().symlink_to(home / "elsewhere")
+    assert compiled() == (42, True)
+
+
+@two_users
+@pytest.mark.parametrize("what", ["file", "folder", "home"])
+def test_what_belongs_to_another_user_is_not_run(home, what):
+    path = forged()
+    os.chown({"file": path, "folder": path.parent, "home": home}[what], OTHER, OTHER)
+    assert compiled() == (42, True)
+
+
+@two_users
+@pytest.mark.filterwarnings("ignore:.*fork")
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_no_member_of_the_group_gets_code_run_by_swapping_the_folder(home, mode):
+    """The home belongs to the user and his group: one of it puts his own folder, and takes it away, as fast as he can."""
+    path = forged()
+    theirs = home / "theirs"
+    theirs.mkdir(0o700)
+    (theirs / path.name).write_bytes(path.read_bytes())
+    path.unlink()
+    for place, owner in ((home, USER), (path.parent, USER), (theirs, OTHER), (theirs / path.name, OTHER)):
+        os.chown(place, owner, GROUP)
+    for level in home.parents[:-2]:
+        level.chmod(level.stat().st_mode | 0o011)
+    home.chmod(0o770)
+    theirs.chmod(mode)
+    (theirs / path.name).chmod(mode & 0o666)
+    swapping = forked(lambda: _as(OTHER, lambda: _swap_for_ever(home)))
+    try:
+        assert exit_code(forked(lambda: _as(USER, lambda: _read_often(path.name))), patience=60) == 0
+    finally:
+        os.kill(swapping, signal.SIGKILL)
+        os.waitpid(swapping, 0)
+
+
+def _as(user, work):
+    os.setgroups([GROUP])
+    os.setresgid(GROUP, GROUP, GROUP)
+    os.setresuid(user, user, user)
+    work()
+
+
+def _swap_for_ever(home):
+    while True:
+        for name, other in (("kernels", "mine"), ("theirs", "kernels"), ("kernels", "theirs"), ("mine", "kernels")):
+            (home / name).rename(home / other)
+
+
+def _read_often(name):
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        assert object_files.read(name) is None
 
 
 def test_code_under_the_name_of_other_code_is_not_run(home):

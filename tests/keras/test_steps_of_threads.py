@@ -4,6 +4,7 @@ import copy
 import functools
 import os
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -323,3 +324,130 @@ def test_a_shallow_copy_of_a_variable_is_the_variable_and_references_are_weak_ke
     assert table[v.ref()] == "kept"
     del reference
     assert not table
+
+
+@pytest.mark.parametrize("jit", [True, None])
+@pytest.mark.parametrize("make", [tf.keras.optimizers.SGD, tf.keras.optimizers.Adam])
+def test_a_step_that_several_threads_record_at_once_happens_once_each(jit, make):
+    for _ in range(5):  # native recordings that put back what they found undid or repeated steps of others in every run
+        optimizer, w, count, total = make(1.0), tf.Variable(tf.zeros([3])), tf.Variable(0), tf.keras.metrics.Sum()
+
+        def step(x, optimizer=optimizer, w=w, count=count, total=total):
+            count.assign_add(1)
+            total.update_state(x[0])
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(w * x)
+            optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+            return loss
+
+        compiled = tf.function(jit_compile=jit)(step)
+        repeated(*[lambda compiled=compiled: compiled(tf.ones([3]))] * 8)
+        assert [int(optimizer.iterations), int(count), float(total.result())] == [8 * STEPS] * 3
+        assert make is not tf.keras.optimizers.SGD or values(w) == [[-8.0 * STEPS]]
+
+
+@pytest.mark.parametrize("jit", [True, None])
+def test_functions_that_are_recorded_while_others_step_lose_no_step_of_two_optimizers(jit):
+    first, second = tf.keras.optimizers.SGD(1.0), tf.keras.optimizers.Adam()
+    w, u = tf.Variable(tf.zeros([3])), tf.Variable(tf.zeros([5]))
+
+    @tf.function(jit_compile=jit)
+    def forwards(x):
+        first.apply_gradients([(x[:3], w)])
+        second.apply_gradients([(x, u)])
+
+    @tf.function(jit_compile=jit)
+    def backwards(x):
+        second.apply_gradients([(x, u)])
+        first.apply_gradients([(x[:3], w)])
+
+    x = tf.ones([5])
+    repeated(*[lambda: forwards(x), lambda: backwards(x), lambda: first.apply_gradients([(x[:3], w)])] * 2)
+    assert (int(first.iterations), int(second.iterations)) == (6 * STEPS, 4 * STEPS) and values(w) == [[-6.0 * STEPS]]
+
+
+@pytest.mark.parametrize("jit", [True, None, False])
+def test_of_assignments_in_several_threads_the_last_one_stays_whole(jit):
+    """Beside compiled steps too: one that reads the value before an assignment does not end after it."""
+    v, optimizer = tf.Variable(tf.zeros([1000])), tf.keras.optimizers.SGD(1.0)
+
+    @tf.function(jit_compile=jit)
+    def step(x):
+        optimizer.apply_gradients([(x, v)])
+
+    zeros = tf.zeros([1000])
+    step(zeros), step(zeros)
+    seen = []
+    repeated(
+        lambda: v.assign(tf.fill([1000], 100.0)),
+        lambda: v.assign(tf.fill([1000], 200.0)),
+        lambda: step(zeros),
+        lambda: seen.extend(values(v)),
+    )
+    assert len(values(v)[0]) == 1 and all(one in ([0.0], [100.0], [200.0]) for one in seen)
+    repeated(lambda: v.assign(tf.zeros([1000])), lambda: step(tf.ones([1000])))
+    v.assign(tf.fill([1000], 5.0))
+    assert values(v) == [[5.0]]
+
+
+FORKING = """
+import itertools, os, random, threading, time, warnings
+import numpy as np
+import minikeras as tf
+from faults.children import exit_code, forked
+
+warnings.simplefilter("ignore")  # Python's, of forking a process with threads
+L = tf.keras.layers
+width, ends, errors = itertools.count(3), threading.Event(), []
+shared, optimizer = tf.Variable(tf.zeros([500])), tf.keras.optimizers.SGD(1.0)
+step = tf.function(lambda: optimizer.apply([tf.ones([500])], [shared]), jit_compile=True)
+
+def fit(jit, n):
+    model = tf.keras.Sequential([tf.keras.Input((n,)), L.Dense(n + 1, "relu"), L.Dropout(0.5), L.Dense(2)])
+    model.compile("adam", "mse", jit_compile=jit)
+    model.fit(np.ones((32, n), "float32"), np.ones((32, 2), "float32"), batch_size=8, epochs=2, verbose=0)
+
+def trace():
+    n = next(width)
+    tf.function(lambda x: tf.reduce_sum(tf.sin(x) * n), jit_compile=True)(tf.ones([n]))
+
+def again(work):
+    try:
+        while not ends.is_set():
+            work()
+    except BaseException as error:
+        errors.append(error)
+
+def child():
+    before = shared.numpy()
+    assert (before == -int(optimizer.iterations)).all(), "no step is half done"
+    step()
+    assert (shared.numpy() == before - 1).all()
+    fit(True, 50 + os.getpid() % 20)
+    fit("auto", 7)
+    trace()
+
+works = [lambda: fit(True, next(width) % 40 + 3), lambda: fit("auto", next(width) % 40 + 3), trace, step]
+threads = [threading.Thread(target=again, args=(work,), daemon=True) for work in works]
+for thread in threads:
+    thread.start()
+pauses, codes = random.Random(1), []
+for _ in range(FORKS):
+    time.sleep(0.05 * pauses.random())
+    codes.append(exit_code(forked(child), patience=120))
+ends.set()
+for thread in threads:
+    thread.join(120)
+assert not errors, errors
+print(codes.count(0))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("forks", [5, pytest.param(200, marks=pytest.mark.slow)])
+def test_processes_that_are_forked_while_threads_compile_and_fit_compile_and_fit_too(forks):
+    """In a process of its own, whose first imports they meet too."""
+    script = FORKING.replace("FORKS", str(forks))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(os.path.dirname(__file__)), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=1200, env=environment)
+    assert done.returncode == 0 and done.stdout.split() == [str(forks)], done.stderr[-3000:]

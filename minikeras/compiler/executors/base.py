@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...core import Record
+from ...core.forks import importing
 from ...core.warnings import logger
 from ...types import Array
 from ..ir import Program
@@ -105,15 +106,15 @@ class LLVMExecutor:
 
     def supports(self, instruction: Record) -> bool:
         """Whether there may be a kernel for it."""
-        from .llvm.encode import supports
-
+        with importing:
+            from .llvm.encode import supports
         return supports(instruction)
 
     def compile(self, program: Program) -> Executable:
         """The program, ready to run."""
-        from .llvm.encode import encode
-        from .llvm.linking import link
-
+        with importing:
+            from .llvm.encode import encode
+            from .llvm.linking import link
         return build(program, encode(program), link)
 
 

@@ -147,10 +147,13 @@ def buffer_of(arrays: Sequence[Array], columns: int = 1) -> FlatBuffer | None:
     return buffer if all(map(operator.is_, arrays, buffer.pieces)) else None
 
 
-def unused_buffer(buffers: list[FlatBuffer], layout: Layout, columns: int) -> FlatBuffer:
-    """One of two buffers that nothing uses, or a new one in the place of the older: that belongs to what still refers to it."""
+def unused_buffer(buffers: list[FlatBuffer], layout: Layout, columns: int, read: FlatBuffer | None = None) -> FlatBuffer:
+    """One of two buffers that nothing uses, or a new one in the place of the older: that belongs to what still refers to it.
+
+    `read` is that of the present values, which Variables that another thread assigned need not hold.
+    """
     for buffer in buffers:
-        if not buffer.in_use:
+        if buffer is not read and not buffer.in_use:
             return buffer
     buffers.append(FlatBuffer(layout, columns))
     del buffers[:-2]
@@ -180,7 +183,7 @@ class FlatVariables:
         if self._in_place and (held := self._current) is not None and held.is_held_alone and held.is_held_by(self._variables):
             self._next = held
             return held
-        self._next = unused_buffer(self._buffers, self._layout, self._columns)
+        self._next = unused_buffer(self._buffers, self._layout, self._columns, self._current if self._in_place else None)
         return self._next
 
     def read(self) -> FlatBuffer:

@@ -109,11 +109,14 @@ def content_of(value: Any) -> Any:
 
 
 def is_generator(value: Any) -> bool:
-    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question."""
+    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question.
+
+    Another thread may be in the middle of that.
+    """
     numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
-    if numpys is not None and isinstance(value, (numpys.Generator, numpys.RandomState)):
+    if hasattr(numpys, "RandomState") and isinstance(value, (numpys.Generator, numpys.RandomState)):
         return True
-    return pythons is not None and isinstance(value, pythons.Random)
+    return hasattr(pythons, "Random") and isinstance(value, pythons.Random)
 
 
 def _state(generator: Any) -> str:

@@ -20,6 +20,7 @@ from ... import nest
 from ...core import Tensor, convert_to_tensor
 from ...core.arrays import is_array
 from ...core.effects import is_told
+from ...core.forks import cached_property
 from ...core.stack import BOTTOM, current
 from ...core.warnings import logger
 from ...errors import CompileError
@@ -167,7 +168,7 @@ class Function:
             return None, tensors
         return found, tensors
 
-    @functools.cached_property
+    @cached_property
     def _parameters(self) -> inspect.Signature:
         return inspect.signature(self.python_function)
 
@@ -232,8 +233,8 @@ class Function:
         if recorder.refusal is None:
             replay = self._ready(Program(recorder.arguments, recorder.records, results, structure), once=not recorded)
             told = any(is_told(record.primitive) for record in recorder.records)
-            if replay is not None and not (replay.exact or told):  # its bits differ, so it carries out the first run as well
-                recorder.put_back()
+            # If its bits differ it carries out the first run as well, unless another thread has built on what that has left.
+            if replay is not None and not (replay.exact or told) and recorder.put_back():
                 result = packed(replay([tensor._array for tensor in tensors]))
             if replay is not None and isinstance(facts, Facts):
                 program, facts.guards = replay, replay.program.guards

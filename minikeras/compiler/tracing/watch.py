@@ -11,7 +11,6 @@ import gc
 import inspect
 import itertools
 import sys
-import threading
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +21,7 @@ from ... import nest
 from ...core import Variable
 from ...core.arrays import is_array
 from ...core.changes import is_watched, live_code
+from ...core.forks import ForkSafeLock
 from ...core.operand import Operand
 from .facts import ABSENT, SCALARS, Facts, NoProgram, ObjectFacts, alike, content_of, is_generator, same
 from .reach import ANY, Findings, Walk, attributes_of, shown
@@ -399,9 +399,9 @@ def _roots(code: types.CodeType, namespace: dict[str, Any], found: Findings) -> 
 def _global_generators() -> Iterator[tuple[str, Any]]:
     """The generators of random numbers that functions of `np.random` and `random` draw from."""
     numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
-    if numpys is not None:
+    if hasattr(numpys, "RandomState"):  # else another thread is importing it
         yield "np.random", numpys.mtrand._rand
-    if pythons is not None:
+    if hasattr(pythons, "_inst"):
         yield "Python's random", pythons._inst
 
 
@@ -421,7 +421,7 @@ def _set_profile(function: Any) -> None:
         sys.setprofile(function)
 
 
-_setting_profile = threading.RLock()
+_setting_profile = ForkSafeLock()
 
 
 def unwatched(function: Unwatched) -> Unwatched:

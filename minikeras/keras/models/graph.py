@@ -6,7 +6,6 @@ plan: for each call the registers of its arguments, those of its results, and th
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ... import nest
 from ...core import Tensor
+from ...core.forks import cached_property
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ..layers.input_layer import InputLayer, entrance
@@ -227,7 +227,7 @@ class LayerGraph:
 
     # Looking ----------------------------------------------------------------------------------------------------------
 
-    @functools.cached_property
+    @cached_property
     def _index(self) -> Index:
         """Where everything is; a copy of the graph, whose calls have other numbers, finds it anew."""
         calls: dict[int, list[Node]] = {}

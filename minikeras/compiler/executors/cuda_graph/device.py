@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ....core.forks import ForkSafeLock
 from ....core.warnings import logger
 from ....errors import InvalidArgumentError
 from ....nn_ops.philox_cuda import OPTIONS
@@ -110,7 +110,7 @@ class CuPyDevice:
         self._lt = lt.CublasLt(lt.library(), self._workspace.address)
         self._ring: list[_Pinned | None] = [None] * self.RING
         self._turn = 0
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._began, self._ended = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
 
     def memory(self, size: int) -> Memory:

@@ -7,18 +7,21 @@ import ctypes
 import functools
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import sys
-import threading
 from typing import Any
 
 import numpy as np
+
+from ....core.forks import ForkSafeLock, importing
 
 
 @functools.cache
 def gemm(dtype: np.dtype[Any]) -> int:
     """The address of `sgemm` or `dgemm`, which take the addresses of their operands, as Fortran does."""
-    capsule = _cython_blas().__pyx_capi__["sgemm" if dtype == np.float32 else "dgemm"]
+    with importing:
+        capsule = _cython_blas().__pyx_capi__["sgemm" if dtype == np.float32 else "dgemm"]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, (ctypes.py_object,)
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
@@ -51,7 +54,7 @@ class OneThread(contextlib.ContextDecorator):
 
     def __init__(self, libraries: list[Any]) -> None:
         self._libraries = libraries
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._entered = 0
         self._before: list[int] = []
 
@@ -68,6 +71,12 @@ class OneThread(contextlib.ContextDecorator):
             if not self._entered:
                 self._set(self._before)
 
+    def leave(self) -> None:
+        """In a forked process: no other thread is within it."""
+        if self._entered:
+            self._entered = 0
+            self._set(self._before)
+
     def _set(self, numbers: list[int]) -> None:
         for library, number, before in zip(self._libraries, numbers, self._before, strict=True):
             if before != 1:
@@ -79,9 +88,15 @@ def on_one_thread() -> OneThread | None:
     """What keeps SciPy's BLAS on one thread; None if it cannot be told, and then shares products among its own."""
     gemm(np.dtype(np.float32))  # the library is loaded by now
     try:
-        from threadpoolctl import ThreadpoolController
+        with importing:
+            from threadpoolctl import ThreadpoolController
     except ModuleNotFoundError:
         return None
     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
     own = [one for one in libraries if any(part.startswith("scipy") for part in pathlib.Path(one.filepath).parts[:-1])]
-    return OneThread(own or libraries) if libraries else None
+    if not libraries:
+        return None
+    found = OneThread(own or libraries)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=found.leave)
+    return found

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from ....core.forks import LONGEST, ForkSafeLock, cached_property
 from . import object_files
 from .kernels import METADATA
 
-_lock = threading.Lock()
+_lock = ForkSafeLock(patience=LONGEST)
+"""Of all that asks LLVM: what it is in the middle of cannot be made anew in a forked process, so that is waited for."""
 _known: dict[str, int] = {}
 """The addresses of kernels, by their names."""
 
@@ -31,7 +32,7 @@ class _Compiler:
         self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.machine)
         self._made_by = repr((llvmlite.__version__, llvm.llvm_version_info, target.triple, processor, features))
 
-    @functools.cached_property
+    @cached_property
     def _passes(self) -> Any:
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = True
@@ -89,17 +90,24 @@ def functions(text: str, names: Sequence[str]) -> list[int]:
 
 
 def _is_x86() -> bool:
-    return bool(llvm.get_default_triple().startswith("x86_64-"))
+    return _triple().startswith("x86_64-")
 
 
 def _is_arm() -> bool:
-    return bool(llvm.get_default_triple().startswith(("aarch64-", "arm64-")))
+    return _triple().startswith(("aarch64-", "arm64-"))
+
+
+@functools.cache
+def _triple() -> str:
+    with _lock:
+        return str(llvm.get_default_triple())
 
 
 @functools.cache
 def vector_bytes() -> int:
     """What a vector of this processor holds."""
-    features = llvm.get_host_cpu_features()
+    with _lock:
+        features = llvm.get_host_cpu_features()
     return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
 
 

@@ -1,22 +1,26 @@
 """Machine code on the disk: what LLVM has compiled for this processor is read by later processes, a hundred times as fast.
 
-It is trusted as the `__pycache__` of a package is: only the user may write to its folder.
+It is run, so nobody but the user and root may have been able to write it: the folder and all above it are checked, then the
+file that was opened is. The digest finds damage. A key for it would lie in the same folder, and keep out nobody more.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
-import stat
 from pathlib import Path
 
-from ....errors import LoadError
+from ....core.warnings import logger
+from ....errors import LoadError, NotFoundError
 from ....files import cache
-from ....files.durable import write_file
+from ....files.durable import remove, write_file
+from ....files.reading import MEGABYTE, opened, read_exactly, refuse_if
 
 MOST = 4096
 """Files, of some 5 kB each; one more, and all are made anew."""
+LARGEST = 16 * MEGABYTE
 
 
 def folder() -> Path:
@@ -24,32 +28,45 @@ def folder() -> Path:
     return cache.home() / "kernels"
 
 
-def _own_folder() -> Path:
-    """The folder, made if it is missing; LoadError or OSError if anyone but the user may write to it."""
-    found = folder()
-    cache.make_private(found)
-    if os.name == "posix" and found.stat().st_mode & stat.S_IWGRP:
-        raise LoadError(f"{found} is writable by its group")
-    return found
-
-
 def read(name: str) -> bytes | None:
-    """The code of that name; None if there is none, or if it is not what was written under it."""
-    with contextlib.suppress(OSError, LoadError):
-        content = (_own_folder() / name).read_bytes()
-        code = content[32:]
-        return code if _digest(name, code) == content[:32] else None
-    return None
+    """The code of that name; None if there is none, or if it is not what the user has written under it."""
+    try:
+        with cache.own_folder(folder()) as inside:
+            path = folder() / name if inside is None else name
+            with opened(path, follow=False, folder=inside) as (stream, size):
+                refuse_if(size > LARGEST, path, "", f"holds {size} bytes, more than any kernel")
+                refuse_if(not _is_own(os.fstat(stream.fileno())), path, "", "may be another user's: it is made anew")
+                content = bytearray(size)
+                read_exactly(stream, memoryview(content), path)
+    except (NotFoundError, OSError):
+        return None
+    except LoadError as error:
+        _warn(str(error))
+        return None
+    code = bytes(content[32:])
+    return code if _digest(name, code) == content[:32] else None
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether a file is the user's, has no other name, and nobody else may write to it."""
+    if os.name != "posix":
+        return True
+    return status.st_uid == os.geteuid() and status.st_nlink < 2 and not cache.is_open_to_others(status)
+
+
+@functools.cache
+def _warn(reason: str) -> None:
+    """Say once why kernels are compiled again."""
+    logger.warning("Compiled kernels are not read from %s: %s.", folder(), reason)
 
 
 def keep(name: str, code: bytes) -> None:
     """Write code, if the folder is there and the user's own."""
-    with contextlib.suppress(OSError, LoadError):
-        target = _own_folder()
-        known = list(target.iterdir())
-        for path in known if len(known) >= MOST else ():
-            path.unlink(missing_ok=True)
-        write_file(target / name, _digest(name, code) + code, durable=False)
+    with contextlib.suppress(OSError, LoadError), cache.own_folder(folder()):
+        known = list(folder().iterdir())
+        for path in known if len(known) >= MOST else [folder() / name]:
+            remove(path)  # a file that is replaced would hand its permissions on
+        write_file(folder() / name, _digest(name, code) + code, durable=False)
 
 
 def _digest(name: str, code: bytes) -> bytes:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.forks import ForkSafeLock
 from ....core.ownership import Owned, called_with_others
 from ....threads import thread_count
 from ....types import Array
@@ -474,7 +475,7 @@ class _Team:
         _stopped.append(self)  # their memory is read until they have ended
 
 
-_starting = threading.Lock()
+_starting = ForkSafeLock()
 _current: _Team | None = None
 _stopped: list[_Team] = []
 
@@ -513,8 +514,8 @@ def _team() -> _Team:
 
 def _after_fork() -> None:
     """A child process has none of its parent's threads."""
-    global _current, _starting
-    _current, _starting = None, threading.Lock()
+    global _current
+    _current = None
 
 
 if hasattr(os, "register_at_fork"):
