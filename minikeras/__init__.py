@@ -126,6 +126,7 @@ from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
 from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique, unique_with_counts
 from .functions.printing import print_ as print
+from .functions.python import numpy_function, py_function, timestamp
 from .functions.reductions import (
     argmax,
     argmin,
@@ -185,6 +186,7 @@ from .types import (
 from .types import boolean as bool
 from .types import float16 as half
 from .types import float64 as double
+from .version import VERSION as __version__
 
 if _TYPE_CHECKING:
     from . import (
@@ -203,6 +205,7 @@ if _TYPE_CHECKING:
         math,
         nn,
         random,
+        strings,
         test,
         train,
     )
@@ -220,7 +223,7 @@ if _TYPE_CHECKING:
 _LATE = dict.fromkeys(
     (
         *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "experimental", "experiments"),
-        *("image", "keras", "linalg", "math", "nn", "random", "test", "train"),
+        *("image", "keras", "linalg", "math", "nn", "random", "strings", "test", "train"),
     )
 )
 
@@ -235,7 +238,6 @@ _LATE |= {
     ),
 }
 newaxis = None
-__version__ = "0.1.0"
 
 
 def get_logger() -> _Any:

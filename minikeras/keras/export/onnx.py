@@ -143,7 +143,7 @@ def _output_names(model: Any, found: OpenProgram) -> list[tuple[str, Value]]:
 
 def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dict[str, Value], version: int) -> Any:
     """The model as ONNX's object, checked."""
-    from ... import __version__
+    from ...version import VERSION
 
     nodes = _without_dead_nodes(graph.nodes, set(results))
     read = {name for node in nodes for name in node.input}
@@ -161,7 +161,7 @@ def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dic
         opset_imports=operators,
         ir_version=helper.find_min_ir_version_for(operators),
         producer_name="minikeras",
-        producer_version=__version__,
+        producer_version=VERSION,
     )
     if made.ByteSize() < LARGEST:
         _onnx("checker").check_model(made)
