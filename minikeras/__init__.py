@@ -206,6 +206,7 @@ if _TYPE_CHECKING:
         nn,
         random,
         strings,
+        summary,
         test,
         train,
     )
@@ -223,7 +224,7 @@ if _TYPE_CHECKING:
 _LATE = dict.fromkeys(
     (
         *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "experimental", "experiments"),
-        *("image", "keras", "linalg", "math", "nn", "random", "strings", "test", "train"),
+        *("image", "keras", "linalg", "math", "nn", "random", "strings", "summary", "test", "train"),
     )
 )
 

@@ -54,15 +54,14 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "image": [
         ("decode_* encode_*", "Use keras.utils.load_img, or pillow."),
-        ("extract_patches", "Use keras.ops.image.extract_patches."),
-        ("ResizeMethod", "Name the method, as in tf.image.resize(images, size, 'nearest')."),
         (
-            "resize_with_* random_* stateless_* sample_* *_hue *_saturation *_boxes sobel_edges",
+            "*random_* *sample_* *_boxes sobel_edges rgb_* *_to_rgb ssim*",
             "Put it together from what is in tf.image and keras.ops.image, or prepare images with pillow.",
         ),
     ],
     "random": [("set_global_generator", "Use a tf.random.Generator by its own methods.")],
     "strings": [("*", "Use what Python's str has, in the function of tf.data.Dataset.map.")],
+    "summary": [("*", "There are scalars, histograms, images and text; keras.callbacks.TensorBoard writes those of fit.")],
     "train": [
         (
             "*Example Feature* *List",

@@ -291,7 +291,7 @@ def test_one_process_has_a_strategy_of_one_device():
         with tf.GradientTape() as tape:
             losses = tf.square(model(x)[:, 0])
             loss = tf.nn.compute_average_loss(losses, global_batch_size=4)
-        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True))
         return loss
 
     rows = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices(tf.ones([8, 2])).batch(4))

@@ -118,3 +118,121 @@ def test_images_are_numbers(kind, wanted):
 def test_a_format_that_is_none_is_refused(function):
     with pytest.raises(ValueError, match="NHCW"):
         function(tf.ones([1, 4, 4, 1]), 2, 2, "SAME", "NHCW")
+
+
+# What TensorFlow 2.21 gives ---------------------------------------------------------------------------------------------------
+
+pixels = np.array([[[1.0, 0.5, 0.25], [0.2, 0.9, 0.6], [0.1, 0.1, 0.1], [1.2, -0.2, 0.4]]], "float32")
+colors = np.array([[[255, 128, 0], [10, 200, 90], [7, 7, 7]]], "uint8")
+
+
+@pytest.mark.parametrize(
+    ("change", "floats", "integers"),
+    [
+        (
+            lambda x: I.adjust_hue(x, -0.3),
+            [[0.65, 0.25, 1.0], [0.9, 0.74, 0.2], [0.1, 0.1, 0.1], [-0.2, 0.12, 1.2]],
+            [[179, 0, 255], [200, 128, 10], [7, 7, 7]],
+        ),
+        (
+            lambda x: I.adjust_hue(x, tf.constant(0.5)),
+            [[0.25, 0.75, 1.0], [0.9, 0.2, 0.5], [0.1, 0.1, 0.1], [-0.2, 1.2, 0.6]],
+            [[0, 127, 255], [200, 10, 120], [7, 7, 7]],
+        ),
+        (
+            lambda x: I.adjust_saturation(x, 0.0),
+            [[1.0, 1.0, 1.0], [0.9, 0.9, 0.9], [0.1, 0.1, 0.1], [1.2, 1.2, 1.2]],
+            [[255, 255, 255], [200, 200, 200], [7, 7, 7]],
+        ),
+        (
+            lambda x: I.adjust_saturation(x, 3.0),
+            [[1.0, 0.3333, 0.0], [0.0, 0.9, 0.5143], [0.1, 0.1, 0.1], [1.2, 0.0, 0.5143]],
+            [[255, 128, 0], [0, 200, 84], [7, 7, 7]],
+        ),
+    ],
+)
+def test_hue_and_saturation_are_tensorflows(change, floats, integers):
+    np.testing.assert_allclose(change(pixels)[0], floats, atol=1e-4)
+    np.testing.assert_array_equal(change(colors)[0], integers)
+    assert change(tf.constant(pixels, "float64")).dtype == tf.float64
+    tf.test.check_gradients(change, tf.constant(pixels[:, :2], "float64"))
+
+
+def test_an_image_is_resized_with_zeros_around_it():
+    x = np.arange(24.0, dtype="float32").reshape(4, 6, 1)
+    rows = [[3.25, 4.75, 6.25, 7.75], [15.25, 16.75, 18.25, 19.75]]
+    assert I.resize_with_pad(x, 3, 4).numpy()[..., 0].tolist() == [*rows, [0] * 4]
+    assert I.resize_with_pad(x[None], 5, 4).numpy()[0, ..., 0].tolist() == [[0] * 4, *rows, [0] * 4, [0] * 4]
+    nearest = I.resize_with_pad(x, 3, 5, I.ResizeMethod.NEAREST_NEIGHBOR).numpy()[..., 0].tolist()
+    assert nearest == [[0, 2, 3, 5, 0], [12, 14, 15, 17, 0], [18, 20, 21, 23, 0]]
+    assert I.resize_with_pad(tf.ones([100, 1, 1]), 4, 4).shape == (4, 4, 1)
+
+
+@pytest.mark.parametrize(("height", "width"), [(4, 6), (2, 3), (3, 5), (7, 9), (7, 3), (1, 8)])
+def test_the_middle_of_an_image_is_cut_out_or_surrounded(height, width):
+    x = np.arange(24).reshape(4, 6, 1)
+    top, left = max((4 - height) // 2, 0), max((6 - width) // 2, 0)
+    above, before = max((height - 4) // 2, 0), max((width - 6) // 2, 0)
+    part = x[top : top + height, left : left + width]
+    rest = (above, height - above - part.shape[0]), (before, width - before - part.shape[1]), (0, 0)
+    np.testing.assert_array_equal(I.resize_with_crop_or_pad(x, height, width), np.pad(part, rest))
+    assert I.resize_with_crop_or_pad(x[None], height, width).shape == (1, height, width, 1)
+
+
+@pytest.mark.parametrize("crop", [I.random_crop, I.stateless_random_crop])
+def test_a_random_part_begins_anywhere(crop):
+    x = tf.reshape(tf.range(4 * 5 * 3), [4, 5, 3])
+    seeds = [[number, 7] for number in range(120)] if crop is I.stateless_random_crop else range(120)
+    parts = [crop(x, [2, 3, 3], seed=seed).numpy() for seed in seeds]
+    starts = {int(part[0, 0, 0]) for part in parts}
+    assert starts == {(5 * row + column) * 3 for row in range(3) for column in range(3)}
+    for part in parts:
+        row, column = divmod(int(part[0, 0, 0]) // 3, 5)
+        np.testing.assert_array_equal(part, x[row : row + 2, column : column + 3])
+    v = tf.Variable(tf.ones([3, 3]))
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(crop(v, [2, 2], seed=[1, 2]))
+    assert tf.reduce_sum(tf.convert_to_tensor(tape.gradient(y, v))).numpy() == 4.0
+    with pytest.raises(ValueError, match="does not lie within"):
+        crop(x, [5, 3, 3], seed=[1, 2])
+
+
+def test_random_colors_lie_within_their_limits():
+    reds = tf.constant(pixels[:, :1])
+    for _ in range(20):
+        assert I.random_hue(reds, 0.0).numpy().ravel() == pytest.approx([1.0, 0.5, 0.25], abs=1e-6)
+        changed = I.random_saturation(reds, 0.5, 0.9).numpy()
+        assert 0.5 <= (changed.max() - changed.min()) / 0.75 <= 0.9
+    for call, message in (
+        (lambda: I.random_hue(reds, 0.6), "nor above 0.5"),
+        (lambda: I.random_saturation(reds, -0.1, 1.0), "0 <= lower < upper"),
+        (lambda: I.adjust_hue(reds, 2.0), "delta must lie"),
+        (lambda: I.adjust_saturation(reds[..., :1], 1.0), "height, width, 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+STATELESS = {
+    "brightness": (I.stateless_random_brightness, (0.3,)),
+    "contrast": (I.stateless_random_contrast, (0.2, 1.8)),
+    "hue": (I.stateless_random_hue, (0.3,)),
+    "saturation": (I.stateless_random_saturation, (0.2, 1.8)),
+    "left and right": (I.stateless_random_flip_left_right, ()),
+    "up and down": (I.stateless_random_flip_up_down, ()),
+    "part": (I.stateless_random_crop, ([2, 2, 3],)),
+}
+
+
+@pytest.mark.parametrize("name", STATELESS)
+def test_stateless_changes_depend_on_their_seed_alone(name):
+    change, limits = STATELESS[name]
+    results = [change(one, *limits, seed=(number, 2)).numpy() for number in range(20)]
+    assert len({result.tobytes() for result in results}) > 1
+    compiled = tf.function(lambda x, seed: change(x, *limits, seed))
+    for number, result in enumerate(results[:3]):
+        np.testing.assert_array_equal(compiled(tf.constant(one), tf.constant([number, 2])), result)
+    assert compiled.replays == 2
+    for seed in (None, 1):
+        with pytest.raises(ValueError, match="needs a pair of integers as the seed"):
+            change(one, *limits, seed=seed)

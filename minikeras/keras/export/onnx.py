@@ -12,6 +12,7 @@ from ... import nest
 from ...errors import MissingExtraError
 from ...files import durable
 from ...types import as_dtype
+from ...version import VERSION
 from ..saving.weights import may_write
 from . import elementwise, shaping, windows
 from .graph import Graph
@@ -143,8 +144,6 @@ def _output_names(model: Any, found: OpenProgram) -> list[tuple[str, Value]]:
 
 def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dict[str, Value], version: int) -> Any:
     """The model as ONNX's object, checked."""
-    from ...version import VERSION
-
     nodes = _without_dead_nodes(graph.nodes, set(results))
     read = {name for node in nodes for name in node.input}
     weights = [_onnx("numpy_helper").from_array(array, key) for key, array in graph.constants.items() if key in read]
