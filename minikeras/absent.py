@@ -24,6 +24,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
         ("autograph", "Use Python's own functions and loops."),
         ("profiler", "Use Python's own cProfile."),
+        ("signal", "Use keras.ops.fft, rfft, stft and their kin."),
         (
             "sparse ragged Sparse* Ragged*",
             "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
@@ -38,7 +39,12 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "It is not there; operations of your own are made with tf.custom_gradient or tf.autodiff.",
         ),
     ],
-    "config.experimental": [("*", "There is nothing to choose: memory of GPUs grows as it is needed, and each is one device.")],
+    "config.experimental": [
+        (
+            "get_memory_* *irtual* *_stats *_policy *_details *_execution* *_determinism",
+            "There is nothing to choose: memory of GPUs grows as it is needed, and each is one device.",
+        )
+    ],
     "config": [
         (
             "experimental* *_logical_device* LogicalDevice* *_soft_device_placement",
@@ -55,13 +61,24 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     "image": [
         ("decode_* encode_*", "Use keras.utils.load_img, or pillow."),
         (
-            "*random_* *sample_* *_boxes sobel_edges rgb_* *_to_rgb ssim*",
+            "*random_* *sample_* *_boxes crop_and_resize extract_patches non_max_* sobel_edges rgb_* *_to_rgb ssim*",
             "Put it together from what is in tf.image and keras.ops.image, or prepare images with pillow.",
         ),
     ],
-    "random": [("set_global_generator", "Use a tf.random.Generator by its own methods.")],
-    "strings": [("*", "Use what Python's str has, in the function of tf.data.Dataset.map.")],
-    "summary": [("*", "There are scalars, histograms, images and text; keras.callbacks.TensorBoard writes those of fit.")],
+    "nn": [("*nce_loss sampled_softmax_loss", "Use the loss over all classes, tf.nn.softmax_cross_entropy_with_logits.")],
+    "random": [("set_global_generator *_sampler", "Use a tf.random.Generator by its own methods.")],
+    "strings": [
+        (
+            "as_string *_join *_split substr ngrams unicode_* *_bucket*",
+            "Use what Python's str has, in the function of tf.data.Dataset.map.",
+        )
+    ],
+    "summary": [
+        (
+            "audio text graph trace_off write *record* experimental",
+            "There are scalars, histograms and images; keras.callbacks.TensorBoard writes those of fit.",
+        )
+    ],
     "train": [
         (
             "*Example Feature* *List",

@@ -28,13 +28,6 @@ from .functions.image import (
     resize_with_pad,
     rgb_to_grayscale,
     rot90,
-    stateless_random_brightness,
-    stateless_random_contrast,
-    stateless_random_crop,
-    stateless_random_flip_left_right,
-    stateless_random_flip_up_down,
-    stateless_random_hue,
-    stateless_random_saturation,
     total_variation,
 )
 from .functions.resizing import ResizeMethod, resize

@@ -23,7 +23,7 @@ from .functions.image import convert_image_dtype
 from .functions.printing import tell
 from .types import Array
 
-__all__ = ["SummaryWriter", "create_file_writer", "histogram", "image", "scalar", "text", "trace_export", "trace_on"]
+__all__ = ["SummaryWriter", "create_file_writer", "histogram", "image", "scalar", "trace_export", "trace_on"]
 
 
 class SummaryWriter:
@@ -41,7 +41,8 @@ class SummaryWriter:
         self.logdir = os.fspath(logdir)
 
     @functools.cached_property
-    def _file(self) -> Any:
+    def file(self) -> Any:
+        """The file, which the first event begins."""
         try:
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
         except ImportError:
@@ -63,20 +64,19 @@ class SummaryWriter:
 
     def flush(self) -> None:
         """Write what waits in the queue."""
-        if "_file" in vars(self):
-            self._file.flush()
+        if "file" in vars(self):
+            self.file.flush()
 
     def close(self) -> None:
         """Write what waits in the queue and close the file; the next event begins another."""
-        if "_file" in vars(self):
-            self._file.close()
-            del self._file
+        if "file" in vars(self):
+            self.file.close()
+            del self.file
 
-    def write(self, summary: Any, step: int) -> None:
-        """Append an event with a `Summary` of tensorboard."""
-        from tensorboard.compat.proto.event_pb2 import Event
-
-        self._file.add_event(Event(wall_time=time.time(), step=step, summary=summary))
+    def write(self, step: int, rows: list[dict[str, Any]]) -> None:
+        """Append an event, with a value for each row of fields of tensorboard's `Summary.Value`."""
+        file, made = self.file, importlib.import_module("tensorboard.compat.proto.event_pb2").Event
+        file.add_event(made(wall_time=time.time(), step=step, summary={"value": rows}))
 
 
 create_file_writer = SummaryWriter
@@ -90,8 +90,8 @@ class _Here(threading.local):
 _here = _Here()
 
 
-def _told(summary: Callable[[Array], Any], data: Any, step: Any) -> bool:
-    """Write what `summary` makes of an array, in each run of a compiled function, with the writer that is the default then."""
+def _told(rows: Callable[[Array], list[dict[str, Any]]], data: Any, step: Any) -> bool:
+    """Write what `rows` makes of an array, in each run of a compiled function, with the writer that is the default then."""
 
     @unwatched
     def show(arrays: list[Array]) -> None:
@@ -99,45 +99,38 @@ def _told(summary: Callable[[Array], Any], data: Any, step: Any) -> bool:
         if _here.writer is not None and number is None:
             raise ValueError("tf.summary: no step is given. Write step=..., or writer.as_default(step=...).")
         if _here.writer is not None:
-            _here.writer.write(summary(np.asarray(arrays[0])), int(number))
+            _here.writer.write(int(number), rows(np.asarray(arrays[0])))
 
     tell([convert_to_tensor(one) for one in (data, step) if one is not None], show)
     return _here.writer is not None
 
 
-def _by_plugin(kind: str, name: str, data: Any, step: Any, *options: Any) -> bool:
-    def summary(values: Array) -> Any:
-        made = getattr(importlib.import_module(f"tensorboard.plugins.{kind}.summary_v2"), f"{kind}_pb")
-        return made(name, values.astype(str) if kind == "text" else values, *options)
-
-    return _told(summary, data, step)
-
-
-def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> bool:
+def scalar(name: str, data: Any, step: Any = None) -> bool:
     """Write a number under a name, for a step. Whether there is a default writer: without one nothing is written.
 
     >>> tf.summary.scalar("loss", 0.5, step=1)
     False
     """
-    return _by_plugin("scalar", name, data, step, description)
+    return _told(lambda value: [{"tag": name, "simple_value": float(value)}], data, step)
 
 
-def histogram(name: str, data: Any, step: Any = None, buckets: int | None = None, description: str | None = None) -> bool:
+def histogram(name: str, data: Any, step: Any = None, buckets: int | None = None) -> bool:
     """Write how numbers are distributed, in 30 buckets by default; as `scalar`.
 
     >>> tf.summary.histogram("weights", tf.ones([3]), step=1)
     False
     """
-    return _by_plugin("histogram", name, data, step, buckets, description)
+    return _told(lambda values: [histogram_of(name, values, buckets)], data, step)
 
 
-def text(name: str, data: Any, step: Any = None, description: str | None = None) -> bool:
-    """Write text, which TensorBoard reads as Markdown; as `scalar`.
-
-    >>> tf.summary.text("note", "a **good** run", step=1)
-    False
-    """
-    return _by_plugin("text", name, data, step, description)
+def histogram_of(name: str, values: Array, buckets: int | None = None) -> dict[str, Any]:
+    """How the finite ones of some numbers are distributed, as a row for `SummaryWriter.write`."""
+    elements = values.ravel().astype(np.float64)
+    elements = elements[np.isfinite(elements)]
+    counts, edges = np.histogram(elements, bins=buckets or 30)
+    spread = {"min": elements.min(initial=np.inf), "max": elements.max(initial=-np.inf), "num": elements.size}
+    sums = {"sum": elements.sum(), "sum_squares": (elements**2).sum()}
+    return {"tag": name, "histo": {**spread, **sums, "bucket_limit": edges[1:].tolist(), "bucket": counts.tolist()}}
 
 
 def image(name: str, data: Any, step: Any = None, max_outputs: int = 3) -> bool:
@@ -147,19 +140,16 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3) -> bool:
     False
     """
 
-    def summary(values: Array) -> Any:
-        from PIL.Image import fromarray
-        from tensorboard.compat.proto.summary_pb2 import Summary
-
-        found = Summary()
-        for number, pixels in enumerate(convert_image_dtype(values[:max_outputs], "uint8", saturate=True).numpy()):
-            written = io.BytesIO()
-            fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(written, "PNG")
-            shown = Summary.Image(height=len(pixels), width=pixels.shape[1], encoded_image_string=written.getvalue())
-            found.value.add(tag=f"{name}/image/{number}", image=shown)
+    def rows(values: Array) -> list[dict[str, Any]]:
+        found = []
+        for pixels in convert_image_dtype(values[:max_outputs], "uint8", saturate=True).numpy():
+            written, flat = io.BytesIO(), pixels[..., 0] if pixels.shape[-1] == 1 else pixels
+            importlib.import_module("PIL.Image").fromarray(flat).save(written, "PNG")
+            shown = {"height": len(pixels), "width": pixels.shape[1], "encoded_image_string": written.getvalue()}
+            found.append({"tag": f"{name}/image/{len(found)}", "image": shown})
         return found
 
-    return _told(summary, data, step)
+    return _told(rows, data, step)
 
 
 def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:

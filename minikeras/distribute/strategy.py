@@ -239,14 +239,6 @@ class DataParallel:
 
         return dataset.map(own)
 
-    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """What `run` gave on the devices of this rank: on its one.
-
-        >>> tf.distribute.MultiWorkerMirroredStrategy().experimental_local_results(1.0)
-        (1.0,)
-        """
-        return (value,)
-
     def distribute_datasets_from_function(self, dataset_fn: Callable[[InputContext], Any], options: Any = None) -> Any:
         """The Dataset that a function makes for this rank, whose batches are its own; `options` are TensorFlow's alone.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +27,8 @@ from .elementwise import (
     where,
 )
 from .indexing import gather
-from .publish import beside, inexact, integer, name_like_definition, static_shape, tensor, tensors
-from .random import Keys, fixed, keys_of, uniform_by
+from .publish import beside, inexact, integer, static_shape, tensor, tensors
+from .random import uniform
 from .reductions import reduce_mean, reduce_sum
 from .resizing import resize
 from .shaping import pad, reverse, stack, tile, transpose, unstack
@@ -83,35 +82,10 @@ def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
     return x if not turns else reverse(_transposed(x), [-3 if turns == 1 else -2])
 
 
-def _keys(seed: Any) -> Keys:
-    """Keys for a seed, or the one key of a pair of integers."""
-    return keys_of(seed) if seed is None or not np.shape(seed) else fixed(seed)
-
-
-def _stateless(function: Callable[..., Tensor], example: str) -> Callable[..., Tensor]:
-    """A function with a `seed` by its stateless name; an example has these arguments."""
-    signature, own = inspect.signature(function), function.__name__
-
-    def called(*args: Any, **options: Any) -> Tensor:
-        seed = signature.bind(*args, **options).arguments.get("seed")
-        if np.shape(seed) != (2,):
-            raise ShapeError(f"stateless_{own}: needs a pair of integers as the seed, found {seed!r:.80}.")
-        return function(*args, **options)
-
-    name_like_definition(called, f"stateless_{own}", __name__)
-    called.__doc__ = f"""As `{own}`, by numbers that depend only on the arguments; `seed` is a pair of integers.
-
-    >>> first, second = (tf.image.stateless_{own}({example}, seed=[1, 2]) for _ in range(2))
-    >>> bool(tf.reduce_all(first == second))
-    True
-    """
-    return called
-
-
 def _sometimes(flip: Callable[[TensorLike], Tensor], name: str, axis: str) -> Callable[..., Tensor]:
     def function(image: TensorLike, seed: int | None = None) -> Tensor:
         x = _images(function.__name__, image)
-        chosen = uniform_by(_keys(seed), (*x.shape[:-3], 1, 1, 1), 0, 1, "float32") < 0.5
+        chosen = uniform((*x.shape[:-3], 1, 1, 1), seed=seed) < 0.5
         return where(beside(x, chosen), flip(x), x)
 
     function.__name__ = function.__qualname__ = name
@@ -125,8 +99,6 @@ def _sometimes(flip: Callable[[TensorLike], Tensor], name: str, axis: str) -> Ca
 
 random_flip_left_right = _sometimes(flip_left_right, "random_flip_left_right", "columns")
 random_flip_up_down = _sometimes(flip_up_down, "random_flip_up_down", "rows")
-stateless_random_flip_left_right = _stateless(random_flip_left_right, "tf.ones([2, 3, 1])")
-stateless_random_flip_up_down = _stateless(random_flip_up_down, "tf.ones([2, 3, 1])")
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------
@@ -220,15 +192,12 @@ def random_crop(value: TensorLike, size: Any, seed: int | None = None, name: str
     x, sizes = tensor(value), static_shape(size)
     if len(sizes) != x.ndim or any(not 0 <= part <= whole for part, whole in zip(sizes, x.shape, strict=True)):
         raise ShapeError(f"random_crop: a part of size {list(sizes)} does not lie within shape {x.shape}.")
-    places = uniform_by(_keys(seed), [x.ndim], 0, 1, "float64")
+    places = uniform([x.ndim], dtype="float64", seed=seed)
     for axis, (part, whole) in enumerate(zip(sizes, x.shape, strict=True)):
         if part < whole:
             first = cast(places[axis] * (whole - part + 1.0), "int32")
             x = gather(x, beside(x, np.arange(part, dtype="int32")) + first, axis=axis)
     return x
-
-
-stateless_random_crop = _stateless(random_crop, "tf.reshape(tf.range(9), [3, 3]), [2, 2]")
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
@@ -366,13 +335,13 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
 def _deviation(name: str, largest: float, max_delta: float, seed: Any) -> Tensor:
     if not 0 <= max_delta <= largest:
         raise ValueError(f"{name}: max_delta must not be negative, nor above {largest}, found {max_delta}.")
-    return uniform_by(_keys(seed), [], -max_delta, max_delta, "float32")
+    return uniform([], -max_delta, max_delta, seed=seed)
 
 
 def _factor(name: str, lower: float, upper: float, seed: Any) -> Tensor:
     if not 0.0 <= lower < upper:
         raise ValueError(f"{name}: needs 0 <= lower < upper, found {lower} and {upper}.")
-    return uniform_by(_keys(seed), [], lower, upper, "float32")
+    return uniform([], lower, upper, seed=seed)
 
 
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
@@ -409,12 +378,6 @@ def random_saturation(image: TensorLike, lower: float, upper: float, seed: int |
     TensorShape([2, 2, 3])
     """
     return adjust_saturation(image, _factor("random_saturation", lower, upper, seed))
-
-
-stateless_random_brightness = _stateless(random_brightness, "tf.ones([2, 2, 1]), 0.2")
-stateless_random_hue = _stateless(random_hue, "tf.ones([2, 2, 3]), 0.2")
-stateless_random_contrast = _stateless(random_contrast, "tf.ones([2, 2, 1]), 0.2, 0.5")
-stateless_random_saturation = _stateless(random_saturation, "tf.ones([2, 2, 3]), 0.2, 0.5")
 
 
 def per_image_standardization(image: TensorLike) -> Tensor:

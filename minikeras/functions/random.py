@@ -56,7 +56,7 @@ def _seed(seed: Any) -> int:
         raise DTypeError(f"random: a seed must be one integer, found {seed!r:.60}.") from None
 
 
-def fixed(seed: Any) -> Keys:
+def _fixed(seed: Any) -> Keys:
     """One key: the pair of integers that is the seed of a stateless function. A Tensor may hold another pair in each run."""
     pair = seed if isinstance(seed, Tensor) else np.asarray(seed)
     if tuple(pair.shape) != (2,):
@@ -353,7 +353,7 @@ def stateless_normal(
     >>> bool(tf.reduce_all(first == second))
     True
     """
-    return normal_by(fixed(seed), shape, mean, stddev, dtype)
+    return normal_by(_fixed(seed), shape, mean, stddev, dtype)
 
 
 def stateless_uniform(
@@ -366,7 +366,7 @@ def stateless_uniform(
     >>> tf.random.stateless_uniform([2], seed=[1, 2]).shape
     TensorShape([2])
     """
-    return uniform_by(fixed(seed), shape, minval, maxval, dtype)
+    return uniform_by(_fixed(seed), shape, minval, maxval, dtype)
 
 
 def stateless_truncated_normal(
@@ -377,7 +377,7 @@ def stateless_truncated_normal(
     >>> bool(tf.reduce_all(tf.abs(tf.random.stateless_truncated_normal([100], [1, 2])) <= 2.0))
     True
     """
-    return truncated_normal_by(fixed(seed), shape, mean, stddev, dtype)
+    return truncated_normal_by(_fixed(seed), shape, mean, stddev, dtype)
 
 
 def stateless_gamma(
@@ -388,7 +388,7 @@ def stateless_gamma(
     >>> tf.random.stateless_gamma([10, 2], [1, 2], [0.5, 1.5]).shape
     TensorShape([10, 2])
     """
-    return _gamma(fixed(seed), _in_front("stateless_gamma", shape, alpha, beta), alpha, beta, dtype)
+    return _gamma(_fixed(seed), _in_front("stateless_gamma", shape, alpha, beta), alpha, beta, dtype)
 
 
 def stateless_poisson(shape: Any, seed: Any, lam: TensorLike, dtype: Any = "int32", name: str | None = None) -> Tensor:
@@ -397,7 +397,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: TensorLike, dtype: Any = "int3
     >>> tf.random.stateless_poisson([10, 2], [1, 2], [12.2, 3.3]).shape
     TensorShape([10, 2])
     """
-    return _poisson(fixed(seed), _in_front("stateless_poisson", shape, lam, None), lam, dtype)
+    return _poisson(_fixed(seed), _in_front("stateless_poisson", shape, lam, None), lam, dtype)
 
 
 def _in_front(name: str, shape: Any, *parameters: TensorLike) -> tuple[int, ...]:
@@ -417,7 +417,7 @@ def stateless_categorical(
     >>> print(tf.random.stateless_categorical([[0.0, -1e9]], 3, [1, 2]).numpy())
     [[0 0 0]]
     """
-    return categorical_by(fixed(seed), logits, num_samples, dtype)
+    return categorical_by(_fixed(seed), logits, num_samples, dtype)
 
 
 def split(seed: Any, num: int = 2) -> Tensor:
@@ -426,7 +426,7 @@ def split(seed: Any, num: int = 2) -> Tensor:
     >>> tf.random.split([1, 2]).shape
     TensorShape([2, 2])
     """
-    return _seeds(fixed(seed), (integer(num), 2))
+    return _seeds(_fixed(seed), (integer(num), 2))
 
 
 def fold_in(seed: Any, data: int) -> Tensor:
@@ -435,7 +435,7 @@ def fold_in(seed: Any, data: int) -> Tensor:
     >>> tf.random.fold_in([1, 2], 3).shape
     TensorShape([2])
     """
-    key, mix = fixed(seed), streams.Stream(integer(data)).integer()  # keys a small number apart are other seeds
+    key, mix = _fixed(seed), streams.Stream(integer(data)).integer()  # keys a small number apart are other seeds
     return _seeds(lambda: draws.operation_key(key(), mix=mix), (2,))
 
 

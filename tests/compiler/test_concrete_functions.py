@@ -78,14 +78,3 @@ def test_arguments_without_names_and_with_any():
     one, two = tf.constant(1.0), tf.constant(2.0)
     assert concrete(one, two, by=two).numpy() == 5.0
     assert concrete(x=one, more_1=two, by=one).numpy() == 3.0
-
-
-def test_signatures_are_printed_with_their_programs():
-    double = tf.function(lambda x, n=2.0: x * n)
-    _ = double(tf.zeros([2])), double(tf.zeros([], tf.float64), 3.0)
-    short, whole = (double.pretty_printed_concrete_signatures(verbose=verbose) for verbose in (False, True))
-    assert short.split("\n\n") == [
-        "%0:float32[2] = argument()\nreturn %1:float32[2]",
-        "%0:float64[] = argument()\nreturn %1:float64[]",
-    ]
-    assert "multiply" in whole and "multiply" not in short and tf.function(abs).pretty_printed_concrete_signatures() == ""

@@ -179,11 +179,9 @@ def test_the_middle_of_an_image_is_cut_out_or_surrounded(height, width):
     assert I.resize_with_crop_or_pad(x[None], height, width).shape == (1, height, width, 1)
 
 
-@pytest.mark.parametrize("crop", [I.random_crop, I.stateless_random_crop])
-def test_a_random_part_begins_anywhere(crop):
+def test_a_random_part_begins_anywhere():
     x = tf.reshape(tf.range(4 * 5 * 3), [4, 5, 3])
-    seeds = [[number, 7] for number in range(120)] if crop is I.stateless_random_crop else range(120)
-    parts = [crop(x, [2, 3, 3], seed=seed).numpy() for seed in seeds]
+    parts = [I.random_crop(x, [2, 3, 3], seed=seed).numpy() for seed in range(120)]
     starts = {int(part[0, 0, 0]) for part in parts}
     assert starts == {(5 * row + column) * 3 for row in range(3) for column in range(3)}
     for part in parts:
@@ -191,10 +189,10 @@ def test_a_random_part_begins_anywhere(crop):
         np.testing.assert_array_equal(part, x[row : row + 2, column : column + 3])
     v = tf.Variable(tf.ones([3, 3]))
     with tf.GradientTape() as tape:
-        y = tf.reduce_sum(crop(v, [2, 2], seed=[1, 2]))
+        y = tf.reduce_sum(I.random_crop(v, [2, 2]))
     assert tf.reduce_sum(tf.convert_to_tensor(tape.gradient(y, v))).numpy() == 4.0
     with pytest.raises(ValueError, match="does not lie within"):
-        crop(x, [5, 3, 3], seed=[1, 2])
+        I.random_crop(x, [5, 3, 3])
 
 
 def test_random_colors_lie_within_their_limits():
@@ -211,28 +209,3 @@ def test_random_colors_lie_within_their_limits():
     ):
         with pytest.raises(ValueError, match=message):
             call()
-
-
-STATELESS = {
-    "brightness": (I.stateless_random_brightness, (0.3,)),
-    "contrast": (I.stateless_random_contrast, (0.2, 1.8)),
-    "hue": (I.stateless_random_hue, (0.3,)),
-    "saturation": (I.stateless_random_saturation, (0.2, 1.8)),
-    "left and right": (I.stateless_random_flip_left_right, ()),
-    "up and down": (I.stateless_random_flip_up_down, ()),
-    "part": (I.stateless_random_crop, ([2, 2, 3],)),
-}
-
-
-@pytest.mark.parametrize("name", STATELESS)
-def test_stateless_changes_depend_on_their_seed_alone(name):
-    change, limits = STATELESS[name]
-    results = [change(one, *limits, seed=(number, 2)).numpy() for number in range(20)]
-    assert len({result.tobytes() for result in results}) > 1
-    compiled = tf.function(lambda x, seed: change(x, *limits, seed))
-    for number, result in enumerate(results[:3]):
-        np.testing.assert_array_equal(compiled(tf.constant(one), tf.constant([number, 2])), result)
-    assert compiled.replays == 2
-    for seed in (None, 1):
-        with pytest.raises(ValueError, match="needs a pair of integers as the seed"):
-            change(one, *limits, seed=seed)

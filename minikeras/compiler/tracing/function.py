@@ -366,22 +366,6 @@ class Function:
         """How many programs were made, by TensorFlow's name."""
         return self.recordings
 
-    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """The programs that are known, by TensorFlow's name; without `verbose` what each of them takes and gives.
-
-        >>> double = tf.function(lambda x: x + x)
-        >>> _ = double(tf.constant([1.0]))
-        >>> print(double.pretty_printed_concrete_signatures(verbose=False))
-        %0:float32[1] = argument()
-        return %1:float32[1]
-        """
-        texts = [str(one.program).splitlines() for one in self._replays]
-        shown = [
-            [line for line in lines if verbose or line.startswith("return ") or line.endswith("= argument()")]
-            for lines in texts
-        ]
-        return "\n\n".join(map("\n".join, shown))
-
     def scan(self, *data: Any) -> Any:
         """Call the function for one element of the data after another; the results, stacked along a new first axis.
 
