@@ -75,8 +75,8 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "summary": [
         (
-            "audio text graph trace_off write *record* experimental",
-            "There are scalars, histograms and images; keras.callbacks.TensorBoard writes those of fit.",
+            "audio graph trace_off write *record* experimental",
+            "There are scalars, histograms, images and text; keras.callbacks.TensorBoard writes those of fit.",
         )
     ],
     "train": [

@@ -19,11 +19,12 @@ from .absent import late as _late
 from .compiler.tracing.watch import unwatched
 from .core import convert_to_tensor
 from .errors import MissingExtraError
-from .functions.image import convert_image_dtype
 from .functions.printing import tell
 from .types import Array
 
-__all__ = ["SummaryWriter", "create_file_writer", "histogram", "image", "scalar", "trace_export", "trace_on"]
+__all__ = [
+    *("SummaryWriter", "create_file_writer", "flush", "histogram", "image", "scalar", "text", "trace_export", "trace_on"),
+]
 
 
 class SummaryWriter:
@@ -133,16 +134,37 @@ def histogram_of(name: str, values: Array, buckets: int | None = None) -> dict[s
     return {"tag": name, "histo": {**spread, **sums, "bucket_limit": edges[1:].tolist(), "bucket": counts.tolist()}}
 
 
+def text(name: str, data: Any, step: Any = None) -> bool:
+    """Write a text, which TensorBoard reads as Markdown; as `scalar`.
+
+    >>> tf.summary.text("note", "a **good** run", step=1)
+    False
+    """
+    kind = {"tag": name, "metadata": {"plugin_data": {"plugin_name": "text"}}}
+    held = lambda value: {"dtype": "DT_STRING", "string_val": [str(value).encode()], "tensor_shape": {}}
+    return _told(lambda value: [{**kind, "tensor": held(value)}], data, step)
+
+
+def flush(writer: SummaryWriter | None = None) -> None:
+    """Write what waits in the queue of a writer, by default of that of the block around.
+
+    >>> tf.summary.flush()
+    """
+    if chosen := writer or _here.writer:
+        chosen.flush()
+
+
 def image(name: str, data: Any, step: Any = None, max_outputs: int = 3) -> bool:
-    """Write the first images of a batch (batch, height, width, 1, 3 or 4), integers or floats in [0, 1]; as `scalar`.
+    """Write the first images of a batch (batch, height, width, 1, 3 or 4), uint8 or floats in [0, 1]; as `scalar`.
 
     >>> tf.summary.image("digits", tf.zeros([2, 28, 28, 1]), step=1)
     False
     """
 
     def rows(values: Array) -> list[dict[str, Any]]:
-        found = []
-        for pixels in convert_image_dtype(values[:max_outputs], "uint8", saturate=True).numpy():
+        found: list[dict[str, Any]] = []
+        bytes_of = values if values.dtype == np.uint8 else (np.clip(values, 0.0, 1.0) * 255.5).astype(np.uint8)
+        for pixels in bytes_of[:max_outputs]:
             written, flat = io.BytesIO(), pixels[..., 0] if pixels.shape[-1] == 1 else pixels
             importlib.import_module("PIL.Image").fromarray(flat).save(written, "PNG")
             shown = {"height": len(pixels), "width": pixels.shape[1], "encoded_image_string": written.getvalue()}

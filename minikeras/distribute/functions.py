@@ -177,12 +177,7 @@ def rows_of_all_parts(x: Any) -> Tensor:
 
 
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
-    """The sum of the losses of this rank's rows, divided by the rows of all ranks.
-
-    Args:
-        per_example_loss: losses, at least one axis.
-        sample_weight: their weights, or one for each row.
-        global_batch_size: by default the rows of this rank times the number of ranks.
+    """The weighted sum of the losses of this rank's rows, divided by the rows of all ranks: by default as many on each.
 
     Raises:
         ShapeError: for one number in place of losses.

@@ -15,17 +15,7 @@ from ..types import TensorLike, as_dtype
 from .assertions import assert_non_negative
 from .contractions import tensordot
 from .creation import zeros_like
-from .elementwise import (
-    abs,
-    cast,
-    clip_by_value,
-    floormod,
-    maximum,
-    minimum,
-    saturate_cast,
-    squared_difference,
-    where,
-)
+from .elementwise import abs, cast, clip_by_value, floormod, maximum, minimum, saturate_cast, squared_difference, where
 from .indexing import gather
 from .publish import beside, inexact, integer, static_shape, tensor, tensors
 from .random import uniform
@@ -164,7 +154,8 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: int, target_width:
     sizes, target = tuple(x.shape[-3:-1]), (integer(target_height), integer(target_width))
     more = [wanted - size for size, wanted in zip(sizes, target, strict=True)]
     x = crop_to_bounding_box(x, *[max(-one // 2, 0) for one in more], *map(min, sizes, target))
-    return pad_to_bounding_box(x, *[max(one // 2, 0) for one in more], *target)
+    above, left = (max(one // 2, 0) for one in more)
+    return pad_to_bounding_box(x, above, left, *target)
 
 
 def resize_with_pad(
@@ -179,8 +170,9 @@ def resize_with_pad(
     x, target = _images("resize_with_pad", image), np.array([target_height, target_width], "float32")
     found = np.array(x.shape[-3:-1], "float32")
     found = found / max(found / target)
+    above, left = (int(one) for one in (target - found) / 2)
     x = resize(x, [max(int(size), 1) for size in found], method, antialias=antialias)
-    return pad_to_bounding_box(x, *[int(one) for one in (target - found) / 2], target_height, target_width)
+    return pad_to_bounding_box(x, above, left, target_height, target_width)
 
 
 def random_crop(value: TensorLike, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:

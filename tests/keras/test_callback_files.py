@@ -233,10 +233,13 @@ def test_summaries_are_what_tensorboard_reads(tmp_path):
     with writer.as_default():
         assert tf.summary.scalar("loss", tf.constant(0.25), step=tf.Variable(3))
         tf.summary.histogram("weights", [1.0, 1.0, 2.0], step=3, buckets=2)
+        tf.summary.text("note", "hello", step=3)
+        tf.summary.flush()
         tf.summary.image("pictures", np.ones((5, 2, 4, 3), "float32"), step=3, max_outputs=2)
     found = events(tmp_path, "run")
     counts = found.Histograms("weights")[0].histogram_value
     assert scalars(tmp_path, "run", "loss") == [(3, 0.25)]
+    assert list(found.Tensors("note")[0].tensor_proto.string_val) == [b"hello"]
     assert (counts.num, counts.sum, counts.bucket_limit, counts.bucket) == (3, 4.0, [1.5, 2.0], [2, 1])
     pictures = [found.Images(f"pictures/image/{number}")[0] for number in range(2)]
     assert [(one.step, one.height, one.width) for one in pictures] == [(3, 2, 4)] * 2 and len(found.Tags()["images"]) == 2
@@ -250,6 +253,7 @@ def test_a_compiled_function_writes_in_each_run_with_the_writer_of_that_time(opt
     def step(x, number):
         tf.summary.scalar("loss", x * 2.0, step=number)
         tf.summary.scalar("default", x)
+        tf.summary.image("picture", tf.ones([1, 2, 2, 1]) * x, step=number)
         return x + 1.0
 
     first, second = (tf.summary.create_file_writer(tmp_path / name) for name in "ab")
