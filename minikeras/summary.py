@@ -141,7 +141,7 @@ def text(name: str, data: Any, step: Any = None) -> bool:
     False
     """
     kind = {"tag": name, "metadata": {"plugin_data": {"plugin_name": "text"}}}
-    held = lambda value: {"dtype": "DT_STRING", "string_val": [str(value).encode()], "tensor_shape": {}}
+    held: Callable[[Array], Any] = lambda value: {"dtype": "DT_STRING", "string_val": [str(value).encode()], "tensor_shape": {}}
     return _told(lambda value: [{**kind, "tensor": held(value)}], data, step)
 
 
