@@ -61,7 +61,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     "image": [
         ("decode_* encode_*", "Use keras.utils.load_img, or pillow."),
         (
-            "*random_* *sample_* *_boxes crop_and_resize extract_patches non_max_* sobel_edges rgb_* *_to_rgb ssim*",
+            "random_jpeg_* stateless_random_jpeg_* *sample_* *_boxes *non_max_* sobel_edges rgb_* *_to_rgb ssim*",
             "Put it together from what is in tf.image and keras.ops.image, or prepare images with pillow.",
         ),
     ],

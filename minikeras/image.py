@@ -1,6 +1,7 @@
-"""`tf.image`: images turned, cut, padded, resized, and with other values. Names only; definitions are in `functions/`."""
+"""`tf.image`: images turned, cut, padded, resized, recolored, and boxes in them. Names only; definitions are in `functions/`."""
 
 from .absent import late as _late
+from .functions.boxes import crop_and_resize, extract_patches, non_max_suppression
 from .functions.image import _transposed as transpose
 from .functions.image import (
     adjust_brightness,
@@ -28,6 +29,13 @@ from .functions.image import (
     resize_with_pad,
     rgb_to_grayscale,
     rot90,
+    stateless_random_brightness,
+    stateless_random_contrast,
+    stateless_random_crop,
+    stateless_random_flip_left_right,
+    stateless_random_flip_up_down,
+    stateless_random_hue,
+    stateless_random_saturation,
     total_variation,
 )
 from .functions.resizing import ResizeMethod, resize

@@ -18,7 +18,7 @@ from .creation import zeros_like
 from .elementwise import abs, cast, clip_by_value, floormod, maximum, minimum, saturate_cast, squared_difference, where
 from .indexing import gather
 from .publish import beside, inexact, integer, static_shape, tensor, tensors
-from .random import uniform
+from .random import stateless_uniform, uniform
 from .reductions import reduce_mean, reduce_sum
 from .resizing import resize
 from .shaping import pad, reverse, stack, tile, transpose, unstack
@@ -72,23 +72,29 @@ def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
     return x if not turns else reverse(_transposed(x), [-3 if turns == 1 else -2])
 
 
-def _sometimes(flip: Callable[[TensorLike], Tensor], name: str, axis: str) -> Callable[..., Tensor]:
-    def function(image: TensorLike, seed: int | None = None) -> Tensor:
+def _sometimes(
+    flip: Callable[[TensorLike], Tensor], name: str, axis: str, draw: Any, arguments: str = ""
+) -> Callable[..., Tensor]:
+    def function(image: TensorLike, seed: Any = None) -> Tensor:
         x = _images(function.__name__, image)
-        chosen = uniform((*x.shape[:-3], 1, 1, 1), seed=seed) < 0.5
+        chosen = draw((*x.shape[:-3], 1, 1, 1), seed=seed) < 0.5
         return where(beside(x, chosen), flip(x), x)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Each image with its {axis} in reverse order, in one case of two.
+    function.__doc__ = f"""Each image with its {axis} in reverse order, in one case of two{arguments and ", by the seed alone"}.
 
-    >>> tf.image.{name}(tf.ones([8, 2, 3, 1])).shape
+    >>> tf.image.{name}(tf.ones([8, 2, 3, 1]){arguments}).shape
     TensorShape([8, 2, 3, 1])
     """
     return function
 
 
-random_flip_left_right = _sometimes(flip_left_right, "random_flip_left_right", "columns")
-random_flip_up_down = _sometimes(flip_up_down, "random_flip_up_down", "rows")
+random_flip_left_right = _sometimes(flip_left_right, "random_flip_left_right", "columns", uniform)
+random_flip_up_down = _sometimes(flip_up_down, "random_flip_up_down", "rows", uniform)
+stateless_random_flip_left_right = _sometimes(
+    flip_left_right, "stateless_random_flip_left_right", "columns", stateless_uniform, ", [1, 2]"
+)
+stateless_random_flip_up_down = _sometimes(flip_up_down, "stateless_random_flip_up_down", "rows", stateless_uniform, ", [1, 2]")
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------
@@ -181,10 +187,23 @@ def random_crop(value: TensorLike, size: Any, seed: int | None = None, name: str
     >>> tf.image.random_crop(tf.ones([5, 5, 3]), [2, 4, 3]).shape
     TensorShape([2, 4, 3])
     """
+    return _part("random_crop", value, size, seed, uniform)
+
+
+def stateless_random_crop(value: TensorLike, size: Any, seed: Any, name: str | None = None) -> Tensor:
+    """As `random_crop`, by a `seed` of two integers alone.
+
+    >>> print(tf.image.stateless_random_crop(tf.ones([5, 5, 3]), [1, 1, 3], [1, 2]).numpy())
+    [[[1. 1. 1.]]]
+    """
+    return _part("stateless_random_crop", value, size, seed, stateless_uniform)
+
+
+def _part(name: str, value: TensorLike, size: Any, seed: Any, draw: Any) -> Tensor:
     x, sizes = tensor(value), static_shape(size)
     if len(sizes) != x.ndim or any(not 0 <= part <= whole for part, whole in zip(sizes, x.shape, strict=True)):
-        raise ShapeError(f"random_crop: a part of size {list(sizes)} does not lie within shape {x.shape}.")
-    places = uniform([x.ndim], dtype="float64", seed=seed)
+        raise ShapeError(f"{name}: a part of size {list(sizes)} does not lie within shape {x.shape}.")
+    places = draw([x.ndim], dtype="float64", seed=seed)
     for axis, (part, whole) in enumerate(zip(sizes, x.shape, strict=True)):
         if part < whole:
             first = cast(places[axis] * (whole - part + 1.0), "int32")
@@ -324,16 +343,16 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
     return _in_colors("adjust_saturation", image, change)
 
 
-def _deviation(name: str, largest: float, max_delta: float, seed: Any) -> Tensor:
+def _deviation(name: str, largest: float, max_delta: float, seed: Any, draw: Any = uniform) -> Tensor:
     if not 0 <= max_delta <= largest:
         raise ValueError(f"{name}: max_delta must not be negative, nor above {largest}, found {max_delta}.")
-    return uniform([], -max_delta, max_delta, seed=seed)
+    return draw([], minval=-max_delta, maxval=max_delta, seed=seed)
 
 
-def _factor(name: str, lower: float, upper: float, seed: Any) -> Tensor:
+def _factor(name: str, lower: float, upper: float, seed: Any, draw: Any = uniform) -> Tensor:
     if not 0.0 <= lower < upper:
         raise ValueError(f"{name}: needs 0 <= lower < upper, found {lower} and {upper}.")
-    return uniform([], lower, upper, seed=seed)
+    return draw([], minval=lower, maxval=upper, seed=seed)
 
 
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
@@ -370,6 +389,42 @@ def random_saturation(image: TensorLike, lower: float, upper: float, seed: int |
     TensorShape([2, 2, 3])
     """
     return adjust_saturation(image, _factor("random_saturation", lower, upper, seed))
+
+
+def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Any) -> Tensor:
+    """As `random_brightness`, by a `seed` of two integers alone.
+
+    >>> tf.image.stateless_random_brightness(tf.ones([2, 2, 1]), 0.2, [1, 2]).shape
+    TensorShape([2, 2, 1])
+    """
+    return adjust_brightness(image, _deviation("stateless_random_brightness", math.inf, max_delta, seed, stateless_uniform))
+
+
+def stateless_random_hue(image: TensorLike, max_delta: float, seed: Any) -> Tensor:
+    """As `random_hue`, by a `seed` of two integers alone.
+
+    >>> tf.image.stateless_random_hue(tf.ones([2, 2, 3]), 0.2, [1, 2]).shape
+    TensorShape([2, 2, 3])
+    """
+    return adjust_hue(image, _deviation("stateless_random_hue", 0.5, max_delta, seed, stateless_uniform))
+
+
+def stateless_random_contrast(image: TensorLike, lower: float, upper: float, seed: Any) -> Tensor:
+    """As `random_contrast`, by a `seed` of two integers alone.
+
+    >>> tf.image.stateless_random_contrast(tf.ones([2, 2, 1]), 0.2, 0.5, [1, 2]).shape
+    TensorShape([2, 2, 1])
+    """
+    return adjust_contrast(image, _factor("stateless_random_contrast", lower, upper, seed, stateless_uniform))
+
+
+def stateless_random_saturation(image: TensorLike, lower: float, upper: float, seed: Any) -> Tensor:
+    """As `random_saturation`, by a `seed` of two integers alone.
+
+    >>> tf.image.stateless_random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5, [1, 2]).shape
+    TensorShape([2, 2, 3])
+    """
+    return adjust_saturation(image, _factor("stateless_random_saturation", lower, upper, seed, stateless_uniform))
 
 
 def per_image_standardization(image: TensorLike) -> Tensor:

@@ -209,3 +209,90 @@ def test_random_colors_lie_within_their_limits():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_parts_in_boxes_are_resized_as_tensorflow_does():
+    x = tf.reshape(tf.range(24.0), [2, 3, 4, 1])
+    boxes = tf.constant([[0.0, 0.0, 1.0, 1.0], [0.9, 0.2, -0.1, 0.5]])
+    with tf.GradientTape() as tape:
+        tape.watch([x, boxes])
+        y = I.crop_and_resize(x, boxes, [1, 0], [2, 3], extrapolation_value=-1.0)
+        total = tf.reduce_sum(y * y)
+    wanted = [[[12.0, 13.5, 15.0], [20.0, 21.5, 23.0]], [[7.8, 8.25, 8.7], [-1.0] * 3]]
+    np.testing.assert_allclose(y.numpy()[..., 0], wanted, rtol=1e-6)
+    of_images, of_boxes = tape.gradient(total, [x, boxes])
+    np.testing.assert_allclose(of_boxes, [[0.0, 105.0, 0.0, 105.0], [396.0, 71.55, 0.0, 76.95]], rtol=1e-5)
+    rows = [[0.0] * 4, [1.248, 6.747, 1.905, 0.0], [4.992, 26.988, 7.62, 0.0]]
+    np.testing.assert_allclose(of_images.numpy()[0, ..., 0], rows, rtol=1e-5)
+    nearest = I.crop_and_resize(x, boxes, [1, 0], [2, 3], "nearest", -1.0).numpy()[..., 0].tolist()
+    assert nearest == [[[12, 14, 15], [20, 22, 23]], [[9, 9, 10], [-1, -1, -1]]]
+    assert I.crop_and_resize(tf.ones([1, 2, 2, 1], tf.uint8), [[0, 0, 1, 1]], [0], [1, 1]).dtype == tf.float32
+    assert I.crop_and_resize(x, tf.zeros([0, 4]), tf.zeros([0], tf.int32), [2, 3]).shape == (0, 2, 3, 1)
+    tf.test.check_gradients(
+        lambda one, box: I.crop_and_resize(one, box, [0], [3, 2]),
+        [tf.constant(batch[:1]), tf.constant([[0.11, 0.23, 0.87, 0.71]], tf.float64)],
+    )
+
+
+def test_patches_are_tensorflows():
+    x = tf.reshape(tf.range(12), [1, 3, 4, 1])
+    same = I.extract_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 2, 1], "SAME").numpy()[0].tolist()
+    assert same == [[[0, 2, 4, 6], [2, 0, 6, 0]], [[8, 10, 0, 0], [10, 0, 0, 0]]]
+    valid = I.extract_patches(x, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 2, 1], "VALID").numpy()[0].tolist()
+    assert valid == [[[0, 2, 4, 6], [1, 3, 5, 7]], [[4, 6, 8, 10], [5, 7, 9, 11]]]
+    ones = [1] * 4
+    tf.test.check_gradients(lambda one: I.extract_patches(one, [1, 2, 2, 1], ones, ones, "SAME"), tf.constant(batch))
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted"),
+    [((5, 0.5), [1, 2, 4, 3]), ((2,), [1, 2]), ((5, 0.3), [1, 4, 3]), ((5, 1.0, 0.3), [1, 2, 0]), ((0,), [])],
+)
+def test_boxes_that_cover_better_ones_are_left_out(limits, wanted):
+    boxes = [[0, 0, 1, 1], [1.0, 1, 0, 0.1], [0, 0, 0.4, 1], [2, 2, 3, 3], [0.5, 0.5, 0.5, 0.5]]
+    kept = I.non_max_suppression(boxes, [0.5, 0.9, 0.8, 0.1, 0.3], *limits)
+    assert kept.numpy().tolist() == wanted and kept.dtype == tf.int32
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: I.crop_and_resize(tf.ones([1, 2, 2, 1]), [[0.0, 0.0, 1.0, 1.0]], [0], [0, 2]), "two sizes above 0"),
+        (lambda: I.crop_and_resize(tf.ones([1, 2, 2, 1]), [[0.0, 1.0, 1.0]], [0], [2, 2]), "boxes .n, 4."),
+        (lambda: I.crop_and_resize(tf.ones([1, 2, 2, 1]), [[0.0, 0.0, 1.0, 1.0]], [1], [2, 2]), "does not index"),
+        (lambda: I.extract_patches(tf.ones([2, 2, 1]), *[[1] * 4] * 3, "SAME"), "needs 4 axes"),
+        (lambda: I.extract_patches(tf.ones([1, 2, 2, 1]), [2, 1, 1, 1], *[[1] * 4] * 2, "SAME"), "windows .1, height"),
+        (lambda: I.non_max_suppression([[0.0, 0.0, 1.0, 1.0]], [1.0, 2.0], 1), "scores .n,."),
+        (lambda: I.non_max_suppression([[0.0, 0.0, 1.0, 1.0]], [1.0], 1, 2.0), "iou_threshold in"),
+    ],
+)
+def test_mistakes_about_boxes_are_answered(call, message):
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("brightness", (0.2,)),
+        ("hue", (0.4,)),
+        ("contrast", (0.5, 1.5)),
+        ("saturation", (0.5, 1.5)),
+        ("crop", ([5, 2, 2, 3],)),
+        ("flip_left_right", ()),
+        ("flip_up_down", ()),
+    ],
+)
+def test_stateless_changes_of_images_depend_on_their_seed_alone(name, arguments):
+    x = tf.constant(np.random.default_rng(1).uniform(0.1, 0.9, (9, 3, 4, 3)))
+    change = getattr(I, f"stateless_random_{name}")
+    first, *others = [change(x, *arguments, seed=(1, n)).numpy() for n in range(6)]
+    np.testing.assert_array_equal(change(x, *arguments, seed=tf.constant([1, 0])), first)
+    assert any(np.any(other != first) for other in others)
+    assert first.shape == (tuple(arguments[0]) if name == "crop" else x.shape)
+    for seed in (3, None, [1, 2, 3]):
+        with pytest.raises(ValueError, match="pair of integers"):
+            change(x, *arguments, seed=seed)
+    if arguments:
+        with pytest.raises(ValueError, match=f"stateless_random_{name}"):
+            change(x, *[[9, 9, 9, 9] if name == "crop" else -1.0 for _ in arguments], seed=[1, 2])

@@ -151,11 +151,4 @@ tape.gradient(y, x)
         theirs="True",
         why="the loss over all classes is exact; on a CPU it is quick up to some ten thousand of them",
     ),
-    Row(
-        what="stateless random images, and boxes in them",
-        code="hasattr(tf.image, 'stateless_random_crop') or hasattr(tf.image, 'crop_and_resize')",
-        ours="False",
-        theirs="True",
-        why="`tf.image.random_crop` and its kin take a `seed`; boxes are a subject of their own",
-    ),
 ]
