@@ -28,15 +28,17 @@ if _TYPE_CHECKING:
         nest,
         nn,
         random,
+        strings,
+        summary,
         test,
         train,
+        version,
     )
     from ._names import *
 
-__version__ = "0.1.0"
 _LATE = (
     *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "errors", "experimental", "experiments"),
-    *("image", "keras", "linalg", "math", "nest", "nn", "random", "test", "train"),
+    *("image", "keras", "linalg", "math", "nest", "nn", "random", "strings", "summary", "test", "train", "version"),
 )
 """Modules that are loaded when they are first used, by themselves."""
 
@@ -64,6 +66,8 @@ def __getattr__(name: str) -> _Any:
         from .types import as_dtype
 
         return as_dtype(name)
+    if name == "__version__":
+        return _importlib.import_module(".version", __name__).VERSION
     if name == "__all__":
         return [name for name in __dir__() if not name.startswith("_")]
     if name.startswith("_"):

@@ -9,17 +9,17 @@ import sys
 
 import numpy as np
 
-from . import __version__
 from .console import exit_status
 from .core.arrays import device_report
 from .extras import EXTRAS, command, found, missing
+from .version import VERSION
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the report."""
     description = "Prints version, devices, executors and extras, and how to get what is missing."
     argparse.ArgumentParser(prog="python -m minikeras", description=description).parse_args(arguments)
-    print(f"minikeras {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, {platform.platform()}")
+    print(f"minikeras {VERSION}, Python {platform.python_version()}, NumPy {np.__version__}, {platform.platform()}")
     for title, rows in (("Devices", devices()), ("Executors", executors()), ("Extras", extras())):
         print(f"\n{title}")
         for name, text in rows.items():

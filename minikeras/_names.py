@@ -122,6 +122,7 @@ from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
 from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique, unique_with_counts
 from .functions.printing import print_ as print
+from .functions.python import numpy_function, py_function, timestamp
 from .functions.reductions import (
     argmax,
     argmin,

@@ -22,18 +22,16 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Session placeholder compat estimator global_variables_initializer graph_util Graph",
             "Everything runs at once, as in TensorFlow 2.",
         ),
-        ("py_function numpy_function autograph", "Use Python's own functions and loops."),
-        ("version", "Use tf.__version__."),
+        ("autograph", "Use Python's own functions and loops."),
         ("get_static_value", "Every tensor has its values: use x.numpy()."),
         ("broadcast_static_shape broadcast_dynamic_shape", "Use np.broadcast_shapes."),
-        ("summary", "Use keras.callbacks.TensorBoard, or keras.callbacks.CSVLogger."),
         ("profiler", "Use Python's own cProfile."),
         ("signal", "Use keras.ops.fft, rfft, stft and their kin."),
         (
             "sparse ragged Sparse* Ragged*",
             "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
         ),
-        ("strings io audio", "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset."),
+        ("io audio", "Prepare data with Python, NumPy or pandas, and give the arrays to fit or tf.data.Dataset."),
         ("lookup feature_column", "Use keras.layers.StringLookup and its kin, or keras.utils.FeatureSpace for whole tables."),
         ("layers", "They are in tf.keras."),
         ("python contrib", "It is TensorFlow's own; use the public names of tf and tf.keras."),
@@ -43,9 +41,15 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "It is not there; operations of your own are made with tf.custom_gradient or tf.autodiff.",
         ),
     ],
+    "config.experimental": [
+        (
+            "get_memory_* *irtual* *_stats *_policy *_details *_execution* *_determinism",
+            "There is nothing to choose: memory of GPUs grows as it is needed, and each is one device.",
+        )
+    ],
     "config": [
         (
-            "experimental* *_visible_devices *_logical_device* LogicalDevice* *_soft_device_placement",
+            "experimental* *_logical_device* LogicalDevice* *_soft_device_placement",
             "tf.config.list_physical_devices says what there is; memory of GPUs grows as it is needed.",
         ),
         ("optimizer", "tf.function and fit record programs and improve them by themselves."),
@@ -58,14 +62,25 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "image": [
         ("decode_* encode_*", "Use keras.utils.load_img, or pillow."),
-        ("extract_patches", "Use keras.ops.image.extract_patches."),
-        ("ResizeMethod", "Name the method, as in tf.image.resize(images, size, 'nearest')."),
         (
-            "resize_with_* random_* stateless_* sample_* *_hue *_saturation *_boxes sobel_edges",
+            "random_jpeg_* stateless_random_jpeg_* *sample_* *_boxes *non_max_* sobel_edges rgb_* *_to_rgb ssim*",
             "Put it together from what is in tf.image and keras.ops.image, or prepare images with pillow.",
         ),
     ],
-    "random": [("*et_global_generator", "Make a tf.random.Generator; tf.random.set_seed is for functions without one.")],
+    "nn": [("*nce_loss sampled_softmax_loss", "Use the loss over all classes, tf.nn.softmax_cross_entropy_with_logits.")],
+    "random": [("set_global_generator *_sampler", "Use a tf.random.Generator by its own methods.")],
+    "strings": [
+        (
+            "as_string *_join *_split substr ngrams unicode_* *_bucket*",
+            "Use what Python's str has, in the function of tf.data.Dataset.map.",
+        )
+    ],
+    "summary": [
+        (
+            "audio graph trace_off write *record* experimental",
+            "There are scalars, histograms, images and text; keras.callbacks.TensorBoard writes those of fit.",
+        )
+    ],
     "train": [
         (
             "*Example Feature* *List",
@@ -86,13 +101,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         (
             "*Strategy experimental",
             "Processes train together with tf.distribute.MultiWorkerMirroredStrategy; there are no parameter servers.",
-        ),
-    ],
-    "nn": [
-        (
-            "compute_average_loss scale_regularization_loss",
-            "In a step of several ranks divide the sum of losses by the rows of all of them, and penalties by "
-            "strategy.num_replicas_in_sync.",
         ),
     ],
     "keras": [
@@ -122,7 +130,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "It is of Keras 1 and 2: use keras.Model(inputs, outputs), tf.GradientTape, and the argument `training`.",
         ),
         (
-            "batch_dot batch_normalization bias_add conv* ctc_* *_conv2d fold* hard_sigmoid in_top_k l2_normalize map_fn "
+            "batch_normalization conv* ctc_* *_conv2d fold* hard_sigmoid in_top_k l2_normalize map_fn "
             "*focal_crossentropy moving_average_update pool* random_bernoulli random_*_variable repeat resize_* *_padding "
             "switch",
             "Use keras.ops, or the functions of tf.",
@@ -150,8 +158,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("experimental", "Layers are in keras.layers itself."),
         ("DenseFeatures", "Use keras.utils.FeatureSpace."),
     ],
-    "keras.losses": [("Reduction", "Write reduction='sum_over_batch_size', 'mean_with_sample_weight', 'sum' or 'none'.")],
-    "keras.optimizers": [("legacy experimental", "Use the optimizers of keras.optimizers itself.")],
+    "keras.optimizers": [("experimental", "Use the optimizers of keras.optimizers itself.")],
     "keras.utils": [
         ("audio_dataset_from_directory", "Read files in the function of tf.data.Dataset.map, or write a PyDataset."),
         ("np_utils generic_utils numerical_utils", "to_categorical is in keras.utils itself."),
@@ -182,7 +189,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         )
     ],
     "data.experimental": [
-        ("Counter", "Use tf.data.Dataset.counter."),
         (
             "AutoShardPolicy",
             "Ranks share each batch; keras.distribution.DataParallel(auto_shard_dataset=False) leaves each its own.",

@@ -1,6 +1,7 @@
 """`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
 
 from .absent import late as _late
+from .distribute.functions import compute_average_loss, scale_regularization_loss
 from .functions.convolution import (
     conv1d,
     conv1d_transpose,

@@ -6,6 +6,7 @@ from .functions.random import (
     categorical,
     fold_in,
     gamma,
+    get_global_generator,
     normal,
     poisson,
     set_seed,

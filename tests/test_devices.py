@@ -355,3 +355,22 @@ def test_counters_of_optimizers_stay_on_the_cpu_when_they_are_copied():
         optimizer.build([tf.Variable([1.0])])
         for one in (optimizer, copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
             assert one.iterations.device == one.learning_rate.device == "CPU:0"
+
+
+def test_programs_may_begin_with_what_they_say_of_gpus():
+    for gpu in tf.config.experimental.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+    assert tf.config.experimental.list_logical_devices() == tf.config.list_logical_devices() == tf.config.get_visible_devices()
+    with pytest.raises(ValueError, match="of GPUs only; found 'CPU:0', True"):
+        tf.config.experimental.set_memory_growth("CPU:0", True)
+
+
+def test_devices_that_are_not_visible_are_not_listed():
+    tf.config.set_visible_devices([], "CPU")
+    try:
+        assert tf.config.list_logical_devices("CPU") == [] and tf.config.list_physical_devices("CPU") == ["CPU:0"]
+    finally:
+        tf.config.set_visible_devices("CPU:0", "CPU")
+    assert tf.config.list_logical_devices("CPU") == ["CPU:0"]
+    with pytest.raises(ValueError, match=r"there are \['CPU:0'\], found \['GPU:7'\]"):
+        tf.config.set_visible_devices(["GPU:7"], "CPU")

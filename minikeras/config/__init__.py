@@ -7,15 +7,20 @@ from ..absent import late as _late
 from ..compiler import functions_run_eagerly, run_functions_eagerly
 from ..core.arrays import device_report, list_physical_devices
 from ..residence import get_resident_data_limit, set_resident_data_limit
-from . import threading
+from . import experimental, threading
+from .experimental import get_visible_devices, list_logical_devices, set_visible_devices
 
 __all__ = [
     "device_report",
+    "experimental",
     "functions_run_eagerly",
     "get_resident_data_limit",
+    "get_visible_devices",
+    "list_logical_devices",
     "list_physical_devices",
     "run_functions_eagerly",
     "set_resident_data_limit",
+    "set_visible_devices",
     "threading",
 ]
 

@@ -156,7 +156,11 @@ class Dataset:
 
     @staticmethod
     def counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
-        """Integers without end."""
+        """Integers without end.
+
+        >>> [int(number) for number in tf.data.Dataset.counter(3, 2).take(2)]
+        [3, 5]
+        """
         numbers = lambda: (convert_to_tensor(number, dtype) for number in itertools.count(start, step))
         return Dataset(numbers, INFINITE_CARDINALITY)
 

@@ -16,11 +16,14 @@ __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "Counter",
     "CsvDataset",
     "assert_cardinality",
     "cardinality",
     "make_csv_dataset",
 ]
+
+Counter = Dataset.counter
 
 
 def cardinality(dataset: Dataset) -> Tensor:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .communicator import ThreadCommunicator
     from .functions import all_reduce, all_reduce_together, broadcast_variables
     from .strategy import DataParallel as MultiWorkerMirroredStrategy
-    from .strategy import InputContext, ReduceOp, get_strategy, has_strategy
+    from .strategy import InputContext, MirroredStrategy, OneDeviceStrategy, ReduceOp, get_strategy, has_strategy
     from .training import DistributedGradientTape, DistributedOptimizer
     from .world import barrier, init, initialize, local_rank, rank, rows_of, size, using
 
@@ -24,7 +24,9 @@ __all__ = [
     "InputContext",
     "LearningRateWarmupCallback",
     "MetricAverageCallback",
+    "MirroredStrategy",
     "MultiWorkerMirroredStrategy",
+    "OneDeviceStrategy",
     "ReduceOp",
     "ThreadCommunicator",
     "all_reduce",
@@ -49,7 +51,8 @@ _LATE: dict[str, str | None] = {
     **dict.fromkeys(("DistributedGradientTape", "DistributedOptimizer"), "training"),
     "ThreadCommunicator": "communicator",
     **dict.fromkeys(("all_reduce", "all_reduce_together", "broadcast_variables"), "functions"),
-    **dict.fromkeys(("InputContext", "MultiWorkerMirroredStrategy", "ReduceOp", "get_strategy", "has_strategy"), "strategy"),
+    **dict.fromkeys(("InputContext", "MirroredStrategy", "MultiWorkerMirroredStrategy", "OneDeviceStrategy"), "strategy"),
+    **dict.fromkeys(("ReduceOp", "get_strategy", "has_strategy"), "strategy"),
     **dict.fromkeys(("barrier", "init", "initialize", "local_rank", "rank", "rows_of", "size", "using"), "world"),
 }
 

@@ -17,6 +17,8 @@ from ..core.primitive import Primitive
 from ..core.stack import perform
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.creation import zeros
+from ..functions.elementwise import cast, divide_no_nan
+from ..functions.reductions import reduce_sum
 from ..functions.shaping import concat, reshape
 from ..types import Array, as_dtype
 from .communicator import OPERATIONS, Communicator
@@ -172,6 +174,34 @@ def rows_of_all_parts(x: Any) -> Tensor:
         raise ShapeError(f"a rank computes on {part.rows} rows of {part.total}, but its part of them has shape {tensor.shape}.")
     before, after = (zeros((rows, *others), tensor.dtype) for rows in (part.first, part.total - part.first - part.rows))
     return all_reduce(concat([before, own, after], 0))
+
+
+def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
+    """The weighted sum of the losses of this rank's rows, divided by the rows of all ranks: by default as many on each.
+
+    Raises:
+        ShapeError: for one number in place of losses.
+
+    >>> print(tf.nn.compute_average_loss([1.0, 3.0], sample_weight=[1.0, 0.5], global_batch_size=4).numpy())
+    0.625
+    """
+    losses = convert_to_tensor(per_example_loss)
+    if not losses.ndim:
+        raise ShapeError("compute_average_loss: needs a loss for each row, found one number. Write reduction='none'.")
+    if sample_weight is not None:
+        weights = cast(convert_to_tensor(sample_weight), losses.dtype)
+        losses = losses * reshape(weights, (*weights.shape, *(1,) * (losses.ndim - weights.ndim)))
+    rows = losses.shape[0] * world().size if global_batch_size is None else global_batch_size
+    return divide_no_nan(reduce_sum(losses), cast(convert_to_tensor(rows), losses.dtype))
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of penalties, divided by the number of ranks, which add it up again.
+
+    >>> print(tf.nn.scale_regularization_loss([1.0, 2.0]).numpy())
+    3.0
+    """
+    return reduce_sum(regularization_loss) / world().size
 
 
 def all_reduce_together(tensors: Sequence[Any], op: str = "sum") -> list[Any]:

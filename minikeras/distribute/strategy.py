@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import nest
 from ..core import Tensor, convert_to_tensor
+from ..core.arrays import device
 from ..errors import InvalidArgumentError
 from ..nn_ops import streams
 from .functions import all_reduce, hash_of
@@ -251,6 +252,52 @@ class DataParallel:
 
     def __repr__(self) -> str:
         return f"<DataParallel over {world().size} ranks>"
+
+
+class MirroredStrategy(DataParallel):
+    """`DataParallel` in one process, with one device, for programs that name it: TensorFlow's has several devices.
+
+    Args:
+        devices: one, as for `tf.device`, on which the block of `scope` makes arrays; by default the current one.
+        cross_device_ops: accepted for TensorFlow's sake: there is nothing to add up.
+
+    Raises:
+        InvalidArgumentError: for several devices, and among several ranks.
+
+    >>> strategy = tf.distribute.MirroredStrategy()
+    >>> with strategy.scope():
+    ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> strategy.num_replicas_in_sync
+    1
+    """
+
+    def __init__(self, devices: Any = None, cross_device_ops: Any = None) -> None:
+        super().__init__()
+        listed = [devices] if isinstance(devices, str) else list(devices or [])
+        if len(listed) > 1 or world().size > 1:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: one process uses one device, found {listed} and {world().size} ranks. "
+                "MultiWorkerMirroredStrategy trains in several processes."
+            )
+        self.device: str | None = listed[0] if listed else None
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[DataParallel]:
+        """Within the block models are made for this device."""
+        with contextlib.nullcontext() if self.device is None else device(self.device), super().scope():
+            yield self
+
+
+class OneDeviceStrategy(MirroredStrategy):
+    """`MirroredStrategy` by the name that it has for one device.
+
+    >>> with tf.distribute.OneDeviceStrategy("/cpu:0").scope() as strategy:
+    ...     tf.distribute.get_strategy() is strategy
+    True
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
 
 
 class _Here(threading.local):

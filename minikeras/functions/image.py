@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core import Tensor
 from ..core.ops import arithmetic, indexing, transcendental
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
@@ -13,11 +15,14 @@ from ..nn_ops import nn
 from ..types import TensorLike, as_dtype
 from .assertions import assert_non_negative
 from .contractions import tensordot
-from .elementwise import abs, cast, saturate_cast, squared_difference, where
-from .publish import beside, inexact, integer, tensor, tensors
-from .random import uniform
+from .creation import zeros_like
+from .elementwise import abs, cast, clip_by_value, floormod, maximum, minimum, saturate_cast, squared_difference, where
+from .indexing import gather
+from .publish import beside, inexact, integer, static_shape, tensor, tensors
+from .random import stateless_uniform, uniform
 from .reductions import reduce_mean, reduce_sum
-from .shaping import pad, reverse, tile, transpose
+from .resizing import resize
+from .shaping import pad, reverse, stack, tile, transpose, unstack
 
 
 def _images(name: str, value: TensorLike, channels: int | None = None) -> Tensor:
@@ -68,23 +73,29 @@ def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
     return x if not turns else reverse(_transposed(x), [-3 if turns == 1 else -2])
 
 
-def _sometimes(flip: Callable[[TensorLike], Tensor], name: str, axis: str) -> Callable[..., Tensor]:
-    def function(image: TensorLike, seed: int | None = None) -> Tensor:
+def _sometimes(
+    flip: Callable[[TensorLike], Tensor], name: str, axis: str, draw: Any, arguments: str = ""
+) -> Callable[..., Tensor]:
+    def function(image: TensorLike, seed: Any = None) -> Tensor:
         x = _images(function.__name__, image)
-        chosen = uniform((*x.shape[:-3], 1, 1, 1), seed=seed) < 0.5
+        chosen = draw((*x.shape[:-3], 1, 1, 1), seed=seed) < 0.5
         return where(beside(x, chosen), flip(x), x)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Each image with its {axis} in reverse order, in one case of two.
+    function.__doc__ = f"""Each image with its {axis} in reverse order, in one case of two{arguments and ", by the seed alone"}.
 
-    >>> tf.image.{name}(tf.ones([8, 2, 3, 1])).shape
+    >>> tf.image.{name}(tf.ones([8, 2, 3, 1]){arguments}).shape
     TensorShape([8, 2, 3, 1])
     """
     return function
 
 
-random_flip_left_right = _sometimes(flip_left_right, "random_flip_left_right", "columns")
-random_flip_up_down = _sometimes(flip_up_down, "random_flip_up_down", "rows")
+random_flip_left_right = _sometimes(flip_left_right, "random_flip_left_right", "columns", uniform)
+random_flip_up_down = _sometimes(flip_up_down, "random_flip_up_down", "rows", uniform)
+stateless_random_flip_left_right = _sometimes(
+    flip_left_right, "stateless_random_flip_left_right", "columns", stateless_uniform, ", [1, 2]"
+)
+stateless_random_flip_up_down = _sometimes(flip_up_down, "stateless_random_flip_up_down", "rows", stateless_uniform, ", [1, 2]")
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------
@@ -138,6 +149,67 @@ def pad_to_bounding_box(
             f"{target_width}."
         )
     return pad(x, [[0, 0]] * (x.ndim - 3) + [[top, below], [left, right], [0, 0]])
+
+
+def resize_with_crop_or_pad(image: TensorLike, target_height: int, target_width: int) -> Tensor:
+    """The middle of the image, and zeros around it, so that it has this size.
+
+    >>> tf.image.resize_with_crop_or_pad(tf.ones([2, 5, 3]), 4, 2).shape
+    TensorShape([4, 2, 3])
+    """
+    x = _images("resize_with_crop_or_pad", image)
+    sizes, target = tuple(x.shape[-3:-1]), (integer(target_height), integer(target_width))
+    more = [wanted - size for size, wanted in zip(sizes, target, strict=True)]
+    x = crop_to_bounding_box(x, *[max(-one // 2, 0) for one in more], *map(min, sizes, target))
+    above, left = (max(one // 2, 0) for one in more)
+    return pad_to_bounding_box(x, above, left, *target)
+
+
+def resize_with_pad(
+    image: TensorLike, target_height: int, target_width: int, method: str = "bilinear", antialias: bool = False
+) -> Tensor:
+    """The whole image resized as in `resize`, with its proportions, and zeros around it.
+
+    >>> print(tf.image.resize_with_pad(tf.ones([2, 4, 1]), 2, 2).numpy()[..., 0])
+    [[1. 1.]
+     [0. 0.]]
+    """
+    x, target = _images("resize_with_pad", image), np.array([target_height, target_width], "float32")
+    found = np.array(x.shape[-3:-1], "float32")
+    found = found / max(found / target)
+    above, left = (int(one) for one in (target - found) / 2)
+    x = resize(x, [max(int(size), 1) for size in found], method, antialias=antialias)
+    return pad_to_bounding_box(x, above, left, target_height, target_width)
+
+
+def random_crop(value: TensorLike, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A part of a tensor, of a size along each axis, that begins anywhere.
+
+    >>> tf.image.random_crop(tf.ones([5, 5, 3]), [2, 4, 3]).shape
+    TensorShape([2, 4, 3])
+    """
+    return _part("random_crop", value, size, seed, uniform)
+
+
+def stateless_random_crop(value: TensorLike, size: Any, seed: Any, name: str | None = None) -> Tensor:
+    """As `random_crop`, by a `seed` of two integers alone.
+
+    >>> print(tf.image.stateless_random_crop(tf.ones([5, 5, 3]), [1, 1, 3], [1, 2]).numpy())
+    [[[1. 1. 1.]]]
+    """
+    return _part("stateless_random_crop", value, size, seed, stateless_uniform)
+
+
+def _part(name: str, value: TensorLike, size: Any, seed: Any, draw: Any) -> Tensor:
+    x, sizes = tensor(value), static_shape(size)
+    if len(sizes) != x.ndim or any(not 0 <= part <= whole for part, whole in zip(sizes, x.shape, strict=True)):
+        raise ShapeError(f"{name}: a part of size {list(sizes)} does not lie within shape {x.shape}.")
+    places = draw([x.ndim], dtype="float64", seed=seed)
+    for axis, (part, whole) in enumerate(zip(sizes, x.shape, strict=True)):
+        if part < whole:
+            first = cast(places[axis] * (whole - part + 1.0), "int32")
+            x = gather(x, beside(x, np.arange(part, dtype="int32")) + first, axis=axis)
+    return x
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
@@ -218,15 +290,88 @@ def adjust_gamma(image: TensorLike, gamma: float = 1.0, gain: float = 1.0) -> Te
     return _in_floats("adjust_gamma", image, lambda x: x**gamma * gain)
 
 
+def hue_saturation_value(*colors: Tensor) -> list[Tensor]:
+    """Red, green and blue as hue, saturation and value."""
+    least = float(colors[0].dtype.info.eps)
+    red, green, blue = [where(abs(one) < least, zeros_like(one), one) for one in colors]
+    value = maximum(maximum(red, green), blue)
+    span = value - minimum(minimum(red, green), blue)
+    colored = span > 0
+    scale = 1.0 / (6.0 * where(colored, span, 1.0))
+    hue = where(value == green, scale * (blue - red) + 2.0 / 6.0, scale * (red - green) + 4.0 / 6.0)
+    hue = where(value == red, scale * (green - blue), hue)
+    hue = where(colored, hue, 0.0) + cast(hue < 0.0, hue.dtype)
+    return [hue, where(value > 0, span / where(value > 0, value, 1.0), 0.0), value]
+
+
+def red_green_blue(hue: Tensor, saturation: Tensor, value: Tensor) -> list[Tensor]:
+    """The inverse of `hue_saturation_value`."""
+    sixths = floormod(hue, 1.0) * 6.0
+    ramps = [abs(sixths - 3.0) - 1.0, 2.0 - abs(sixths - 2.0), 2.0 - abs(sixths - 4.0)]
+    return [value * (1.0 - saturation + saturation * clip_by_value(ramp, 0.0, 1.0)) for ramp in ramps]
+
+
+def _in_colors(name: str, images: TensorLike, change: Callable[[Tensor, Tensor, Tensor], list[Tensor]]) -> Tensor:
+    """Change hue, saturation and value of an image."""
+
+    def changed(x: Tensor) -> Tensor:
+        return stack(red_green_blue(*change(*hue_saturation_value(*unstack(x, axis=-1)))), -1)
+
+    return _in_floats(name, _images(name, images, 3), changed)
+
+
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
+    """The colors turned on their circle by a part of it, of integers as floats in [0, 1].
+
+    >>> print(tf.image.adjust_hue([[[1.0, 0.0, 0.0]]], 1 / 3).numpy().round(4))
+    [[[0. 1. 0.]]]
+    """
+    if not hasattr(delta, "dtype") and not -1.0 <= delta <= 1.0:
+        raise ValueError(f"adjust_hue: delta must lie in [-1, 1], found {delta}.")
+    return _in_colors("adjust_hue", image, lambda hue, *rest: [hue + cast(beside(hue, delta), hue.dtype), *rest])
+
+
+def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
+    """The saturation of each pixel times a factor, at most 1; of integers as floats in [0, 1].
+
+    >>> print(tf.image.adjust_saturation([[[1.0, 0.5, 0.5]]], 2.0).numpy())
+    [[[1. 0. 0.]]]
+    """
+
+    def change(hue: Tensor, saturation: Tensor, value: Tensor) -> list[Tensor]:
+        return [hue, clip_by_value(saturation * cast(beside(hue, saturation_factor), hue.dtype), 0.0, 1.0), value]
+
+    return _in_colors("adjust_saturation", image, change)
+
+
+def _deviation(name: str, largest: float, max_delta: float, seed: Any, draw: Any = uniform) -> Tensor:
+    if not 0 <= max_delta <= largest:
+        raise ValueError(f"{name}: max_delta must not be negative, nor above {largest}, found {max_delta}.")
+    return draw([], minval=-max_delta, maxval=max_delta, seed=seed)
+
+
+def _factor(name: str, lower: float, upper: float, seed: Any, draw: Any = uniform) -> Tensor:
+    if not 0.0 <= lower < upper:
+        raise ValueError(f"{name}: needs 0 <= lower < upper, found {lower} and {upper}.")
+    return draw([], minval=lower, maxval=upper, seed=seed)
+
+
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """`adjust_brightness` by one number in [-max_delta, max_delta).
 
     >>> tf.image.random_brightness(tf.ones([2, 2, 1]), 0.2).shape
     TensorShape([2, 2, 1])
     """
-    if max_delta < 0:
-        raise ValueError(f"random_brightness: max_delta must not be negative, found {max_delta}.")
-    return adjust_brightness(image, uniform([], -max_delta, max_delta, seed=seed))
+    return adjust_brightness(image, _deviation("random_brightness", math.inf, max_delta, seed))
+
+
+def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
+    """`adjust_hue` by one number in [-max_delta, max_delta), at most 0.5.
+
+    >>> tf.image.random_hue(tf.ones([2, 2, 3]), 0.2).shape
+    TensorShape([2, 2, 3])
+    """
+    return adjust_hue(image, _deviation("random_hue", 0.5, max_delta, seed))
 
 
 def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
@@ -235,9 +380,52 @@ def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | N
     >>> tf.image.random_contrast(tf.ones([2, 2, 1]), 0.2, 0.5).shape
     TensorShape([2, 2, 1])
     """
-    if not 0.0 <= lower < upper:
-        raise ValueError(f"random_contrast: needs 0 <= lower < upper, found {lower} and {upper}.")
-    return adjust_contrast(image, uniform([], lower, upper, seed=seed))
+    return adjust_contrast(image, _factor("random_contrast", lower, upper, seed))
+
+
+def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """`adjust_saturation` by one factor in [lower, upper).
+
+    >>> tf.image.random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5).shape
+    TensorShape([2, 2, 3])
+    """
+    return adjust_saturation(image, _factor("random_saturation", lower, upper, seed))
+
+
+def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Any) -> Tensor:
+    """As `random_brightness`, by a `seed` of two integers alone.
+
+    >>> tf.image.stateless_random_brightness(tf.ones([2, 2, 1]), 0.2, [1, 2]).shape
+    TensorShape([2, 2, 1])
+    """
+    return adjust_brightness(image, _deviation("stateless_random_brightness", math.inf, max_delta, seed, stateless_uniform))
+
+
+def stateless_random_hue(image: TensorLike, max_delta: float, seed: Any) -> Tensor:
+    """As `random_hue`, by a `seed` of two integers alone.
+
+    >>> tf.image.stateless_random_hue(tf.ones([2, 2, 3]), 0.2, [1, 2]).shape
+    TensorShape([2, 2, 3])
+    """
+    return adjust_hue(image, _deviation("stateless_random_hue", 0.5, max_delta, seed, stateless_uniform))
+
+
+def stateless_random_contrast(image: TensorLike, lower: float, upper: float, seed: Any) -> Tensor:
+    """As `random_contrast`, by a `seed` of two integers alone.
+
+    >>> tf.image.stateless_random_contrast(tf.ones([2, 2, 1]), 0.2, 0.5, [1, 2]).shape
+    TensorShape([2, 2, 1])
+    """
+    return adjust_contrast(image, _factor("stateless_random_contrast", lower, upper, seed, stateless_uniform))
+
+
+def stateless_random_saturation(image: TensorLike, lower: float, upper: float, seed: Any) -> Tensor:
+    """As `random_saturation`, by a `seed` of two integers alone.
+
+    >>> tf.image.stateless_random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5, [1, 2]).shape
+    TensorShape([2, 2, 3])
+    """
+    return adjust_saturation(image, _factor("stateless_random_saturation", lower, upper, seed, stateless_uniform))
 
 
 def per_image_standardization(image: TensorLike) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,11 @@ def print_(
         else:
             (output_stream or sys.stderr).write(line)
 
+    tell(tensors, show)
+
+
+def tell(tensors: list[Tensor], show: Callable[[list[np.ndarray[Any, Any]]], None]) -> None:
+    """Give the values of tensors to a function; in a compiled function in each run."""
     show([_values(one) for one in tensors])
     frame = current()
     if frame is not BOTTOM:

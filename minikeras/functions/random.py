@@ -509,6 +509,10 @@ class Generator:
         trials, chances = tensor(counts), tensor(probs)
         return drawn(draws.random_binomial, self._keys, shape, _countable("binomial", dtype), trials, chances)
 
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Seeds for stateless functions, one in each column: (2, count) int64 integers."""
+        return drawn(draws.random_integers, self._keys, (2, integer(count)), "int64", low=0, span=2**62)
+
     def split(self, count: int = 1) -> list[Generator]:
         """Independent generators that depend only on this one's state.
 
@@ -518,3 +522,12 @@ class Generator:
         if (number := integer(count)) < 0:
             raise ValueError(f"Generator.split: count must not be negative, found {count}.")
         return [Generator(self._stream.fork()) for _ in range(number)]
+
+
+def get_global_generator() -> Generator:
+    """The generator that the functions without one draw from, which `set_seed` starts anew.
+
+    >>> tf.random.get_global_generator().normal([2]).shape
+    TensorShape([2])
+    """
+    return Generator(streams.global_stream())

@@ -55,6 +55,17 @@ BLURRING = ("gaussian", "mitchellcubic")
 """Kernels that change an image along an axis whose size stays, where that of another one does not."""
 
 
+class ResizeMethod:
+    """The methods of `resize` by name.
+
+    >>> tf.image.resize(tf.ones([1, 1, 1]), [2, 2], tf.image.ResizeMethod.NEAREST_NEIGHBOR).shape
+    TensorShape([2, 2, 1])
+    """
+
+    BILINEAR, NEAREST_NEIGHBOR, BICUBIC, AREA = "bilinear", "nearest", "bicubic", "area"
+    LANCZOS3, LANCZOS5, GAUSSIAN, MITCHELLCUBIC = "lanczos3", "lanczos5", "gaussian", "mitchellcubic"
+
+
 def resize(
     images: TensorLike,
     size: Any,

@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import math
+import string
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,10 +17,12 @@ import numpy as np
 from ..absent import error as _error
 from ..core import Tensor, convert_to_tensor
 from ..core.operand import Operand
+from ..errors import ShapeError
 from ..types import as_dtype
 from .calls import name_scope
 from .config import backend, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
 from .names import clear_session, get_uid
+from .ops.nn.sliding import checked_format
 from .promotion import result_type
 from .symbolic.keras_tensor import KerasTensor
 from .variable import Variable
@@ -261,6 +264,43 @@ def batch_flatten(x: Any) -> Any:
     return __getattr__("reshape")(x, (-1, math.prod(x.shape[1:])))
 
 
+def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
+    """A bias added to each row: a number for each channel, or one for each element of a row.
+
+    >>> print(tf.keras.backend.bias_add(tf.zeros([1, 2, 1]), [1.0, 2.0], "channels_first").numpy().tolist())
+    [[[1.0], [2.0]]]
+    """
+    shape = np.shape(bias) if isinstance(bias, (list, tuple)) else tuple(bias.shape)
+    if len(shape) not in (1, len(x.shape) - 1):
+        raise ShapeError(f"bias_add: needs a bias of 1 or {len(x.shape) - 1} axes for {list(x.shape)}, found {list(shape)}.")
+    if checked_format(data_format) == "channels_first":
+        rest = shape[:-1] if len(shape) > 1 else (1,) * (len(x.shape) - 2)
+        bias = __getattr__("reshape")(bias, (1, shape[-1], *rest))
+    return x + bias
+
+
+def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
+    """The sum of products along an axis of each, row by row: of matrices their product; at least (batch, 1).
+
+    Args:
+        axes: the axis of both, or a pair of them; by default the last of `x` and the last but one of `y`.
+
+    >>> tf.keras.backend.batch_dot(tf.ones([4, 2, 3]), tf.ones([4, 3, 5])).shape
+    TensorShape([4, 2, 5])
+    """
+    if axes is None:
+        axes = (-1, -1 if len(y.shape) == 2 else -2)
+    ranks = len(x.shape), len(y.shape)
+    i, j = [axis % rank for axis, rank in zip([axes] * 2 if isinstance(axes, int) else axes, ranks, strict=True)]
+    if not i or not j:
+        raise ShapeError(f"batch_dot: axes {axes} must lie behind the batch axis of {list(x.shape)} and {list(y.shape)}.")
+    first, second = string.ascii_lowercase[: ranks[0]], list("a" + string.ascii_uppercase[: ranks[1] - 1])
+    second[j] = first[i]
+    kept = first[:i] + first[i + 1 :] + "".join(second[1:j] + second[j + 1 :])
+    found = importlib.import_module(".ops", __package__).einsum(f"{first},{''.join(second)}->{kept}", x, y)
+    return found if kept[1:] else __getattr__("expand_dims")(found, 1)
+
+
 eval = get_value
 
 
@@ -290,9 +330,11 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "backend",
+    "batch_dot",
     "batch_flatten",
     "batch_get_value",
     "batch_set_value",
+    "bias_add",
     "cast_to_floatx",
     "clear_session",
     "constant",

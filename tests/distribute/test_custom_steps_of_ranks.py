@@ -278,3 +278,50 @@ def test_datasets_are_made_for_each_rank():
     assert on_ranks(2, work) == [[[0, 2], [4, 6], [8]], [[1, 3], [5, 7], [9]]]
     with pytest.raises(ValueError, match="7 rows do not divide among 2 ranks"):
         tf.distribute.InputContext(2, 0, 2).get_per_replica_batch_size(7)
+
+
+def test_one_process_has_a_strategy_of_one_device():
+    """As the guides of custom loops write it."""
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+        optimizer = tf.keras.optimizers.SGD(0.1)
+
+    def step(x):
+        with tf.GradientTape() as tape:
+            losses = tf.square(model(x)[:, 0])
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=4)
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True))
+        return loss
+
+    rows = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices(tf.ones([8, 2])).batch(4))
+    losses = [strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(step, (x,)), axis=None) for x in rows]
+    np.testing.assert_allclose(losses, [4.0, 0.8**2], rtol=1e-5)
+    assert strategy.num_replicas_in_sync == 1
+
+
+def test_a_strategy_of_one_device_makes_arrays_there():
+    for strategy in (tf.distribute.OneDeviceStrategy("CPU:0"), tf.distribute.MirroredStrategy(["/cpu:0"])):
+        with strategy.scope() as inside:
+            assert tf.distribute.get_strategy() is inside is strategy and tf.zeros([]).device == "CPU:0"
+        assert strategy.device is not None and not tf.distribute.has_strategy()
+
+
+def test_several_devices_of_one_process_are_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="MultiWorkerMirroredStrategy"):
+        tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+    ranks = tf.distribute.ThreadCommunicator(2)
+    with tf.distribute.using(ranks), pytest.raises(tf.errors.InvalidArgumentError, match="2 ranks"):
+        ranks.run(tf.distribute.MirroredStrategy)
+
+
+def test_average_losses_and_penalties_count_the_rows_of_all_ranks():
+    average, scale = tf.nn.compute_average_loss, tf.nn.scale_regularization_loss
+    losses = tf.constant([[1.0, 2.0], [3.0, 4.0]], tf.float64)
+    assert float(average(losses, [1.0, 0.5])) == 3.25 and average(losses).dtype == tf.float64
+    assert float(average(tf.zeros([0]))) == 0.0 and float(average(losses, global_batch_size=tf.constant(5))) == 2.0
+    with pytest.raises(tf.errors.ShapeError, match="a loss for each row"):
+        average(1.0)
+    ranks = tf.distribute.ThreadCommunicator(2)
+    with tf.distribute.using(ranks):
+        assert ranks.run(lambda: (float(average(losses)), float(scale([1.0, 2.0])))) == [(2.5, 1.5)] * 2

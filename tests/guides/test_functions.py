@@ -158,3 +158,45 @@ def test_evenly_spaced_numbers():
     assert points.shape == (201,) and points.dtype == tf.float32
     np.testing.assert_allclose(points.numpy(), np.linspace(-10, 10, 201), atol=1e-5)
     assert tf.linspace(0, 4, 5).dtype == tf.float64
+
+
+def test_functions_of_python_give_what_they_announce():
+    double = lambda x: x * 2
+    assert tf.py_function(double, [3.0], tf.float32).numpy() == 6.0
+    assert [one.dtype for one in tf.py_function(lambda: (1, 2), [], [tf.int32, tf.float32])] == [tf.int32, tf.float32]
+    assert tf.py_function(lambda x: None, [3.0], []) == []
+    assert tf.numpy_function(np.cumsum, [[1.0, 2.0]], tf.TensorSpec([2], tf.float32)).numpy().tolist() == [1.0, 3.0]
+    assert tf.numpy_function(lambda x: type(x).__name__, [3.0], tf.string).numpy() == "ndarray"
+    for call in (
+        lambda: tf.py_function(double, [3.0], tf.float64),
+        lambda: tf.py_function(lambda x: None, [3.0], tf.float32),
+        lambda: tf.py_function(lambda x: 1, [3.0], [tf.int32, tf.int32]),
+        lambda: tf.numpy_function(lambda x: np.float64(2.0), [3.0], tf.float32),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Tout announces"):
+            call()
+
+
+def test_gradients_go_through_a_function_of_python_but_not_of_numpy():
+    x = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.py_function(lambda x: x * x, [x], tf.float32)
+        z = tf.numpy_function(np.square, [x], tf.float32)
+    assert float(tape.gradient(y, x)) == 6.0 and tape.gradient(z, x) is None and float(z) == 9.0
+
+
+def test_python_runs_in_each_call_of_a_compiled_function_and_for_each_element_of_data():
+    seen = []
+    noted = tf.function(lambda x: tf.numpy_function(lambda a: seen.append(float(a)) or a, [x], tf.float32) + 1.0)
+    assert [float(noted(tf.constant(value))) for value in (1.0, 2.0, 3.0)] == [2.0, 3.0, 4.0] and seen == [1.0, 2.0, 3.0]
+    pure = tf.function(lambda x: tf.py_function(lambda a: a * 2.0, [x], tf.float32))
+    assert [float(pure(tf.constant(value))) for value in (1.0, 2.0)] == [2.0, 4.0] and pure.replays == 1
+    rows = tf.data.Dataset.range(3).map(lambda x: tf.numpy_function(lambda a: a * a, [x], tf.int64))
+    assert [int(row) for row in rows] == [0, 1, 4]
+
+
+@pytest.mark.parametrize("options", [{}, {"jit_compile": True}])
+def test_the_clock_goes_on_in_a_compiled_function(options):
+    now = tf.function(lambda x: tf.timestamp() + 0.0 * x, **options)
+    times = [float(now(tf.constant(1.0, tf.float64))) for _ in range(3)]
+    assert times == sorted(set(times)) and now.replays == 2 and tf.timestamp().dtype == tf.float64

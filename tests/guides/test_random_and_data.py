@@ -59,3 +59,17 @@ def test_iterating_over_data_cuts_the_gradient():
     with tf.GradientTape() as tape:
         total = sum(part * part for part in tf.data.Dataset.from_tensor_slices(x * 1.0))
     assert total.numpy() == 5.0 and tape.gradient(total, x) is None
+
+
+def test_the_global_generator_is_that_of_functions_without_one():
+    tf.random.set_seed(3)
+    first = tf.random.get_global_generator().uniform([2])
+    tf.random.set_seed(3)
+    assert tf.random.uniform([2]).numpy().tolist() == first.numpy().tolist()
+    seeds = tf.random.Generator.from_seed(1).make_seeds(3)
+    assert seeds.shape == (2, 3) and seeds.dtype == tf.int64 and len(set(seeds.numpy().ravel().tolist())) == 6
+    assert tf.random.stateless_uniform([], seeds[:, 0]).shape == ()
+
+
+def test_a_counter_is_a_dataset():
+    assert [int(number) for number in tf.data.experimental.Counter(3, 2).take(2)] == [3, 5]

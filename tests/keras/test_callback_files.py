@@ -222,3 +222,69 @@ def test_a_backup_leaves_nothing_behind_and_needs_a_folder(tmp_path):
     for nothing in ("", None):
         with pytest.raises(ValueError, match="backup_dir must name a folder, found"):
             tf.keras.callbacks.BackupAndRestore(nothing)
+
+
+# tf.summary ------------------------------------------------------------------------------------------------------------------
+
+
+def test_summaries_are_what_tensorboard_reads(tmp_path):
+    pytest.importorskip("tensorboard")
+    writer = tf.summary.create_file_writer(tmp_path / "run")
+    with writer.as_default():
+        assert tf.summary.scalar("loss", tf.constant(0.25), step=tf.Variable(3))
+        tf.summary.histogram("weights", [1.0, 1.0, 2.0], step=3, buckets=2)
+        tf.summary.text("note", "hello", step=3)
+        tf.summary.flush()
+        tf.summary.image("pictures", np.ones((5, 2, 4, 3), "float32"), step=3, max_outputs=2)
+    found = events(tmp_path, "run")
+    counts = found.Histograms("weights")[0].histogram_value
+    assert scalars(tmp_path, "run", "loss") == [(3, 0.25)]
+    assert list(found.Tensors("note")[0].tensor_proto.string_val) == [b"hello"]
+    assert (counts.num, counts.sum, counts.bucket_limit, counts.bucket) == (3, 4.0, [1.5, 2.0], [2, 1])
+    pictures = [found.Images(f"pictures/image/{number}")[0] for number in range(2)]
+    assert [(one.step, one.height, one.width) for one in pictures] == [(3, 2, 4)] * 2 and len(found.Tags()["images"]) == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"jit_compile": True}])
+def test_a_compiled_function_writes_in_each_run_with_the_writer_of_that_time(options, tmp_path):
+    pytest.importorskip("tensorboard")
+
+    @tf.function(**options)
+    def step(x, number):
+        tf.summary.scalar("loss", x * 2.0, step=number)
+        tf.summary.scalar("default", x)
+        tf.summary.image("picture", tf.ones([1, 2, 2, 1]) * x, step=number)
+        return x + 1.0
+
+    first, second = (tf.summary.create_file_writer(tmp_path / name) for name in "ab")
+    for number, writer in enumerate([first, first, second]):
+        with writer.as_default(step=10 + number):
+            step(tf.constant(float(number)), tf.constant(number, tf.int64))
+    step(tf.constant(7.0), tf.constant(7, tf.int64))
+    assert step.replays == 3
+    steps = lambda name, tag: sorted({event.step for event in events(tmp_path, name).Scalars(tag)})
+    assert [steps("a", "loss"), steps("b", "loss"), steps("a", "default"), steps("b", "default")] == [
+        [0, 1],
+        [2],
+        [10, 11],
+        [12],
+    ]
+
+
+def test_a_summary_needs_a_writer_and_a_step(tmp_path):
+    pytest.importorskip("tensorboard")
+    assert tf.summary.scalar("loss", 1.0) is False
+    with tf.summary.create_file_writer(tmp_path).as_default(), pytest.raises(ValueError, match="no step is given"):
+        tf.summary.scalar("loss", 1.0)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.warns(UserWarning, match="graphs and profiles are not available"):
+        tf.summary.trace_on(graph=True)
+    with pytest.raises(AttributeError, match=r"keras\.callbacks\.TensorBoard"):
+        _ = tf.summary.audio
+
+
+def test_summaries_without_tensorboard_name_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
+    writer = tf.summary.create_file_writer(tmp_path)
+    with pytest.raises(MissingExtraError, match="tensorboard"):
+        writer.write(0, [])

@@ -328,3 +328,57 @@ def test_gradients_flow_through_operators_of_a_variable():
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(variable * np.array([1, 2], "int32") + variable**2)
     assert tape.gradient(y, variable).numpy().tolist() == [7.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "axes", "shape"),
+    [
+        ((2, 3), (2, 3), None, (2, 1)),
+        ((4, 2, 3), (4, 3, 5), None, (4, 2, 5)),
+        ((4, 2, 3), (4, 3), None, (4, 2)),
+        ((4, 3), (4, 3, 5), None, (4, 5)),
+        ((4, 2, 3), (4, 2, 5), 1, (4, 3, 5)),
+        ((4, 2, 3), (4, 5, 3), (2, -1), (4, 2, 5)),
+        ((2, 3, 4, 5), (2, 5, 3, 6), (3, 1), (2, 3, 4, 3, 6)),
+    ],
+)
+def test_batch_dot_sums_over_an_axis_of_each_row(x, y, axes, shape):
+    """The shapes are those of Keras's function; the values are sums over the axes by NumPy."""
+    generator = np.random.default_rng(0)
+    a, b = generator.normal(size=x).astype("float32"), generator.normal(size=y).astype("float32")
+    i, j = axes if isinstance(axes, tuple) else [axes] * 2 if axes else (-1, -1 if len(y) == 2 else -2)
+    expected = np.stack([np.tensordot(p, q, ([i - (i > 0)], [j - (j > 0)])) for p, q in zip(a, b, strict=True)])
+    found = keras.backend.batch_dot(tf.constant(a), tf.constant(b), axes)
+    assert found.shape == shape
+    np.testing.assert_allclose(found, expected.reshape(shape), rtol=1e-4, atol=1e-5)
+    inputs = [keras.Input(x[1:]), keras.Input(y[1:])]
+    model = keras.Model(inputs, keras.backend.batch_dot(*inputs, axes))
+    np.testing.assert_allclose(model([a, b]), found, rtol=1e-5, atol=1e-6)
+
+
+def test_a_bias_is_added_to_each_row():
+    x, backend = tf.zeros([2, 3, 4]), keras.backend
+    by_channel, by_element = tf.range(4.0), tf.reshape(tf.range(12.0), [3, 4])
+    assert backend.bias_add(x, by_channel)[1, 2].numpy().tolist() == [0, 1, 2, 3]
+    assert backend.bias_add(x, by_element)[1].numpy().tolist() == by_element.numpy().tolist()
+    assert backend.bias_add(x, [1.0, 2.0, 3.0], "channels_first")[0].numpy().tolist() == [[1] * 4, [2] * 4, [3] * 4]
+    first = backend.bias_add(x, tf.reshape(tf.range(12.0), [4, 3]), data_format="channels_first")
+    assert first[0].numpy().tolist() == np.arange(12.0).reshape(3, 4).tolist()  # as Keras: reshaped, not transposed
+    for call, message in (
+        (lambda: backend.bias_add(x, tf.zeros([2, 3, 4])), "bias of 1 or 2 axes"),
+        (lambda: backend.bias_add(x, [1.0], "NHWC"), "data_format"),
+        (lambda: backend.batch_dot(x, x, 0), "behind the batch axis"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_names_of_keras_2_are_those_of_today():
+    assert keras.losses.kullback_leibler_divergence is keras.losses.kl_divergence
+    assert keras.optimizers.legacy.Adam is keras.optimizers.Adam and keras.optimizers.legacy.SGD is keras.optimizers.SGD
+    reduction = keras.losses.Reduction
+    values = [
+        keras.losses.MeanSquaredError(reduction=one)([[0.0], [0.0]], [[1.0], [2.0]]).numpy().tolist()
+        for one in (reduction.NONE, reduction.SUM, reduction.SUM_OVER_BATCH_SIZE, reduction.AUTO)
+    ]
+    assert values == [[1.0, 4.0], 5.0, 2.5, 2.5]

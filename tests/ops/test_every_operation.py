@@ -29,7 +29,7 @@ WITHOUT_SPECIMEN = {
         "py_function",
     ),
     *("numpy_function", "no_op", "group", "assert_equal", "debugging", "print", "Assert", "executing_eagerly"),
-    *("assert_greater", "assert_less", "assert_rank", "control_dependencies"),
+    *("assert_greater", "assert_less", "assert_rank", "control_dependencies", "timestamp"),
 }
 PRIMITIVES_WITHOUT_SPECIMEN = {"read_variable"}  # its input is a Variable; tests/core
 

@@ -124,6 +124,8 @@ SPECIMENS = [
         analytic=False,
     ),
     row(N.l2_loss, x, lambda a: (a**2).sum() / 2),
+    row(N.compute_average_loss, x, lambda a: a.sum() / 10, global_batch_size=10),
+    row(N.scale_regularization_loss, x, np.sum),
     row(N.bias_add, (normal(2, 3), normal(3)), np.add),
     row(N.bias_add, (normal(2, 3, 4), normal(3)), lambda a, b: a + b[:, None], "channels first", data_format="NCHW"),
     row(N.moments, distinct(3, 4), lambda a: [a.mean(0), a.var(0)], axes=[0], analytic=False),

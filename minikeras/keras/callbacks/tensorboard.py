@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import to_numpy
-from ...errors import MissingExtraError
+from ...summary import SummaryWriter, histogram_of
 from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import Remembering, used_if
@@ -73,35 +73,18 @@ class TensorBoard(Remembering):
         self.log_dir = os.fspath(log_dir)
         self.histogram_freq, self.write_steps_per_second = histogram_freq, write_steps_per_second
         self.update_freq = 1 if update_freq == "batch" else update_freq
-        self._writers: dict[str, Any] = {}
+        self._writers: dict[str, SummaryWriter] = {}
         self._training, self._step, self._done = False, 0, 0
         self._began = 0.0, 0
 
     # Files ---------------------------------------------------------------------------------------------------------------
 
-    def _write(self, folder: str, step: int, rows: list[dict[str, Any]]) -> None:
-        """Append one event, with a value for each row."""
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.proto.summary_pb2 import Summary
-
-        summary = Summary(value=[Summary.Value(**row) for row in rows])
-        self._writer(folder).add_event(Event(wall_time=time.time(), step=step, summary=summary))
-
-    def _writer(self, folder: str) -> Any:
-        """The file of a folder, begun at its first use."""
-        if folder not in self._writers:
-            try:
-                from tensorboard.summary.writer.event_file_writer import EventFileWriter
-            except ImportError:
-                raise MissingExtraError(
-                    "TensorBoard event files are written by the package `tensorboard`: pip install 'minikeras[tensorboard]'."
-                ) from None
-            self._writers[folder] = EventFileWriter(os.path.join(self.log_dir, folder))
-        return self._writers[folder]
+    def _writer(self, folder: str) -> SummaryWriter:
+        return self._writers.setdefault(folder, SummaryWriter(os.path.join(self.log_dir, folder)))
 
     def _scalars(self, folder: str, step: int, values: dict[str, Any]) -> None:
         rows = [{"tag": name, "simple_value": float(value)} for name, value in values.items() if not np.ndim(value)]
-        self._write(folder, step, rows)
+        self._writer(folder).write(step, rows)
 
     def _close(self) -> None:
         for writer in self._writers.values():
@@ -112,7 +95,7 @@ class TensorBoard(Remembering):
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Begin a file, so that a missing package is told before any training."""
-        self._writer("train")
+        _ = self._writer("train").file
         self._training, self._step = True, 0
 
     def on_train_end(self, logs: Logs | None = None) -> None:
@@ -156,21 +139,5 @@ class TensorBoard(Remembering):
             self._close()
 
     def _histograms(self, epoch: int) -> None:
-        from tensorboard.compat.proto.summary_pb2 import HistogramProto
-
-        rows = []
-        for weight in self.model.weights:
-            elements = to_numpy(weight._array).ravel().astype(np.float64)
-            elements = elements[np.isfinite(elements)]
-            counts, edges = np.histogram(elements, bins=30)
-            histogram = HistogramProto(
-                min=elements.min(initial=np.inf),
-                max=elements.max(initial=-np.inf),
-                num=elements.size,
-                sum=elements.sum(),
-                sum_squares=(elements**2).sum(),
-                bucket_limit=edges[1:].tolist(),
-                bucket=counts.tolist(),
-            )
-            rows.append({"tag": f"{weight.path}/histogram", "histo": histogram})
-        self._write("train", epoch, rows)
+        weights = self.model.weights
+        self._writer("train").write(epoch, [histogram_of(f"{one.path}/histogram", to_numpy(one._array)) for one in weights])

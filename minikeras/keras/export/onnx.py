@@ -12,6 +12,7 @@ from ... import nest
 from ...errors import MissingExtraError
 from ...files import durable
 from ...types import as_dtype
+from ...version import VERSION
 from ..saving.weights import may_write
 from . import elementwise, shaping, windows
 from .graph import Graph
@@ -143,8 +144,6 @@ def _output_names(model: Any, found: OpenProgram) -> list[tuple[str, Value]]:
 
 def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dict[str, Value], version: int) -> Any:
     """The model as ONNX's object, checked."""
-    from ... import __version__
-
     nodes = _without_dead_nodes(graph.nodes, set(results))
     read = {name for node in nodes for name in node.input}
     weights = [_onnx("numpy_helper").from_array(array, key) for key, array in graph.constants.items() if key in read]
@@ -161,7 +160,7 @@ def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dic
         opset_imports=operators,
         ir_version=helper.find_min_ir_version_for(operators),
         producer_name="minikeras",
-        producer_version=__version__,
+        producer_version=VERSION,
     )
     if made.ByteSize() < LARGEST:
         _onnx("checker").check_model(made)

@@ -18,7 +18,7 @@ from .crossentropy import (
 )
 from .ctc import CTC, ctc
 from .divergence import KLDivergence, Poisson, kl_divergence, poisson
-from .loss import Loss, LossFunctionWrapper, deserialize, get, serialize
+from .loss import Loss, LossFunctionWrapper, Reduction, deserialize, get, serialize
 from .margins import CategoricalHinge, Hinge, SquaredHinge, categorical_hinge, hinge, squared_hinge
 from .overlap import Dice, Tversky, dice, tversky
 from .regression import (
@@ -43,7 +43,7 @@ mse = MSE = mean_squared_error
 mae = MAE = mean_absolute_error
 mape = MAPE = mean_absolute_percentage_error
 msle = MSLE = mean_squared_logarithmic_error
-kld = KLD = kl_divergence
+kld = KLD = kullback_leibler_divergence = kl_divergence
 logcosh = log_cosh
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "MeanSquaredError",
     "MeanSquaredLogarithmicError",
     "Poisson",
+    "Reduction",
     "SparseCategoricalCrossentropy",
     "SquaredHinge",
     "Tversky",
@@ -92,6 +93,7 @@ __all__ = [
     "huber",
     "kl_divergence",
     "kld",
+    "kullback_leibler_divergence",
     "log_cosh",
     "logcosh",
     "mae",

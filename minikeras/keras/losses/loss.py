@@ -27,6 +27,17 @@ REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "
 
 
 @watched
+class Reduction:
+    """The reductions of losses by the names of Keras 2.
+
+    >>> tf.keras.losses.MeanSquaredError(reduction=tf.keras.losses.Reduction.SUM)([[0.0], [0.0]], [[1.0], [2.0]]).numpy()
+    np.float32(5.0)
+    """
+
+    AUTO = SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
+    NONE, SUM = "none", "sum"
+
+
 class Loss:
     """Base class: a function of labels and predictions, and how to reduce its values.
 

@@ -6,7 +6,7 @@ from typing import NoReturn as _NoReturn
 from ...absent import error as _error
 from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
 from ...compiler.passes.expansion import FOR_GRAPHS as _FOR_GRAPHS
-from . import schedules
+from . import legacy, schedules
 from .adafactor import Adafactor
 from .adagrad import Adadelta, Adagrad, Ftrl, RMSprop
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
@@ -65,6 +65,7 @@ __all__ = [
     "cycle",
     "deserialize",
     "get",
+    "legacy",
     "schedules",
     "serialize",
 ]

@@ -10,7 +10,7 @@ losses = tf.keras.losses
 CLASSES, LOGITS = np.array([0, 2, 1, 2, 0]), np.random.default_rng(3).normal(size=(5, 3)).astype("float32")
 SHARES = np.exp(LOGITS) / np.exp(LOGITS).sum(-1, keepdims=True)
 SEQUENCES = np.array([[1, 2, 0], [2, 2, 1], [1, 0, 0]]), np.random.default_rng(3).normal(size=(3, 6, 4)).astype("float32")
-NO_LOSS = {"Loss", "LossFunctionWrapper", "get", "serialize", "deserialize"}
+NO_LOSS = {"Loss", "LossFunctionWrapper", "Reduction", "get", "serialize", "deserialize"}
 LOSSES = sorted({name for name in losses.__all__ if callable(getattr(losses, name))} - NO_LOSS)
 
 

@@ -31,4 +31,11 @@ optimizer.apply([ones(1, 1), ones(1)], w.trainable_variables)
         theirs="[dense_(1|2)$]",
         why="a model file could hold one that takes years to match; keywords are what the documentation asks for",
     ),
+    Row(
+        what="`keras.optimizers.legacy`",
+        code="K.optimizers.legacy.SGD(0.5).learning_rate",
+        ours="0.5",
+        theirs="ImportError: not supported in Keras 3",
+        why="the names are those of today's optimizers, so that programs for Keras 2 run",
+    ),
 ]

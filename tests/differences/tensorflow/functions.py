@@ -131,4 +131,51 @@ hasattr(f, 'structured_outputs')
         theirs="True",
         why="it is recorded in its first call; only then are its results known",
     ),
+    Row(
+        what="several texts that are split",
+        code="type(tf.strings.split(['a b', 'c'])).__name__",
+        ours="list",
+        theirs="RaggedTensor",
+        why="a Tensor for each text: there are no ragged tensors; one text gives a Tensor in both",
+    ),
+    Row(
+        what="the syntax of regular expressions",
+        code="tf.strings.regex_replace('abc', '(?=c)', '-')",
+        ours="ab-c",
+        theirs="InvalidArgumentError: Invalid pattern",
+        why="it is that of Python's `re`, `[:alpha:]` is not in it",
+    ),
+    Row(
+        what="gradients of `adjust_hue` and `adjust_saturation`",
+        code="""
+x = tf.Variable([[[1.0, 0.5, 0.25]]])
+with tf.GradientTape() as tape:
+    y = tf.image.adjust_saturation(x, 0.5)
+tape.gradient(y, x)
+""",
+        ours="[[[2, 0.5, 0.5]]]",
+        theirs="LookupError: AdjustSaturation",
+        why="they are made of differentiable functions",
+    ),
+    Row(
+        what="what a `tf.function` has recorded",
+        code="hasattr(tf.function(abs), 'pretty_printed_concrete_signatures')",
+        ours="False",
+        theirs="True",
+        why="`program(*args)` prints it, with shapes and dtypes",
+    ),
+    Row(
+        what="`tf.signal`",
+        code="hasattr(tf, 'signal')",
+        ours="False",
+        theirs="True",
+        why="`keras.ops` has the transforms: fft, rfft, stft and their kin",
+    ),
+    Row(
+        what="losses of sampled classes",
+        code="hasattr(tf.nn, 'nce_loss') or hasattr(tf.nn, 'sampled_softmax_loss')",
+        ours="False",
+        theirs="True",
+        why="the loss over all classes is exact; on a CPU it is quick up to some ten thousand of them",
+    ),
 ]

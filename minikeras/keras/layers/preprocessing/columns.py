@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ....core import Tensor, convert_to_tensor
-from ....core.arrays import to_device, to_numpy
+from ....core.arrays import to_numpy
 from ....core.batch import check_values
 from ....core.operand import Operand
-from ....core.primitive import Primitive
 from ....errors import DTypeError
 from ....functions.elementwise import cast
 from ....types import Array
@@ -83,15 +82,3 @@ def batches(data: Any, steps: int | None, listed: bool) -> Iterator[Array]:
     for batch in itertools.islice(data, steps):
         first = batch[0] if isinstance(batch, tuple) and batch and is_data(batch[0]) else batch
         yield to_numpy(as_column(first)._array)
-
-
-def by_elements(name: str, function: Callable[..., Array]) -> Primitive:
-    """An operation on each element by Python: `function(array, **params)` of arrays on the host. Recorded steps repeat it."""
-
-    def computed(*arrays: Array, **params: Any) -> Array:
-        found = function(*map(to_numpy, arrays), **params)
-        return found if found.dtype == object else to_device(found)
-
-    return Primitive(
-        name, lambda xp: computed, differentiable=False, uniform=False, batching="align", registered=False, mixed=True
-    )

@@ -8,12 +8,13 @@ import numpy as np
 
 from ....core import Tensor
 from ....errors import DTypeError, ShapeError
+from ....nn_ops.by_python import by_elements
 from ....types import Array, as_dtype
 from ...arguments import whole
 from ...config import floatx
 from ...symbolic.keras_tensor import KerasTensor, Spec
 from ..layer import Layer
-from .columns import ColumnLayer, as_column, as_integers, by_elements, texts
+from .columns import ColumnLayer, as_column, as_integers, texts
 from .encoding import Shape, check_mode, encode, encoded_shape, encoded_spec
 from .fingerprints import fingerprints, joined
 

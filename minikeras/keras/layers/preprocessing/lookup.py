@@ -17,12 +17,13 @@ from ....core.stack import only_shapes
 from ....errors import DTypeError, InvalidArgumentError
 from ....files import limits
 from ....functions.creation import constant
+from ....nn_ops.by_python import by_elements
 from ....types import Array
 from ...arguments import whole
 from ...config import floatx
 from ..description import described
 from ..layer import Layer
-from .columns import ColumnLayer, as_column, as_integers, batches, by_elements, texts
+from .columns import ColumnLayer, as_column, as_integers, batches, texts
 from .encoding import Shape, check_mode, encode, encoded_shape, encoded_spec
 from .hashing import bins_of, checked_salt
 

@@ -12,11 +12,12 @@ import numpy as np
 from ....core import Tensor
 from ....errors import ShapeError
 from ....functions.shaping import pad
+from ....nn_ops.by_python import by_elements
 from ....types import Array
 from ...arguments import whole
 from ...saving.objects import deserialize_keras_object
 from ..layer import Layer
-from .columns import ColumnLayer, as_column, batches, by_elements, texts
+from .columns import ColumnLayer, as_column, batches, texts
 from .encoding import Shape, check_mode, encoded_spec
 from .lookup import StringLookup
 
@@ -41,7 +42,7 @@ def _tokens_of(x: Array, standardize: Any, split: Any, ngrams: tuple[int, ...] |
         lines = [line.translate(table) for line in lines]
     shape = x.shape
     if callable(split):
-        rows = [list(map(str, row)) for row in split(np.array(lines, str))]
+        rows = [list(map(str, np.asarray(row).tolist())) for row in split(np.array(lines, str))]
     elif split is not None:
         rows = list(map(_SPLITS[split], lines))
     else:

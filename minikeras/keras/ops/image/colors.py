@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from ....core import Tensor
 from ....errors import DTypeError, ShapeError
-from ....functions.creation import zeros_like
-from ....functions.elementwise import abs, cast, clip_by_value, floormod, maximum, minimum, where
+from ....functions.elementwise import cast
+from ....functions.image import hue_saturation_value, red_green_blue
 from ....functions.shaping import stack
 from ....types import TensorLike
 from ...promotion import floating
@@ -51,20 +51,7 @@ def rgb_to_hsv(images: TensorLike, data_format: str | None = None) -> Tensor:
     >>> print(tf.keras.ops.image.rgb_to_hsv([[[0.0, 1.0, 0.0]]]).numpy().round(4))
     [[[0.3333 1.     1.    ]]]
     """
-    return _planes("rgb_to_hsv", images, data_format, _hue_saturation_value)
-
-
-def _hue_saturation_value(*colors: Tensor) -> list[Tensor]:
-    least = float(colors[0].dtype.info.eps)
-    red, green, blue = [where(abs(one) < least, zeros_like(one), one) for one in colors]
-    value = maximum(maximum(red, green), blue)
-    span = value - minimum(minimum(red, green), blue)
-    colored = span > 0
-    scale = 1.0 / (6.0 * where(colored, span, 1.0))
-    hue = where(value == green, scale * (blue - red) + 2.0 / 6.0, scale * (red - green) + 4.0 / 6.0)
-    hue = where(value == red, scale * (green - blue), hue)
-    hue = where(colored, hue, 0.0) + cast(hue < 0.0, hue.dtype)
-    return [hue, where(value > 0, span / where(value > 0, value, 1.0), 0.0), value]
+    return _planes("rgb_to_hsv", images, data_format, hue_saturation_value)
 
 
 @operation(name="HSVToRGB")
@@ -74,10 +61,4 @@ def hsv_to_rgb(images: TensorLike, data_format: str | None = None) -> Tensor:
     >>> print(tf.keras.ops.image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]).numpy())
     [[[1. 0. 0.]]]
     """
-    return _planes("hsv_to_rgb", images, data_format, _red_green_blue)
-
-
-def _red_green_blue(hue: Tensor, saturation: Tensor, value: Tensor) -> list[Tensor]:
-    sixths = floormod(hue, 1.0) * 6.0
-    ramps = [abs(sixths - 3.0) - 1.0, 2.0 - abs(sixths - 2.0), 2.0 - abs(sixths - 4.0)]
-    return [value * (1.0 - saturation + saturation * clip_by_value(ramp, 0.0, 1.0)) for ramp in ramps]
+    return _planes("hsv_to_rgb", images, data_format, red_green_blue)
