@@ -83,6 +83,8 @@ class DType:
             return True
         if isinstance(other, DType):
             return self.name == other.name
+        if isinstance(other, str) and other == "bfloat16":
+            return self.name == other  # a comparison needs no ml_dtypes
         try:
             return as_dtype(other).name == self.name
         except TypeError:

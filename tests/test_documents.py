@@ -78,6 +78,11 @@ def test_the_readme_names_only_extras_that_exist():
     assert named and named <= set(project["optional-dependencies"])
 
 
+def test_ci_runs_each_block_of_the_readme_in_an_environment_of_its_own():
+    blocks_of_commands = re.findall(r"^<!-- run: (\w+) -->$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert sorted(blocks_of_commands) == sorted(re.findall(r"^apart (\w+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE))
+
+
 def test_every_file_that_the_documents_link_to_exists():
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text()):

@@ -1,14 +1,17 @@
 """Extras: each has its place in the report, and who lacks one is told the one command."""
 
-import importlib.util
+import contextlib
+import importlib.metadata
 import os
 import pathlib
 import re
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 
 import pytest
+from test_documents import DOCUMENTS, GALLERY, blocks, needed
 
 from minikeras import __main__ as report
 from minikeras import examples
@@ -62,7 +65,7 @@ def test_modules_bring_the_packages_that_the_report_looks_for():
     for name in EXTRAS:
         for module, package in EXTRAS[name].packages.items():
             if package in found(name):
-                assert importlib.util.find_spec(module) is not None, module
+                assert find_spec(module) is not None, module
 
 
 @pytest.mark.parametrize("name", sorted(USES))
@@ -73,6 +76,63 @@ def test_who_lacks_an_extra_is_told_the_one_command(name, tmp_path):
     line = [sys.executable, "-c", program]
     done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert "pip install 'minikeras[" in done.stderr and f"'minikeras[{name}]'" in done.stderr, done.stderr
+
+
+def test_the_extra_for_the_site_is_enough_to_import_every_public_name(tmp_path):
+    """The reference asks each name for its docstring. What other extras alone bring is missing in a fresh environment."""
+    brought = all_that_comes_with(re.match(r"[\w-]+", one)[0] for one in PROJECT["project"]["optional-dependencies"]["docs"])
+    packages = {module: package for extra in EXTRAS.values() for module, package in extra.packages.items()}
+    blocked = tuple(module for module, package in packages.items() if package not in brought)
+    assert {"onnx", "llvmlite"} <= set(blocked)
+    program = (
+        START.format(blocked=blocked) + "import operator\nfor name in sys.stdin: operator.attrgetter(name[10:].strip())(tf)"
+    )
+    names = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8")
+    environment = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": ""}
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, input=names, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d) and GALLERY not in d.parents], ids=lambda d: d.name)
+def test_a_page_names_what_its_blocks_need(document, tmp_path):
+    """Whoever follows a page has the package and what the page says to install."""
+    said = re.findall(r"pip install (?:-e )?'?(?:(?:minikeras|\.)\[([\w,]+)\]|(\w+))", document.read_text(encoding="utf-8"))
+    packages = {module: package for extra in EXTRAS.values() for module, package in extra.packages.items()}
+    extras = [EXTRAS[name] for names, _ in said for name in names.split(",") if name in EXTRAS]
+    brought = all_that_comes_with(
+        [*(name for _, name in said if name), *(p for extra in extras for p in extra.packages.values())]
+    )
+    blocked = tuple(module for module, package in packages.items() if package not in brought)
+    missing = {name for code, _ in blocks(document) for name in needed(code) if name in blocked or find_spec(name) is None}
+    shown = (code for code, _ in blocks(document) if missing.isdisjoint(needed(code)))
+    program = "\n".join([START.format(blocked=blocked), *shown])
+    environment = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": "", "MPLBACKEND": "Agg"}
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+
+
+def all_that_comes_with(packages):
+    """The distributions and what they require, as far as they are installed here."""
+    seen, left = set(), list(packages)
+    while left:
+        name = left.pop()
+        if name not in seen:
+            seen.add(name)
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                required = importlib.metadata.requires(name) or []
+                left += [re.match(r"[\w-]+", one)[0] for one in required if "extra ==" not in one]
+    return seen
+
+
+def test_only_who_asks_for_bfloat16_needs_its_package(tmp_path):
+    asked = "print(tf.float32 == 'bfloat16', tf.saturate_cast([300.0], 'uint8').numpy()); tf.constant(1.0, 'bfloat16')"
+    environment = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": ""}
+    line = [sys.executable, "-c", START.format(blocked=("ml_dtypes",)) + asked]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout == "False [255]\n" and "pip install ml_dtypes" in done.stderr, done.stderr
 
 
 def test_every_extra_has_a_use():

@@ -161,8 +161,7 @@ class Operand:
             )
         if isinstance(array, np.ndarray):
             flagged = max_version is not None and tuple(max_version) >= _FLAGGED
-            backward = min(array.strides, default=0) < 0  # PyTorch and JAX have no negative strides, JAX no gaps either
-            if backward or not (flagged or (array.flags.forc and array.flags.writeable)):
+            if not (array.flags.forc and (flagged or array.flags.writeable)):  # PyTorch has no negative strides, JAX no gaps
                 array = array.copy()
             elif flagged:
                 array = _read_only(array)

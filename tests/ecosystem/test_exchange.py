@@ -89,7 +89,15 @@ def test_every_dtype_that_others_have_goes_out_and_comes_back(library, dtype):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda x: x[0, 0], lambda x: x[:0], tf.transpose, lambda x: x[::2, ::-1], lambda x: tf.broadcast_to(x[:1], [4, 3])]
+    "make",
+    [
+        lambda x: x[0, 0],
+        lambda x: x[:0],
+        tf.transpose,
+        lambda x: x[::2],
+        lambda x: x[::2, ::-1],
+        lambda x: tf.broadcast_to(x[:1], [4, 3]),
+    ],
 )
 def test_every_layout_goes_out(library, make):
     x = make(tf.reshape(tf.range(12.0), [4, 3]))
