@@ -88,7 +88,7 @@ def void(_: object) -> None:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A running server, stopped after the test; its plain http is allowed, and nobody waits before another try."""
+    """A running server, stopped after the test; its plain http is allowed, and another try comes at once."""
     instance = Server()
     monkeypatch.setattr(download, "ALLOWED", ("https://", instance.url))
     monkeypatch.setattr(pooch.core.time, "sleep", lambda seconds: None)

@@ -21,28 +21,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "list":
-            return list_datasets()
-        if options.command == "fetch":
-            return fetch(options.name)
-        return verify([options.name] if options.name else NAMES)
+            for name in NAMES:
+                form, place = forms_of(name)[0], locate.location(name) or "not on this machine"
+                print(f"{name:18}{sum(file.size for file in form.files) / 1e6:8.2f} MB  {form.licence:46}{place}")
+        elif options.command == "fetch":
+            locate.find(forms_of(options.name))
+            print(f"{options.name}: intact, in {locate.path(options.name)}")
+        else:
+            return verify([options.name] if options.name else NAMES)
     except MinikerasError as error:
         print(error, file=sys.stderr)
         return 1
-
-
-def list_datasets() -> int:
-    """One line per dataset."""
-    for name in NAMES:
-        form = forms_of(name)[0]
-        size = sum(file.size for file in form.files) / 1e6
-        print(f"{name:18}{size:8.2f} MB  {form.licence:46}{locate.location(name) or 'not on this machine'}")
-    return 0
-
-
-def fetch(name: str) -> int:
-    """Find a dataset or download it."""
-    form, _ = locate.find(forms_of(name))
-    print(f"{name}: intact, in {locate.path(form.name)}")
     return 0
 
 

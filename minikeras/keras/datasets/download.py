@@ -195,10 +195,10 @@ def _checked_hash(given: str | None, algorithm: str) -> str | None:
         return None
     digits = given.lower().removeprefix("sha256:")
     lengths = _DIGITS.values() if algorithm == "auto" else (_DIGITS[algorithm],)
-    if len(digits) not in lengths or not frozenset("0123456789abcdef").issuperset(digits):
+    if len(digits) not in lengths or set(digits) - set("0123456789abcdef"):
+        needed = "" if algorithm == "auto" else f"; hash_algorithm is {algorithm!r}"
         raise InvalidArgumentError(
-            f"file_hash has {len(digits)} characters; a SHA-256 has 64 hexadecimal digits, an MD5 32"
-            + ("" if algorithm == "auto" else f"; hash_algorithm is {algorithm!r}")
+            f"file_hash has {len(digits)} characters; a SHA-256 has 64 hexadecimal digits, an MD5 32{needed}"
         )
     return digits
 
