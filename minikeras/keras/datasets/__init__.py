@@ -1,7 +1,7 @@
 """Small datasets: found on the machine or downloaded, verified by SHA-256, returned as NumPy arrays in Keras' shapes.
 
-May import `minikeras.errors`, `minikeras.extras`, `minikeras.files`, the ranks, NumPy and the standard library; pooch when
-something is downloaded. Read `catalogue.py`, then `locate.py`.
+May import `minikeras.errors`, `minikeras.files`, the ranks, NumPy and the standard library; pooch when something is
+downloaded. Read `catalogue.py`, then `locate.py`.
 """
 
 import sys

@@ -13,7 +13,6 @@ from urllib.parse import urljoin, urlsplit
 
 from ...distribute.in_turn import rank_0_first
 from ...errors import DatasetUnavailableError, InvalidArgumentError, LoadError, MissingExtraError
-from ...extras import command
 from ...files import cache
 from . import archives
 
@@ -42,8 +41,8 @@ def download(
         import pooch
     except ImportError:
         raise MissingExtraError(
-            f"{urls[0].rpartition('/')[2]!r} was asked for and is not on this machine; to download it, {command('datasets')}, "
-            f"which brings the package pooch; or put the file into {target.parent}"
+            f"{urls[0].rpartition('/')[2]!r} was asked for and is not on this machine; to download it, pip install "
+            f"'minikeras[datasets]', which brings the package pooch; or put the file into {target.parent}"
         ) from None
 
     def transfer(url: str, output: str, _: Any) -> None:

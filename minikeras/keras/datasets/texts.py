@@ -1,5 +1,7 @@
 """Texts as lists of word numbers, by Keras's conventions: IMDB and Reuters. A class is the module of its name."""
 
+from __future__ import annotations
+
 import io
 import json
 import os
