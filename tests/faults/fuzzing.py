@@ -38,7 +38,7 @@ SECONDS, MEGABYTES, MULTIPLE = 5.0, 64, 4
 ALLOWED_EVENTS = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "shutil.rmtree", "os.link"}
 NUMBERS = [0, 1, 127, 255, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**63, 2**64 - 1]
 TEXTS = [b"[", b"{", b'"', b"1e999", b"NaN", b"999999999999999999999", b"null", b"../", b"\0", b"os.system"]
-LOADERS = 10
+LOADERS = 9
 """Their number."""
 EXPECTED = (LoadError, tf.errors.NotFoundError, tf.errors.ShapeError)
 
