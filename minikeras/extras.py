@@ -24,6 +24,7 @@ EXTRAS = {
     "cuda13": Extra("a GPU with CUDA 13", {"cupy": "cupy-cuda13x", "ml_dtypes": "ml_dtypes"}),
     "cuda12": Extra("a GPU with CUDA 12", {"cupy": "cupy-cuda12x", "ml_dtypes": "ml_dtypes"}),
     "cupy": Extra("a GPU, CUDA 13 installed", {"cupy": "cupy-cuda13x"}),
+    "datasets": Extra("downloads of data sets", {"pooch": "pooch"}),
     "experiments": Extra("sweeps in several processes", {"joblib": "joblib", "threadpoolctl": "threadpoolctl"}),
     "files": Extra("checkpoints and safetensors", {"safetensors": "safetensors"}),
     "images": Extra("loading and saving pictures", {"PIL": "pillow"}),

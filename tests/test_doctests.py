@@ -24,8 +24,6 @@ from test_public_names import public_names
 import minikeras
 from minikeras import keras
 
-NEEDS_NETWORK = {"minikeras.keras.datasets.download", "minikeras.keras.datasets.remote_file"}
-
 
 @pytest.fixture(autouse=True)
 def _numpys_global_random_state_is_put_back() -> Iterator[None]:
@@ -38,7 +36,7 @@ def _numpys_global_random_state_is_put_back() -> Iterator[None]:
 def module_names() -> list[str]:
     """The modules with examples."""
     found = ["minikeras", *(module.name for module in pkgutil.walk_packages(minikeras.__path__, "minikeras."))]
-    files = {name: importlib.util.find_spec(name).origin for name in found if name not in NEEDS_NETWORK}  # type: ignore
+    files = {name: importlib.util.find_spec(name).origin for name in found}  # type: ignore
     return [name for name, path in files.items() if ">>> " in pathlib.Path(path).read_text(encoding="utf-8")]
 
 

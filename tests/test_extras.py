@@ -24,6 +24,7 @@ FOR_DEVELOPERS = {"browser", "docs", "test"}
 USES = {
     "cuda13": "tf.device('GPU:0').__enter__()",
     "cuda12": "tf.device('GPU:0').__enter__()",
+    "datasets": "tf.keras.datasets.mnist.load_data()",
     "experiments": """
         tf.experiments.Sweep(lambda width: model(), {"width": [1, 2]}).fit(tf.ones([2, 1]), tf.ones([2, 1]), n_jobs=2)""",
     "files": "tf.train.Checkpoint(v=tf.Variable(1.0)).save('here')",

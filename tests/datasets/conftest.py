@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pooch
 import pytest
 
+from minikeras.keras.datasets import download
 from minikeras.keras.datasets.catalogue import DataFile, Dataset
-from minikeras.keras.datasets.policy import Policy
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -24,12 +25,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("MINIKERAS_DATA_PATH", raising=False)
     monkeypatch.delenv("MINIKERAS_OFFLINE", raising=False)
     return directory
-
-
-@pytest.fixture
-def policy() -> Policy:
-    """Limits that no busy computer reaches, no pause, and plain http to this machine allowed."""
-    return Policy(connect_seconds=60.0, read_seconds=60.0, pause_seconds=0.0, loopback_http=True)
 
 
 class Server:
@@ -92,9 +87,12 @@ def void(_: object) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    """A running server, stopped after the test."""
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A running server, stopped after the test; its plain http is allowed, and another try comes at once."""
     instance = Server()
+    monkeypatch.setattr(download, "ALLOWED", ("https://", instance.url))
+    monkeypatch.setattr(pooch.core.time, "sleep", lambda seconds: None)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     thread = threading.Thread(target=instance.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield instance
@@ -116,7 +114,7 @@ def tiny(idx: bytes) -> Callable[..., Dataset]:
 
     def make(*urls: str, content: bytes = idx) -> Dataset:
         file = DataFile("tiny-idx3-ubyte", len(content), hashlib.sha256(content).hexdigest(), urls)
-        return Dataset("tiny", (file,), "none", (2, 2))
+        return Dataset("tiny", (file,), "none")
 
     return make
 

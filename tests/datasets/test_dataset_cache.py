@@ -16,34 +16,32 @@ def served(server, tiny, gz):
     return tiny(server.serve("/tiny.gz", gz))
 
 
-def test_a_corrupt_cached_file_is_fetched_again(served, idx, home, policy):
+def test_a_corrupt_cached_file_is_fetched_again(served, idx, home):
     directory = home / "datasets" / "tiny"
     directory.mkdir(parents=True, mode=0o700)
     (directory / "tiny-idx3-ubyte").write_bytes(idx[:-1] + b"\xff")
-    assert locate.find((served,), policy=policy)[1]["tiny-idx3-ubyte"] == idx
+    assert locate.find((served,))[1]["tiny-idx3-ubyte"] == idx
     assert (directory / "tiny-idx3-ubyte").read_bytes() == idx
 
 
-def test_a_corrupt_cached_file_does_not_hide_a_good_copy_elsewhere(served, server, idx, home, policy, tmp_path, monkeypatch):
+def test_a_corrupt_cached_file_does_not_hide_a_good_copy_elsewhere(served, server, idx, home, tmp_path, monkeypatch):
     (home / "datasets" / "tiny").mkdir(parents=True, mode=0o700)
     (home / "datasets" / "tiny" / "tiny-idx3-ubyte").write_bytes(b"")
     (tmp_path / "tiny-idx3-ubyte").write_bytes(idx)
     monkeypatch.setenv("MINIKERAS_DATA_PATH", str(tmp_path))
-    assert locate.find((served,), policy=policy)[1]["tiny-idx3-ubyte"] == idx
+    assert locate.find((served,))[1]["tiny-idx3-ubyte"] == idx
     assert server.requests == []
 
 
-def test_a_cache_that_cannot_be_created_is_an_error_and_not_a_temporary_directory(
-    served, server, policy, tmp_path, monkeypatch
-):
+def test_a_cache_that_cannot_be_created_is_an_error_and_not_a_temporary_directory(served, server, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("MINIKERAS_HOME", str(tmp_path / "file" / "home"))
     with pytest.raises(DatasetUnavailableError, match="cannot write to the cache"):
-        locate.find((served,), policy=policy)
+        locate.find((served,))
     assert server.requests == []
 
 
-def test_a_read_only_cache_is_named_as_the_reason(served, home, policy, monkeypatch):
+def test_a_read_only_cache_is_named_as_the_reason(served, home, monkeypatch):
     system_open = os.open
 
     def read_only(path, flags, *arguments, **keywords):
@@ -53,7 +51,7 @@ def test_a_read_only_cache_is_named_as_the_reason(served, home, policy, monkeypa
 
     monkeypatch.setattr(cache.os, "open", read_only)
     with pytest.raises(DatasetUnavailableError, match="Read-only file system"):
-        locate.find((served,), policy=policy)
+        locate.find((served,))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permission bits")

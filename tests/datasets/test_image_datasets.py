@@ -1,5 +1,7 @@
 """Fashion-MNIST and MNIST: the shipped subset, the fallback that says so, and honest errors."""
 
+import hashlib
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +10,8 @@ import numpy as np
 import pytest
 
 import minikeras.keras.datasets
-from minikeras.errors import DatasetUnavailableError, InvalidArgumentError
-from minikeras.keras.datasets import catalogue, fashion_mnist, locate, manage, mnist
+from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, MissingExtraError
+from minikeras.keras.datasets import catalogue, fashion_mnist, images, locate, mnist
 
 REPOSITORY = Path(minikeras.keras.datasets.__file__).resolve().parents[3]
 
@@ -17,7 +19,7 @@ REPOSITORY = Path(minikeras.keras.datasets.__file__).resolve().parents[3]
 needs_full_set = [
     pytest.mark.data,
     pytest.mark.skipif(
-        manage.location("fashion_mnist") is None,
+        locate.location("fashion_mnist") is None,
         reason="full Fashion-MNIST absent: apt-get install dataset-fashion-mnist",
     ),
 ]
@@ -27,9 +29,8 @@ needs_full_set = [
 def nowhere(monkeypatch):
     """A machine that has neither the full Fashion-MNIST nor a network."""
     unknown = tuple(file._replace(sha256="0" * 64) for file in catalogue.FASHION_MNIST.files)
-    dataset = catalogue.FASHION_MNIST._replace(files=unknown, system_directories=())
-    monkeypatch.setattr(fashion_mnist, "FASHION_MNIST", dataset)
-    fashion_mnist._announce_substitution.cache_clear()
+    monkeypatch.setattr(images, "FASHION_MNIST", catalogue.FASHION_MNIST._replace(files=unknown))
+    images._announce_substitution.cache_clear()
     monkeypatch.setenv("MINIKERAS_OFFLINE", "1")
 
 
@@ -47,7 +48,7 @@ def test_the_shipped_subset_never_touches_the_network(monkeypatch):
     def forbidden(*_, **__):
         raise AssertionError("network")
 
-    monkeypatch.setattr(locate, "fetch", forbidden)
+    monkeypatch.setattr(locate, "download", forbidden)
     fashion_mnist.load_data(subset="6k")
 
 
@@ -58,6 +59,37 @@ def test_without_the_full_set_the_subset_is_used_and_one_line_says_so_once(nowhe
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     assert "full Fashion-MNIST was not found" in message
+
+
+def test_without_pooch_the_subset_is_used(nowhere, monkeypatch):
+    monkeypatch.delenv("MINIKERAS_OFFLINE")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert len(fashion_mnist.load_data()[0][0]) == 5000
+    with pytest.raises(MissingExtraError, match="train-images-idx3-ubyte.gz"):
+        fashion_mnist.load_data(subset="full")
+
+
+def idx(*arrays):
+    """Bytes of IDX files."""
+    return [bytes([0, 0, 8, one.ndim]) + np.array(one.shape, ">i4").tobytes() + one.tobytes() for one in arrays]
+
+
+def test_mnist_is_read_from_either_form(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    arrays = [random.integers(0, 256, (n, 28, 28)[:axes], np.uint8) for n in (3, 2) for axes in (3, 1)]
+    stored = io.BytesIO()
+    np.savez_compressed(stored, **dict(zip(("x_train", "y_train", "x_test", "y_test"), arrays, strict=True)))
+    for form, contents in (("MNIST", [stored.getvalue()]), ("MNIST_IDX", idx(*arrays))):
+        (tmp_path / form).mkdir()
+        files = []
+        for file, content in zip(getattr(catalogue, form).files, contents, strict=True):
+            (tmp_path / form / file.name).write_bytes(content)
+            files.append(file._replace(size=len(content), sha256=hashlib.sha256(content).hexdigest()))
+        monkeypatch.setattr(images, form, catalogue.MNIST._replace(files=tuple(files)))
+        (x_train, y_train), (x_test, y_test) = mnist.load_data(tmp_path / form)
+        for found, wanted in zip((x_train, y_train, x_test, y_test), arrays, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            assert found.flags.writeable and found.dtype == np.uint8
 
 
 def test_asking_for_the_full_set_is_an_error_that_lists_every_place_and_what_to_do(nowhere, home, tmp_path, monkeypatch):
@@ -89,8 +121,6 @@ def test_an_unknown_subset_is_refused():
 
 
 def test_a_missing_mnist_is_an_error_that_lists_every_place_and_what_to_do(home, monkeypatch):
-    monkeypatch.setattr(mnist, "MNIST", catalogue.MNIST._replace(system_directories=()))
-    monkeypatch.setattr(mnist, "MNIST_IDX", catalogue.MNIST_IDX._replace(system_directories=()))
     monkeypatch.setenv("MINIKERAS_OFFLINE", "1")
     with pytest.raises(DatasetUnavailableError, match="MINIKERAS_OFFLINE is set") as caught:
         mnist.load_data()

@@ -1,7 +1,6 @@
 """Keras's other data sets, on small files in their formats: what comes out is what Keras makes of the same files."""
 
 import hashlib
-import importlib
 import io
 import json
 import pickle
@@ -14,7 +13,7 @@ import pytest
 
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, LoadError
 from minikeras.keras import datasets
-from minikeras.keras.datasets import catalogue, cifar, cifar10, cifar100, manage, reviews
+from minikeras.keras.datasets import catalogue, cifar10, cifar100, images, locate, tables, texts
 from minikeras.keras.datasets.object_lists import parse_object_lists
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "datasets.json").read_text())
@@ -46,11 +45,11 @@ def npz(**arrays):
 def known(monkeypatch, tmp_path):
     """Have a loader know another file, which lies in a directory of its own; the path of that."""
 
-    def know(name, content, **changes):
-        module = importlib.import_module(f"minikeras.keras.datasets.{name}")
+    def know(name, content):
+        module = next(module for module in (images, tables, texts) if hasattr(module, name))
         (form,) = catalogue.forms_of(name)
         file = form.files[0]._replace(size=len(content), sha256=hashlib.sha256(content).hexdigest())
-        monkeypatch.setattr(module, name.upper(), form._replace(files=(file,), **changes))
+        monkeypatch.setattr(module, name.upper(), form._replace(files=(file,)))
         (tmp_path / file.name).write_bytes(content)
         return tmp_path
 
@@ -106,21 +105,15 @@ def test_anything_but_lists_of_ints_is_refused_and_nothing_is_called(content, ca
     assert capsys.readouterr().out == ""
 
 
-def test_damaged_files_of_texts_are_refused():
-    with pytest.raises(LoadError, match=r"damaged \.npz file"):
-        reviews.parse_texts(b"no zip file", "imdb.npz")
-    with pytest.raises(LoadError, match="2 texts need as many labels, found shape"):
-        reviews.parse_texts(npz(x=[[1], [2]], y=np.arange(3)), "imdb.npz")
+def test_a_limit_that_leaves_no_text_is_refused(known):
     with pytest.raises(InvalidArgumentError, match="fewer than maxlen=1 words"):
-        reviews.marked([[1, 2]], np.zeros(1), 1, 3, 1)
+        datasets.reuters.load_data(known("reuters", npz(x=[[1, 2]], y=np.zeros(1))), maxlen=1)
 
 
 def test_word_numbers_are_read_from_a_file_with_keras_s_hash(monkeypatch, tmp_path):
     (tmp_path / "words.json").write_text('{"the": 1, "film": 2}')
     asked = []
-    monkeypatch.setattr(
-        reviews, "get_file", lambda *given, **options: asked.append((given, options)) or tmp_path / "words.json"
-    )
+    monkeypatch.setattr(texts, "get_file", lambda *given, **options: asked.append((given, options)) or tmp_path / "words.json")
     assert datasets.imdb.get_word_index() == datasets.reuters.get_word_index("other.json") == {"the": 1, "film": 2}
     assert [given[0] for given, _ in asked] == ["imdb_word_index.json", "other.json"]
     assert asked[0][1] == {"md5_hash": "bfafd718b763782e994055a2d397834f"}
@@ -129,18 +122,14 @@ def test_word_numbers_are_read_from_a_file_with_keras_s_hash(monkeypatch, tmp_pa
 
 def test_prices_are_split_as_the_other_tables(known):
     x, y = np.arange(24.0).reshape(8, 3), np.arange(8.0)
-    path = known("boston_housing", npz(x=x, y=y), shape=(8, 4))
+    path = known("boston_housing", npz(x=x, y=y))
     (x_train, y_train), (x_test, y_test) = datasets.boston_housing.load_data(path, test_split=0.25)
     order = np.arange(8)
     np.random.RandomState(113).shuffle(order)
     assert np.array_equal(np.concatenate([x_train, x_test]), x[order]) and y_test.tolist() == y[order[6:]].tolist()
-    path = known("california_housing", npz(x=x.astype("float32"), y=y.astype("float32")), shape=(8, 4))
+    path = known("california_housing", npz(x=x.astype("float32"), y=y.astype("float32")))
     (x_train, _), (x_test, _) = datasets.california_housing.load_data(path=path, version="small")
     assert (x_train.shape, x_test.shape, x_train.dtype) == ((6, 3), (2, 3), np.float32)
-    with pytest.raises(LoadError, match=r"expected floats of shapes \(9, 3\) and \(9,\), found \(8, 3\)"):
-        datasets.boston_housing.load_data(known("boston_housing", npz(x=x, y=y), shape=(9, 4)))
-    with pytest.raises(LoadError, match="damaged"):
-        datasets.boston_housing.load_data(known("boston_housing", npz(x=x)))
 
 
 def archive(**files):
@@ -159,15 +148,7 @@ def records(rows, labels, seed):
     return found.tobytes(), found[:, labels:].reshape(rows, 3, 32, 32).transpose(0, 2, 3, 1), found[:, :labels]
 
 
-@pytest.fixture
-def small(monkeypatch):
-    """Archives with a five-thousandth of the images."""
-    for module in (cifar10, cifar100):
-        fewer = lambda content, name, files, rows, *labels: cifar.images_from_tar(content, name, files, rows // 5_000, *labels)
-        monkeypatch.setattr(module, "images_from_tar", fewer)
-
-
-def test_images_of_cifar_have_their_channels_last(known, small):
+def test_images_of_cifar_have_their_channels_last(known):
     parts = {f"data_batch_{number}": records(2, 1, number) for number in range(1, 6)}
     test = records(2, 1, 9)
     content = archive(**{name: part[0] for name, part in reversed(parts.items())}, test_batch=test[0], readme=b"text")
@@ -175,13 +156,9 @@ def test_images_of_cifar_have_their_channels_last(known, small):
     assert np.array_equal(x_train[4:6], parts["data_batch_3"][1]) and np.array_equal(x_test, test[1])
     assert np.array_equal(y_test, test[2]) and y_train.shape == (10, 1) and y_train.dtype == np.uint8
     assert x_train.flags.writeable and x_train.flags.c_contiguous
-    with pytest.raises(LoadError, match=r"expected files of 6146 bytes, not found: data_batch_1\.bin"):
-        cifar10.load_data(known("cifar10", archive(test_batch=test[0])))
-    with pytest.raises(LoadError, match="damaged archive"):
-        cifar10.load_data(known("cifar10", content[: len(content) // 2]))
 
 
-def test_cifar100_has_two_kinds_of_labels(known, small):
+def test_cifar100_has_two_kinds_of_labels(known):
     train, test = records(10, 2, 1), records(2, 2, 2)
     path = known("cifar100", archive(train=train[0], test=test[0]))
     for column, mode in enumerate(("coarse", "fine")):
@@ -197,16 +174,14 @@ def test_a_file_that_is_not_there_is_looked_for_and_its_place_told(name, home, m
     with pytest.raises(DatasetUnavailableError, match="MINIKERAS_OFFLINE is set") as caught:
         getattr(datasets, name).load_data()
     assert f"put the file(s) {form.files[0].name} (plain or .gz)" in str(caught.value)
-    assert str(home / "datasets" / name) in str(caught.value) and manage.location(name) is None
+    assert str(home / "datasets" / name) in str(caught.value) and locate.location(name) is None
 
 
-def test_an_archive_is_kept_as_it_came(server, policy, known, home):
-    from minikeras.keras.datasets import locate
-
+def test_an_archive_is_kept_as_it_came(server, known, home):
     content = archive(test_batch=b"x")
     file = catalogue.DataFile(
         "tiny.tar.gz", len(content), hashlib.sha256(content).hexdigest(), (server.serve("/tiny.tar.gz", content),)
     )
-    dataset = catalogue.Dataset("tiny", (file,), "none", (1, 1))
-    assert locate.find((dataset,), policy=policy)[1] == {"tiny.tar.gz": content}
+    dataset = catalogue.Dataset("tiny", (file,), "none")
+    assert locate.find((dataset,))[1] == {"tiny.tar.gz": content}
     assert (home / "datasets" / "tiny" / "tiny.tar.gz").read_bytes() == content

@@ -27,7 +27,7 @@ import minikeras as tf
 from minikeras.errors import LoadError
 from minikeras.files import tensors
 from minikeras.files.reading import excerpt
-from minikeras.keras.datasets import archives, formats
+from minikeras.keras.datasets import archives
 
 from . import kinds
 from .children import exit_code, forked
@@ -38,7 +38,7 @@ SECONDS, MEGABYTES, MULTIPLE = 5.0, 64, 4
 ALLOWED_EVENTS = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "shutil.rmtree", "os.link"}
 NUMBERS = [0, 1, 127, 255, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**63, 2**64 - 1]
 TEXTS = [b"[", b"{", b'"', b"1e999", b"NaN", b"999999999999999999999", b"null", b"../", b"\0", b"os.system"]
-LOADERS = 10
+LOADERS = 9
 """Their number."""
 EXPECTED = (LoadError, tf.errors.NotFoundError, tf.errors.ShapeError)
 
@@ -101,9 +101,6 @@ def loaders(folder: pathlib.Path) -> list[Loader]:
     golden = {path.name: path.read_bytes() for path in GOLDEN.iterdir()}
     other = tf.keras.models.load_model(GOLDEN / "sequential.keras")
     subject = kinds.model()
-    shapes = {"a": (2, 3), "b": (4,)}
-    npz = io.BytesIO()
-    np.savez_compressed(npz, **{name: np.ones(shape, np.uint8) for name, shape in shapes.items()})
 
     def weights_into(target: Any) -> Callable[[pathlib.Path], Any]:
         return lambda path: target.load_weights(path)
@@ -121,7 +118,6 @@ def loaders(folder: pathlib.Path) -> list[Loader]:
         Loader("safetensors, arrays alone", ".safetensors", [_plain()], tensors.load),
         Loader("Checkpoint, index", ".index", [index], lambda path: _restore(folder / "ckpt", index=path)),
         Loader("Checkpoint, arrays", ".data", [arrays], lambda path: _restore(folder / "seed", data=path)),
-        Loader(".npz of data", ".npz", [npz.getvalue()], lambda path: formats.parse_npz(path.read_bytes(), path.name, shapes)),
         Loader("archives of data", ".zip", [_zip(), _tar("w"), _tar("w:gz")], extracted),
     ]
 

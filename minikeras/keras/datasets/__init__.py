@@ -1,63 +1,37 @@
 """Small datasets: found on the machine or downloaded, verified by SHA-256, returned as NumPy arrays in Keras' shapes.
 
-May import `minikeras.errors`, `minikeras.files`, the ranks, NumPy and the standard library. Read `catalogue.py`, then
-`locate.py`.
+May import `minikeras.errors`, `minikeras.files`, the ranks, NumPy and the standard library; pooch when something is
+downloaded. Read `catalogue.py`, then `locate.py`.
 """
 
-from typing import TYPE_CHECKING, Any
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from . import images, tables, texts
+from .download import get_file
+from .locate import clear_cache, list_available, path
 
 if TYPE_CHECKING:
-    from minikeras.keras.datasets import (
-        boston_housing,
-        breast_cancer,
-        california_housing,
-        cifar10,
-        cifar100,
-        digits,
-        fashion_mnist,
-        imdb,
-        iris,
-        mnist,
-        reuters,
-        wine,
-    )
-    from minikeras.keras.datasets.manage import clear_cache, list_available, path
-    from minikeras.keras.datasets.remote_file import get_file
+    from .images import cifar10, cifar100, fashion_mnist, mnist
+    from .tables import boston_housing, breast_cancer, california_housing, digits, iris, wine
+    from .texts import imdb, reuters
 
 __all__ = [
-    "boston_housing",
-    "breast_cancer",
-    "california_housing",
-    "cifar10",
-    "cifar100",
-    "clear_cache",
-    "digits",
-    "fashion_mnist",
-    "get_file",
-    "imdb",
-    "iris",
-    "list_available",
-    "mnist",
-    "path",
-    "reuters",
-    "wine",
-]
-
-_MODULE_OF_FUNCTION = {"clear_cache": "manage", "get_file": "remote_file", "list_available": "manage", "path": "manage"}
+    "boston_housing", "breast_cancer", "california_housing", "cifar10", "cifar100", "clear_cache", "digits", "fashion_mnist",
+    "get_file", "imdb", "iris", "list_available", "mnist", "path", "reuters", "wine",
+]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Import a loader when it is first used: most programs use one dataset or none."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
-    from importlib import import_module
-
-    module = import_module(f"{__name__}.{_MODULE_OF_FUNCTION.get(name, name)}")
-    value = getattr(module, name) if name in _MODULE_OF_FUNCTION else module
-    globals()[name] = value
-    return value
+def _as_module(loader: type) -> ModuleType:
+    """A class of loaders as the module that `import minikeras.keras.datasets.mnist` finds, as in Keras."""
+    module = ModuleType(f"{__name__}.{loader.__name__}", loader.__doc__)
+    module.__dict__.update({name: getattr(loader, name) for name in vars(loader) if not name.startswith("_")})
+    module.__dict__["__all__"] = [name for name, value in vars(module).items() if callable(value)]
+    module.__file__ = sys.modules[loader.__module__].__file__
+    return module
 
 
-def __dir__() -> list[str]:
-    """Names that exist, imported or not, so that completion works."""
-    return sorted({*globals(), *__all__})
+for _file in (images, tables, texts):
+    for _loader in [value for value in vars(_file).values() if hasattr(value, "load_data")]:
+        globals()[_loader.__name__] = sys.modules[f"{__name__}.{_loader.__name__}"] = _as_module(_loader)

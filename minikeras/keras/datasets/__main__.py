@@ -2,13 +2,11 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 
-from minikeras.errors import MinikerasError
-from minikeras.keras.datasets import locate, manage
-from minikeras.keras.datasets.catalogue import DATASETS, forms_of
-from minikeras.keras.datasets.policy import Attempt
-
-NAMES = tuple(dict.fromkeys(dataset.name for dataset in DATASETS))
+from ...errors import LoadError, MinikerasError
+from . import locate
+from .catalogue import NAMES, forms_of
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,32 +21,21 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "list":
-            return list_datasets()
-        if options.command == "fetch":
-            return fetch(options.name)
-        return verify((options.name,) if options.name else NAMES)
+            for name in NAMES:
+                form, place = forms_of(name)[0], locate.location(name) or "not on this machine"
+                print(f"{name:18}{sum(file.size for file in form.files) / 1e6:8.2f} MB  {form.licence:46}{place}")
+        elif options.command == "fetch":
+            locate.find(forms_of(options.name))
+            print(f"{options.name}: intact, in {locate.path(options.name)}")
+        else:
+            return verify([options.name] if options.name else NAMES)
     except MinikerasError as error:
         print(error, file=sys.stderr)
         return 1
-
-
-def list_datasets() -> int:
-    """One line per dataset."""
-    for name in NAMES:
-        form = forms_of(name)[0]
-        size = sum(file.size for file in form.files) / 1e6
-        print(f"{name:18}{size:8.2f} MB  {form.licence:46}{manage.location(name) or 'not on this machine'}")
     return 0
 
 
-def fetch(name: str) -> int:
-    """Find a dataset or download it."""
-    form, _ = locate.find(forms_of(name))
-    print(f"{name}: intact, in {manage.path(form.name)}")
-    return 0
-
-
-def verify(names: tuple[str, ...]) -> int:
+def verify(names: Sequence[str]) -> int:
     """Hash every copy in every place; a copy that exists but differs is an error, a missing one is not."""
     status = 0
     for name in names:
@@ -57,13 +44,14 @@ def verify(names: tuple[str, ...]) -> int:
             for file in form.files:
                 try:
                     stored = locate.stored_file(file, directory)
-                except OSError:
+                    copies += 1
+                    locate.read_file(file, directory)
+                    print(f"{name}: {stored}: intact")
+                except LoadError as error:
+                    print(f"{name}: {stored}: DAMAGED: {error}")
+                    status = 1
+                except FileNotFoundError:
                     continue
-                copies += 1
-                attempts: list[Attempt] = []
-                intact = locate.read_intact(form._replace(files=(file,)), directory, attempts) is not None
-                print(f"{name}: {stored}: {'intact' if intact else 'DAMAGED: ' + attempts[0].reason}")
-                status = status if intact else 1
         if not copies:
             print(f"{name}: not on this machine")
     return status

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from minikeras.errors import LoadError
-from minikeras.files.durable import sync_directory, sync_everything
+from ...errors import LoadError
+from ...files.durable import sync_directory, sync_everything
 
 MAX_BYTES = 4 << 30
 MAX_MEMBERS = 100_000
@@ -55,6 +55,20 @@ def extract(archive: Path, target: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_directory(target.parent)
+
+
+def gunzip(content: bytes, size: int, name: str) -> bytes:
+    """Decompress one gzip stream, never producing much more than `size` bytes; `name` is for the error message."""
+    decompressor = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        found = decompressor.decompress(content, size + 1)  # one byte more is enough to see that the stream is too long
+    except zlib.error as error:
+        raise LoadError(f"{name}: damaged gzip stream ({error})") from error
+    if len(found) > size:
+        raise LoadError(f"{name}: decompresses to more than the expected {size} bytes")
+    if not decompressor.eof or decompressor.unused_data:
+        raise LoadError(f"{name}: gzip stream is cut short, or bytes follow it")
+    return found
 
 
 def check_name(name: str) -> tuple[str, ...]:
@@ -105,23 +119,11 @@ def _write_members(members: Iterator[_Member], root: Path, budget: int) -> None:
             raise LoadError(f"archive exceeds {budget} bytes or {MAX_MEMBERS} members when unpacked")
         path = root.joinpath(*check_name(member.name))
         try:
-            if member.stream is None:
-                path.mkdir(mode=0o755, parents=True, exist_ok=True)
-                continue
-            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            _write_file(path, member.stream, member.size)
+            (path if member.stream is None else path.parent).mkdir(mode=0o755, parents=True, exist_ok=True)
+            if member.stream is not None:
+                with path.open("xb") as file:
+                    shutil.copyfileobj(member.stream, file, _CHUNK_BYTES)
+                    if file.tell() != member.size:
+                        raise LoadError(f"{member.name[:40]!r} does not have the declared {member.size} bytes")
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
             raise LoadError(f"archive holds {member.name[:40]!r} twice, or as a file and a directory") from error
-
-
-def _write_file(path: Path, source: IO[bytes], size: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, 0o644), "wb") as stream:
-        written = 0
-        while chunk := source.read(_CHUNK_BYTES):
-            written += len(chunk)
-            if written > size:
-                break
-            stream.write(chunk)
-        if written != size:
-            raise LoadError(f"archive member {path.name[:40]!r} does not have the declared {size} bytes")

@@ -5,7 +5,9 @@ Code and not a data file, so that a planted data file brings no hash of its own;
 
 from typing import NamedTuple
 
-from minikeras.errors import InvalidArgumentError
+from ...errors import InvalidArgumentError
+
+_KERAS = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
 
 
 class DataFile(NamedTuple):
@@ -32,43 +34,24 @@ class Dataset(NamedTuple):
         name: Name in this package, and of its directory in every place that is searched.
         files: The files; all of them have to be in one directory.
         licence: Short name of the licence.
-        shape: Shape of the table, labels included (tabular data), or of one image.
-        system_directories: Where other software puts the same files.
         package_hint: Shell command that installs the files, if there is one.
-        in_scikit_learn: Whether scikit-learn brings the same files.
     """
 
     name: str
     files: tuple[DataFile, ...]
     licence: str
-    shape: tuple[int, int]
-    system_directories: tuple[str, ...] = ()
     package_hint: str = ""
-    in_scikit_learn: bool = False
 
 
-def _table(name: str, file: DataFile, shape: tuple[int, int]) -> Dataset:
-    return Dataset(name, (file,), "CC BY 4.0 (UCI), BSD-3-Clause (scikit-learn)", shape, in_scikit_learn=True)
+def _table(name: str, file: str, size: int, sha256: str) -> Dataset:
+    """A table that is shipped."""
+    return Dataset(name, (DataFile(file, size, sha256),), "CC BY 4.0 (UCI), BSD-3-Clause (scikit-learn)")
 
 
-DIGITS = _table(
-    "digits", DataFile("digits.csv", 264_712, "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"), (1797, 65)
-)
-IRIS = _table("iris", DataFile("iris.csv", 2_734, "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449"), (150, 5))
-WINE = _table(
-    "wine", DataFile("wine_data.csv", 11_157, "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede"), (178, 14)
-)
-BREAST_CANCER = _table(
-    "breast_cancer",
-    DataFile("breast_cancer.csv", 119_913, "fed3eb72d0575ef6192293f5093c6e801b1476b577d0386bf4455504522172ed"),
-    (569, 31),
-)
-FASHION_MNIST_6K = Dataset(
-    "fashion_mnist_6k",
-    (DataFile("fashion_mnist_6k.npz", 2_639_737, "5de05f4efcbb2713f7dbeeb1ba7286288c73937220f24d8e0c5b9212aa3732cb"),),
-    "MIT",
-    (28, 28),
-)
+def _published(name: str, size: int, sha256: str, url: str = "", licence: str = "not stated; see its source") -> Dataset:
+    """A dataset of one file that was not at hand: size and hash are those that Keras or TensorFlow Datasets publish."""
+    address = url or f"{_KERAS}{name}.npz"
+    return Dataset(name, (DataFile(address.rpartition("/")[2], size, sha256, (address,)),), licence)
 
 
 def _idx_files(mirrors: tuple[str, ...], hashes: tuple[str, str, str, str]) -> tuple[DataFile, ...]:
@@ -81,13 +64,21 @@ def _idx_files(mirrors: tuple[str, ...], hashes: tuple[str, str, str, str]) -> t
     )
 
 
+DIGITS = _table("digits", "digits.csv", 264_712, "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8")
+IRIS = _table("iris", "iris.csv", 2_734, "f13ffa8fdd56fd8e6c8d16d4081a3fbd3114bcd0aae4256c43205169cd9d1449")
+WINE = _table("wine", "wine_data.csv", 11_157, "10e8a802908b34f86e5da8ce962f3c806694bc98450a18f61851af59f324bede")
+BREAST_CANCER = _table(
+    "breast_cancer", "breast_cancer.csv", 119_913, "fed3eb72d0575ef6192293f5093c6e801b1476b577d0386bf4455504522172ed"
+)
+FASHION_MNIST_6K = Dataset(
+    "fashion_mnist_6k",
+    (DataFile("fashion_mnist_6k.npz", 2_639_737, "5de05f4efcbb2713f7dbeeb1ba7286288c73937220f24d8e0c5b9212aa3732cb"),),
+    "MIT",
+)
 FASHION_MNIST = Dataset(
     "fashion_mnist",
     _idx_files(
-        (
-            "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
-            "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
-        ),
+        (_KERAS, "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"),
         (
             "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
             "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
@@ -96,25 +87,11 @@ FASHION_MNIST = Dataset(
         ),
     ),
     "MIT",
-    (28, 28),
-    ("/usr/share/datasets/fashion-mnist", "~/.keras/datasets/fashion-mnist"),
     "apt-get install dataset-fashion-mnist",
 )
-
 # MNIST is not shipped. Its hashes agree between several public projects; no copy was at hand to measure them.
-MNIST = Dataset(
-    "mnist",
-    (
-        DataFile(
-            "mnist.npz",
-            11_490_434,
-            "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1",
-            ("https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz",),
-        ),
-    ),
-    "CC BY-SA 3.0",
-    (28, 28),
-    ("~/.keras/datasets",),
+MNIST = _published(
+    "mnist", 11_490_434, "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1", licence="CC BY-SA 3.0"
 )
 MNIST_IDX = Dataset(
     "mnist",
@@ -128,44 +105,31 @@ MNIST_IDX = Dataset(
         ),
     ),
     "CC BY-SA 3.0",
-    (28, 28),
 )
-
-
-def _published(name: str, size: int, sha256: str, shape: tuple[int, int], url: str = "") -> Dataset:
-    """A dataset of one file that was not at hand: size and hash are those that Keras or TensorFlow Datasets publish."""
-    address = url or f"https://storage.googleapis.com/tensorflow/tf-keras-datasets/{name}.npz"
-    file = DataFile(address.rpartition("/")[2], size, sha256, (address,))
-    return Dataset(name, (file,), "not stated; see its source", shape, ("~/.keras/datasets",))
-
-
-BOSTON_HOUSING = _published(
-    "boston_housing", 57_026, "f553886a1f8d56431e820c5b82552d9d95cfcb96d1e678153f8839538947dff5", (506, 14)
-)
+BOSTON_HOUSING = _published("boston_housing", 57_026, "f553886a1f8d56431e820c5b82552d9d95cfcb96d1e678153f8839538947dff5")
 CALIFORNIA_HOUSING = _published(
-    "california_housing", 743_530, "1a2e3a52e0398de6463aebe6f4a8da34fb21fbb6b934cf88c3425e766f2a1a6f", (20640, 9)
+    "california_housing", 743_530, "1a2e3a52e0398de6463aebe6f4a8da34fb21fbb6b934cf88c3425e766f2a1a6f"
 )
-IMDB = _published("imdb", 17_464_789, "69664113be75683a8fe16e3ed0ab59fda8886cb3cd7ada244f7d9544e4676b9f", (50_000, 1))
-REUTERS = _published("reuters", 2_110_848, "d6586e694ee56d7a4e65172e12b3e987c03096cb01eab99753921ef915959916", (11_228, 1))
+IMDB = _published("imdb", 17_464_789, "69664113be75683a8fe16e3ed0ab59fda8886cb3cd7ada244f7d9544e4676b9f")
+REUTERS = _published("reuters", 2_110_848, "d6586e694ee56d7a4e65172e12b3e987c03096cb01eab99753921ef915959916")
 CIFAR10 = _published(
     "cifar10",
     170_052_171,
     "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-    (32, 32),
-    url="https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
 )
 CIFAR100 = _published(
     "cifar100",
     168_513_733,
     "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
-    (32, 32),
-    url="https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+    "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
 )
 
 DATASETS = (
     *(DIGITS, IRIS, WINE, BREAST_CANCER, FASHION_MNIST_6K, FASHION_MNIST, MNIST, MNIST_IDX),
     *(BOSTON_HOUSING, CALIFORNIA_HOUSING, IMDB, REUTERS, CIFAR10, CIFAR100),
 )
+NAMES = tuple(dict.fromkeys(dataset.name for dataset in DATASETS))
 
 
 def forms_of(name: str) -> tuple[Dataset, ...]:
@@ -177,8 +141,6 @@ def forms_of(name: str) -> tuple[Dataset, ...]:
     >>> [form.files[0].name for form in forms_of("mnist")]
     ['mnist.npz', 'train-images-idx3-ubyte']
     """
-    forms = tuple(dataset for dataset in DATASETS if dataset.name == name)
-    if not forms:
-        known = ", ".join(dict.fromkeys(dataset.name for dataset in DATASETS))
-        raise InvalidArgumentError(f"dataset {name!r} was asked for, but only these are known: {known}")
-    return forms
+    if name not in NAMES:
+        raise InvalidArgumentError(f"dataset {name!r} was asked for, but only these are known: {', '.join(NAMES)}")
+    return tuple(dataset for dataset in DATASETS if dataset.name == name)

@@ -1,170 +1,253 @@
-"""Downloads: https only, bounded in size and time, verified before the file gets its name. Mirrors are tried in turn.
-
-An address that cannot be connected to is not tried again, so a machine without a network gets its answer at once.
-"""
+"""Files from the network. pooch downloads, tries again, verifies and places; here are the addresses, limits and reasons."""
 
 import hashlib
-import http.client
-import socket
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Iterator, Sequence
+import os
+import secrets
+import shutil
+import warnings
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
+from urllib.parse import urljoin, urlsplit
 
-from minikeras.errors import LoadError
-from minikeras.files.durable import atomic_file
-from minikeras.keras.datasets.formats import gunzip_chunks
-from minikeras.keras.datasets.policy import Attempt, Policy, announce
+from ...distribute.in_turn import rank_0_first
+from ...errors import DatasetUnavailableError, InvalidArgumentError, LoadError, MissingExtraError
+from ...files import cache
+from . import archives
 
+ALLOWED = ("https://",)
+_SECONDS = (10.0, 20.0)  # to connect, and for each read
 _CHUNK_BYTES = 1 << 18
-# gzip adds less than this to data that cannot be compressed.
-_GZIP_OVERHEAD = 1 << 16
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_DIGITS = {"sha256": 64, "md5": 32}
 
 
-class BrokenTransferError(LoadError):
-    """The connection ended before all bytes had arrived: the one failure that another try may cure."""
+class _GivenUpError(Exception):
+    """What another try would not cure; pooch tries again after errors of `requests` and ValueErrors."""
 
 
 def download(
-    urls: Sequence[str],
-    target: Path,
-    wanted: str | None,
-    max_bytes: int,
-    attempts: list[Attempt],
-    *,
-    gunzip: bool,
-    policy: Policy,
+    urls: Sequence[str], target: Path, wanted: str | None, max_bytes: int, attempts: list[str], unwrap: bool = False
 ) -> bool:
-    """Fetch a file from the first mirror that delivers the right bytes; whether one did. Failures are appended to `attempts`.
+    """Fetch a file from the first address that delivers the right bytes; whether one did. Failures are added to `attempts`.
 
-    Hash (SHA-256 or MD5, None for any file) and bound are those of what is stored: `gunzip` decompresses what comes from
+    Hash (SHA-256 or MD5, None for any file) and bound are those of what is stored: `unwrap` decompresses what comes from
     addresses that end in `.gz`.
     """
-    remaining = list(urls)
-    for round_number in range(policy.rounds):
-        if round_number:
-            time.sleep(policy.pause_seconds)
-        for url in list(remaining):
-            try:
-                _transfer(url, target, wanted, max_bytes, gunzip and url.endswith(".gz"), policy)
-            except (OSError, http.client.HTTPException, LoadError) as error:
-                attempts.append(Attempt(url, _reason(error)))
-                if not _worth_another_try(error):
-                    remaining.remove(url)
-            else:
-                return True
-        if not remaining:
-            break
+    if cache.offline():
+        attempts.append("download: MINIKERAS_OFFLINE is set")
+        return False
+    try:
+        import pooch
+    except ImportError:
+        raise MissingExtraError(
+            f"{urls[0].rpartition('/')[2]!r} was asked for and is not on this machine; to download it, pip install "
+            f"'minikeras[datasets]', which brings the package pooch; or put the file into {target.parent}"
+        ) from None
+
+    def transfer(url: str, output: str, _: Any) -> None:
+        _transfer(url, Path(output), max_bytes, unwrap and url.endswith(".gz"))
+
+    known = wanted and f"{_algorithm(wanted)}:{wanted}"
+    for url in urls:
+        source = pooch.create(target.parent, "", registry={target.name: known}, urls={target.name: url}, retry_if_failed=2)
+        try:
+            source.fetch(target.name, downloader=transfer)
+            return True
+        except (_GivenUpError, OSError, ValueError) as error:
+            attempts.append(f"{url}: {str(error)[:300]}")
     return False
 
 
-def require_https(url: str, policy: Policy) -> None:
-    """Raise LoadError unless `url` is an https address (or plain http to this machine, where a test allows it)."""
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme == "https" and parts.hostname:
-        return
-    if policy.loopback_http and parts.scheme == "http" and parts.hostname in _LOOPBACK:
-        return
-    raise LoadError(f"refused to download from {url[:200]!r}: only https addresses are allowed")
+class _Limited:
+    """A file of at most so many bytes."""
+
+    def __init__(self, file: BinaryIO, max_bytes: int) -> None:
+        self.file, self.max_bytes, self.left = file, max_bytes, max_bytes
+
+    def write(self, chunk: bytes) -> None:
+        self.left -= len(chunk)
+        if self.left < 0:
+            raise LoadError(f"server sends more than the expected {self.max_bytes} bytes")
+        self.file.write(chunk)
+
+    def flush(self) -> None:
+        self.file.flush()
 
 
-def _transfer(url: str, target: Path, wanted: str | None, max_bytes: int, gunzip: bool, policy: Policy) -> None:
-    """One attempt: `target` appears only if length and hash are right."""
-    require_https(url, policy)
-    _require_reachable(url, policy)
-    request = urllib.request.Request(url, headers={"User-Agent": "minikeras", "Accept-Encoding": "identity"})
-    with _opener(policy).open(request, timeout=policy.read_seconds) as response:
-        announce(f"downloading {url}")
-        max_received = max_bytes + _GZIP_OVERHEAD if gunzip else max_bytes
-        chunks = _received(response, max_received, time.monotonic() + policy.total_seconds)
-        if gunzip:
-            chunks = gunzip_chunks(chunks, max_bytes, url)
-        digest = hashlib.md5(usedforsecurity=False) if len(wanted or "") == 32 else hashlib.sha256()
-        with atomic_file(target, mode=0o600) as stream:
-            for chunk in chunks:
-                digest.update(chunk)
-                stream.write(chunk)
-            if wanted is not None and digest.hexdigest() != wanted:
-                kind = "MD5" if digest.name == "md5" else "SHA-256"
-                raise LoadError(f"{kind} is {digest.hexdigest()[:16]}..., expected {wanted[:16]}...")
+def _transfer(url: str, output: Path, max_bytes: int, unwrap: bool) -> None:
+    """One try; what cannot be better the next time is raised as `_GivenUpError`."""
+    import requests
+    from pooch import HTTPDownloader
+
+    http = HTTPDownloader(
+        progressbar=True,
+        chunk_size=_CHUNK_BYTES,
+        timeout=_SECONDS,
+        headers={"Accept-Encoding": "identity"},
+        hooks={"response": _refuse_redirect},
+    )
+    try:
+        _require_https(url)
+        with output.open("wb") as file:
+            http(url, _Limited(file, max_bytes + (1 << 16 if unwrap else 0)), None)
+        if unwrap:
+            output.write_bytes(archives.gunzip(output.read_bytes(), max_bytes, url))
+    except (requests.RequestException, LoadError) as error:
+        broken = isinstance(error, requests.exceptions.ChunkedEncodingError)
+        answer = getattr(error, "response", None)
+        if broken or (answer is not None and answer.status_code >= 500):
+            raise
+        raise _GivenUpError(str(error)) from error
 
 
-def _received(response: IO[bytes], max_bytes: int, deadline: float) -> Iterator[bytes]:
-    """The body of a response; Content-Length, the bytes that arrive and the cap have to agree."""
-    header = response.headers.get("Content-Length")  # type: ignore[attr-defined]  # typeshed: the class is private
-    declared = int(header) if header is not None and header.isascii() and header.isdigit() else None
-    if declared is not None and declared > max_bytes:
-        raise LoadError(f"server announces {declared} bytes, at most {max_bytes} are expected")
-    received = 0
-    while chunk := response.read(_CHUNK_BYTES):
-        received += len(chunk)
-        if received > max_bytes:
-            raise LoadError(f"server sends more than the expected {max_bytes} bytes")
-        if time.monotonic() > deadline:
-            raise LoadError(f"transfer is too slow: {received} bytes so far")
-        yield chunk
-    if declared is not None and received != declared:
-        raise BrokenTransferError(f"connection closed after {received} of {declared} bytes")
-
-
-class _HttpsRedirects(urllib.request.HTTPRedirectHandler):
+def _refuse_redirect(response: Any, **_: Any) -> None:
     """Redirects are held to the same rule as the first address."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-
-    def redirect_request(self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any,
-                         newurl: str) -> urllib.request.Request | None:  # fmt: skip
-        require_https(newurl, self.policy)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+    _require_https(urljoin(response.url, response.headers.get("Location", "")))
 
 
-def _opener(policy: Policy) -> urllib.request.OpenerDirector:
-    """An opener with checked redirects; a test's loopback address must not go through a proxy."""
-    handlers: list[urllib.request.BaseHandler] = [_HttpsRedirects(policy)]
-    if policy.loopback_http:
-        handlers.append(urllib.request.ProxyHandler({}))
-    return urllib.request.build_opener(*handlers)
+def _require_https(url: str) -> None:
+    if not url.startswith(ALLOWED):
+        raise LoadError(f"refused to download from {url[:200]!r}: only https addresses are allowed")
 
 
-def _require_reachable(url: str, policy: Policy) -> None:
-    """Bound the wait behind a firewall that drops packets: urllib would wait for each of a host's addresses in turn."""
-    parts = urllib.parse.urlsplit(url)
-    host = parts.hostname or ""
-    if parts.scheme in urllib.request.getproxies() and not urllib.request.proxy_bypass(host):
+@rank_0_first
+def get_file(
+    fname: str | os.PathLike[str] | None = None,
+    origin: str | Sequence[str] | None = None,
+    untar: bool = False,
+    md5_hash: str | None = None,
+    file_hash: str | None = None,
+    cache_subdir: str = "datasets",
+    hash_algorithm: str = "auto",
+    extract: bool = False,
+    archive_format: str | Sequence[str] | None = "auto",
+    cache_dir: str | os.PathLike[str] | None = None,
+    force_download: bool = False,
+    *,
+    max_bytes: int = 4 << 30,
+) -> str:
+    """Download a file once and return the path of the copy in the cache, or of the directory that it was unpacked into.
+    Where several ranks have been joined, all call it; rank 0 downloads, the others wait.
+
+    Args:
+        fname: Name of the file in the cache, without directories; None for that of the address.
+        origin: https address, or several in order of preference.
+        untar: As `extract`, for tar files alone.
+        md5_hash: MD5 of the file, if there is no `file_hash`.
+        file_hash: SHA-256 (or MD5) of the file as it is downloaded. Without it a warning tells the SHA-256 that was found.
+        cache_subdir: Directory below `cache_dir`.
+        hash_algorithm: 'sha256', 'md5', or 'auto' for what the length says.
+        extract: Unpack a tar or zip archive next to itself. A member that leads out of the directory, a link or a device
+            refuses the whole archive.
+        archive_format: 'auto', 'tar' or 'zip', or several: what is unpacked.
+        cache_dir: None for `$MINIKERAS_HOME` (default `~/.minikeras`).
+        force_download: Download the file although it is there.
+        max_bytes: Give up on files larger than this.
+
+    Returns:
+        Path of the file, or of the directory `NAME_extracted` beside it, where NAME is the file's name up to its first point.
+
+    Raises:
+        InvalidArgumentError: `origin` is missing, or `file_hash` is no SHA-256 or MD5.
+        MissingExtraError: It is not cached, and the package pooch is missing.
+        DatasetUnavailableError: It is not cached, and no address delivered it; the message lists the reasons.
+        LoadError: A name leads out of the cache, the cache is not private, or the archive is refused.
+        OSError: The cache cannot be written.
+
+    >>> tf.keras.utils.get_file("data.csv", "https://example.org/data.csv", file_hash="5d41402abc4b2a76")
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.InvalidArgumentError: file_hash has 16 characters; a SHA-256 has 64 hexadecimal digits, an MD5 32
+    """
+    urls = (origin,) if isinstance(origin, str) else tuple(origin or ())
+    if not urls:
+        raise InvalidArgumentError("get_file: origin is missing; give the https address of the file")
+    plain = file_hash is not None or md5_hash is None
+    wanted = _checked_hash(file_hash, hash_algorithm) if plain else _checked_hash(md5_hash, "md5")
+    formats = _formats("tar" if untar else archive_format)
+    name = os.fspath(fname) if fname else urlsplit(urls[0]).path.rpartition("/")[2]
+    if len(archives.check_name(name)) != 1 or "/" in name:
+        raise LoadError(f"refused the name {name[:40]!r}: fname is a file name without directories")
+    directory = _directory(cache_dir, cache_subdir)
+    target = directory / name
+    unpacked = directory / f"{name.partition('.')[0]}_extracted" if extract or untar else None
+    _complete(urls, target, unpacked, wanted, force_download, max_bytes)
+    if unpacked is None:
+        return str(target)
+    if ("zip" if zipfile.is_zipfile(target) else "tar") not in formats:
+        raise LoadError(f"{name} is no {' or '.join(formats)} archive; archive_format='auto' unpacks either kind")
+    try:
+        if not unpacked.is_dir():
+            archives.extract(target, unpacked)
+    except OSError:
+        if not unpacked.is_dir():  # harmless if another process finished first
+            raise
+    return str(unpacked)
+
+
+def _checked_hash(given: str | None, algorithm: str) -> str | None:
+    """A hash in lower-case digits."""
+    if algorithm not in ("auto", *_DIGITS):
+        raise InvalidArgumentError(f"hash_algorithm is {algorithm!r}; it has to be 'auto', 'sha256' or 'md5'")
+    if given is None:
+        return None
+    digits = given.lower().removeprefix("sha256:")
+    lengths = _DIGITS.values() if algorithm == "auto" else (_DIGITS[algorithm],)
+    if len(digits) not in lengths or set(digits) - set("0123456789abcdef"):
+        needed = "" if algorithm == "auto" else f"; hash_algorithm is {algorithm!r}"
+        raise InvalidArgumentError(
+            f"file_hash has {len(digits)} characters; a SHA-256 has 64 hexadecimal digits, an MD5 32{needed}"
+        )
+    return digits
+
+
+def _directory(cache_dir: str | os.PathLike[str] | None, cache_subdir: str) -> Path:
+    """The directory in which the file is kept; the default one is private."""
+    top = cache.home() if cache_dir is None else Path(cache_dir).expanduser().absolute()
+    directory = top.joinpath(*archives.check_name(cache_subdir))
+    if cache_dir is None:
+        cache.make_private(directory)
+    else:
+        directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _complete(
+    urls: Sequence[str], target: Path, unpacked: Path | None, wanted: str | None, force: bool, max_bytes: int
+) -> None:
+    """Download a file if it has to be; what was unpacked from an older one is removed before."""
+    if not force and target.is_file() and (wanted is None or _digest(target, _algorithm(wanted)) == wanted):
         return
-    found = socket.getaddrinfo(host, parts.port or 443, type=socket.SOCK_STREAM)
-    # One address of each family is enough to know.
-    addresses = list({family: address for family, _, _, _, address in reversed(found)}.items())
-    for position, (family, address) in enumerate(addresses):
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.settimeout(policy.connect_seconds / len(addresses))
-            try:
-                probe.connect(address)
-                return
-            except OSError:
-                if position == len(addresses) - 1:
-                    raise
+    attempts = [f"{target}: {'force_download is set' if force else 'not there, or damaged'}"]
+    fresh = target.with_name(f".{target.name}.{secrets.token_hex(8)}")  # the old file stays if the new one cannot be had
+    if not download(urls, fresh, wanted, max_bytes, attempts):
+        lines = [f"file {target.name!r} was asked for, but it could not be had. Tried:", *(f"  {one}" for one in attempts)]
+        raise DatasetUnavailableError("\n".join([*lines, f"What to do: put the file at {target}."]))
+    if unpacked is not None and unpacked.is_dir():
+        shutil.rmtree(unpacked)
+    os.replace(fresh, target)
+    if wanted is None:
+        warnings.warn(
+            f"get_file: {target.name!r} was downloaded without a hash, so nothing tells whether it is the right one. Check it, "
+            f"and give file_hash={_digest(target, 'sha256')!r}.",
+            stacklevel=4,
+        )
 
 
-def _worth_another_try(error: Exception) -> bool:
-    """Whether the failure may be gone in the next round."""
-    if isinstance(error, urllib.error.HTTPError):
-        return error.code >= 500
-    return isinstance(error, BrokenTransferError | http.client.HTTPException | ConnectionResetError)
+def _algorithm(digits: str) -> str:
+    return "md5" if len(digits) == _DIGITS["md5"] else "sha256"
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, urllib.error.HTTPError):
-        return f"server answers {error.code} {error.reason}"
-    if isinstance(error, urllib.error.URLError):
-        return f"cannot connect ({error.reason})"
-    if isinstance(error, socket.gaierror):
-        return f"no network, or unknown host ({error.strerror})"
-    if isinstance(error, TimeoutError):
-        return "no answer within the time limit"
-    return str(error) or type(error).__name__
+def _digest(target: Path, algorithm: str) -> str:
+    """The hash of a file, which may be too large to read at once."""
+    with target.open("rb") as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def _formats(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The formats of archives that may be unpacked."""
+    formats = {"auto": ("tar", "zip")}.get(given, (given,)) if isinstance(given, str) else tuple(given or ("none",))
+    if set(formats) - {"tar", "zip"}:
+        raise InvalidArgumentError(f"archive_format is {given!r}; it has to be 'auto', 'tar' or 'zip', or several of them")
+    return formats

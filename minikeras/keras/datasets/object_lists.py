@@ -1,120 +1,25 @@
 """Lists of ints out of NumPy's file of an array of objects, which is a pickle: read as data, so that nothing in it is called.
 
-Only the instructions of such files are known, of protocols 2 and 3; any other refuses the file.
+Only the instructions of such files are known, of protocols 2 and 3; any other refuses the file. Of what they make only ints and
+lists matter: a tuple counts as its last item, an object as the state that it is given, anything else as None.
 """
 
 import re
-from collections.abc import Callable
 from typing import Any
 
-from minikeras.errors import LoadError
+from ...errors import LoadError
 
 _INTS = re.compile(rb"(?:K.|M..|J....)+", re.DOTALL)
 _INT = re.compile(rb"K(.)|M(..)|J(....)", re.DOTALL)
-
-
-class _Made:
-    """What the file says is made by a call, and the state that it is given afterwards."""
-
-    state: Any = None
-
-
-class _Reader:
-    """The instructions in turn, on a stack."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-        self.stack: list[Any] = []
-        self.marks: list[int] = []
-        self.memo: dict[int, Any] = {}
-
-    def take(self, count: int) -> bytes:
-        """The next bytes."""
-        self.at += count
-        return self.data[self.at - count : self.at]
-
-    def number(self, count: int, signed: bool = False) -> int:
-        return int.from_bytes(self.take(count), "little", signed=signed)
-
-    def line(self) -> bytes:
-        return self.take(self.data.index(b"\n", self.at) + 1 - self.at)
-
-    def since_mark(self) -> list[Any]:
-        """What was put on the stack since the last mark."""
-        start = self.marks.pop()
-        items, self.stack[start:] = self.stack[start:], []
-        return items
-
-    def last(self, count: int) -> tuple[Any, ...]:
-        items = tuple(self.stack[-count:])
-        del self.stack[-count:]
-        return items
-
-    def run(self) -> Any:
-        """The value that the instructions leave."""
-        while (code := self.data[self.at : self.at + 1]) != b".":
-            if code in b"KMJ" and code:
-                found = _INTS.match(self.data, self.at)
-                if found is None:
-                    raise ValueError("cut short")
-                self.at = found.end()
-                self.stack.extend(int.from_bytes(k or m or j, "little", signed=bool(j)) for k, m, j in _INT.findall(found[0]))
-            else:
-                self.at += 1
-                _INSTRUCTIONS[code](self)
-        return self.stack.pop()
-
-
-def _put(reader: _Reader, value: Any) -> None:
-    reader.stack.append(value)
-
-
-def _call(reader: _Reader) -> None:
-    reader.last(2)
-    _put(reader, _Made())
-
-
-def _build(reader: _Reader) -> None:
-    state = reader.stack.pop()
-    reader.stack[-1].state = state
-
-
-def _append(reader: _Reader) -> None:
-    value = reader.stack.pop()
-    reader.stack[-1].append(value)
-
-
-def _extend(reader: _Reader) -> None:
-    items = reader.since_mark()
-    reader.stack[-1].extend(items)
-
-
-_INSTRUCTIONS: dict[bytes, Callable[[_Reader], Any]] = {
-    b"\x80": lambda reader: reader.take(1),  # the protocol
-    b"c": lambda reader: _put(reader, reader.line() + reader.line()),  # a function by its name
-    b"q": lambda reader: reader.memo.update({reader.number(1): reader.stack[-1]}),
-    b"r": lambda reader: reader.memo.update({reader.number(4): reader.stack[-1]}),
-    b"h": lambda reader: _put(reader, reader.memo[reader.number(1)]),
-    b"j": lambda reader: _put(reader, reader.memo[reader.number(4)]),
-    b"(": lambda reader: reader.marks.append(len(reader.stack)),
-    b"]": lambda reader: _put(reader, []),
-    b")": lambda reader: _put(reader, ()),
-    b"a": _append,
-    b"e": _extend,
-    b"t": lambda reader: _put(reader, tuple(reader.since_mark())),
-    b"\x85": lambda reader: _put(reader, reader.last(1)),
-    b"\x86": lambda reader: _put(reader, reader.last(2)),
-    b"\x87": lambda reader: _put(reader, reader.last(3)),
-    b"U": lambda reader: _put(reader, reader.take(reader.number(1))),
-    b"C": lambda reader: _put(reader, reader.take(reader.number(1))),
-    b"X": lambda reader: _put(reader, reader.take(reader.number(4))),
-    b"N": lambda reader: _put(reader, None),
-    b"\x88": lambda reader: _put(reader, True),
-    b"\x89": lambda reader: _put(reader, False),
-    b"\x8a": lambda reader: _put(reader, reader.number(reader.number(1), signed=True)),
-    b"R": _call,
-    b"b": _build,
+_VALUES = {
+    **{b"\x80": (1, 0, 0), b"q": (1, 0, 0), b"r": (4, 0, 0)},  # the protocol; put into the memory
+    **{b"h": (1, 0, 1), b"j": (4, 0, 1), b"N": (0, 0, 1), b"\x88": (0, 0, 1), b"\x89": (0, 0, 1), b")": (0, 0, 1)},
+    **{b"R": (0, 2, 1)},  # the result of a call
 }
+"""Bytes that follow an instruction, values that it takes off the stack, values that it puts there: all of them None."""
+_TEXTS = {b"U": 1, b"C": 1, b"X": 4}
+"""Bytes of the length of a text that follows an instruction."""
+_TUPLES = {b"\x85": 1, b"\x86": 2, b"\x87": 3}
 
 
 def parse_object_lists(content: bytes, name: str) -> list[list[int]]:
@@ -129,9 +34,52 @@ def parse_object_lists(content: bytes, name: str) -> list[list[int]]:
     if not content.startswith(b"\x93NUMPY\x01\x00") or b"'descr': '|O'" not in content[:128]:
         raise refused
     try:
-        rows = _Reader(content[10 + int.from_bytes(content[8:10], "little") :]).run().state[4]
+        rows = _read(content, 10 + int.from_bytes(content[8:10], "little"))
     except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
         raise refused from error
     if not isinstance(rows, list) or not all(type(row) is list and set(map(type, row)) <= {int} for row in rows):
         raise refused
     return rows
+
+
+def _read(data: bytes, at: int) -> Any:
+    """The value that the instructions from `at` on leave on their stack."""
+    stack: list[Any] = []
+    marks: list[int] = []
+    while (code := data[at : at + 1]) != b".":
+        if ints := _INTS.match(data, at):
+            stack += [int.from_bytes(k or m or j, "little", signed=bool(j)) for k, m, j in _INT.findall(ints[0])]
+            at = ints.end()
+            continue
+        at += 1
+        if code in _VALUES:
+            follow, taken, put = _VALUES[code]
+            at += follow
+            stack[len(stack) - taken :] = [None] * put
+        elif code == b"c":  # a function, by two lines
+            at = data.index(b"\n", data.index(b"\n", at) + 1) + 1
+            stack.append(None)
+        elif code in _TUPLES:
+            stack[-_TUPLES[code] :] = [stack[-1]]
+        elif code == b"\x8a":  # a long int
+            stack.append(int.from_bytes(data[at + 1 : at + 1 + data[at]], "little", signed=True))
+            at += 1 + data[at]
+        elif code == b"(":
+            marks.append(len(stack))
+        elif code == b"]":
+            stack.append([])
+        elif code == b"a":
+            value = stack.pop()
+            stack[-1].append(value)
+        elif code == b"e":
+            start = marks.pop()
+            items, stack[start:] = stack[start:], []
+            stack[-1].extend(items)
+        elif code == b"t":
+            stack[marks.pop() :] = [stack[-1]]
+        elif code == b"b":
+            stack[-2:] = [stack[-1]]
+        else:
+            at += _TEXTS[code] + int.from_bytes(data[at : at + _TEXTS[code]], "little")
+            stack.append(None)
+    return stack.pop()

@@ -25,7 +25,7 @@ from .arrays import normalize, split_dataset, to_categorical
 
 if TYPE_CHECKING:
     from ..backend import is_keras_tensor, standardize_dtype
-    from ..datasets.remote_file import get_file
+    from ..datasets.download import get_file
     from ..feature_space import FeatureSpace
     from .directories import image_dataset_from_directory, text_dataset_from_directory
     from .images import array_to_img, img_to_array, load_img, save_img
@@ -44,7 +44,7 @@ _LATE = {
     **dict.fromkeys(("is_keras_tensor", "standardize_dtype"), ".backend"),
     "get_source_inputs": "symbols",
     "Progbar": "progress",
-    "get_file": ".datasets.remote_file",
+    "get_file": ".datasets.download",
 }
 
 __all__ = [
