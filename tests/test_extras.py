@@ -98,7 +98,7 @@ def test_the_extra_for_the_site_is_enough_to_import_every_public_name(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d) and GALLERY not in d.parents], ids=lambda d: d.name)
 def test_a_page_names_what_its_blocks_need(document, tmp_path):
-    """Whoever follows a page has the package and what the page says to install."""
+    """One who follows a page has the package and what the page says to install."""
     said = re.findall(r"pip install (?:-e )?'?(?:(?:minikeras|\.)\[([\w,]+)\]|(\w+))", document.read_text(encoding="utf-8"))
     packages = {module: package for extra in EXTRAS.values() for module, package in extra.packages.items()}
     extras = [EXTRAS[name] for names, _ in said for name in names.split(",") if name in EXTRAS]

@@ -12,7 +12,7 @@ from ..core.registry import hook
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class SymbolicOperand(TypeError):
+class SymbolicOperand(TypeError, ValueError):
     """A function needs values of what has none."""
 
 

@@ -46,6 +46,10 @@ class DTypePolicyMap(PathMap[DTypePolicy]):
     def _checked(self, value: Any) -> DTypePolicy:
         return get(value)
 
+    def __repr__(self) -> str:
+        mapping = [(path, policy.name) for path, policy in self.items()]
+        return f"<DTypePolicyMap default_policy={self.default_policy.name}, mapping={mapping}>"
+
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"default_policy": serialize(self._given), "policy_map": serialize(self._entries)}

@@ -69,6 +69,11 @@ def _in(dtype: str, value: Any) -> Tensor:
     return value if value.dtype == dtype else cast(value, dtype)
 
 
+def wide(x: Tensor) -> Tensor:
+    """16-bit floats as float32."""
+    return cast(x, "float32") if x.dtype.size == 2 else x
+
+
 def floating(value: TensorLike) -> Tensor:
     """The value as a Tensor of floats, or complex numbers; integers and bools become `floatx()`."""
     x = tensor(value)

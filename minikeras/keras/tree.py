@@ -1,12 +1,13 @@
-"""`keras.tree`: functions of nests under Keras's names. Nests are those of `tf.nest`, but an OrderedDict keeps its order."""
+"""`keras.tree`: functions of nests, those of `tf.nest` and deques, under Keras's names; OrderedDicts keep their order."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..nest import is_nested, keys
+from .. import nest
+from ..nest import keys
 
 __all__ = [
     *("MAP_TO_NONE", "assert_same_paths", "assert_same_structure", "flatten", "flatten_with_path", "is_nested"),
@@ -22,6 +23,15 @@ class MAP_TO_NONE:
     >>> tf.keras.tree.traverse(lambda part: tf.keras.tree.MAP_TO_NONE if part == 2 else None, [1, 2])
     [1, None]
     """
+
+
+def is_nested(structure: Any) -> bool:
+    """True for the containers whose elements are visited: lists, tuples, dicts and deques.
+
+    >>> tf.keras.tree.is_nested([1]), tf.keras.tree.is_nested({}), tf.keras.tree.is_nested("text")
+    (True, True, False)
+    """
+    return nest.is_nested(structure) or isinstance(structure, deque)
 
 
 def flatten(structure: Any) -> list[Any]:
@@ -176,6 +186,8 @@ def _rebuilt(structure: Any, parts: Iterable[Any]) -> Any:
         if isinstance(structure, defaultdict):
             return type(structure)(structure.default_factory, pairs)
         return type(structure)(pairs)  # type: ignore[call-arg]
+    if isinstance(structure, deque):
+        return type(structure)(parts, structure.maxlen)
     return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
 
 

@@ -158,6 +158,7 @@ def test_the_policy_of_the_settings_is_that_of_mixed_precision():
 
 def test_policies_are_found_by_path_pattern_and_default():
     policies = keras.dtype_policies.DTypePolicyMap("float32", {"a/b": "float64"})
+    assert repr(policies) == "<DTypePolicyMap default_policy=float32, mapping=[('a/b', 'float64')]>"
     policies["a/.*"] = keras.DTypePolicy("float16")
     assert [policies[key].name for key in ("a/b", "a/c", "x")] == ["float64", "float16", "float32"]
     assert "a/c" not in policies and len(policies) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
 from hypothesis import given
@@ -100,3 +100,12 @@ def test_a_wrong_number_of_leaves_or_structures_is_refused():
 def test_a_shallow_structure_leaves_out_no_part_of_the_others(shallow, deep):
     with pytest.raises(ValueError, match="don't have the same nested structure"):
         tree.map_structure_up_to(shallow, lambda part: part, deep)
+
+
+def test_a_deque_is_a_container():
+    line = deque([1, [2]], maxlen=3)
+    assert tree.is_nested(line) and tree.flatten(line) == [1, 2]
+    doubled = tree.map_structure(lambda leaf: 2 * leaf, line)
+    assert doubled == deque([2, [4]]) and doubled.maxlen == 3
+    with pytest.raises(ValueError, match="don't have the same nested structure"):
+        tree.assert_same_structure(line, [1, [2]])

@@ -221,6 +221,14 @@ def test_a_clone_can_stand_on_other_tensors():
     assert keras.models.clone_model(Block(2)).dense.units == 2
 
 
+def test_a_clone_stands_on_tensors_in_the_structure_of_the_inputs():
+    x, y = Input((4,)), Input((4,))
+    graph = Model({"x": x, "y": y}, keras.layers.Add()([x, y]))
+    assert keras.models.clone_model(graph, input_tensors={"x": Input((4,)), "y": Input((4,))}).output_shape == (None, 4)
+    with pytest.raises(ValueError, match="don't have the same nested structure"):
+        keras.models.clone_model(graph, input_tensors=[Input((4,)), Input((4,))])
+
+
 # The registry ---------------------------------------------------------------------------------------------------------
 
 

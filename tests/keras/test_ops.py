@@ -15,6 +15,7 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import nest
+from minikeras.errors import DTypeError, ShapeError
 from minikeras.keras.symbolic.operation import CLASSES
 
 K = tf.keras
@@ -396,3 +397,60 @@ def test_the_inverse_short_time_transform_gives_the_signal_back_up_to_its_ends()
     for window in ("hann", "hamming", None):
         again = K.ops.istft(K.ops.stft(signal, 8, 4, 8, window), 8, 4, 8, window=window)
         np.testing.assert_allclose(again, signal, atol=1e-5)
+
+
+def test_probabilities_of_labels_in_16_bits_are_of_32():
+    for dtype in ("float16", "bfloat16"):
+        logits = tf.ones([1, 3, 3], dtype)
+        assert K.ops.ctc_loss([[1, 2]], logits, [2], [3]).dtype == "float32"
+        assert K.ops.ctc_decode(logits, [3])[1].dtype == "float32"
+
+
+def test_attention_of_two_dtypes_is_of_the_wider_one():
+    query, key = tf.ones([1, 2, 1, 4], "float16"), tf.ones([1, 2, 1, 4])
+    assert K.ops.dot_product_attention(query, key, key).dtype == "float32"
+    assert K.ops.dot_product_attention(query, query, query).dtype == "float16"
+
+
+def test_a_number_is_sorted_and_a_block_may_be_cut_with_sizes_of_numpy():
+    assert K.ops.argsort(5).numpy().tolist() == [0]
+    assert K.ops.slice(np.arange(10), np.array([1]), np.array([4])).numpy().tolist() == [1, 2, 3, 4]
+    assert K.ops.saturate_cast([1], None).dtype == "float32"
+
+
+@pytest.mark.parametrize("make", [K.Input, lambda shape: tf.ones([1, *shape])], ids=["symbol", "tensor"])
+def test_an_axis_that_is_not_there_is_named(make):
+    for call in (
+        lambda x: K.ops.take(x, [0], axis=5),
+        lambda x: K.ops.take_along_axis(x, [[0]], axis=5),
+        lambda x: K.ops.split(x, 1, axis=5),
+        lambda x: K.ops.array_split(x, 1, axis=5),
+    ):
+        with pytest.raises(ShapeError, match="axis 5 is out of range for a tensor with 2 axes"):
+            call(make((3,)))
+
+
+@pytest.mark.parametrize("options", [{"bins": 0}, {"bins": -5}, {"range": (1,)}, {"range": (5, 1)}, {"range": (1, 1)}])
+def test_a_histogram_needs_bins_and_two_limits(options):
+    with pytest.raises(ValueError, match="histogram: "):
+        K.ops.histogram([1.0, 2.0], **options)
+
+
+def test_one_position_parts_a_tensor():
+    with pytest.raises(DTypeError, match="must be one integer"):
+        K.ops.argpartition([3, 1, 2], (0, 1))
+
+
+def test_all_of_a_symbol_may_be_close_and_numbers_between_symbols_have_equal_quotients():
+    x = K.Input(batch_shape=(2, 3))
+    assert K.ops.allclose(x, x).shape == ()
+    assert K.ops.geomspace(x, x, 10).shape == (10, 2, 3)
+    model = K.Model(x, [K.ops.allclose(x, 1.0), K.ops.geomspace(x, 4.0, 3)])
+    close, between = K.Model.from_config(model.get_config())(tf.ones([2, 3]))
+    assert close.numpy() and between[:, 0, 0].numpy().tolist() == [1.0, 2.0, 4.0]
+
+
+def test_a_symbol_has_no_values_in_errors_of_either_class():
+    for kind in (TypeError, ValueError):
+        with pytest.raises(kind, match="has no values"):
+            K.ops.convert_to_numpy(K.Input((2,)))

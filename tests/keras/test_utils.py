@@ -170,6 +170,7 @@ def test_a_progress_bar_ends_with_a_line_of_averages(capsys):
     bar.update(4, finalize=True)
     assert capsys.readouterr().out.endswith("s/step - loss: 2.5000 - rate: 7.0000\n")
     utils.Progbar(1, verbose=0).update(1, [("loss", 1)])
+    utils.Progbar(1, verbose=0).update(1, [("loss", [0.0, 2.0])])  # shown as their mean
     assert capsys.readouterr() == ("", "")
     with pytest.raises(ValueError, match="either stateful_metrics or stateless_metrics"):
         utils.Progbar(1, stateful_metrics=[], stateless_metrics=[])

@@ -9,6 +9,7 @@ from typing import Any
 from ... import nest
 from ...boundary import explaining
 from ...errors import LoadError
+from .. import tree
 from ..layers.input_layer import InputLayer, entrance
 from ..saving.objects import deserialize_keras_object
 from ..symbolic.keras_tensor import KerasTensor
@@ -95,6 +96,8 @@ def _cloned_graph(model: Any, input_tensors: Any, cloned: Callable[[Any], Any], 
         inputs = [entrance(InputLayer(**one.node.operation.get_config())) for one in nest.flatten(graph.inputs)]
     else:
         inputs = nest.flatten(input_tensors)
+        if nest.is_nested(input_tensors) and nest.is_nested(graph.inputs):
+            tree.assert_same_structure(input_tensors, graph.inputs)
         if len(inputs) != len(graph.begins) or not all(isinstance(one, KerasTensor) for one in inputs):
             raise ValueError(
                 f"clone_model: the model has {len(graph.begins)} inputs; found input_tensors={input_tensors!r:.200}."

@@ -20,6 +20,7 @@ from ...functions import elementwise as tf
 from ...functions.creation import range as numbers
 from ...functions.symbols import takes_symbols
 from ...types import TensorLike, as_dtype
+from .. import config
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
 
@@ -68,7 +69,7 @@ def saturate_cast(x: TensorLike, dtype: Any) -> Tensor:
     >>> print(tf.keras.ops.saturate_cast([300, -5], "uint8").numpy())
     [255   0]
     """
-    return tf.saturate_cast(to_tensor(x), dtype)
+    return tf.saturate_cast(to_tensor(x), dtype or config.floatx())
 
 
 @operation
@@ -207,7 +208,7 @@ def _block(x: Tensor, starts: list[Tensor], shape: Sequence[int]) -> Tensor:
     """The flat numbers of the elements of a block."""
     flat, rank = to_tensor(0), len(shape)
     for axis, (start, size) in enumerate(zip(starts, shape, strict=True)):
-        flat = flat * x.shape[axis] + shaping.reshape(start + numbers(size), (size, *[1] * (rank - axis - 1)))
+        flat = flat * x.shape[axis] + shaping.reshape(start + numbers(int(size)), (size, *[1] * (rank - axis - 1)))
     return flat
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ..callbacks.progress_bar import ProgressBar
 
 
@@ -60,7 +62,7 @@ class Progbar:
             averaged = name not in self._stateful if self._averaged is None else name in self._averaged
             steps = max(current - self._seen, 1) if averaged and not last else 1
             total, count = self._sums.get(name, (0.0, 0)) if averaged and not last else (0.0, 0)
-            self._sums[name] = total + float(value) * steps, count + steps
+            self._sums[name] = total + float(np.mean(value)) * steps, count + steps
         self._seen = current
         if self._bar is not None:
             logs = {name: total / count for name, (total, count) in self._sums.items()}

@@ -14,7 +14,7 @@ from ....functions.publish import beside
 from ....functions.shaping import broadcast_to, pad
 from ....nn_ops import fourier
 from ....types import TensorLike
-from ...promotion import floating
+from ...promotion import floating, wide
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
 from ..windows import add_up, elements, read
@@ -38,12 +38,7 @@ def _joined(name: str, x: Any, rank: int) -> Tensor:
             f"{name}: both parts must hold floats and have one shape of at least {rank} axes, found {real.dtype.name}"
             f"{list(real.shape)} and {imaginary.dtype.name}{list(imaginary.shape)}."
         )
-    return tf.complex(_wide(real), _wide(imaginary))
-
-
-def _wide(x: Tensor) -> Tensor:
-    """16-bit floats as float32: there are no complex numbers of them."""
-    return tf.cast(x, "float32") if x.dtype.size == 2 else x
+    return tf.complex(wide(real), wide(imaginary))
 
 
 def _apart(x: Tensor) -> Pair:
@@ -100,7 +95,7 @@ def rfft(x: TensorLike, fft_length: int | None = None) -> Pair:
     >>> print(real.numpy(), imaginary.numpy().round(4))
     [ 6.  -1.5] [0.    0.866]
     """
-    x = _wide(floating(x))
+    x = wide(floating(x))
     return _apart(fourier.rfft(x if fft_length is None else _fitted(x, fft_length), between=1.0))
 
 

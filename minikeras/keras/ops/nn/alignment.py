@@ -19,7 +19,7 @@ from ....functions.reductions import argmax, reduce_max, reduce_sum
 from ....functions.shaping import concat
 from ....types import Array, TensorLike
 from ...losses.ctc import unlikelihood
-from ...promotion import floating
+from ...promotion import floating, wide
 from ...symbolic.operation import operation
 
 __all__ = ["ctc_decode", "ctc_loss"]
@@ -45,7 +45,7 @@ def ctc_loss(
     >>> print(tf.keras.ops.ctc_loss([[1]], tf.zeros([1, 2, 2]), [1], [2]).numpy().round(4))
     [0.2877]
     """
-    labels, logits = cast(convert_to_tensor(target), "int32"), floating(output)
+    labels, logits = cast(convert_to_tensor(target), "int32"), wide(floating(output))
     lengths = [cast(convert_to_tensor(one), "int32") for one in (target_length, output_length)]
     n = logits.shape[0]
     if logits.ndim != 3 or labels.ndim != 2 or labels.shape[0] != n or any(tuple(one.shape) != (n,) for one in lengths):
@@ -86,7 +86,7 @@ def ctc_decode(
     >>> print(labels.numpy().tolist(), score.numpy().tolist())
     [[[1, -1, -1]]] [[-7.0]]
     """
-    x, lengths = floating(inputs), cast(convert_to_tensor(sequence_lengths), "int32")
+    x, lengths = wide(floating(inputs)), cast(convert_to_tensor(sequence_lengths), "int32")
     if x.ndim != 3 or tuple(lengths.shape) != (x.shape[0],):
         raise ShapeError(f"ctc_decode: needs inputs (n, steps, classes) and lengths (n,), found {x.shape}, {lengths.shape}.")
     if strategy not in ("greedy", "beam_search"):

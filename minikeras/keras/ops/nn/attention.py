@@ -27,7 +27,6 @@ def _cost(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
 
 
 @operation(named="bias mask scale", cost=_cost)
-@rounded_once
 def dot_product_attention(
     query: TensorLike,
     key: TensorLike,
@@ -61,7 +60,11 @@ def dot_product_attention(
     """
     if attn_logits_soft_cap is not None:
         raise ValueError("dot_product_attention: attn_logits_soft_cap works on TPUs only; leave it out.")
-    q, k, v = map(floating, promoted(query, key, value))
+    return _attended(*map(floating, promoted(query, key, value)), bias, mask, scale, is_causal)
+
+
+@rounded_once
+def _attended(q: Tensor, k: Tensor, v: Tensor, bias: Any, mask: Any, scale: Any, is_causal: bool) -> Tensor:
     if not q.ndim == k.ndim == v.ndim == 4 or k.shape[2] < 1 or q.shape[2] % k.shape[2] or v.shape[2] != k.shape[2]:
         raise ShapeError(
             "dot_product_attention: needs (batch, places, heads, size), heads of the query being a multiple of those of key "

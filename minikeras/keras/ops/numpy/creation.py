@@ -243,6 +243,7 @@ def logspace(
     return found if dtype is None else cast(found, dtype)
 
 
+@operation(cost=cost_of_anything)
 def geomspace(
     start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Tensor:

@@ -353,6 +353,7 @@ def isclose(
     return close | (x == y) | (isnan(x) & isnan(y)) if equal_nan else close | (x == y)
 
 
+@operation
 def allclose(x1: TensorLike, x2: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether all elements are close, as `isclose` has it.
 

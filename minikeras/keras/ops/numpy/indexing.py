@@ -84,6 +84,7 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     """
     x = convert_to_tensor(x)
     x, axis = (reshape(x, [-1]), 0) if axis is None else (x, axis)
+    axis = negative_axis(axis, x.ndim, "take")
     return tf.gather(x, _from_front(indices, x.shape[axis]), axis=axis)
 
 
@@ -97,6 +98,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int | None = None)
     x = convert_to_tensor(x)
     if axis is None:
         return take_along_axis(reshape(x, [-1]), reshape(convert_to_tensor(indices), [-1]), 0)
+    axis = negative_axis(axis, x.ndim, "take_along_axis")
     return tf.take_along_axis(x, _from_front(indices, x.shape[axis]), axis)
 
 

@@ -285,7 +285,7 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor
     [[1], [2, 3], [4]]
     """
     x = convert_to_tensor(x)
-    size = x.shape[axis]
+    size = x.shape[negative_axis(axis, x.ndim, "split")]
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1 or size % indices_or_sections:
             raise ShapeError(f"split: {size} elements along axis {axis} are not {indices_or_sections} parts of one size.")
@@ -303,7 +303,7 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[
     """
     x = convert_to_tensor(x)
     if isinstance(indices_or_sections, int):
-        each, more = divmod(x.shape[axis], indices_or_sections)
+        each, more = divmod(x.shape[negative_axis(axis, x.ndim, "array_split")], indices_or_sections)
         return tf.split(x, [each + (part < more) for part in range(indices_or_sections)], axis)
     return split(x, indices_or_sections, axis)
 

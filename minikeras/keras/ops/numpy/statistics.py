@@ -14,6 +14,7 @@ from ....functions.convolution import convolution
 from ....functions.creation import linspace, zeros_like
 from ....functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_nan, round, sqrt, where
 from ....functions.indexing import gather, take_along_axis
+from ....functions.publish import integer
 from ....functions.reductions import reduce_max, reduce_mean, reduce_min, reduce_sum
 from ....functions.shaping import expand_dims, pad, reshape, reverse, stack, transpose
 from ....types import TensorLike
@@ -46,7 +47,7 @@ def argsort(x: TensorLike, axis: int | None = -1) -> Tensor:
     [1 2 0]
     """
     x = convert_to_tensor(x)
-    x, axis = (reshape(x, [-1]), -1) if axis is None else (x, axis)
+    x, axis = (reshape(x, [-1]), -1) if axis is None or not x.ndim else (x, axis)
     return cast(ordering.argsort(x, axis=axis, stable=True), "int32")
 
 
@@ -57,6 +58,7 @@ def argpartition(x: TensorLike, kth: int, axis: int | None = -1) -> Tensor:
     >>> print(tf.keras.ops.argpartition([3, 1, 2], 0).numpy()[0])
     1
     """
+    integer(kth)  # sorted, any of them stands in its place
     return argsort(convert_to_tensor(x), axis)
 
 
@@ -225,12 +227,19 @@ def histogram(x: TensorLike, bins: Any = 10, range: Any = None) -> tuple[Tensor,
         bins: the number of bins of equal width, or their limits.
         range: the lowest and the highest limit; the extremes of `x` if None.
 
+    Raises:
+        ValueError: for fewer bins than one, or a range whose second limit is not the higher one.
+
     >>> counts, limits = tf.keras.ops.histogram([1.0, 1.5, 3.0], bins=2)
     >>> print(counts.numpy(), limits.numpy())
     [2. 1.] [1. 2. 3.]
     """
     x = reshape(floating(x), [-1])
+    if range is not None and (len(range) != 2 or range[0] >= range[1]):
+        raise ValueError(f"histogram: range must be a lower and a higher limit, found {range!r}.")
     if isinstance(bins, int):
+        if bins < 1:
+            raise ValueError(f"histogram: needs one bin or more, found bins={bins}.")
         low, high = (reduce_min(x), reduce_max(x)) if range is None else (cast(one, x.dtype) for one in range)
         if not x.shape[0] and range is None:
             low, high = cast(0.0, x.dtype), cast(1.0, x.dtype)

@@ -1,0 +1,153 @@
+"""Functions of `keras.ops`, and arguments."""
+
+from __future__ import annotations
+
+from .. import Row
+
+TITLE = "Functions and arguments"
+
+ROWS = [
+    Row(
+        what="symbols that no tensors of their shapes and dtypes could stand for",
+        code="K.ops.psnr(K.Input((2,)), K.Input((7,)), 1.0).shape",
+        ours="ShapeError: both must have one shape",
+        theirs="()",
+        why="a call on symbols checks what the call on tensors checks, so that the mistake shows where the model is made",
+    ),
+    Row(
+        what="integers that are asked for, and a symbol of floats",
+        code="K.ops.gcd(K.Input((3,)), K.Input((3,))).shape",
+        ours="InvalidArgumentError: gcd",
+        theirs="(None, 3)",
+        why="likewise",
+    ),
+    Row(
+        what="the number of axes of a symbol",
+        code="K.ops.ndim(K.Input((3,))).shape",
+        ours="()",
+        theirs="(2,)",
+        why="the shape and the dtype of a result are those that tensors give; `ndim` is a number",
+    ),
+    Row(
+        what="places in a symbol of any length",
+        code="K.ops.searchsorted(K.Input(batch_shape=(None,)), K.Input(batch_shape=(2,))).dtype",
+        ours="int32",
+        theirs="int64",
+        why="likewise: int32 in both for arrays",
+    ),
+    Row(
+        what="transforms and factors of symbols with axes of any length",
+        code="K.ops.fft((K.Input(batch_shape=(None,)), K.Input(batch_shape=(None,))))[0].shape",
+        ours="(None,)",
+        theirs="ValueError: fully-defined",
+        why="the length is that of the data; so with `qr`, `solve`, `inv` and `det`",
+    ),
+    Row(
+        what="flattened symbols, joined",
+        code="K.ops.concatenate([K.Input(batch_shape=(2, 3)), K.Input(batch_shape=(4, 3))], axis=None).shape",
+        ours="(18,)",
+        theirs="ValueError: cannot be None",
+        why="as with arrays",
+    ),
+    Row(
+        what="a histogram of several axes",
+        code="K.ops.histogram(ones(2, 3), bins=1)[0]",
+        ours="[6]",
+        theirs="ValueError: must be 1-dimensional",
+        why="all elements are counted, as by NumPy",
+    ),
+    Row(
+        what="complex numbers made of float64",
+        code="K.ops.view_as_complex(np.ones((1, 2))).dtype",
+        ours="complex128",
+        theirs="complex64",
+        why="who computes in float64 wants its digits",
+    ),
+    Row(
+        what="integers of 4 bits",
+        code="K.ops.ones((2,), dtype='int4').dtype",
+        ours="TypeError: 'int4' is no dtype",
+        theirs="int4",
+        why="they belong to quantization, which is not here; int8 holds them",
+    ),
+    Row(
+        what="an argument that does not exist",
+        code="K.random.SeedGenerator(1, sead=2)",
+        ours="TypeError: unexpected keyword argument 'sead'",
+        theirs="ValueError: Unrecognized keyword arguments",
+        why="it is Python's own error for it; so with `save_model`, and with `add_weight('name', shape=...)`",
+    ),
+    Row(
+        what="what is no policy",
+        code="K.dtype_policies.get(123)",
+        ours="TypeError: Cannot convert 123",
+        theirs="ValueError: Cannot interpret",
+        why="something of a wrong type is a TypeError",
+    ),
+    Row(
+        what="sizes that are no integers",
+        code="L.UpSampling1D(2.5)",
+        ours="ValueError: must be a positive integer",
+        theirs="TypeError: Expected an integer",
+        why="`size`, `pool_size`, `strides` and their like are checked by one function, which says what they must be",
+    ),
+    Row(
+        what="the policy in the configuration of a layer",
+        code="L.Dense(2, dtype='mixed_float16').get_config()['dtype']",
+        ours="mixed_float16",
+        theirs="{module: keras, class_name: DTypePolicy, config: {name: mixed_float16}, registered_name: None}",
+        why="its name says all; files with either form are read",
+    ),
+    Row(
+        what="an input made of a symbol that is there",
+        code="L.InputLayer(input_tensor=K.Input((3,))).output.shape",
+        ours="ValueError: Unrecognized keyword arguments",
+        theirs="(None, 3)",
+        why="a symbol may be used as it is: `keras.Model(symbol, outputs)`",
+    ),
+    Row(
+        what="the operations of a model",
+        code="""
+x = K.Input((3,))
+m = K.Model(x, L.Dense(1)(x))
+len(m.operations)
+""",
+        ours="AttributeError: operations",
+        theirs="2",
+        why="`keras.Function(model.inputs, model.outputs).operations` lists them",
+    ),
+    Row(
+        what="windows of scipy by name in the initializer `STFT`",
+        code="type(K.initializers.STFT(window='tukey')).__name__",
+        ours="ValueError: unknown window 'tukey'",
+        theirs="STFT",
+        why="the common ones are here by name; any other can be given as an array: `scipy.signal.get_window('tukey', n)`",
+    ),
+    Row(
+        what="one optimizer in the place of a map in `MultiOptimizer`",
+        code="type(optimizers.MultiOptimizer(optimizers.SGD())).__name__",
+        ours="TypeError: expected an OptimizerMap",
+        theirs="MultiOptimizer",
+        why="one optimizer for all variables is that optimizer",
+    ),
+    Row(
+        what="models as folders, and weights in several files",
+        code="""
+import tempfile
+K.Sequential([K.Input((3,)), L.Dense(1)]).save(tempfile.mkdtemp(), zipped=False)
+""",
+        ours="ValueError: a model is one file here",
+        theirs="None",
+        why="a file is there as a whole or not at all; `max_shard_size=` and `objects_to_skip=` are missing as well",
+    ),
+    Row(
+        what="a folder of `get_file` outside of its cache",
+        code="""
+import tempfile
+K.utils.get_file('x', 'file:///x', cache_subdir=tempfile.mkdtemp())
+""",
+        ours="LoadError: could leave its directory",
+        theirs="Exception",
+        why="what is downloaded stays below `cache_dir`, which can be any folder",
+    ),
+]
