@@ -50,6 +50,7 @@ INTERNAL = {
         "keras.promotion",
         "keras.seeds",
         "keras.settings",
+        "keras.stateless",
         "keras.training",
         "keras.variable",
         "keras.weight",

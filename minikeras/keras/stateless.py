@@ -39,8 +39,9 @@ class Stateless(Interpreter):
             value = convert_to_tensor(value() if callable(value) and not hasattr(value, "key") else value, variable.dtype)
             if value.shape != held.shape:
                 raise ShapeError(f"{how}: variable '{variable.name}' has shape {held.shape}, the value {value.shape}.")
-            changed = {Write.ADD: lambda: held + value, Write.SUBTRACT: lambda: held - value}.get(how, lambda: value)
-            self.values[variable.key] = changed()
+            if how is not Write.ASSIGN:
+                value = held + value if how is Write.ADD else held - value
+            self.values[variable.key] = value
         return True
 
 

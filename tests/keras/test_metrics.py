@@ -571,6 +571,16 @@ def test_a_threshold_of_an_f_score_that_is_no_number_is_refused(wrong):
         metrics.F1Score(threshold=wrong)
 
 
+def test_options_are_attributes_of_their_names():
+    metrics = tf.keras.metrics
+    assert metrics.TopKCategoricalAccuracy(3).k == metrics.SparseTopKCategoricalAccuracy(3).k == 3
+    assert metrics.SensitivityAtSpecificity(0.3).specificity == metrics.SpecificityAtSensitivity(0.3).sensitivity == 0.3
+    assert metrics.PrecisionAtRecall(0.3).recall == metrics.RecallAtPrecision(0.3).precision == 0.3
+    changed = metrics.PrecisionAtRecall(0.3)
+    changed.recall = 0.5
+    assert changed.get_config()["recall"] == 0.5
+
+
 def test_thresholds_may_be_arrays_and_numpy_numbers():
     found = metrics.Recall(thresholds=np.array([0.25, 0.75]))([1, 1], [0.5, 0.9])
     assert found.numpy().tolist() == [1.0, 0.5]

@@ -29,8 +29,9 @@ class Lambda(Layer):
         options: `name`, `dtype`, as in `Layer`.
 
     A Python lambda is code, which no file holds: a model with one is saved with a mark in its place, and loaded with
-    `custom_objects={"__lambda__": function}`. A named function is saved by its name, and found if it was registered with `keras.saving.register_keras_serializable` or is
-    in `custom_objects`. Variables that the function uses are not those of the layer: write a subclass of `Layer` for them.
+    `custom_objects={"__lambda__": function}`. A named function is saved by its name, and found if it was registered with
+    `keras.saving.register_keras_serializable` or is in `custom_objects`. Variables that the function uses are not those of the
+    layer: write a subclass of `Layer` for them.
 
     >>> print(tf.keras.layers.Lambda(lambda x, power: x**power, arguments={"power": 2})([3.0]).numpy())
     [9.]

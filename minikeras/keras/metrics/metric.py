@@ -229,7 +229,10 @@ class Metric:
         return self._stateless(self.variables, self.reset_state)[1][0]
 
     def _stateless(self, values: Sequence[Any], call: Callable[[], Any]) -> tuple[Any, list[list[Tensor]]]:
-        return without_effects(self.name, [("metric_variables", self.variables, values)], call)
+        result, after = without_effects(self.name, [("metric_variables", self.variables, values)], call)
+        if len(after[0]) != len(self.variables):
+            raise ValueError(f"{self.name}: the first batch makes its state. Call update_state with one, then reset_state.")
+        return result, after
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Update and return the result."""

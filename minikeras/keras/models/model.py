@@ -31,7 +31,6 @@ from ..training.state import State
 from ..training.steps import Logs
 from . import configuration
 from .graph import LayerGraph, only_one
-from .state_tree import get_state_tree, set_state_tree
 
 
 class Model(Layer):
@@ -73,7 +72,6 @@ class Model(Layer):
     _checkpointed = ("optimizer",)
     _unwatched = (*Layer._unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
     compiled_loss, compiled_metrics = steps.compiled_loss, property(steps.compiled_metrics)
-    get_state_tree, set_state_tree = get_state_tree, set_state_tree
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         if cls is Model and configuration.is_functional(arguments, options):

@@ -20,7 +20,6 @@ from ...files import limits
 from ...types import DType, TensorShape, as_dtype
 from . import registry
 
-LAMBDA = "__lambda__"
 _PLAIN = (str, int, float, bool, type(None))
 
 FOREIGN = dict.fromkeys(("quantization_config", "lora_rank", "lora_alpha", "gptq_unpacked_column_size"))
@@ -126,7 +125,7 @@ def _function(function: Any) -> dict[str, Any]:
             "`@keras.saving.register_keras_serializable()`.",
             stacklevel=2,
         )
-        return {"class_name": LAMBDA, "config": {}}
+        return {"class_name": "__lambda__", "config": {}}
     name = registry.get_registered_name(function)
     own = registry.place_of(function) is not None
     module = "builtins" if own else _module(function.__module__)
@@ -277,7 +276,7 @@ _SPECIAL: dict[str, Callable[[Any], Any]] = {
     "__numpy__": _array,
     "__tensor__": _tensor,
     "__tuple__": lambda inner: tuple(_read(inner["value"] if isinstance(inner, Mapping) else inner, {})),
-    LAMBDA: lambda inner: registry.find(LAMBDA, None, LAMBDA, "function"),
+    "__lambda__": lambda inner: registry.find("__lambda__", None, "__lambda__", "function"),
 }
 
 

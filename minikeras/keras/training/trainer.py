@@ -24,7 +24,7 @@ from ..batches import Feed, Source
 from ..callbacks import CallbackList, History
 from ..config import max_epochs
 from ..logs import numbers
-from ..saving.objects import LAMBDA, deserialize_keras_object, serialize_keras_object
+from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from . import state as states
 from .compiled import CompiledSteps
@@ -103,10 +103,9 @@ class Trainer:
             optimizer = optimizer.inner_optimizer  # the policy wraps it again
         arguments["optimizer"] = optimizer
         try:
-            config = serialize_keras_object(arguments)
-            if repr(LAMBDA) in str(config):
+            if any(getattr(leaf, "__name__", "") == "<lambda>" for leaf in nest.flatten(list(arguments.values()))):
                 raise ValueError("A lambda is not written to files: write a named function and register it.")
-            return config
+            return serialize_keras_object(arguments)
         except (TypeError, ValueError) as error:
             warnings.warn(
                 f"How the model was compiled cannot be saved; call `compile` again after loading it. {error}", stacklevel=4
