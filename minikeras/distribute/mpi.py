@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import faulthandler
 import functools
+import hashlib
 import os
 import sys
 import threading
@@ -39,7 +40,7 @@ _SPIN = 2e-3
 _LARGE = 1 << 20
 """Bytes from which the memory of results is used again."""
 _CALL_BYTES = 80
-"""What ranks tell each other of a call: its name, dtype and the first of the sizes."""
+"""What ranks tell each other of a call: its name, dtype and sizes; of very many the first ones and a digest."""
 
 
 def started_by_mpi() -> int:
@@ -154,9 +155,12 @@ class MpiCommunicator:
         check_calls(calls)
 
     def _watch(self) -> None:
-        """End the job when this rank has waited for too long."""
+        """End the job when this rank has waited for too long, and this rank when that which started it has ended."""
+        parent = os.getppid()
         while True:
             time.sleep(min(1.0, self._timeout / 10))
+            if os.getppid() != parent:
+                os._exit(HUNG)  # in silence: what it would say it to is gone too
             waits = self._waits
             if waits is not None and time.monotonic() > waits[1]:
                 _print(
@@ -217,7 +221,10 @@ def _known_to_mpi(array: Array) -> np.dtype[Any]:
 @functools.lru_cache(256)
 def _sent(call: str) -> Array:
     """A call in a fixed number of bytes."""
-    return np.frombuffer(call.encode()[:_CALL_BYTES].ljust(_CALL_BYTES, b"\0"), np.uint8)
+    text = call.encode()
+    if len(text) > _CALL_BYTES:  # of arrays with many axes
+        text = text[: _CALL_BYTES - 20] + b"... " + hashlib.sha256(text).hexdigest()[:16].encode()
+    return np.frombuffer(text.ljust(_CALL_BYTES, b"\0"), np.uint8)
 
 
 def processors() -> set[int]:

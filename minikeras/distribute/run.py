@@ -7,6 +7,7 @@ again where it is allowed to.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import shutil
 import signal
@@ -25,6 +26,7 @@ _FOR_OTHER_MACHINES = ("MINIKERAS_", "PYTHON")
 """How variables begin that Open MPI has to be told to take along."""
 LEFT_EARLY = 70
 """The exit status if MPI reports success, but not all ranks have come to their end."""
+_PR_SET_PDEATHSIG = 1
 _ANSWER = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
 
 
@@ -135,7 +137,8 @@ def _status(job: Job) -> int:
     with tempfile.TemporaryDirectory() as folder:
         done = Path(folder) / "done"
         variables = environment(job, available, str(done), os.environ)
-        with subprocess.Popen(command(job, is_open_mpi, available, variables), env=variables) as process:
+        started = command(job, is_open_mpi, available, variables)
+        with subprocess.Popen(started, env=variables, preexec_fn=_end_with_parent) as process:
             try:
                 status = process.wait()
             except BaseException:  # an interrupt, or the end of the session: MPI ends the ranks
@@ -145,6 +148,12 @@ def _status(job: Job) -> int:
             _print("a rank ended before the others, without an error")
             return LEFT_EARLY
     return status
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process, as an interrupt would, when the one that started it is gone, even if it was killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def hosts_of(listed: str) -> list[Host]:

@@ -3,6 +3,8 @@
 sweep.json              runs, groups, and what tells this sweep from another
 runs/00007.json         history of run 7, or its error
 runs/00007.weights.h5   its weights, which `Model.load_weights` reads, in Keras too
+
+The JSON files hold a digest of themselves, and that of the weights. Files without them, of versions before, are read too.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +30,8 @@ FORMAT = "minikeras sweep 1"
 MODEL = "the model of run"
 """How names in the identity begin that tell models."""
 MOST_RUNS = 1_000_000
+DIGEST, WEIGHTS = "sha256", "sha256 of weights"
+_OF_RUN = {"format", "history", "logged_at", "directions", "seconds", "failure", "built_for"}
 
 
 class Plan(NamedTuple):
@@ -94,7 +98,7 @@ class Journal:
         for number, outcome in outcomes.items():
             if outcome.weights is not None:
                 files[self._weights_path(number).name] = outcome.weights
-            files[self._run_path(number).name] = strict_json.dumps_in_order(_record(outcome))
+            files[self._run_path(number).name] = _text(_record(outcome))
         durable.write_files(self._runs, files)
 
     def read(self, number: int) -> Outcome | None:
@@ -105,7 +109,12 @@ class Journal:
     def weights(self, number: int) -> bytes | None:
         """The bytes of the weights of a run, if they were kept."""
         path = self._weights_path(number)
-        return bytes(read_file(path)) if path.exists() else None
+        if not path.exists():
+            return None
+        content = bytes(read_file(path))
+        stated = _mapping(self._run_path(number), _OF_RUN, {WEIGHTS}).get(WEIGHTS)
+        refuse_if(stated not in (None, hashlib.sha256(content).hexdigest()), path, "", "is damaged: its SHA-256 is another one")
+        return content
 
     @property
     def _plan_path(self) -> Path:
@@ -123,7 +132,7 @@ class Journal:
 
 def _plan_text(plan: Plan) -> bytes:
     runs = [[{name: encoded(value) for name, value in run.parameters.items()}, run.seed] for run in plan.runs]
-    return strict_json.dumps_in_order({"format": FORMAT, **plan._asdict(), "runs": runs})
+    return _text({"format": FORMAT, **plan._asdict(), "runs": runs})
 
 
 def _read_plan(path: Path) -> Plan:
@@ -188,11 +197,12 @@ def _record(outcome: Outcome) -> dict[str, Any]:
         "seconds": outcome.seconds,
         "failure": None if failure is None else [failure.message, failure.traceback],
         "built_for": outcome.built_for,
+        WEIGHTS: None if outcome.weights is None else hashlib.sha256(outcome.weights).hexdigest(),
     }
 
 
 def _read_record(path: Path) -> Outcome:
-    content = _mapping(path, {"format", "history", "logged_at", "directions", "seconds", "failure", "built_for"})
+    content = _mapping(path, _OF_RUN, {WEIGHTS})
     refuse_if(content["format"] != FORMAT, path, "format", f"expected {FORMAT!r}")
     history, logged_at = _dict(content["history"]), _dict(content["logged_at"])
     fits = history.keys() == logged_at.keys() and all(
@@ -240,9 +250,20 @@ def _values(value: Any) -> Any:
     raise ValueError("expected a number")
 
 
-def _mapping(path: Path, names: set[str]) -> dict[str, Any]:
+def _text(content: dict[str, Any]) -> bytes:
+    """What a file holds: some values, and the digest of their text."""
+    return strict_json.dumps_in_order({**content, DIGEST: _digest(content)})
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(strict_json.dumps_in_order(content)).hexdigest()
+
+
+def _mapping(path: Path, names: set[str], optional: Set[str] = frozenset()) -> dict[str, Any]:
     content = strict_json.loads(read_file(path, strict_json.LARGEST), path)
-    if type(content) is not dict or content.keys() != names:
+    stated = content.pop(DIGEST, None) if type(content) is dict else None
+    refuse_if(stated is not None and stated != _digest(content), path, "", "is damaged: its SHA-256 is another one")
+    if type(content) is not dict or content.keys() - optional != names:
         raise refused(path, "", f"is damaged, or no file of a sweep: it should hold {', '.join(sorted(names))}")
     return content
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -213,8 +214,51 @@ time.sleep(1000)
     found = mpi_jobs.run(["sh", str(script), *mpi_jobs.launchers(2)[OURS], "--max-restarts", "2", str(path)], tmp_path)
     assert found.status == 128 + signal.SIGTERM
     ranks = [one.stem for one in tmp_path.glob("*.rank")]
-    states = subprocess.run(["ps", "-o", "stat=", "-p", ",".join(ranks)], capture_output=True, text=True, check=False).stdout
-    assert len(ranks) == 2 and all(state.startswith("Z") for state in states.split())
+    assert len(ranks) == 2 and not _running(ranks)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere mpirun outlives its launcher")
+@pytest.mark.parametrize("killed", ["int(os.environ['LAUNCHER'])", "os.getppid()"])
+def test_a_launcher_that_is_killed_leaves_no_rank(tmp_path, killed):
+    """Ours, and MPI's own process beside the ranks."""
+    program = f"""
+from pathlib import Path
+Path(f"{{os.getpid()}}.rank").touch()
+tf.distribute.barrier()
+if rank == 0:
+    os.kill({killed}, signal.SIGKILL)
+time.sleep(1000)
+"""
+    script = tmp_path / "launch.sh"
+    script.write_text('LAUNCHER=$$ exec "$@"\n')
+    path = tmp_path / "train.py"
+    path.write_text(BEGIN.format(timeout=6.0) + program)
+    mpi_jobs.run(["sh", str(script), *mpi_jobs.launchers(2)[OURS], str(path)], tmp_path)
+    ranks = [one.stem for one in tmp_path.glob("*.rank")]
+    until = time.monotonic() + 30
+    while (left := _running(ranks)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert len(ranks) == 2 and not left
+
+
+def _running(processes):
+    """Those that are there and no zombies."""
+    states = subprocess.run(
+        ["ps", "-o", "stat=", "-p", ",".join(processes)], capture_output=True, text=True, check=False
+    ).stdout
+    return [state for state in states.split() if not state.startswith("Z")]
+
+
+def test_calls_over_very_many_axes_are_told_apart(tmp_path):
+    program = """
+many = [1] * 60
+try:
+    tf.distribute.all_reduce(tf.reshape(tf.ones([4]), [*many, 2, 2] if rank else [*many, 4, 1]))
+except tf.errors.InvalidArgumentError as error:
+    print("told")
+"""
+    status, output, errors, _ = run(program, tmp_path)
+    assert status == 0 and output.count("told") == 2, errors
 
 
 def test_numbers_of_ranks_that_contradict_mpi_are_refused():

@@ -18,6 +18,7 @@ import pytest
 import minikeras as tf
 from minikeras.errors import CheckpointBusyError, LoadError, NotFoundError
 from minikeras.experiments import Sweep, structure
+from minikeras.experiments.journal import Journal
 from minikeras.files.durable import writer_lock
 
 keras, L = tf.keras, tf.keras.layers
@@ -165,6 +166,7 @@ def test_a_shape_that_would_take_all_memory_is_refused(tmp_path):
     record = json.loads(path.read_text())
     assert Sweep.load(tmp_path, unbuilt)[0].model().count_params() == 16
     record["built_for"] = {"input_shape": [None, 10**12]}
+    del record["sha256"]  # it keeps out damage, not enemies
     path.write_text(json.dumps(record))
     with pytest.raises(LoadError, match="bytes; the file has weights for"):
         Sweep.load(tmp_path, unbuilt)[0].model()
@@ -219,6 +221,62 @@ def test_two_processes_do_not_write_to_one_folder(finished):
         fitted(finished)
 
 
+def without_digests(path):
+    """What a version before digests has written."""
+    content = json.loads(path.read_text())
+    return json.dumps({name: value for name, value in content.items() if not name.startswith("sha256")}).encode()
+
+
+def test_a_folder_without_digests_is_read_and_goes_on(finished, expected):
+    for path in finished.rglob("*.json"):
+        path.write_bytes(without_digests(path))
+    (finished / "runs" / "00003.json").unlink()
+    assert_same(fitted(finished), expected)
+    assert_same(Sweep.load(finished), expected)
+
+
+def test_no_flipped_bit_is_read_in_silence(finished):
+    journal, bits = Journal(finished), random.Random(0)
+    paths = [path for path in finished.rglob("*") if path.suffix in (".json", ".h5")]
+    for _ in range(2000):
+        path = bits.choice(paths)
+        content, bit = path.read_bytes(), bits.randrange(8 * path.stat().st_size)
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(LoadError):
+            journal.plan() if path.parent == finished else (journal.weights if path.suffix == ".h5" else journal.read)(
+                int(path.name[:5])
+            )
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["sweep.json", "runs/00003.json"])
+def test_of_a_hostile_folder_nothing_but_load_errors_comes(finished, name):
+    """Each value, and some that are left out or added, is another one than was written."""
+    odd = [None, True, -1, 1e308, 2**63, "", "nan", [], {}, [[]], [None], {"float": "x"}, {"tuple": [1]}, {"a": 1, "b": 2}]
+    path, choose = finished / name, random.Random(1)
+    written = json.loads(without_digests(path))
+    for _ in range(400):
+        content = json.loads(json.dumps(written))
+        holder, key = choose.choice(list(places(content)))
+        if choose.random() < 0.2:
+            del holder[key]
+        else:
+            holder[key] = choose.choice(odd)
+        path.write_text(json.dumps(content))
+        with contextlib.suppress(LoadError):
+            repr(Sweep.load(finished).table())
+
+
+def places(value):
+    """Where values are in a value of JSON."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
 DAMAGES = {
     "cut off": (lambda text: text[:-20], "damaged JSON"),
     "empty": (lambda text: b"", "damaged JSON"),
@@ -236,7 +294,7 @@ DAMAGES = {
 def test_a_damaged_run_is_told_with_its_file(finished, damage):
     change, message = DAMAGES[damage]
     path = finished / "runs" / "00003.json"
-    path.write_bytes(change(path.read_bytes()))
+    path.write_bytes(change(without_digests(path)))
     for question in (lambda: Sweep.load(finished), lambda: fitted(finished)):
         with pytest.raises(LoadError, match=rf"00003\.json: .*{message}"):
             question()
@@ -257,7 +315,7 @@ PLANS = {
 @pytest.mark.parametrize("damage", PLANS)
 def test_a_damaged_plan_is_told(finished, damage):
     change, message = PLANS[damage]
-    plan = json.loads((finished / "sweep.json").read_text())
+    plan = json.loads(without_digests(finished / "sweep.json"))
     change(plan)
     (finished / "sweep.json").write_text(json.dumps(plan))
     with pytest.raises(LoadError, match=message):
