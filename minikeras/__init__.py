@@ -205,6 +205,7 @@ if _TYPE_CHECKING:
         math,
         nn,
         random,
+        signal,
         strings,
         summary,
         test,
@@ -224,7 +225,8 @@ if _TYPE_CHECKING:
 _LATE = dict.fromkeys(
     (
         *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "experimental", "experiments"),
-        *("image", "keras", "linalg", "math", "nn", "random", "strings", "summary", "test", "train"),
+        *("image", "keras", "linalg", "math", "nn", "random", "signal", "strings", "summary", "test"),
+        "train",
     )
 )
 

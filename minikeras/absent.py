@@ -24,7 +24,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ),
         ("autograph", "Use Python's own functions and loops."),
         ("profiler", "Use Python's own cProfile."),
-        ("signal", "Use keras.ops.fft, rfft, stft and their kin."),
         (
             "sparse ragged Sparse* Ragged*",
             "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
@@ -67,6 +66,11 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "nn": [("*nce_loss sampled_softmax_loss", "Use the loss over all classes, tf.nn.softmax_cross_entropy_with_logits.")],
     "random": [("set_global_generator *_sampler", "Use a tf.random.Generator by its own methods.")],
+    "signal": [
+        ("*mel_* mfccs_*", "Multiply tf.abs(tf.signal.stft(...)) by a matrix that you compute with NumPy."),
+        ("*fft3d *fftnd *dct", "Use tf.signal.fft and fft2d along the last axes, or scipy.fft for values."),
+        ("*_window", "Give the values of scipy.signal.windows to stft: window_fn=lambda *_, dtype: values."),
+    ],
     "strings": [
         (
             "as_string *_join *_split substr ngrams unicode_* *_bucket*",

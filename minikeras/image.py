@@ -1,4 +1,4 @@
-"""`tf.image`: images turned, cut, padded, resized, recolored, and boxes in them. Names only; definitions are in `functions/`."""
+"""`tf.image`: images turned, cut, padded, resized, recolored; boxes in them. Names only; definitions are in `functions/`."""
 
 from .absent import late as _late
 from .functions.boxes import crop_and_resize, extract_patches, non_max_suppression

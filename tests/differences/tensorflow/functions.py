@@ -138,13 +138,6 @@ tape.gradient(y, x)
         why="`program(*args)` prints it, with shapes and dtypes",
     ),
     Row(
-        what="`tf.signal`",
-        code="hasattr(tf, 'signal')",
-        ours="False",
-        theirs="True",
-        why="`keras.ops` has the transforms: fft, rfft, stft and their kin",
-    ),
-    Row(
         what="losses of sampled classes",
         code="hasattr(tf.nn, 'nce_loss') or hasattr(tf.nn, 'sampled_softmax_loss')",
         ours="False",
