@@ -64,8 +64,10 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Put it together from what is in tf.image and keras.ops.image, or prepare images with pillow.",
         ),
     ],
-    "nn": [("*nce_loss sampled_softmax_loss", "Use the loss over all classes, tf.nn.softmax_cross_entropy_with_logits.")],
-    "random": [("set_global_generator *_sampler", "Use a tf.random.Generator by its own methods.")],
+    "random": [
+        ("set_global_generator", "Use a tf.random.Generator by its own methods."),
+        ("*_sampler", "Use tf.random.log_uniform_candidate_sampler or uniform_candidate_sampler."),
+    ],
     "signal": [
         ("*mel_* mfccs_*", "Multiply tf.abs(tf.signal.stft(...)) by a matrix that you compute with NumPy."),
         ("*fft3d *fftnd *dct", "Use tf.signal.fft and fft2d along the last axes, or scipy.fft for values."),

@@ -48,7 +48,7 @@ _PUBLIC = ("", "bitwise", "image", "linalg", "math", "nn", "random", "signal")
 """The public modules of functions of tensors."""
 
 _HARMLESS = """assertions boxes contractions control_flow convolution creation elementwise image indexing linalg nn ordering
-    pooling random reductions resizing segments shaping signal"""
+    pooling random reductions resizing sampling segments shaping signal"""
 """The modules of `functions/` that a file may name functions of: they only compute. `tf.print`, for example, writes files."""
 
 
