@@ -28,6 +28,7 @@ if _TYPE_CHECKING:
         nest,
         nn,
         random,
+        signal,
         strings,
         summary,
         test,
@@ -38,7 +39,8 @@ if _TYPE_CHECKING:
 
 _LATE = (
     *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "errors", "experimental", "experiments"),
-    *("image", "keras", "linalg", "math", "nest", "nn", "random", "strings", "summary", "test", "train", "version"),
+    *("image", "keras", "linalg", "math", "nest", "nn", "random", "signal", "strings", "summary", "test", "train"),
+    "version",
 )
 """Modules that are loaded when they are first used, by themselves."""
 

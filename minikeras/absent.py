@@ -26,7 +26,6 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
         ("get_static_value", "Every tensor has its values: use x.numpy()."),
         ("broadcast_static_shape broadcast_dynamic_shape", "Use np.broadcast_shapes."),
         ("profiler", "Use Python's own cProfile."),
-        ("signal", "Use keras.ops.fft, rfft, stft and their kin."),
         (
             "sparse ragged Sparse* Ragged*",
             "Tensors are dense: use tf.gather and tf.scatter_nd, or pad to one length and mask.",
@@ -67,8 +66,15 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
             "Put it together from what is in tf.image and keras.ops.image, or prepare images with pillow.",
         ),
     ],
-    "nn": [("*nce_loss sampled_softmax_loss", "Use the loss over all classes, tf.nn.softmax_cross_entropy_with_logits.")],
-    "random": [("set_global_generator *_sampler", "Use a tf.random.Generator by its own methods.")],
+    "random": [
+        ("set_global_generator", "Use a tf.random.Generator by its own methods."),
+        ("*_sampler", "Use tf.random.log_uniform_candidate_sampler or uniform_candidate_sampler."),
+    ],
+    "signal": [
+        ("*mel_* mfccs_*", "Multiply tf.abs(tf.signal.stft(...)) by a matrix that you compute with NumPy."),
+        ("*fft3d *fftnd *dct", "Use tf.signal.fft and fft2d along the last axes, or scipy.fft for values."),
+        ("*_window", "Give the values of scipy.signal.windows to stft: window_fn=lambda *_, dtype: values."),
+    ],
     "strings": [
         (
             "as_string *_join *_split substr ngrams unicode_* *_bucket*",

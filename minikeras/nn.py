@@ -46,6 +46,7 @@ from .functions.nn import local_response_normalization as lrn
 from .functions.ordering import in_top_k, top_k
 from .functions.pooling import avg_pool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool, max_pool1d, max_pool2d, max_pool3d
 from .functions.reductions import l2_normalize, zero_fraction
+from .functions.sampling import nce_loss, sampled_softmax_loss
 from .functions.shaping import depth_to_space, space_to_depth
 from .functions.symbols import publish as _publish
 

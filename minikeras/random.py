@@ -1,4 +1,4 @@
-"""`tf.random`: random tensors and generators. Names only; definitions are in `functions/random.py`."""
+"""`tf.random`: random tensors and generators. Names only; definitions are in `functions/`."""
 
 from .absent import late as _late
 from .functions.random import (
@@ -21,6 +21,7 @@ from .functions.random import (
     truncated_normal,
     uniform,
 )
+from .functions.sampling import log_uniform_candidate_sampler, uniform_candidate_sampler
 from .functions.symbols import publish as _publish
 
 _publish(globals())

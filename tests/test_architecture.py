@@ -44,6 +44,7 @@ LAYERS = [
         "math",
         "nn",
         "random",
+        "signal",
         "strings",
         "summary",
     ],

@@ -89,8 +89,9 @@ def _along(first: Tensor, last: Tensor, size: int, count: int, method: str) -> t
     place = (first[:, None] + (last - first)[:, None] * steps) * (size - 1.0)
     below = stop_gradient(floor(place + 0.5 if method == "nearest" else place))
     share = place - below if method == "bilinear" else zeros_like(place)
-    at = lambda number: cast(clip_by_value(number, 0.0, size - 1.0), "int32")
-    return [(at(below), 1.0 - share), (at(ceil(place)), share)], (place >= 0.0) & (place <= size - 1.0)
+    neighbours = [(below, 1.0 - share), (ceil(place), share)]
+    inside = (place >= 0.0) & (place <= size - 1.0)
+    return [(cast(clip_by_value(one, 0.0, size - 1.0), "int32"), part) for one, part in neighbours], inside
 
 
 def non_max_suppression(
@@ -120,7 +121,8 @@ def non_max_suppression(
             f"{corners.shape}, {marks.shape} and {iou_threshold}."
         )
     low, high = np.minimum(corners[:, :2], corners[:, 2:]), np.maximum(corners[:, :2], corners[:, 2:])
-    areas, chosen = np.prod(high - low, 1), []
+    areas = np.prod(high - low, 1)
+    chosen: list[Any] = []
     order = np.argsort(-marks, kind="stable")
     order = order[marks[order] > score_threshold]
     while order.size and len(chosen) < max_output_size:

@@ -165,17 +165,14 @@ tape.gradient(y, x)
         why="`program(*args)` prints it, with shapes and dtypes",
     ),
     Row(
-        what="`tf.signal`",
-        code="hasattr(tf, 'signal')",
-        ours="False",
-        theirs="True",
-        why="`keras.ops` has the transforms: fft, rfft, stft and their kin",
-    ),
-    Row(
-        what="losses of sampled classes",
-        code="hasattr(tf.nn, 'nce_loss') or hasattr(tf.nn, 'sampled_softmax_loss')",
-        ours="False",
-        theirs="True",
-        why="the loss over all classes is exact; on a CPU it is quick up to some ten thousand of them",
+        what="true classes that a sample holds twice, with `remove_accidental_hits`",
+        code="""
+sample = tf.constant([1, 1], tf.int64), tf.constant([[1.0]]), tf.constant([1.0, 1.0])
+loss = tf.nn.sampled_softmax_loss(tf.zeros([3, 1]), tf.zeros([3]), tf.constant([[1]]), tf.ones([1, 1]), 2, 3, 1, sample)
+tf.round(loss * 1000.0) / 1000.0
+""",
+        ours="[0]",
+        theirs="[0.693]",
+        why="each of them is removed, not only the last",
     ),
 ]
