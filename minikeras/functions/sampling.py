@@ -92,7 +92,8 @@ def _sampled(
         draws = uniform([number], dtype="float64", seed=seed)
         found = searchsorted(beside(classes, np.cumsum(chances)[:-1]), draws, "right")
         expected = rates * float(number)
-    return cast(found, "int64"), *[cast(gather(expected, one), "float32") for one in (classes, found)]  # type: ignore[return-value]
+    of_true, of_found = [cast(gather(expected, one), "float32") for one in (classes, found)]
+    return cast(found, "int64"), of_true, of_found
 
 
 def _logits(
