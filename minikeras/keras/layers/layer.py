@@ -51,6 +51,7 @@ class Layer(Module):
     """
 
     _structure: Structure
+    _policy: mixed_precision.DTypePolicy
     _is_layer = True
     _open = False
     """Whether further state may be added after building."""
