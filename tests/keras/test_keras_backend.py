@@ -255,6 +255,15 @@ def test_variables_of_optimizers_and_metrics_have_a_path():
     assert pickle.loads(pickle.dumps(model.optimizer)).iterations.path == "own/iteration"
 
 
+def test_names_in_a_state_of_training_need_no_path():
+    names = sorted(trained().get_training_state()["arrays"])
+    assert names[-4:] == [
+        *("optimizer/5/net_dense_kernel_velocity", "optimizer/6/net_dense_bias_momentum"),
+        *("optimizer/7/net_dense_bias_velocity", "optimizer/8/u_product"),
+    ]
+    assert {"metrics/loss/0/total", "metrics/area/0/true_positives", "model/2/seed_generator_state"} <= set(names)
+
+
 def test_a_variable_of_a_layer_is_a_weight():
     class Scaled(keras.layers.Layer):
         def __init__(self):
