@@ -260,3 +260,14 @@ def test_arguments_that_numpy_takes_are_taken():
     for refused in (lambda: K.ops.where(x > 1, x), lambda: K.ops.rot90(x, axes=(1, -1))):
         with pytest.raises(ValueError, match="where: needs both|rot90: axes must be two different"):
             refused()
+
+
+def test_more_differences_than_elements_leave_nothing():
+    x = tf.constant([[1.0, 2.0, 4.0]])
+    assert [tuple(tf.keras.ops.diff(x, n).shape) for n in (2, 3, 4, 10**12)] == [(1, 1), (1, 0), (1, 0), (1, 0)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_a_number_has_no_digits_beyond_those_of_floats(dtype):
+    x = tf.constant([2, -70], dtype)
+    assert [tf.keras.ops.round(x, decimals).numpy().tolist() for decimals in (10**9, -(10**9))] == [[2, -70], [0, 0]]
