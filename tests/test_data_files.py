@@ -56,6 +56,19 @@ def test_files_without_a_header_of_other_separators_and_compressed_ones(tmp_path
         rows_of(str(tmp_path / "*.gz"), compression_type="ZLIB")
 
 
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+def test_a_file_of_very_many_columns_is_refused_before_it_is_read(tmp_path, compression):
+    path = tmp_path / "wide.csv"
+    with (gzip.open if compression else open)(path, "wt") as stream:
+        stream.write(",".join(map(str, range(10**6))) + "\n")
+    for read in (
+        lambda **options: make(str(path), 2, **options),
+        lambda **options: tf.data.experimental.CsvDataset(str(path), [1], **options),
+    ):
+        with pytest.raises(InvalidArgumentError, match="has at least 1000000 columns.*np.loadtxt"):
+            read(compression_type=compression)
+
+
 def test_rows_are_shuffled_and_repeated_without_end_unless_told_otherwise(file):
     endless = make(file, 2, select_columns=["big"], shuffle_seed=1)
     assert endless.cardinality() == tf.data.INFINITE_CARDINALITY and endless.element_spec["big"].shape == (2,)

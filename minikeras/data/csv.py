@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import glob
+import gzip
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..errors import DTypeError, InvalidArgumentError, MissingExtraError, NotFou
 from ..types import DType, as_dtype
 from .dataset import Dataset
 
+MOST_COLUMNS, _LONGEST_LINE = 20_000, 1 << 24
 _KINDS = ("int32", "int64", "float32", "float64", "string")
 
 
@@ -174,6 +176,13 @@ def _read(name: str, files: list[str], header: bool, names: Sequence[str] | None
     frames: list[Any] = []
     for file in files:
         try:
+            with (gzip.open if text["compression"] else open)(file, "rb") as stream:
+                columns = stream.readline(_LONGEST_LINE).count(text["sep"].encode(text["encoding"])) + 1
+            if columns > MOST_COLUMNS:
+                raise InvalidArgumentError(
+                    f"{name}: {file!r} has at least {columns} columns, each of which is an array of its own; up to "
+                    f"{MOST_COLUMNS} are read. Read it as one array: np.loadtxt(file, delimiter=',')."
+                )
             frame = pandas.read_csv(file, **options)
         except FileNotFoundError:
             raise NotFoundError(

@@ -454,3 +454,14 @@ def test_a_symbol_has_no_values_in_errors_of_either_class():
     for kind in (TypeError, ValueError):
         with pytest.raises(kind, match="has no values"):
             K.ops.convert_to_numpy(K.Input((2,)))
+
+
+def test_more_differences_than_elements_leave_nothing():
+    x = tf.constant([[1.0, 2.0, 4.0]])
+    assert [tuple(tf.keras.ops.diff(x, n).shape) for n in (2, 3, 4, 10**12)] == [(1, 1), (1, 0), (1, 0), (1, 0)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_a_number_has_no_digits_beyond_those_of_floats(dtype):
+    x = tf.constant([2, -70], dtype)
+    assert [tf.keras.ops.round(x, decimals).numpy().tolist() for decimals in (10**9, -(10**9))] == [[2, -70], [0, 0]]

@@ -101,6 +101,14 @@ def step(kind, module="keras.src.ops.numpy", more=(), **config):
     return graph([{**described, "name": "s", "inbound_nodes": [{**call, "args": [*call["args"], *more]}]}], "s")
 
 
+def pictured(kind, **config):
+    """A model of one call of a function of `keras.ops.image`."""
+    model = step(kind, "keras.src.ops.image", **config)
+    model["config"]["layers"][0] = {**entrance(8, 8, 3), "name": "x", "inbound_nodes": []}
+    model["config"]["layers"][0]["config"]["name"] = "x"
+    return model
+
+
 HOSTILE = {
     "tiles": step("Tile", repeats=[10**6, 10**6]),
     "repeated elements": step("Repeat", repeats=10**11, axis=1),
@@ -110,6 +118,14 @@ HOSTILE = {
     "one hot rows": step("OneHot", "keras.src.ops.nn", num_classes=10**11),
     "a long transform": step("RFFT", "keras.src.ops.math", fft_length=10**11),
     "a product of a number of axes": step("Einsum", subscripts="ab->abcdefgh"),
+    "parts of an array": step("ArraySplit", indices_or_sections=10**7),
+    "different elements": step("Unique", size=2**62),
+    "a far diagonal": step("Diagflat", k=10**5),
+    "paddings of all axes": step("Pad", pad_width=10**5),
+    "smooth distortions": pictured("ElasticTransform", sigma=1e9),
+    "distortions that take long": pictured("ElasticTransform", sigma=1e5),
+    "wide kernels": pictured("GaussianBlur", kernel_size=[10**7, 10**7]),
+    "many boundaries": lambda: chain(layer("Discretization", bin_boundaries=list(range(1_000_000)), name="d")),
     "a function that may not be called": step("TensorFunction", "minikeras", function="keras.models.load_model"),
     "a private function": step("TensorFunction", "minikeras", function="math._publish"),
     "ones of a function of tf": step("TensorFunction", "minikeras", more=[10**12], function="one_hot"),
@@ -138,6 +154,9 @@ LARGE = {
     "repeated vectors": repeated(60, 6),
     "five open axes": chain(entrance(None, None, None, 8), layer("Activation", activation="relu", name="a")),
     "a large image": chain(entrance(8192, 8192), layer("Flatten", name="f")),
+    "repeated differences": step("Diff", n=10**12),
+    "very many decimals": step("Round", decimals=10**9),
+    "distorted pictures": pictured("ElasticTransform", sigma=2.0),
     "a large window": chain(entrance(4000, 4000, 3), layer("MaxPooling2D", pool_size=[2000, 2000], strides=1, name="p")),
     "much larger images": chain(entrance(8, 8, 3), layer("UpSampling2D", size=10**6, name="u")),
     "interpolated images": chain(entrance(8, 8, 3), layer("UpSampling2D", size=10**5, interpolation="bicubic", name="u")),

@@ -23,6 +23,7 @@ from ...types import TensorLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
+from ..symbolic.rules import check_size
 
 __all__ = [
     "associative_scan",
@@ -256,7 +257,9 @@ def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor
     >>> [part.numpy().tolist() for part in tf.keras.ops.unstack([[1, 2], [3, 4]], axis=1)]
     [[1, 3], [2, 4]]
     """
-    return shaping.unstack(to_tensor(x), num, axis)
+    x = to_tensor(x)
+    check_size(1000 * sum(x.shape[axis:][:1]), "slices")
+    return shaping.unstack(x, num, axis)
 
 
 # Loops and branches ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from ....core import Tensor
 from ....core.primitive import Primitive
 from ....errors import DTypeError
+from ....files.limits import spend_work
 from ....functions.elementwise import cast
 from ....types import Array
 from ...arguments import plain, whole
@@ -89,8 +89,10 @@ class Discretization(ColumnLayer):
 
     @bin_boundaries.setter
     def bin_boundaries(self, boundaries: Any) -> None:
-        listed = None if boundaries is None else [float(one) for one in plain(list(boundaries))]
-        if listed is not None and any(not a <= b for a, b in itertools.pairwise([-math.inf, *listed])):
+        given = None if boundaries is None else list(boundaries)
+        spend_work(4 * len(given or ()), "boundaries")
+        listed = None if given is None else [float(one) for one in plain(given)]
+        if listed is not None and not np.all(np.diff(listed, prepend=-math.inf) >= 0):
             raise ValueError(f"Discretization: bin_boundaries must increase, found {listed!r:.80}.")
         self._boundaries = listed
 

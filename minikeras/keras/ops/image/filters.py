@@ -41,6 +41,7 @@ def _filtered(x: Tensor, kernel: Array, padding: str) -> Tensor:
 
 def blurred(x: Tensor, size: Sequence[int], sigma: Sequence[float]) -> Tensor:
     """Each channel of (batch, height, width, channels) under a Gaussian kernel, along one axis after the other."""
+    check_size(math.prod(x.shape) * sum(size), "products with a kernel")
     x = _filtered(x, _gaussian(size[1], sigma[1])[:, None], "SAME")
     return _filtered(x, _gaussian(size[0], sigma[0])[None], "SAME")
 

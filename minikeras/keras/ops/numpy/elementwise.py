@@ -225,6 +225,8 @@ def round(x: TensorLike, decimals: int = 0) -> Tensor:
     x = convert_to_tensor(x)
     if decimals == 0:
         return x if x.dtype.is_bool else tf.round(x)
+    if builtins.abs(decimals) > 308:  # no float has such digits
+        return x if decimals > 0 else zeros_like(x)
     scale = 10.0 ** builtins.abs(decimals)
     scaled = floating(x) * scale if decimals > 0 else floating(x) / scale
     rounded = tf.round(scaled) / scale if decimals > 0 else tf.round(scaled) * scale

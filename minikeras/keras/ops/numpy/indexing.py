@@ -18,7 +18,7 @@ from ....functions.shaping import pad, reshape, transpose
 from ....types import TensorLike
 from ...promotion import promoted, result_type
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.rules import check_size, cost_of_anything
 
 __all__ = [
     *("diag", "diagflat", "diagonal", "get_item", "nonzero", "select", "take", "take_along_axis", "trace", "tril", "triu"),
@@ -204,4 +204,6 @@ def diagflat(x: TensorLike, k: int = 0) -> Tensor:
     >>> print(tf.keras.ops.diagflat([[1, 2]]).numpy().tolist())
     [[1, 0], [0, 2]]
     """
-    return diag(reshape(convert_to_tensor(x), [-1]), k)
+    flat = reshape(convert_to_tensor(x), [-1])
+    check_size((flat.shape[0] + abs(k)) ** 2, "a diagonal matrix")
+    return diag(flat, k)

@@ -178,7 +178,7 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
     [1 2 3]
     """
     x = moveaxis(convert_to_tensor(a), axis, 0)
-    for _ in range(n):
+    for _ in range(min(n, x.shape[0])):  # then nothing is left
         x = x[1:] - x[:-1] if not x.dtype.is_bool else x[1:] != x[:-1]
     return moveaxis(x, 0, axis)
 

@@ -18,7 +18,7 @@ from ....functions.publish import integer, negative_axis, static_shape
 from ....types import TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.rules import check_size, cost_of_anything
 
 __all__ = [
     *("append", "array_split", "broadcast_to", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud"),
@@ -274,6 +274,9 @@ def meshgrid(*x: TensorLike, indexing: str = "xy") -> list[Tensor]:
     return meshgrid_of(*map(convert_to_tensor, x), indexing=indexing)
 
 
+_PART = 1000
+"""Elements in the time that making one part of a tensor takes."""
+
 # Cutting -----------------------------------------------------------------------------------------------------------------
 
 
@@ -287,6 +290,7 @@ def split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor
     x = convert_to_tensor(x)
     size = x.shape[negative_axis(axis, x.ndim, "split")]
     if isinstance(indices_or_sections, int):
+        check_size(_PART * min(size, indices_or_sections), "parts")
         if indices_or_sections < 1 or size % indices_or_sections:
             raise ShapeError(f"split: {size} elements along axis {axis} are not {indices_or_sections} parts of one size.")
         return tf.split(x, indices_or_sections, axis)
@@ -303,6 +307,7 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[
     """
     x = convert_to_tensor(x)
     if isinstance(indices_or_sections, int):
+        check_size(_PART * abs(indices_or_sections), "parts")
         each, more = divmod(x.shape[negative_axis(axis, x.ndim, "array_split")], indices_or_sections)
         return tf.split(x, [each + (part < more) for part in range(indices_or_sections)], axis)
     return split(x, indices_or_sections, axis)
@@ -395,6 +400,7 @@ def pad(x: TensorLike, pad_width: Any, mode: str = "constant", constant_values: 
         raise ValueError(f"pad: constant_values= belongs to mode='constant', found mode={mode!r}.")
     x = convert_to_tensor(x)
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    check_size(math.prod(n + abs(int(sum(more))) for n, more in zip(x.shape, widths, strict=True)), "a padded tensor")
     return tf.pad(x, widths, mode.upper(), cast(constant_values or 0, x.dtype))
 
 

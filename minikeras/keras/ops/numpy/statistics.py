@@ -20,7 +20,7 @@ from ....functions.shaping import expand_dims, pad, reshape, reverse, stack, tra
 from ....types import TensorLike
 from ...promotion import floating, promoted, result_type
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.rules import check_size, cost_of_anything
 
 __all__ = [
     *("argpartition", "argsort", "bincount", "corrcoef", "correlate", "digitize", "histogram", "isin", "median"),
@@ -301,6 +301,7 @@ def unique(
     place = 0 if axis is None else axis
     if size is not None:
         missing = max(0, size - values.shape[place])
+        check_size(6 * missing * max(1, values.size), "different elements")
         values = np.take(values, builtins.range(builtins.min(size, values.shape[place])), place)
         filler = np.take(values, [0] * missing, place) if fill_value is None else None
         shape = list(values.shape)
