@@ -193,9 +193,7 @@ def test_a_stateless_step_gives_the_values_and_changes_nothing(kind):
     optimizer, weights = kind(), held()
     optimizer.build(weights)
     before = [one.numpy() for one in (*weights, *optimizer.variables)]
-    trained_values, own = optimizer.stateless_apply(
-        [v.value() for v in optimizer.variables], GRADIENTS[0], list(FIRST.values())
-    )
+    trained_values, own = optimizer.stateless_apply([v.value for v in optimizer.variables], GRADIENTS[0], list(FIRST.values()))
     assert all(
         np.array_equal(*pair) for pair in zip(before, [one.numpy() for one in (*weights, *optimizer.variables)], strict=True)
     )

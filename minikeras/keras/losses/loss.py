@@ -26,7 +26,6 @@ serialize = catalogue.serialize
 REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
 
 
-@watched
 class Reduction:
     """The reductions of losses by the names of Keras 2.
 
@@ -38,6 +37,7 @@ class Reduction:
     NONE, SUM = "none", "sum"
 
 
+@watched
 class Loss:
     """Base class: a function of labels and predictions, and how to reduce its values.
 
