@@ -21,7 +21,7 @@ model.compile(
     metrics=["accuracy"],
 )
 model.summary()
-model.fit(x_train, y_train, batch_size=128, epochs=5)
+model.fit(x_train, y_train, batch_size=128, epochs=5, verbose=0)
 
 loss, accuracy = model.evaluate(x_test, y_test, verbose=0)
 print(f"test accuracy: {accuracy:.4f} after 5 epochs on {len(x_train):,} images")

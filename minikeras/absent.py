@@ -43,7 +43,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "config": [
         (
-            "experimental* *_visible_devices *_logical_device* LogicalDevice* *_soft_device_placement",
+            "experimental* *_visible_devices *_logical_device* LogicalDevice*",
             "tf.config.list_physical_devices says what there is; memory of GPUs grows as it is needed.",
         ),
         ("optimizer", "tf.function and fit record programs and improve them by themselves."),

@@ -53,7 +53,7 @@ LAYERS = [
             "keras.settings",
             "keras.tree",
         ),
-        *("keras.seeds", "keras.random", "keras.weight", "keras.datasets", "keras.distribution"),
+        *("keras.seeds", "keras.random", "keras.stateless", "keras.weight", "keras.datasets", "keras.distribution"),
     ],
     [
         "keras.activations",

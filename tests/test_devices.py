@@ -38,6 +38,21 @@ def test_a_gpu_that_does_not_work_is_an_error_with_the_reason(without_gpu, name)
     assert tf.zeros([1]).device == "CPU:0", "the failed request changed nothing"
 
 
+def test_the_cpu_stands_in_for_a_gpu_where_soft_placement_was_asked_for(without_gpu):
+    assert tf.config.get_soft_device_placement() is False
+    tf.config.set_soft_device_placement(True)
+    try:
+        with (
+            pytest.warns(UserWarning, match="device: '/GPU:1' cannot be used, the CPU stands in: the reason"),
+            tf.device("/GPU:1"),
+        ):
+            assert tf.zeros([2]).device == "CPU:0"
+        with tf.device("CPU:0"):
+            assert tf.zeros([2]).device == "CPU:0"
+    finally:
+        tf.config.set_soft_device_placement(False)
+
+
 def test_without_a_gpu_only_the_cpu_is_listed(without_gpu):
     assert tf.config.list_physical_devices() == ["CPU:0"]
     assert tf.config.list_physical_devices("GPU") == tf.config.list_physical_devices("gpu") == []

@@ -48,6 +48,7 @@ INTERNAL = {
         "keras.promotion",
         "keras.seeds",
         "keras.settings",
+        "keras.stateless",
         "keras.training",
         "keras.variable",
         "keras.weight",

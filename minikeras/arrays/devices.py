@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -48,7 +49,8 @@ def gpu_namespace(index: int) -> Any:
     if not outcome.works:
         raise DeviceUnavailableError(
             f"device 'GPU:{index}' was asked for, but no GPU can be used: {outcome.reason}. "
-            "Use tf.device('CPU:0'), or see tf.config.device_report()."
+            "Use tf.device('CPU:0'), or see tf.config.device_report(). tf.config.set_soft_device_placement(True) lets the CPU "
+            "stand in."
         )
     import cupy
 
@@ -81,6 +83,30 @@ def _parse(name: str) -> tuple[str, int]:
     return kind, int(index or 0)
 
 
+_soft_placement = False
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Whether `tf.device` with a GPU that cannot be used goes on with the CPU and warns, instead of raising an error.
+
+    >>> set_soft_device_placement(True)
+    >>> get_soft_device_placement()
+    True
+    >>> set_soft_device_placement(False)
+    """
+    global _soft_placement
+    _soft_placement = bool(enabled)
+
+
+def get_soft_device_placement() -> bool:
+    """Whether `tf.device` may put the CPU in the place of a GPU; False unless it was set.
+
+    >>> get_soft_device_placement()
+    False
+    """
+    return _soft_placement
+
+
 @contextlib.contextmanager
 def device(name: str) -> Iterator[None]:
     """Make new arrays on a device within the block; arrays that exist already stay where they are.
@@ -89,7 +115,7 @@ def device(name: str) -> Iterator[None]:
         name: 'CPU', 'CPU:0', 'GPU' or 'GPU:0'; TensorFlow's '/GPU:0' and '/device:GPU:0' as well.
 
     Raises:
-        DeviceUnavailableError: if a GPU is named and none works, with the reason.
+        DeviceUnavailableError: if a GPU is named and none works, with the reason, unless soft placement was set.
         ValueError: if the name is no device.
         TypeError: if it is no string.
 
@@ -98,6 +124,9 @@ def device(name: str) -> Iterator[None]:
     'CPU:0'
     """
     kind, index = _parse(name)
+    if _soft_placement and f"{kind}:{index}" not in ("CPU:0", *list_physical_devices("GPU")):
+        warnings.warn(f"device: {name!r} cannot be used, the CPU stands in: {probe().reason}.", stacklevel=3)
+        kind, index = "CPU", 0
     before = _current.namespace, _current.name, _current.chosen
     _current.namespace, _current.name, _current.chosen = _BACKENDS[kind](index), f"{kind}:{index}", True
     try:

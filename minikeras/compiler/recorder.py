@@ -217,7 +217,7 @@ class Recorder(Interpreter):
         """What stands for one leaf of what the function returned; gives up if nothing can."""
         if isinstance(leaf, Variable) or type(leaf) in PLAIN:
             return leaf
-        if (type(leaf) is Tensor or isinstance(leaf, Part)) and leaf._keras_mask is None:
+        if type(leaf) in (Tensor, Part) and leaf._keras_mask is None:
             return self.slot(leaf)
         kind = "a tensor with a mask" if isinstance(leaf, Tensor) else type(leaf).__name__
         if isinstance(leaf, IndexedSlices):

@@ -50,10 +50,6 @@ class BatchedTensor(Tensor):
 
     numpy = __bool__ = __float__ = __int__ = __index__ = __complex__ = _shared = _refuse
 
-    def __call__(self) -> BatchedTensor:
-        """Itself: what `value` of a Variable gives may be called, see `keras/weight.py`."""
-        return self
-
     def __str__(self) -> str:
         return f"tf.Tensor(<{self.stacked.shape[0]} values>, shape={self.shape}, dtype={self.dtype.name})"
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 from ..keras.callbacks import ProgressBar
+from ..keras.callbacks.progress_bar import readable
+from ..keras.logs import in_notebook
 
 Logs = Callable[[], Any]
 """Gives the numbers to show; it is not called if there is no bar."""
@@ -21,7 +25,7 @@ class RunsProgress:
     """
 
     def __init__(self, label: str, runs: int, verbose: Any) -> None:
-        self._done = 0
+        self._done, self._label, self._started = 0, label, time.perf_counter()
         self._bar = ProgressBar(1 if verbose == "auto" else int(verbose)) if verbose not in (0, False) else None
         if self._bar is not None:
             self._bar.set_params({"steps": runs})
@@ -43,4 +47,7 @@ class RunsProgress:
     def finish(self, logs: Logs = dict) -> None:
         """The line that stays."""
         if self._bar is not None:
-            self._bar.finish(logs(), "run")
+            self._bar.end()
+            seconds, runs = time.perf_counter() - self._started, f"{self._done} run{'' if self._done == 1 else 's'}"
+            line = ", ".join(filter(None, [f"{self._label}: {runs} in {seconds:.1f} s", readable(logs())]))
+            print(f"{line}\n", end="", file=sys.stdout if in_notebook() else sys.stderr, flush=True)

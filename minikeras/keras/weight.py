@@ -7,7 +7,6 @@ from typing import Any
 from ..arrays import device
 from ..core import Tensor, Variable
 from ..core.changes import clock
-from ..core.variable import Part
 from ..ops.arithmetic import cast
 from .calls import context
 
@@ -43,22 +42,12 @@ class KerasVariable(Variable):
         return self._name
 
     @property
-    def value(self) -> Any:  # type: ignore[override]
-        """The value at this moment, a Tensor. `variable.value()`, TensorFlow's way to write it, is the same."""
-        read = self.read_value()
-        return Value(read, self, ...) if type(read) is Tensor else read
+    def value(self) -> Tensor:  # type: ignore[override]
+        """The value at this moment, a Tensor; what is made by `tf.Variable` has TensorFlow's method of this name."""
+        return self.read_value()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (*super().__reduce__(), (None, {"aggregation": self.aggregation, "path": self.path}))
-
-
-class Value(Part):
-    """What `value` of a Variable gives: a Tensor, which gives itself when it is called."""
-
-    __slots__ = ()
-
-    def __call__(self) -> Tensor:
-        return self._read
 
 
 class HostVariable(KerasVariable):
@@ -120,4 +109,3 @@ class CastWeight(Weight):
 
 
 Weight.__name__ = CastWeight.__name__ = "Variable"
-Value.__name__ = Tensor.__name__

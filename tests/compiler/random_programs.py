@@ -242,7 +242,11 @@ class Seen:
 
 WAYS = [
     *(lambda variable: variable._array, lambda variable: variable.numpy(), lambda variable: None),
-    *(lambda variable: np.asarray(variable.value()).T, lambda variable: memoryview(variable._array), lambda variable: None),
+    *(
+        lambda variable: np.asarray(variable.read_value()).T,
+        lambda variable: memoryview(variable._array),
+        lambda variable: None,
+    ),
 ]
 """What may be kept of a Variable; None for nothing, so that its memory is used again."""
 

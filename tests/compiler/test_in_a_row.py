@@ -175,7 +175,7 @@ def test_scan_stacks_what_each_step_returns():
 
 def test_what_was_read_before_steps_in_a_row_never_changes():
     model, _ = trained("plain", "auto")
-    tensors = [w.value() for w in model.weights]
+    tensors = [w.read_value() for w in model.weights]
     views = [w.numpy() for w in model.weights]
     before = [view.copy() for view in views]
     model.fit(X, LABELS, batch_size=16, epochs=3, verbose=0)

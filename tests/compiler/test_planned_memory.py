@@ -254,7 +254,7 @@ def test_a_buffer_that_variables_hold_is_in_use_until_they_hold_something_else()
     assert not buffer.is_held_by(variables) and not buffer.in_use
     buffer.assign(variables)
     assert buffer.is_held_by(variables) and buffer.in_use
-    snapshot = variables[3].value()
+    snapshot = variables[3].read_value()
     for variable in variables:
         assert buffer.in_use
         variable.assign(tf.ones(variable.shape))
@@ -266,7 +266,7 @@ def test_a_buffer_that_variables_hold_is_in_use_until_they_hold_something_else()
 
 def test_a_buffer_takes_over_what_variables_hold_and_what_is_seen_of_that_stays():
     buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.fill(shape, 2.0)) for shape in LAYOUT.shapes]
-    seen = [variable.value() for variable in variables]
+    seen = [variable.read_value() for variable in variables]
     buffer.adopt(variables)
     assert buffer.is_held_by(variables)
     buffer.flats[0][...] = 3.0

@@ -106,7 +106,7 @@ def test_variables_may_be_updated_several_times_in_a_step(other, fast):
             with tf.GradientTape() as tape:
                 penalty = tf.reduce_sum(tf.tanh(x @ weights[0]) ** 2)
             second.apply([tape.gradient(penalty, weights[0])], weights[:1])
-            return loss, step(x * 0.5, labels), penalty, weights[0].value()
+            return loss, step(x * 0.5, labels), penalty, weights[0].read_value()
 
         run = tf.function(twice, jit_compile=fast) if compiled else twice
         ways.append([leaf for _ in range(6) for leaf in run(X, LABELS)] + weights + list(first.variables))
@@ -179,7 +179,7 @@ def test_views_of_variables_may_be_returned_and_used(fast):
         step, weights = trained(optimizers.Adam(0.1), compiled=False)
 
         def looking(x, labels, step=step, weights=weights):
-            before = weights[0].value()
+            before = weights[0].read_value()
             turned = tf.transpose(before)
             flat = tf.reshape(before, [-1])
             square = tf.reshape(flat, (4, 3))
@@ -371,10 +371,10 @@ def test_whatever_holds_a_value_between_steps_the_next_step_is_right(seed, fast)
     for _ in range(60):
         number, index = int(generator.integers(6)), int(generator.integers(2))
         if number == 0:
-            value = weights[index].value()
+            value = weights[index].read_value()
             held.append((value, value.numpy().copy()))
         elif number == 1:
-            view = np.asarray(weights[index].value())[:2]
+            view = np.asarray(weights[index].read_value())[:2]
             held.append((view, view.copy()))
         elif number == 2 and held:
             del held[int(generator.integers(len(held)))]

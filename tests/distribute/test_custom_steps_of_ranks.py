@@ -130,7 +130,7 @@ class Largest(keras.metrics.Metric):
         self.first.assign(y_true[0, 0])
 
     def result(self):
-        return {"smoothed": self.mean.value(), "label": self.first.value()}
+        return {"smoothed": self.mean.read_value(), "label": self.first.read_value()}
 
 
 def counted(options, eager):

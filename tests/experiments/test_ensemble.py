@@ -434,7 +434,7 @@ def test_metrics_of_several_numbers_are_logged_for_each_member():
     np.testing.assert_allclose(history["f1_score"][:, 1], single, rtol=1e-6)
 
 
-def test_a_metric_of_one_s_own_reads_values_as_keras_and_as_tensorflow_do():
+def test_a_metric_of_one_s_own_reads_values_as_in_keras():
     class Largest(keras.metrics.Metric):
         def __init__(self):
             super().__init__(name="largest")
@@ -444,7 +444,7 @@ def test_a_metric_of_one_s_own_reads_values_as_keras_and_as_tensorflow_do():
             self.held.assign(tf.maximum(self.held.value, tf.reduce_max(y_pred)))
 
         def result(self):
-            return self.held.value()
+            return self.held.value
 
     def made():
         model = build()

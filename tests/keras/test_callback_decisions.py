@@ -169,6 +169,15 @@ def test_a_place_in_the_file_name_that_no_log_fills_is_named(tmp_path):
         callback.on_epoch_end(0, {"loss": 1.0})
 
 
+def test_the_comparison_of_a_monitor_is_an_attribute():
+    assert keras_callbacks.EarlyStopping(mode="min").monitor_op is np.less
+    assert keras_callbacks.ModelCheckpoint("m.keras", mode="max").monitor_op is np.greater
+    plateau = keras_callbacks.ReduceLROnPlateau("loss")
+    assert plateau.monitor_op is None
+    attached(plateau, Stub())
+    assert plateau.monitor_op is np.less
+
+
 def test_what_is_done_is_told_if_asked(tmp_path, capsys):
     model = Stub()
     stop = attached(keras_callbacks.EarlyStopping(patience=1, verbose=1, restore_best_weights=True), model)

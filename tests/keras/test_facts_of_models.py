@@ -93,7 +93,7 @@ class Error(keras.metrics.Metric):
         self.total.assign_add(tf.reduce_sum(tf.abs(y_true - y_pred)) * self.k)
 
     def result(self):
-        return self.total.value()
+        return self.total.read_value()
 
 
 def made(jit_compile, loss=None, optimizer="sgd"):

@@ -44,7 +44,7 @@ class Counted(tf.keras.metrics.Metric):
         self.second.assign_add(1.0)
 
     def result(self):
-        return self.second.value()
+        return self.second.read_value()
 
 
 @pytest.fixture(autouse=True)

@@ -207,24 +207,25 @@ def trained():
     return model
 
 
-def test_the_value_of_what_keras_makes_is_a_tensor_that_may_be_called_as_in_tensorflow():
+def test_the_value_of_what_keras_makes_is_a_tensor():
     model = trained()
     held = [*model.variables, *model.optimizer.variables, *(one for metric in model.metrics for one in metric.variables)]
     for one in (*held, keras.Variable([1.0]), keras.random.SeedGenerator(1).state):
         assert isinstance(one.value, tf.Tensor) and type(one.value).__name__ == "EagerTensor"
-        for read in (one.value, one.value(), tf.function(lambda one=one: one.value)()):
+        for read in (one.value, tf.function(lambda one=one: one.value)()):
             assert np.array_equal(read, one.numpy()) and read.dtype == one.dtype
     before = model.layers[0].bias.value
     model.layers[0].bias.assign_add([1.0])
     assert before.numpy() != model.layers[0].bias.value.numpy()
-    v = tf.Variable(2.0)
-    assert v.value().numpy() == 2.0  # TensorFlow's method
+    assert tf.Variable(2.0).value().numpy() == 2.0  # TensorFlow's method
+    step = tf.function(lambda values: [2.0 * value for value in values], jit_compile=True)
+    assert np.array_equal(step([one.value for one in model.trainable_variables])[0], 2.0 * model.layers[0].kernel.value)
 
 
 def test_the_value_of_a_weight_is_differentiated_and_cast_like_the_weight():
     w = keras.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(w.value() * w.value)
+        loss = tf.reduce_sum(w.value * w.value)
     assert tape.gradient(loss, w).numpy().tolist() == [2.0, 4.0]
 
     class Reads(keras.layers.Layer):
@@ -232,22 +233,11 @@ def test_the_value_of_a_weight_is_differentiated_and_cast_like_the_weight():
             self.w = self.add_weight((2,), "ones")
 
         def call(self, x):
-            assert self.w.value.dtype == self.w.value().dtype == x.dtype == "float16"
+            assert self.w.value.dtype == x.dtype == "float16"
             return x * self.w.value
 
     layer = Reads(dtype="mixed_float16")
     assert layer(np.ones((1, 2))).dtype == "float16" and layer.w.value.dtype == "float32"
-
-
-def test_a_value_is_no_function_where_functions_are_taken():
-    value = keras.Variable([0.5, 0.5]).value
-    assert keras.Variable(value).numpy().tolist() == tf.Variable(value).numpy().tolist() == [0.5, 0.5]
-    assert keras.layers.Layer().add_weight((2,), value).numpy().tolist() == [0.5, 0.5]
-    w = keras.Variable([0.0, 0.0])
-    w.assign(value)
-    assert w.numpy().tolist() == [0.5, 0.5]
-    with pytest.raises(ValueError, match="`learning_rate` should be float"):
-        keras.optimizers.SGD(keras.Variable(0.5).value)
 
 
 def test_variables_of_optimizers_and_metrics_have_a_path():
@@ -262,6 +252,15 @@ def test_variables_of_optimizers_and_metrics_have_a_path():
     with keras.name_scope("a"):
         assert keras.metrics.Mean(name="m").total.path == "a/m/total"
     assert pickle.loads(pickle.dumps(model.optimizer)).iterations.path == "own/iteration"
+
+
+def test_names_in_a_state_of_training_need_no_path():
+    names = sorted(trained().get_training_state()["arrays"])
+    assert names[-4:] == [
+        *("optimizer/5/net_dense_kernel_velocity", "optimizer/6/net_dense_bias_momentum"),
+        *("optimizer/7/net_dense_bias_velocity", "optimizer/8/u_product"),
+    ]
+    assert {"metrics/loss/0/total", "metrics/area/0/true_positives", "model/2/seed_generator_state"} <= set(names)
 
 
 def test_a_variable_of_a_layer_is_a_weight():

@@ -562,6 +562,36 @@ def test_what_is_set_before_super_init_is_held_like_all_else(base):
     assert layer.trainable_variables == []
 
 
+def test_a_layer_tells_its_metrics():
+    class Outer(Layer):
+        def __init__(self):
+            super().__init__()
+            self.seen, self.inner = tf.keras.metrics.Mean(name="seen"), Inner()
+
+    class Inner(Layer):
+        def __init__(self):
+            super().__init__()
+            self.largest = tf.keras.metrics.Mean(name="largest")
+
+    layer = Outer()
+    assert [one.name for one in layer.metrics] == ["seen", "largest"]
+    assert [one.name for one in layer.metrics_variables] == ["total", "count"] * 2
+
+
+def test_a_policy_may_be_set_until_there_are_weights():
+    layer = tf.keras.layers.Dense(1)
+    layer.dtype_policy = "mixed_float16"
+    assert layer(tf.ones([1, 2])).dtype == "float16" and layer.kernel.dtype == "float32" == layer.dtype
+    layer.dtype_policy = tf.keras.DTypePolicy("mixed_float16")
+    with pytest.raises(ValueError, match="has weights already. Set dtype_policy before it is built"):
+        layer.dtype_policy = "float32"
+    assert layer.compute_dtype == "float16"
+    free = tf.keras.layers.Activation("relu")
+    free(tf.ones([2]))
+    free.dtype_policy = "float64"
+    assert free(tf.ones([2])).dtype == "float64"
+
+
 # What build is told -----------------------------------------------------------------------------------------------------
 
 

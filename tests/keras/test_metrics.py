@@ -203,7 +203,7 @@ class Largest(metrics.Metric):
         self.seen.assign_add(1.0)
 
     def result(self):
-        return {"largest": self.value.value(), "mean": self.mean.result()}
+        return {"largest": self.value.value, "mean": self.mean.result()}
 
 
 def test_state_of_a_metric_of_one_s_own_is_found_and_reset_with_what_it_holds():
@@ -491,7 +491,7 @@ class Holding(metrics.Metric):
             metric.update_state(values)
 
     def result(self):
-        return self.listed[0].value()
+        return self.listed[0].value
 
 
 def test_variables_and_metrics_in_lists_tuples_and_dicts_are_state_and_reset():
@@ -569,6 +569,16 @@ def test_thresholds_that_are_no_numbers_are_refused_with_what_was_given(name, wr
 def test_a_threshold_of_an_f_score_that_is_no_number_is_refused(wrong):
     with pytest.raises(ValueError, match="Invalid `threshold` argument value. It should be None or a number"):
         metrics.F1Score(threshold=wrong)
+
+
+def test_options_are_attributes_of_their_names():
+    metrics = tf.keras.metrics
+    assert metrics.TopKCategoricalAccuracy(3).k == metrics.SparseTopKCategoricalAccuracy(3).k == 3
+    assert metrics.SensitivityAtSpecificity(0.3).specificity == metrics.SpecificityAtSensitivity(0.3).sensitivity == 0.3
+    assert metrics.PrecisionAtRecall(0.3).recall == metrics.RecallAtPrecision(0.3).precision == 0.3
+    changed = metrics.PrecisionAtRecall(0.3)
+    changed.recall = 0.5
+    assert changed.get_config()["recall"] == 0.5
 
 
 def test_thresholds_may_be_arrays_and_numpy_numbers():

@@ -27,7 +27,7 @@ class Late(tf.keras.metrics.Metric):
         self.batches.assign_add(1.0)
 
     def result(self):
-        return self.batches.value()
+        return self.batches.read_value()
 
 
 class Outer(tf.keras.metrics.Metric):

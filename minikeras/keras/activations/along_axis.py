@@ -24,8 +24,8 @@ from .table import activation
 
 @activation()
 def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, or along several as if they were one; along all if None. An axis of size 1, over which
-    all results are 1, is warned about.
+    """exp(x) / sum(exp(x)) along an axis, or along several as if they were one; along all if None. An axis of size 1, over
+    which all results are 1, is warned about.
 
     >>> print(tf.keras.activations.softmax([[0.0, 0.0]]).numpy())
     [[0.5 0.5]]
@@ -35,7 +35,7 @@ def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     """
     result = _along(nn.softmax, x, axis)
     if isinstance(axis, int) and result.shape[axis] == 1:
-        shape = ["..."] * result.ndim  # a trial on zeros has sizes that nobody wrote
+        shape = ["..."] * result.ndim  # a trial on zeros has sizes of its own
         shape[axis] = "1"
         warnings.warn(
             f"You are using a softmax over axis {axis} of a tensor of shape ({', '.join(shape)}). This axis has size 1. The "

@@ -6,6 +6,8 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import Remembering, tell
@@ -45,6 +47,13 @@ class Monitor(Remembering):
             )
         self.mode = found
         return found
+
+    @property
+    def monitor_op(self) -> Any:
+        """`np.greater` or `np.less`: whether more or less is better. None until the model is known, for 'auto'."""
+        if self.mode == "auto" and self.model is None:
+            return None
+        return np.greater if self.direction() == "max" else np.less
 
     def value(self, logs: Logs | None) -> Any:
         """The value in the logs; None, with a warning, if there is none."""

@@ -24,9 +24,9 @@ class ProgressBar(Callback):
 
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> model.compile("sgd", "mse")
-    >>> history = model.fit([[1.0]], [[2.0]], verbose=0, callbacks=[tf.keras.callbacks.ProgbarLogger()])
-    >>> history.epoch
-    [0]
+    >>> history = model.fit([[1.0]], [[2.0]], verbose=0, callbacks=[tf.keras.callbacks.ProgbarLogger()])  # doctest: +ELLIPSIS
+    Epoch 1/1
+    1/1 - 0s - ... - loss: ...
     """
 
     def __init__(self, verbose: int = 1) -> None:
@@ -58,13 +58,14 @@ class ProgressBar(Callback):
     def finish(self, logs: Logs | None, unit: str = "step") -> None:
         """The line that stays."""
         if not (self._training and hasattr(self._bar, "container")):  # widgets stay for the next epoch
-            self._end()
+            self.end()
         seconds = time.perf_counter() - self._started
         count = f"{self._seen}/{self.params.get('steps') or self._seen}"
         parts = [count, f"{seconds:.0f}s", f"{_duration(seconds / max(self._seen, 1))}/{unit}", readable(logs)]
         _write(" - ".join(filter(None, parts)))
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Take the bar away."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
@@ -79,7 +80,7 @@ class ProgressBar(Callback):
         """Leave a bar that was broken off as it is, and go to the next line."""
         if self._bar is not None:
             self._bar.leave = True
-            self._end()
+            self.end()
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Validation within an epoch gets no line of its own."""
@@ -87,7 +88,7 @@ class ProgressBar(Callback):
 
     def on_train_end(self, logs: Logs | None = None) -> None:
         self._training = False
-        self._end()
+        self.end()
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
         label = f"Epoch {epoch + 1}/{self.params.get('epochs')}"

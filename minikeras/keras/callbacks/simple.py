@@ -54,6 +54,7 @@ class TerminateOnNaN(Callback):
     >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
     >>> model.compile("sgd", "mse")
     >>> model.fit([[float("nan")]], [[1.0]], epochs=9, callbacks=[tf.keras.callbacks.TerminateOnNaN()], verbose=0).epoch
+    Batch 0: Invalid loss nan, terminating training. Look for NaN in the data, or lower the learning rate.
     [0]
     """
 

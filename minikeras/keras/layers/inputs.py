@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import nest
+from ...boundary import shown
 from ...core import Tensor
 from ...errors import DTypeError, ShapeError, kind_of
 from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
 from ...types import as_dtype
+
+if TYPE_CHECKING:
+    from .layer import Layer
 
 
 class InputSpec:
@@ -237,3 +241,11 @@ def pass_masks(layer: Any, x: Any, outputs: Any, masks: Any) -> None:
             "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on.",
             stacklevel=3,
         )
+
+
+def unusable(layer: Layer, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+    """What to raise when an operation failed over inputs: an error that names them and the layer."""
+    given = [*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items() if name != "training")]
+    said = f"cannot be called on {', '.join(given) or 'nothing'} ({type(error).__name__}: {error})"
+    kind = ValueError if isinstance(error, ValueError) else TypeError
+    return kind(f"Layer '{layer.name}' ({type(layer).__name__}) {said}. See help({type(layer).__name__}) for what it takes.")

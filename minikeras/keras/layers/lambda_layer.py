@@ -28,9 +28,10 @@ class Lambda(Layer):
         arguments: further arguments by name, as a dict.
         options: `name`, `dtype`, as in `Layer`.
 
-    A Python lambda is code, which no file holds: a model with one cannot be saved, and no file that holds one is loaded. A
-    named function is saved by its name, and found if it was registered with `keras.saving.register_keras_serializable` or is
-    in `custom_objects`. Variables that the function uses are not those of the layer: write a subclass of `Layer` for them.
+    A Python lambda is code, which no file holds: a model with one is saved with a mark in its place, and loaded with
+    `custom_objects={"__lambda__": function}`. A named function is saved by its name, and found if it was registered with
+    `keras.saving.register_keras_serializable` or is in `custom_objects`. Variables that the function uses are not those of the
+    layer: write a subclass of `Layer` for them.
 
     >>> print(tf.keras.layers.Lambda(lambda x, power: x**power, arguments={"power": 2})([3.0]).numpy())
     [9.]
@@ -76,7 +77,7 @@ class Lambda(Layer):
         return Spec(tuple(shape), as_dtype(self.compute_dtype)) if shape and not isinstance(shape[0], (list, tuple)) else None
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments; functions as they are, so what writes them to a file refuses a Python lambda."""
+        """The constructor's arguments; functions as they are."""
         own = {"function": self.function, "output_shape": self._output_shape, "mask": self.mask, "arguments": self.arguments}
         return {"name": self.name, "trainable": self._trainable, "dtype": self._policy.name, **own}
 

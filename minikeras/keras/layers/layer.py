@@ -9,7 +9,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from ... import nest
-from ...boundary import FAILURES, explaining, is_failure, shown
+from ...boundary import FAILURES, explaining, is_failure
 from ...core import Tensor, convert_to_tensor
 from ...core.changes import clock
 from ...functions.elementwise import cast
@@ -25,10 +25,7 @@ from ..symbolic.keras_tensor import LayerIO, holds_symbol
 from ..symbolic.trial import call_symbolically, output_shapes
 from ..weight import Weight
 from . import building, description, inputs, weight_discovery
-from .description import described
 from .weight_discovery import Contents, Structure
-
-__all__ = ["Layer", "SameShape", "described"]
 
 
 class Layer(Module):
@@ -54,6 +51,7 @@ class Layer(Module):
     """
 
     _structure: Structure
+    _policy: mixed_precision.DTypePolicy
     _is_layer = True
     _open = False
     """Whether further state may be added after building."""
@@ -102,9 +100,7 @@ class Layer(Module):
         """The weights that `add_weight` made: they count whether or not they are kept in an attribute."""
         self._settled: list[Any] = []
         """What it held when `trainable` was last set. What comes later is frozen if it is, once."""
-        self._policy = mixed_precision.get(dtype)
-        self._dtype = self._policy.compute_dtype
-        self._array_dtype = as_dtype(self._dtype).numpy
+        self.dtype_policy = dtype
         self.autocast = bool(autocast)
         self._losses: list[Any] = []
         self._input_shape_given = shape
@@ -126,15 +122,20 @@ class Layer(Module):
         """The dtypes of weights and computations."""
         return self._policy
 
-    @property
-    def dtype(self) -> str:
-        """The dtype of weights as they are kept."""
-        return self._policy.variable_dtype
+    @dtype_policy.setter
+    def dtype_policy(self, policy: Any) -> None:
+        chosen = mixed_precision.get(policy)
+        if self._added and chosen.name != self._policy.name:
+            raise ValueError(f"Layer '{self.name}' has weights already. Set dtype_policy before it is built.")
+        self._policy, self._dtype = chosen, chosen.compute_dtype
+        self._array_dtype = as_dtype(self._dtype).numpy
 
     @property
     def variable_dtype(self) -> str:
         """The dtype of weights as they are kept."""
         return self._policy.variable_dtype
+
+    dtype = variable_dtype
 
     @property
     def compute_dtype(self) -> str:
@@ -160,7 +161,7 @@ class Layer(Module):
         """
         config: dict[str, Any] = {"name": self.name, "trainable": self._trainable, "dtype": self._policy.name}
         if self.activity_regularizer is not None:
-            config["activity_regularizer"] = described(self.activity_regularizer)
+            config["activity_regularizer"] = description.described(self.activity_regularizer)
         return config | description.options(self, Layer)
 
     @classmethod
@@ -258,6 +259,16 @@ class Layer(Module):
     def non_trainable_weights(self) -> list[Any]:
         """The weights that an optimizer leaves alone."""
         return [weight for weight in self.weights if not weight._trainable]
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics held by this layer and by those within it."""
+        return list(self._collect().metrics)
+
+    @property
+    def metrics_variables(self) -> list[Any]:
+        """The state of the metrics."""
+        return [variable for metric in self.metrics for variable in metric.variables]
 
     @property
     def trainable(self) -> bool:
@@ -472,7 +483,7 @@ class Layer(Module):
                 self._build_on_call(args, kwargs)
             except FAILURES as error:
                 if is_failure(error):
-                    raise self._unusable(error, args, kwargs) from error
+                    raise inputs.unusable(self, error, args, kwargs) from error
                 raise
             if self._made_in_call and _context.caller is not None:
                 weight_discovery.notice_unheld(_context.caller, self)
@@ -493,7 +504,7 @@ class Layer(Module):
             outputs = self.call(*args, **kwargs)
         except FAILURES as error:
             if is_failure(error):
-                raise self._unusable(error, args, kwargs) from error
+                raise inputs.unusable(self, error, args, kwargs) from error
             raise
         finally:
             context.training, context.caller = outer, caller
@@ -505,12 +516,19 @@ class Layer(Module):
                 self.add_loss(self.activity_regularizer(wide) / float(max(output.shape[0] if output.ndim else 1, 1)))
         return outputs
 
-    def _unusable(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
-        """What to raise when an operation failed over inputs: an error that names them and the layer."""
-        given = [*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items() if name != "training")]
-        said = f"cannot be called on {', '.join(given) or 'nothing'} ({type(error).__name__}: {error})"
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        return kind(f"Layer '{self.name}' ({type(self).__name__}) {said}. See help({type(self).__name__}) for what it takes.")
+    def stateless_call(
+        self, trainable_variables: Any, non_trainable_variables: Any, *args: Any, return_losses: bool = False, **kwargs: Any
+    ) -> tuple[Any, ...]:
+        """The outputs for these values of the Variables, then what the others would hold after the call, then the losses if
+        asked for. Nothing changes, and derivatives reach the values.
+
+        >>> layer = tf.keras.layers.Dense(1)
+        >>> layer.build((None, 1))
+        >>> layer.stateless_call([[[2.0]], [1.0]], [], tf.constant([[3.0]]))[0].numpy()
+        array([[7.]], dtype=float32)
+        """
+        values = trainable_variables, non_trainable_variables
+        return weight_discovery.stateless_call(self, values, return_losses, lambda: self(*args, **kwargs))
 
     def _accept(self, x: Any) -> None:
         """Hold the inputs against what is expected; the same shape need not be asked for again."""

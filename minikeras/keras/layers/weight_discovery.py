@@ -8,7 +8,7 @@ import itertools
 import operator
 import warnings
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import Tensor, Variable
@@ -16,6 +16,7 @@ from ...module import Module
 from ...object_graph import Named, attributes, elements, walk
 from ..metrics import Metric
 from ..seeds import SeedGenerator, SeedState
+from ..stateless import without_effects
 from ..weight import Weight
 
 if TYPE_CHECKING:
@@ -297,3 +298,18 @@ def locked(layer: Any, what: str) -> str:
         f"You cannot add new elements of state (variables or sub-layers) to a layer that is already built ('{layer.name}', "
         f"{what}). Make them in `__init__` or in `build`."
     )
+
+
+def stateless_call(layer: Layer, values: tuple[Any, Any], with_losses: bool, call: Callable[[], Any]) -> tuple[Any, ...]:
+    """What `Layer.stateless_call` does."""
+    if not layer.built:
+        raise ValueError(f"stateless_call: layer '{layer.name}' is not built; call it on data or build(input_shape) first.")
+    names = ("trainable_variables", "non_trainable_variables")
+    groups = [(name, getattr(layer, name), given) for name, given in zip(names, values, strict=True)]
+    kept = [(one, list(one._losses)) for one in (layer, *layer._collect().sublayers)]
+    try:
+        (outputs, losses), (_, others) = without_effects("stateless_call", groups, lambda: (call(), layer.losses))
+    finally:
+        for one, before in kept:
+            one._losses[:] = before
+    return (outputs, others, losses) if with_losses else (outputs, others)

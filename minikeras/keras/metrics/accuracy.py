@@ -172,6 +172,7 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
     def __init__(self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=_checked(k))
+        self.k = k
 
 
 @catalogue.add()
@@ -192,3 +193,4 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
         from_sorted_ids: bool = False,
     ) -> None:
         super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=_checked(k), from_sorted_ids=from_sorted_ids)
+        self.k, self.from_sorted_ids = k, from_sorted_ids

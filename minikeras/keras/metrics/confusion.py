@@ -314,16 +314,16 @@ class _RateAtRate(ThresholdMetric):
         limits.spend_state((num_thresholds,), 100, "thresholds")
         even = [i / (num_thresholds - 1) for i in range(num_thresholds)] if num_thresholds > 1 else [0.5]
         super().__init__(even, Counts._fields, name, dtype, class_id=class_id)
-        self.value, self.num_thresholds = value, num_thresholds
+        self.num_thresholds = num_thresholds
+        setattr(self, self._kept, value)
         self._make_state()
 
     def result(self) -> Tensor:
         kept, wanted = self._quotient(*_RATES[self._kept]), self._quotient(*_RATES[self._wanted])
-        return reduce_max(where(kept >= self.value, wanted, 0.0))
+        return reduce_max(where(kept >= getattr(self, self._kept), wanted, 0.0))
 
     def get_config(self) -> dict[str, Any]:
-        own = {self._kept: self.value, "num_thresholds": self.num_thresholds, "class_id": self.class_id}
-        return {**super().get_config(), **own}
+        return {**super().get_config(), **{name: getattr(self, name) for name in (self._kept, "num_thresholds", "class_id")}}
 
 
 @catalogue.add()

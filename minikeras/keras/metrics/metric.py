@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...core import Tensor, Variable
@@ -21,6 +21,7 @@ from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
 from ..names import auto_name
+from ..stateless import without_effects
 from ..weight import KerasVariable
 
 catalogue = Catalogue("metric")
@@ -209,6 +210,29 @@ class Metric:
     def result(self) -> Any:
         """The value over all batches so far. Override it."""
         raise NotImplementedError(f"{type(self).__name__} must implement result.")
+
+    def stateless_update_state(self, metric_variables: Sequence[Any], *args: Any, **kwargs: Any) -> list[Tensor]:
+        """What `variables` would hold after `update_state`, had they held these values; they stay as they are.
+
+        >>> mean = tf.keras.metrics.Mean()
+        >>> float(mean.stateless_result(mean.stateless_update_state([6.0, 2.0], 3.0))), float(mean.total)
+        (3.0, 0.0)
+        """
+        return self._stateless(metric_variables, lambda: self.update_state(*args, **kwargs))[1][0]
+
+    def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
+        """What `result` would give, had `variables` these values."""
+        return self._stateless(metric_variables, self.result)[0]
+
+    def stateless_reset_state(self) -> list[Tensor]:
+        """What `variables` would hold after `reset_state`."""
+        return self._stateless(self.variables, self.reset_state)[1][0]
+
+    def _stateless(self, values: Sequence[Any], call: Callable[[], Any]) -> tuple[Any, list[list[Tensor]]]:
+        result, after = without_effects(self.name, [("metric_variables", self.variables, values)], call)
+        if len(after[0]) != len(self.variables):
+            raise ValueError(f"{self.name}: the first batch makes its state. Call update_state with one, then reset_state.")
+        return result, after
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Update and return the result."""

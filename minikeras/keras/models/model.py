@@ -295,9 +295,7 @@ class Model(Layer):
         >>> model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
         >>> model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
         """
-        arguments = dict(locals())
-        del arguments["self"]
-        self._trainer.compile(self, arguments)
+        self._trainer.compile(self, {name: value for name, value in locals().items() if name != "self"})
 
     @property
     def compiled(self) -> bool:

@@ -48,7 +48,7 @@ def rate_from(owner: str, learning_rate: Any) -> Any:
     """A Variable for a number; a schedule or another function as it is."""
     if isinstance(learning_rate, (float, np.floating)):
         return host_variable(owner, learning_rate, "learning_rate", floatx())
-    if callable(learning_rate) and not hasattr(learning_rate, "key"):
+    if callable(learning_rate):
         return learning_rate
     raise ValueError(
         f"Argument `learning_rate` should be float, or an instance of LearningRateSchedule, or a callable. Received "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import types
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -70,8 +71,9 @@ def serialize_keras_object(obj: Any) -> Any:
         What `json.dumps` takes and `deserialize_keras_object` reads.
 
     Raises:
-        ValueError: for a lambda, which could not be read back without running code.
         TypeError: for an object without `get_config`.
+
+    In the place of a lambda, which could not be read back without running code, only a mark is written, with a warning.
 
     >>> tf.keras.saving.serialize_keras_object(tf.keras.initializers.Zeros())
     {'module': 'keras.initializers', 'class_name': 'Zeros', 'config': {}, 'registered_name': None}
@@ -117,10 +119,13 @@ def _special(obj: Any) -> Any:
 
 def _function(function: Any) -> dict[str, Any]:
     if function.__name__ == "<lambda>":
-        raise ValueError(
-            "A lambda cannot be serialized: reading it back would mean running code from a file. Write a named function and "
-            "decorate it with `@keras.saving.register_keras_serializable()`."
+        warnings.warn(
+            "A lambda is not written: reading it back would mean running code from a file. What is written can be loaded with "
+            "custom_objects={'__lambda__': function}. Better write a named function and decorate it with "
+            "`@keras.saving.register_keras_serializable()`.",
+            stacklevel=2,
         )
+        return {"class_name": "__lambda__", "config": {}}
     name = registry.get_registered_name(function)
     own = registry.place_of(function) is not None
     module = "builtins" if own else _module(function.__module__)

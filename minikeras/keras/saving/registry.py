@@ -207,7 +207,8 @@ def unknown(name: str, module: str | None, registered_name: str | None = None, k
     if name in ("Lambda", "__lambda__", "TFOpLambda", "SlicingOpLambda"):
         return (
             f"{what}: it holds Python code, and nothing in a configuration is ever run. Write the function as a layer of your "
-            "own (a subclass of keras.layers.Layer with `call`) and register it."
+            "own (a subclass of keras.layers.Layer with `call`) and register it, or give custom_objects={'__lambda__': "
+            "function}."
         )
     near = difflib.get_close_matches(name, {known for _, known in _table()} | set(_registered), n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""

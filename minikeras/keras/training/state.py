@@ -21,6 +21,7 @@ from ..batches import Feed
 from ..callbacks import CallbackList
 from ..logs import numbers
 from ..optimizers import Optimizer
+from ..seeds import SeedState
 
 FORMAT = 1
 _COUNTED = re.compile(r"_\d+(?=[/_]|$)")
@@ -78,10 +79,16 @@ def named_variables(model: Any) -> dict[str, Variable]:
     groups += [(name, value.variables) for name, value in vars(model).items() if isinstance(value, Optimizer)]
     groups += [(f"metrics/{label}", metric.variables) for label, metric in model._trainer.labelled_metrics(model)]
     return {
-        f"{group}/{number}/{_COUNTED.sub('', getattr(variable, 'path', None) or variable.name.removesuffix(':0'))}": variable
+        f"{group}/{number}/{_COUNTED.sub('', _name_in(group, variable))}": variable
         for group, variables in groups
         for number, variable in enumerate(variables)
     }
+
+
+def _name_in(group: str, variable: Variable) -> str:
+    """The path of a weight; other Variables are found by their group and name."""
+    path = getattr(variable, "path", None) if group == "model" and not isinstance(variable, SeedState) else None
+    return path or variable.name.removesuffix(":0")
 
 
 def capture(model: Any, run: Run | None) -> State:

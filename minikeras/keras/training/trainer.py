@@ -103,6 +103,8 @@ class Trainer:
             optimizer = optimizer.inner_optimizer  # the policy wraps it again
         arguments["optimizer"] = optimizer
         try:
+            if any(getattr(leaf, "__name__", "") == "<lambda>" for leaf in nest.flatten(list(arguments.values()))):
+                raise ValueError("A lambda is not written to files: write a named function and register it.")
             return serialize_keras_object(arguments)
         except (TypeError, ValueError) as error:
             warnings.warn(

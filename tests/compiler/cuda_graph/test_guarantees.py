@@ -83,8 +83,8 @@ def test_what_python_assigns_is_what_the_next_step_reads(double):
 def test_a_tensor_of_a_variables_value_never_changes(double):
     found = trained(double)
     (kernel, *_) = found.model.trainable_variables
-    kept, values = kernel.value(), kernel.numpy()
-    view = kernel.value()[1:, 2:]
+    kept, values = kernel.read_value(), kernel.numpy()
+    view = kernel.read_value()[1:, 2:]
     found.step()
     np.testing.assert_array_equal(kept.numpy(), values)
     np.testing.assert_array_equal(view.numpy(), values[1:, 2:])
@@ -96,7 +96,7 @@ def test_two_variables_that_were_given_one_value_part(double):
     first = found.model.trainable_variables[0]
     with tf.device("STRICT:0"):
         other = tf.Variable(first)
-        other.assign(first.value())
+        other.assign(first.read_value())
     values = first.numpy()
     found.step()
     np.testing.assert_array_equal(other.numpy(), values)
@@ -226,9 +226,9 @@ def test_results_are_arrays_of_their_own(double):
 
         @tf.function
         def step(x):
-            before = w.value()
+            before = w.read_value()
             w.assign(before + x)
-            return before, x, w.value(), tf.reshape(x, [2, 1])
+            return before, x, w.read_value(), tf.reshape(x, [2, 1])
 
         kept = [step(x) for _ in range(5)]
     for number, (before, same, after, turned) in enumerate(kept):
@@ -271,7 +271,7 @@ def test_variables_that_change_places(double):
 
         @tf.function
         def swap(x):
-            first, second = a.value(), b.value()
+            first, second = a.read_value(), b.read_value()
             a.assign(second)
             b.assign(first)
             return x + 1.0
@@ -302,7 +302,7 @@ def trained_then_clipped(w, others, optimizer, x):
 
 def trained_then_swapped(w, others, optimizer, x):
     loss = trained_then_clipped(w, others, optimizer, x)
-    first, second = others[0].value(), others[1].value()
+    first, second = others[0].read_value(), others[1].read_value()
     others[0].assign(second)
     others[1].assign(first)
     return loss
@@ -351,11 +351,11 @@ def test_a_function_without_arguments_and_without_state(double):
 def test_values_that_are_kept_from_step_to_step_capture_two_graphs_and_no_more(double):
     found = trained(double)
     (kernel, *_) = found.model.trainable_variables
-    kept, values = kernel.value(), kernel.numpy()
+    kept, values = kernel.read_value(), kernel.numpy()
     for _ in range(6):
         found.step()
         np.testing.assert_array_equal(kept.numpy(), values)
-        kept, values = kernel.value(), kernel.numpy()
+        kept, values = kernel.read_value(), kernel.numpy()
     assert len(double.nodes) == 2
 
 

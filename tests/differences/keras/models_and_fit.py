@@ -264,4 +264,48 @@ m(ones(1, 2)).shape""",
         theirs="ValueError: can only have a single required positional argument",
         why="the model says whether it trains, so nothing is missing",
     ),
+    Row(
+        what="the columns of `CSVLogger` where the first epoch is not validated",
+        code="""
+import pathlib, tempfile
+path = pathlib.Path(tempfile.mkdtemp(), "log.csv")
+m = K.Sequential([K.Input((3,)), L.Dense(1)])
+m.compile("sgd", "mse")
+h = m.fit(ones(2, 3), ones(2, 1), verbose=0, callbacks=[K.callbacks.CSVLogger(path)])
+path.read_text().splitlines()[0]
+""",
+        ours="epoch,loss",
+        theirs="epoch,loss,val_loss",
+        why="columns of validation come with the first validation, the file is then written anew; Keras fills them with NA",
+    ),
+    Row(
+        what="setting `dtype_policy` of a layer that has weights",
+        code="""
+layer = L.Dense(1)
+layer.build((None, 2))
+layer.dtype_policy = "mixed_float16"
+layer.compute_dtype
+""",
+        ours="ValueError: has weights already. Set dtype_policy before it is built",
+        theirs="float16",
+        why="whether a weight is cast where it is read is settled when it is made",
+    ),
+    Row(
+        what="the state of a model as a tree, `get_state_tree`, `set_state_tree`",
+        code="""
+m = K.Sequential([K.Input((3,)), L.Dense(1)])
+m.compile("sgd", "mse")
+hasattr(m, "get_state_tree")
+""",
+        ours="False",
+        theirs="True",
+        why="`get_training_state` holds all that training depends on, also where `fit` stands, and needs no unique paths",
+    ),
+    Row(
+        what="calls of `make_train_function` by programs",
+        code="hasattr(K.Sequential(), 'make_train_function')",
+        ours="False",
+        theirs="True",
+        why="steps are recorded programs, looked up for each shape of a batch; override `train_step`",
+    ),
 ]

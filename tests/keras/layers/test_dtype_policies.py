@@ -93,7 +93,7 @@ def test_weights_are_cast_as_they_are_read_within_calls_only(half):
     layer = Reader()
     assert layer(np.ones(2)).dtype == tf.float16
     assert layer.seen == ["float16", "float32", "int32"]
-    assert layer.a.read_value().dtype == tf.float32 == layer.a.value().dtype and layer.a.dtype == tf.float32
+    assert layer.a.read_value().dtype == tf.float32 == layer.a.read_value().dtype and layer.a.dtype == tf.float32
     plain = Reader(autocast=False, dtype="mixed_float16")
     with pytest.raises(TypeError, match="float"):
         plain(np.ones(2, "float16"))

@@ -66,9 +66,17 @@ def doubled(x):
 
 
 def test_a_file_holds_the_name_of_a_function_and_never_code(tmp_path):
-    model = tf.keras.Sequential([tf.keras.Input((5,)), L.Lambda(lambda x: x)])
-    with pytest.raises(ValueError, match="A lambda cannot be serialized: .* Write a named function"):
-        model.save(tmp_path / "m.keras")
+    model = tf.keras.Sequential([tf.keras.Input((5,)), L.Lambda(lambda x: 2.0 * x), L.Dense(1, activation=lambda x: x)])
+    model.compile("sgd", "mse")
+    keep = tf.keras.callbacks.ModelCheckpoint(tmp_path / "m.keras")
+    with pytest.warns(UserWarning, match="A lambda is not written: .* write a named function"):
+        history = model.fit(np.ones((2, 5)), np.ones((2, 1)), epochs=2, verbose=0, callbacks=[keep])
+    assert len(history.epoch) == 2  # saving stops no training
+    with pytest.raises(ValueError, match="nothing in a configuration is ever run.*or give custom_objects"):
+        tf.keras.models.load_model(tmp_path / "m.keras")
+    with tf.keras.saving.custom_object_scope({"__lambda__": doubled}):
+        twin = tf.keras.models.load_model(tmp_path / "m.keras")
+    np.testing.assert_allclose(twin(X[:, 0]), 2.0 * model(X[:, 0]).numpy(), rtol=1e-6)
     model = tf.keras.Sequential(
         [tf.keras.Input((5,)), L.Lambda(doubled, output_shape=(5,)), L.Lambda(tf.keras.activations.relu)]
     )
