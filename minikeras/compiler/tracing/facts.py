@@ -113,7 +113,8 @@ def is_generator(value: Any) -> bool:
 
     Another thread may be in the middle of that.
     """
-    numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
+    numpys: Any = sys.modules.get("numpy.random")
+    pythons: Any = sys.modules.get("random")
     if hasattr(numpys, "RandomState") and isinstance(value, (numpys.Generator, numpys.RandomState)):
         return True
     return hasattr(pythons, "Random") and isinstance(value, pythons.Random)

@@ -398,7 +398,8 @@ def _roots(code: types.CodeType, namespace: dict[str, Any], found: Findings) -> 
 
 def _global_generators() -> Iterator[tuple[str, Any]]:
     """The generators of random numbers that functions of `np.random` and `random` draw from."""
-    numpys, pythons = sys.modules.get("numpy.random"), sys.modules.get("random")
+    numpys: Any = sys.modules.get("numpy.random")
+    pythons: Any = sys.modules.get("random")
     if hasattr(numpys, "RandomState"):  # else another thread is importing it
         yield "np.random", numpys.mtrand._rand
     if hasattr(pythons, "_inst"):

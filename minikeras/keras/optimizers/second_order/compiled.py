@@ -78,7 +78,8 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
     finally:
         switch(frame)
         if recorder is not None:
-            recorder.before = {variable.key: (variable, array) for variable, array in runs.before} | recorder.before
+            for variable, array in runs.before:
+                recorder.before.setdefault(variable.key, (variable, array))
     step = sweeps and sweeps.step(optimizer, variables, runs, loss)
     return loss if sweeps is None or step is None else perform(optimizer_minimize, sweeps.captured, {"step": step})[0]
 
