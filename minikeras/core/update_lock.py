@@ -102,7 +102,7 @@ class Held:
                     lock.owner = thread
                     self._taken.append(lock)
                     if _watching:
-                        _tell(thread, lock, None)
+                        _tell(lock)
         except BaseException:  # an interrupt, or a circle
             self.__exit__()
             raise
@@ -127,7 +127,7 @@ def acquired(variable: Any) -> UpdateLock:
             _wait_for(lock)
         if (variable._update_lock or _shared) is lock:
             if _watching:
-                _tell(get_ident(), lock, variable)
+                _tell(lock, variable)
             return lock
         lock.release()  # an optimizer took the Variable while this thread was waiting
 
@@ -135,7 +135,7 @@ def acquired(variable: Any) -> UpdateLock:
 class Before(dict[int, tuple[Any, Any]]):
     """Variables, by their keys, with what they held before a thread changed them: it may put that back.
 
-    What is noted with the Variable's lock held another thread's update cannot be lost by.
+    A Variable is noted with its lock held, so that no other thread is in the middle of an update.
     """
 
     def __init__(self) -> None:
@@ -156,20 +156,19 @@ class Before(dict[int, tuple[Any, Any]]):
     def _locks(self) -> set[UpdateLock]:
         return {variable._update_lock for variable, _ in list(self.values()) if variable._update_lock is not None}
 
-    def tell(self, thread: int, lock: UpdateLock, variable: Any) -> None:
-        """A thread updates a Variable, or if that is None those of a lock."""
-        if thread != self._thread and not self._torn:
-            met = self._locks() if variable is None else [one for one, _ in list(self.values())]
-            self._torn = any(one is (lock if variable is None else variable) for one in met)
+    def tell(self, lock: UpdateLock, variable: Any) -> None:
+        """This thread updates a Variable, or if that is None those of a lock."""
+        if get_ident() != self._thread and (lock in self._locks() if variable is None else variable.key in self):
+            self._torn = True
 
 
 _watching: WeakValueDictionary[int, Before] = WeakValueDictionary()
 
 
-def _tell(thread: int, lock: UpdateLock, variable: Any) -> None:
+def _tell(lock: UpdateLock, variable: Any = None) -> None:
     for reference in _watching.valuerefs():
         if (before := reference()) is not None:
-            before.tell(thread, lock, variable)
+            before.tell(lock, variable)
 
 
 def _wait_for(lock: UpdateLock) -> None:

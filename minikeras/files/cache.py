@@ -59,7 +59,7 @@ def own_folder(directory: Path) -> Iterator[int | None]:
     directory = Path(os.path.realpath(directory))
     for level in reversed(directory.parents):
         status = level.stat()
-        if status.st_uid not in (0, os.geteuid()) or (is_open_to_others(status) and not status.st_mode & stat.S_ISVTX):
+        if status.st_uid not in (0, os.geteuid()) or (status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX):
             raise LoadError(
                 f"others can write to {level}; take it from them (chmod go-w), or set MINIKERAS_HOME to another place"
             )
@@ -71,11 +71,6 @@ def own_folder(directory: Path) -> Iterator[int | None]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def is_open_to_others(status: os.stat_result) -> bool:
-    """Whether its group or everyone may write to it."""
-    return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _refuse_shared(directory: Path) -> None:

@@ -40,16 +40,16 @@ def budget(file_size: int, max_bytes: int | None) -> int:
 
 
 @contextlib.contextmanager
-def opened(path: str | os.PathLike[str], follow: bool = True, folder: int | None = None) -> Iterator[tuple[BinaryIO, int]]:
+def opened(path: str | os.PathLike[str], follow: bool = True, own: int | None = None) -> Iterator[tuple[BinaryIO, int]]:
     """A regular file, open for reading without a buffer, and its size. Pipes, devices and folders are refused without waiting.
 
-    `follow` allows a symbolic link; it is False for a name out of another file. `folder` is the descriptor of the folder in
-    which the path begins, None for the present one.
+    `follow` allows a symbolic link; it is False for a name out of another file. `own` is the descriptor of a folder in which
+    the path begins: the file must be the user's own, have no other name, and nobody else may write to it.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     flags |= 0 if follow else getattr(os, "O_NOFOLLOW", 0)
     try:
-        descriptor = os.open(path, flags, dir_fd=folder)
+        descriptor = os.open(path, flags, dir_fd=own)
     except FileNotFoundError:
         raise NotFoundError(f"{path}: there is no such file.") from None
     except OSError as error:
@@ -58,6 +58,9 @@ def opened(path: str | os.PathLike[str], follow: bool = True, folder: int | None
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise refused(path, "", "is not a regular file")
+    if own is not None and (status.st_uid != os.geteuid() or status.st_nlink > 1 or status.st_mode & 0o022):
+        os.close(descriptor)
+        raise refused(path, "", "could be another user's")
     with os.fdopen(descriptor, "rb", buffering=0) as stream:
         yield stream, status.st_size  # FileIO reads like a BinaryIO
 
@@ -92,9 +95,9 @@ def read_exactly(stream: BinaryIO, target: memoryview, file: object) -> None:
         rest = rest[count:]
 
 
-def read_file(path: str | os.PathLike[str], most: int | None = None, follow: bool = True) -> bytearray:
-    """All bytes of a file of at most `most` bytes."""
-    with opened(path, follow) as (stream, size):
+def read_file(path: str | os.PathLike[str], most: int | None = None, follow: bool = True, own: int | None = None) -> bytearray:
+    """All bytes of a file of at most `most` bytes; otherwise as `opened`."""
+    with opened(path, follow, own) as (stream, size):
         if most is not None and size > most:
             raise refused(path, "", f"holds {size} bytes, at most {most} are expected")
         with memory_for(size, path):

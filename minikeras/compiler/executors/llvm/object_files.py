@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import os
 from pathlib import Path
 
 from ....core.warnings import logger
 from ....errors import LoadError, NotFoundError
 from ....files import cache
 from ....files.durable import remove, write_file
-from ....files.reading import MEGABYTE, opened, read_exactly, refuse_if
+from ....files.reading import MEGABYTE, read_file
 
 MOST = 4096
 """Files, of some 5 kB each; one more, and all are made anew."""
@@ -32,12 +31,7 @@ def read(name: str) -> bytes | None:
     """The code of that name; None if there is none, or if it is not what the user has written under it."""
     try:
         with cache.own_folder(folder()) as inside:
-            path = folder() / name if inside is None else name
-            with opened(path, follow=False, folder=inside) as (stream, size):
-                refuse_if(size > LARGEST, path, "", f"holds {size} bytes, more than any kernel")
-                refuse_if(not _is_own(os.fstat(stream.fileno())), path, "", "may be another user's: it is made anew")
-                content = bytearray(size)
-                read_exactly(stream, memoryview(content), path)
+            content = read_file(folder() / name if inside is None else name, LARGEST, follow=False, own=inside)
     except (NotFoundError, OSError):
         return None
     except LoadError as error:
@@ -45,13 +39,6 @@ def read(name: str) -> bytes | None:
         return None
     code = bytes(content[32:])
     return code if _digest(name, code) == content[:32] else None
-
-
-def _is_own(status: os.stat_result) -> bool:
-    """Whether a file is the user's, has no other name, and nobody else may write to it."""
-    if os.name != "posix":
-        return True
-    return status.st_uid == os.geteuid() and status.st_nlink < 2 and not cache.is_open_to_others(status)
 
 
 @functools.cache
