@@ -57,37 +57,14 @@ for _kind in (
     _kind._makes_nothing = True
 
 if _TYPE_CHECKING:
-    from .adaptive_pooling import (
-        AdaptiveAveragePooling1D,
-        AdaptiveAveragePooling2D,
-        AdaptiveAveragePooling3D,
-        AdaptiveMaxPooling1D,
-        AdaptiveMaxPooling2D,
-        AdaptiveMaxPooling3D,
-    )
-    from .attention import AdditiveAttention, Attention
-    from .description import deserialize, serialize
-    from .einsum_dense import EinsumDense
-    from .images import CenterCrop, Resizing
-    from .lambda_layer import Lambda
-    from .multi_head_attention import GroupQueryAttention, MultiHeadAttention
-    from .preprocessing.discretization import Discretization
-    from .preprocessing.encoding import CategoryEncoding
-    from .preprocessing.hashing import HashedCrossing, Hashing
-    from .preprocessing.lookup import IntegerLookup, StringLookup
-    from .preprocessing.text_vectorization import TextVectorization
-    from .resizing import (
-        Cropping1D,
-        Cropping2D,
-        Cropping3D,
-        UpSampling1D,
-        UpSampling2D,
-        UpSampling3D,
-        ZeroPadding1D,
-        ZeroPadding2D,
-        ZeroPadding3D,
-    )
-    from .separable_convolution import (
+    from .attention import AdditiveAttention, Attention, GroupQueryAttention, MultiHeadAttention
+    from .convolution import (
+        Conv1DTranspose,
+        Conv2DTranspose,
+        Conv3DTranspose,
+        Convolution1DTranspose,
+        Convolution2DTranspose,
+        Convolution3DTranspose,
         DepthwiseConv1D,
         DepthwiseConv2D,
         SeparableConv1D,
@@ -95,13 +72,34 @@ if _TYPE_CHECKING:
         SeparableConvolution1D,
         SeparableConvolution2D,
     )
-    from .transposed_convolution import (
-        Conv1DTranspose,
-        Conv2DTranspose,
-        Conv3DTranspose,
-        Convolution1DTranspose,
-        Convolution2DTranspose,
-        Convolution3DTranspose,
+    from .core import EinsumDense
+    from .description import deserialize, serialize
+    from .lambda_layer import Lambda
+    from .pooling import (
+        AdaptiveAveragePooling1D,
+        AdaptiveAveragePooling2D,
+        AdaptiveAveragePooling3D,
+        AdaptiveMaxPooling1D,
+        AdaptiveMaxPooling2D,
+        AdaptiveMaxPooling3D,
+    )
+    from .preprocessing.discretization import Discretization
+    from .preprocessing.encoding import CategoryEncoding
+    from .preprocessing.hashing import HashedCrossing, Hashing
+    from .preprocessing.lookup import IntegerLookup, StringLookup
+    from .preprocessing.text_vectorization import TextVectorization
+    from .resizing import (
+        CenterCrop,
+        Cropping1D,
+        Cropping2D,
+        Cropping3D,
+        Resizing,
+        UpSampling1D,
+        UpSampling2D,
+        UpSampling3D,
+        ZeroPadding1D,
+        ZeroPadding2D,
+        ZeroPadding3D,
     )
     from .wrappers import Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
