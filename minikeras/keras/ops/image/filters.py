@@ -22,7 +22,6 @@ from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
 from ..nn.sliding import checked_format
 from ..windows import elements, for_each, read
-from .sampling import as_batch
 
 __all__ = [
     "extract_patches",
@@ -34,6 +33,30 @@ __all__ = [
     "sobel_edges",
     "ssim",
 ]
+
+Back = Callable[[Tensor], Tensor]
+
+
+def as_batch(name: str, images: TensorLike, data_format: str | None, rank: int = 2) -> tuple[Tensor, Back]:
+    """Images as (batch, *sizes, channels), and what brings such a tensor into the form that they had.
+
+    Args:
+        rank: number of sizes: 2 of images, 3 of volumes.
+
+    Raises:
+        ShapeError: if they have another number of axes.
+    """
+    x, first = convert_to_tensor(images), checked_format(data_format) == "channels_first"
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ShapeError(f"{name}: needs one image of {rank + 1} axes or a batch of them, found shape {x.shape}.")
+    alone = x.ndim == rank + 1
+    x = expand_dims(x, 0) if alone else x
+
+    def back(y: Tensor) -> Tensor:
+        y = transpose(y, [0, y.ndim - 1, *range(1, y.ndim - 1)]) if first else y
+        return squeeze(y, 0) if alone else y
+
+    return transpose(x, [0, *range(2, x.ndim), 1]) if first else x, back
 
 
 def _gaussian(size: int, sigma: float) -> Array:

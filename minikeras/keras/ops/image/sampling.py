@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,12 @@ from ....functions.elementwise import round, saturate_cast
 from ....functions.linalg import solve
 from ....functions.random import normal
 from ....functions.resizing import KERNELS, along_axis, resized
-from ....functions.shaping import concat, expand_dims, pad, reshape, squeeze, stack, transpose
+from ....functions.shaping import concat, pad, reshape, stack
 from ....types import Array, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
-from ..nn.sliding import checked_format
-from .filters import blurred
+from .filters import as_batch, blurred
 
 __all__ = [
     "affine_transform",
@@ -38,30 +37,6 @@ __all__ = [
     "resize",
     "scale_and_translate",
 ]
-
-Back = Callable[[Tensor], Tensor]
-
-
-def as_batch(name: str, images: TensorLike, data_format: str | None, rank: int = 2) -> tuple[Tensor, Back]:
-    """Images as (batch, *sizes, channels), and what brings such a tensor into the form that they had.
-
-    Args:
-        rank: number of sizes: 2 of images, 3 of volumes.
-
-    Raises:
-        ShapeError: if they have another number of axes.
-    """
-    x, first = convert_to_tensor(images), checked_format(data_format) == "channels_first"
-    if x.ndim not in (rank + 1, rank + 2):
-        raise ShapeError(f"{name}: needs one image of {rank + 1} axes or a batch of them, found shape {x.shape}.")
-    alone = x.ndim == rank + 1
-    x = expand_dims(x, 0) if alone else x
-
-    def back(y: Tensor) -> Tensor:
-        y = transpose(y, [0, y.ndim - 1, *range(1, y.ndim - 1)]) if first else y
-        return squeeze(y, 0) if alone else y
-
-    return transpose(x, [0, *range(2, x.ndim), 1]) if first else x, back
 
 
 _ORDERS = {"nearest": 0, "bilinear": 1}
