@@ -15,7 +15,7 @@ from ....functions.elementwise import cast
 from ....functions.image import hue_saturation_value, red_green_blue
 from ....functions.publish import beside
 from ....functions.reductions import reduce_mean
-from ....functions.shaping import pad, reshape, stack, transpose
+from ....functions.shaping import expand_dims, pad, reshape, squeeze, stack, transpose
 from ....types import Array, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
