@@ -28,7 +28,7 @@ LAYERS = [
     ["derivatives", "diagnostics"],
     ["functions", "figures"],
     [
-        *("distribute.communicator", "distribute.functions", "distribute.in_turn", "distribute.moments", "distribute.mpi"),
+        *("distribute.communicator", "distribute.functions", "distribute.mpi"),
         *("distribute.nccl", "distribute.strategy", "distribute.world"),
     ],
     ["data.table"],
@@ -63,7 +63,6 @@ LAYERS = [
             "keras.mixed_precision",
             "keras.promotion",
             "keras.names",
-            "keras.path_map",
             "keras.settings",
             "keras.tree",
         ),

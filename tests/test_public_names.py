@@ -46,7 +46,6 @@ INTERNAL = {
         "keras.catalogue",
         "keras.logs",
         "keras.names",
-        "keras.path_map",
         "keras.promotion",
         "keras.seeds",
         "keras.settings",

@@ -18,8 +18,7 @@ import numpy as np
 from ..core import Variable
 from ..core.arrays import to_numpy
 from . import bundle, pointer
-from .graph import ObjectGraph, is_trackable, state_of, trackable_children
-from .plain import split
+from .graph import ObjectGraph, is_trackable, split, state_of, trackable_children
 from .restoring import COUNTER, AwaitingList, LoadStatus, NothingLoaded, Restoration
 
 

@@ -26,8 +26,7 @@ from ..core.warnings import logger
 from ..errors import ShapeError
 from ..module import waiting
 from .bundle import Bundle
-from .graph import SLOTS, ObjectGraph, is_trackable, joined, set_state, state_of
-from .plain import join
+from .graph import SLOTS, ObjectGraph, is_trackable, join, joined, set_state, state_of
 
 STEPS = "/iterations"
 """What every optimizer keeps."""

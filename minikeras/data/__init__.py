@@ -3,15 +3,13 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..absent import late as _late
-from .checks import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from .dataset import Dataset
-from .options import Options
+from .elements import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec, Options
 from .passes import Iterator, Resumable
-from .specs import DatasetSpec
 
 if _TYPE_CHECKING:
     from . import experimental
-    from .lines import TextLineDataset
+    from .text_files import TextLineDataset
 
 __all__ = [
     "AUTOTUNE",
@@ -26,4 +24,4 @@ __all__ = [
     "experimental",
 ]
 
-__getattr__, __dir__ = _late(__name__, {"TextLineDataset": "lines", "experimental": None})
+__getattr__, __dir__ = _late(__name__, {"TextLineDataset": "text_files", "experimental": None})

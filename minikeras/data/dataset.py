@@ -20,19 +20,23 @@ from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError, NotFoundError
 from ..nn_ops import streams
 from ..types import Array, TensorSpec, as_dtype, int64
-from . import groups, mixing, passes, specs
-from .checks import (
+from . import elements, groups, passes
+from .elements import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
+    Options,
+    as_announced,
     at_least_one,
+    buffered,
     called,
     made_dataset,
     need_datasets,
     need_function,
+    stacked,
+    total_length,
+    value_of,
     whole_number,
 )
-from .elements import as_announced, buffered, stacked, total_length, value_of
-from .options import Options
 from .passes import random_order
 from .table import Table, numbered, own_column, with_lists_as_tensors
 from .threads import in_order, prefetched
@@ -206,8 +210,8 @@ class Dataset:
         rows = lambda: map(packed, map(list, zip(*(part.from_position() for part in parts), strict=False)))
         return Dataset(rows, length, tuple(parts), spec=lambda: packed([part.element_spec for part in parts]))
 
-    sample_from_datasets = staticmethod(mixing.sample_from_datasets)
-    choose_from_datasets = staticmethod(mixing.choose_from_datasets)
+    sample_from_datasets = staticmethod(groups.sample_from_datasets)
+    choose_from_datasets = staticmethod(groups.choose_from_datasets)
 
     # Iterating -----------------------------------------------------------------------------------------------------------
 
@@ -260,7 +264,7 @@ class Dataset:
         """
         if self._spec is not None:
             return self._spec()
-        return specs.of_element(self._first(), any(specs.varies(parent.element_spec) for parent in self._parents))
+        return elements.of_element(self._first(), any(elements.varies(parent.element_spec) for parent in self._parents))
 
     def _first(self) -> Any:
         """The first element, without any effect on iterations that follow."""
@@ -351,7 +355,7 @@ class Dataset:
         """
         size = at_least_one("batch", "batch_size", batch_size)
         length = groups.window_count(self._cardinality, size, size, 1, drop_remainder)
-        spec = lambda: specs.with_shapes(self.element_spec, lambda shape: [size if drop_remainder else None, *shape])
+        spec = lambda: elements.with_shapes(self.element_spec, lambda shape: [size if drop_remainder else None, *shape])
         numbers = self._numbers
 
         def rows() -> Iterator[Any]:
@@ -380,7 +384,7 @@ class Dataset:
                 for row in range(shapes[0][0]):
                     yield nest.pack(element, [None if leaf is None else leaf[row] for leaf in leaves])
 
-        return self._made(rows, spec=lambda: specs.with_shapes(self.element_spec, lambda shape: shape[1:]))
+        return self._made(rows, spec=lambda: elements.with_shapes(self.element_spec, lambda shape: shape[1:]))
 
     def rebatch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Batches of another size."""
@@ -441,7 +445,7 @@ class Dataset:
         """The elements of this dataset, then those of the other."""
         need_datasets("concatenate", dataset)
         length = total_length((self._cardinality, dataset._cardinality))
-        spec = partial(specs.of_either, (self, dataset))
+        spec = partial(elements.of_either, (self, dataset))
         if self.table is not None and self.table is dataset.table:
             rows = lambda: itertools.chain(self._rows(), dataset._rows())
             return Dataset(rows, length, (self, dataset), self.table, spec=spec)
@@ -481,7 +485,7 @@ class Dataset:
         rows = lambda: itertools.chain.from_iterable(part.from_position() for part in parts())
         return self._made(rows, spec=lambda: self._made(parts)._first().element_spec)
 
-    interleave = mixing.interleave
+    interleave = groups.interleave
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which a predicate holds."""

@@ -1,9 +1,13 @@
-"""What happens to single elements of a Dataset: drawn from a buffer, stacked, checked against what was announced."""
+"""The elements of a Dataset: what they are, drawn from a buffer, stacked; and what Dataset's methods are given, checked."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,74 @@ from .. import nest
 from ..core import convert_to_tensor
 from ..core.arrays import to_numpy
 from ..errors import InvalidArgumentError
-from ..types import as_dtype
+from ..types import TensorSpec, as_dtype
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """What a Dataset within an element holds, as a window does.
+
+    >>> tf.data.Dataset.range(4).window(2).element_spec
+    DatasetSpec(element_spec=TensorSpec(shape=(), dtype=tf.int64))
+    """
+
+    element_spec: Any
+
+
+def of_element(element: Any, varies: bool = False) -> Any:
+    """The spec of an element; with `varies` the first axis of its leaves is left open."""
+
+    def of(leaf: Any) -> Any:
+        if leaf is None or hasattr(leaf, "element_spec"):
+            return leaf and DatasetSpec(leaf.element_spec)
+        found = convert_to_tensor(leaf)
+        return TensorSpec([None, *found.shape[1:]] if varies and found.shape else found.shape, found.dtype)
+
+    return nest.map_structure(of, element)
+
+
+def with_shapes(spec: Any, change: Callable[[Any], Any]) -> Any:
+    """A spec with other shapes, which `change` makes of those that are known."""
+
+    def changed(leaf: Any) -> Any:
+        known = isinstance(leaf, TensorSpec) and leaf.shape is not None
+        return TensorSpec(change(leaf.shape), leaf.dtype) if known else leaf
+
+    return nest.map_structure(changed, spec)
+
+
+def varies(spec: Any) -> bool:
+    """Whether the first axis of a leaf is open, as that of batches is."""
+    return any((getattr(leaf, "shape", None) or (0,))[0] is None for leaf in nest.flatten(spec))
+
+
+def of_either(datasets: Iterable[Any]) -> Any:
+    """The spec of elements that come from one of several Datasets: axes that differ are open."""
+
+    def of(*leaves: Any) -> Any:
+        shapes: list[Any] = [getattr(leaf, "shape", None) for leaf in leaves]
+        if len(set(leaves)) == 1 or not isinstance(leaves[0], TensorSpec):
+            return leaves[0]
+        alike = None not in shapes and len({len(shape) for shape in shapes}) == 1
+        sizes = [size[0] if len(set(size)) == 1 else None for size in zip(*shapes, strict=True)] if alike else None
+        return TensorSpec(sizes, leaves[0].dtype)
+
+    return nest.map_structure(of, *(one.element_spec for one in datasets))
+
+
+class Options(SimpleNamespace):
+    """What TensorFlow's runtime can be told about a Dataset, accepted for compatibility: elements keep their order in any case,
+    and each method says with `num_parallel_calls` how many threads it uses.
+
+    >>> options = tf.data.Options()
+    >>> options.deterministic = False
+    >>> tf.data.Dataset.range(3).with_options(options).options().deterministic
+    False
+    """
+
+    def __init__(self) -> None:
+        parts = ("autotune", "experimental_distribute", "experimental_optimization", "threading")
+        super().__init__(deterministic=None, **{name: SimpleNamespace() for name in parts})
 
 
 def buffered(elements: Iterator[Any], size: int, generator: np.random.Generator) -> Iterator[Any]:
@@ -61,3 +132,56 @@ def total_length(lengths: Iterable[int]) -> int:
     """The number of elements of several datasets together; what has no end counts for more than what is unknown."""
     found = list(lengths)
     return sum(found) if min(found) >= 0 else max(length for length in found if length < 0)
+
+
+AUTOTUNE = -1
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
+
+
+def need_function(method: str, given: Any) -> None:
+    """A function."""
+    if not callable(given):
+        raise TypeError(f"Dataset.{method}: expected a function, found {given!r:.200}.")
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether a value is a Dataset, whose module imports this one."""
+    return hasattr(value, "rows_from")
+
+
+def need_datasets(method: str, *given: Any) -> None:
+    """Datasets, at least one."""
+    for one in given or (None,):
+        if not is_dataset(one):
+            raise TypeError(f"Dataset.{method}: expected Datasets, found {one!r:.200}. Dataset.from_tensor_slices makes one.")
+
+
+def whole_number(method: str, name: str, given: Any, least: int | None = None) -> int:
+    """An int, also from a scalar Tensor; ValueError for anything else, and below `least`."""
+    try:
+        number = operator.index(given)
+        if least is None or number >= least:
+            return number
+    except (TypeError, ValueError):
+        pass
+    bound = "" if least is None else f" of at least {least}"
+    raise ValueError(f"{method}: {name} must be an int{bound}, found {given!r:.100}.")
+
+
+at_least_one = partial(whole_number, least=1)
+
+
+def called(function: Callable[..., Any], element: Any) -> Any:
+    """The function of an element; a tuple is handed over as several arguments."""
+    return function(*element) if isinstance(element, tuple) else function(element)
+
+
+def made_dataset(method: str, function: Callable[..., Any], element: Any) -> Any:
+    """The Dataset that a function makes of an element."""
+    made = called(function, element)
+    if not is_dataset(made):
+        raise TypeError(
+            f"Dataset.{method}: the function must return a Dataset, found {made!r:.200}. map takes other functions."
+        )
+    return made

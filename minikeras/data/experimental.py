@@ -8,9 +8,9 @@ from typing import Any
 from ..absent import late as _late
 from ..core import Tensor
 from ..errors import InvalidArgumentError
-from .checks import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, whole_number
-from .csv import CsvDataset, make_csv_dataset
 from .dataset import Dataset
+from .elements import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, whole_number
+from .text_files import CsvDataset, make_csv_dataset
 
 __all__ = [
     "AUTOTUNE",

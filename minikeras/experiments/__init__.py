@@ -10,18 +10,18 @@ from ..absent import late
 if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .ensemble import Ensemble
-    from .history import EnsembleHistory
     from .problem import Problem
     from .results import RunResult, SweepResults
     from .sweep import Sweep
     from .table import Table
+    from .training import EnsembleHistory
 
 __all__ = ["Comparison", "Ensemble", "EnsembleHistory", "Problem", "RunResult", "Sweep", "SweepResults", "Table", "compare"]
 
 _LATE: dict[str, str | None] = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),
     "Ensemble": "ensemble",
-    "EnsembleHistory": "history",
+    "EnsembleHistory": "training",
     "Problem": "problem",
     **dict.fromkeys(("RunResult", "SweepResults"), "results"),
     "Sweep": "sweep",

@@ -16,8 +16,7 @@ from ..keras.arguments import whole
 from ..keras.models import Model
 from ..keras.optimizers import Every, Optimizer
 from .problem import Problem, TimedSteps
-from .progress import RunsProgress
-from .runs import own_data
+from .runs import RunsProgress, own_data
 from .session import Failure, fresh_session, seeds_of
 from .table import Table
 

@@ -22,15 +22,13 @@ from ..keras.models import Model
 from ..keras.seeds import default_seed
 from ..keras.training import trainer
 from ..types import Array
-from .history import EnsembleHistory
 from .hyperparameters import settings
-from .member import Member, check_apart
-from .member_batches import MemberSource, folds_of, resampled
-from .same_structure import check_structure
+from .members import Member, MemberSource, check_apart, folds_of, resampled
 from .session import checked_seeds
 from .stack import ModelStack
 from .storage import load_ensemble, save_ensemble
-from .training import Training, evaluated
+from .structure import check_structure
+from .training import EnsembleHistory, Training, evaluated
 
 
 class Ensemble:

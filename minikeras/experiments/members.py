@@ -1,17 +1,23 @@
 """Members: an interpreter under which one model stands for many of its kind, whose weights lie stacked along a first axis.
 
+Among themselves they are float64, as Python's floats are for one member, and only what meets an element takes the element's
+dtype: so each member has the bits that it has alone.
+
 What the model computes it computes for all members at once: reading a Variable gives the stack of theirs, assigning it writes
 the stack, and a random layer draws for each from the member's own stream.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiler.loops import Body, Code, Step
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.arrays import namespace
 from ..core.batch import Batch, BatchedTensor
@@ -20,13 +26,168 @@ from ..core.effects import Write, drawn_key
 from ..core.primitive import Primitive
 from ..core.stack import Frame, on_top
 from ..core.variable import read_variable
-from ..errors import InvalidArgumentError, ShapeError
+from ..data.table import numbered
+from ..errors import InvalidArgumentError, ShapeError, kind_of
 from ..functions.indexing import gather
 from ..functions.shaping import concat
+from ..keras.batches.sources import Source, of_arrays
+from ..keras.models import Model
+from ..keras.seeds import derived_seed
+from ..keras.symbolic.trial import Trial
 from ..keras.weight import HostVariable, KerasVariable
+from ..layout import Layout
+from ..nn_ops import streams
 from ..nn_ops import streams as random
+from ..nn_ops.streams import generator_at
 from ..types import Array
 from .hyperparameters import MemberNumber
+from .session import fresh_session, takes_seed
+
+
+class Member:
+    """A model that was built after `set_random_seed(seed)`, as a script would that trains it alone.
+
+    Attributes:
+        model: an ordinary model.
+        seed: what its random streams began with.
+        streams: where they stand, so that orders of batches are those of a single run.
+        ready: whether all weights are made and the streams of all layers settled.
+    """
+
+    def __init__(self, model: Model, seed: int, states: Any) -> None:
+        self.model, self.seed, self.streams = model, seed, states
+        self.ready = False
+
+    def make_ready(self, x: Any) -> None:
+        """Have the model make its weights, and settle the streams of layers that were not called yet, by a trial on inputs."""
+        layers = (self.model, *self.model._collect().sublayers)
+        if not self.ready and x is not None and any(not one.built or one._stream is None for one in layers):
+            with self.drawing():
+                Trial(self.model).run(functools.partial(self.model, x, training=False))
+        self.ready = self.ready or x is not None
+
+    @classmethod
+    def built(cls, build: Callable[..., Any], seed: int) -> Member:
+        """Call `build` as in a new process after `set_random_seed(seed)`; the caller's streams and names go on as they were.
+
+        The seed is its argument if it has a parameter without default.
+        """
+        with fresh_session(seed):
+            model = build(seed) if takes_seed(build) else build()
+            if not isinstance(model, Model):
+                raise TypeError(f"build: a keras.Model is needed, found {kind_of(model)}.")
+            return cls(model, seed, streams.states())
+
+    @contextlib.contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Within the block random streams are the member's own."""
+        outer = streams.states()
+        streams.set_states(self.streams)
+        try:
+            yield
+        finally:
+            self.streams = streams.states()
+            streams.set_states(outer)
+
+
+def check_apart(members: Sequence[Member]) -> None:
+    """Refuse members that share Variables: training one of them would change another.
+
+    Raises:
+        ValueError: with the name of such a Variable.
+    """
+    owners: dict[int, int] = {}
+    for place, member in enumerate(members):
+        for variable in member.model._collect().variables:
+            owner = owners.setdefault(variable.key, place)
+            if owner != place:
+                raise ValueError(
+                    f"the members {owner} and {place} of an ensemble share the variable '{variable.name}'. `build` must make "
+                    "a new model with new layers each time it is called."
+                )
+
+
+Coefficient = tuple[int, Any]
+"""The register of a number, and the dtype in which it meets elements."""
+
+
+class MemberBody(NamedTuple):
+    """A loop's body for the elements of all members.
+
+    Attributes:
+        single: the body for the elements of one, with Python numbers.
+        arrays: how many of its inputs are elements; the rest are numbers.
+        coefficients: what elements meet of its numbers.
+        body: the same steps, with an input for each coefficient after the elements.
+    """
+
+    single: Body
+    arrays: int
+    coefficients: tuple[Coefficient, ...]
+    body: Body
+
+    def values(self, numbers: Sequence[Array]) -> list[Array]:
+        """The coefficients for the numbers that the body takes, given as float64 arrays with an element for each member."""
+        registers = dict(enumerate(numbers, self.arrays)) | dict(self.single.literals)
+        for step in self.single.numbers:
+            registers[step.register] = getattr(operator, step.function)(*[registers[one] for one in step.operands])
+        return [np.asarray(registers[register], dtype) for register, dtype in self.coefficients]
+
+
+def with_member_numbers(single: Body) -> MemberBody | None:
+    """The body in which each number may be another one for each member; None where the bits would be others: NumPy's power of
+    one exponent is not that of many.
+    """
+    arrays = sum(dtype is not float for dtype in single.inputs)
+    numbers = {*range(arrays, len(single.inputs)), *(step.register for step in single.numbers)}
+    meets = [_dtypes_of_operands(single, step) for step in single.steps]
+    found = {
+        (register, dtype): None
+        for step, dtypes in zip(single.steps, meets, strict=True)
+        for register, dtype in zip(step.operands, dtypes, strict=True)
+        if register in numbers
+    }
+    if any(step.function == "power" and not numbers.isdisjoint(step.operands) for step in single.steps):
+        return None
+    coefficients = tuple(found)
+    code = Code([*single.inputs[:arrays], *(dtype for _, dtype in coefficients)])
+    elements = code.elements()
+    values: dict[int, Any] = dict(enumerate(elements[:arrays])) | dict(single.literals)
+    known = dict(zip(coefficients, elements[arrays:], strict=True))
+    for step, dtypes in zip(single.steps, meets, strict=True):
+        operands = [known[pair] if pair in known else values[pair[0]] for pair in zip(step.operands, dtypes, strict=True)]
+        values[step.register] = code.step(step.function, operands, step.dtype)
+    return MemberBody(single, arrays, coefficients, code.body([values[register] for register in single.outputs]))
+
+
+def with_average(body: Body, arrays: int) -> Body:
+    """A formula's body that also moves an average of the weight: a <- m a + (1 - m) w, with the new weight w.
+
+    Args:
+        body: with `arrays` elements and then numbers as inputs. The new one has a behind the elements and m at the end.
+    """
+    code = Code([*body.inputs[:arrays], body.inputs[1], *body.inputs[arrays:], float])
+    elements: list[Any] = list(code.elements())
+    average, momentum = elements[arrays], elements[-1]
+    results: list[Any] = list(code.inlined(body, [*elements[:arrays], *elements[arrays + 1 : -1]]))
+    return code.body([*results, average * momentum + results[0] * (1.0 - momentum)])
+
+
+def _dtypes_of_operands(body: Body, step: Step) -> list[Any]:
+    """The dtypes that NumPy gives the operands of a step, so that numbers are rounded as it rounds them."""
+    if step.function in ("where", "astype"):
+        return [step.dtype] * len(step.operands)
+    known, literals = body.dtypes, dict(body.literals)
+    kinds = [known.get(one, type(literals.get(one, 0.0))) for one in step.operands]
+    return list(getattr(np, step.function).resolve_dtypes((*kinds, None)))[: len(kinds)]
+
+
+def laid_out(values: Array, layout: Layout) -> Array:
+    """One number for each member at every element of flattened whole Variables."""
+    flat = np.empty(layout.size, values.dtype)
+    for part, shape in zip(layout.slices, layout.shapes, strict=True):
+        flat[part].reshape(shape[0], -1 if 0 not in shape else 0)[...] = values[:, None]
+    return flat
 
 
 class Members(Batch):
@@ -124,3 +285,93 @@ class Members(Batch):
             stream.state = outer
         self.streams.assign(Tensor(np.array(rows, np.uint64)))
         return np.stack(found)
+
+
+class MemberSource(Source):
+    """Row numbers of shape (members, rows of a batch): `batch` gives arrays of shape (members, rows of a batch, ...).
+
+    Args:
+        whole: the rows, as a source.
+        members: those whose random streams draw the orders, as a single `fit` of each would.
+        rows: for each member the numbers of its rows, as many for each; None for all rows.
+        batch_size, shuffle: as in `fit`.
+    """
+
+    checked = True
+
+    def __init__(
+        self,
+        whole: Source,
+        members: Sequence[Member],
+        rows: Sequence[Array] | None,
+        batch_size: int | None,
+        shuffle: bool | str,
+    ) -> None:
+        assert whole.table is not None
+        self.table, self._members, self._rows = whole.table, members, rows
+        count = self.table.length if rows is None else len(rows[0])
+        self._size = 32 if batch_size is None else batch_size
+        numbers, drawn = np.arange(count), self._size if shuffle == "batch" else count
+        self._orders = []
+        for member in members:
+            with member.drawing():
+                self._orders.append(of_arrays(numbers, None, None, count, drawn, shuffle))
+        super().__init__(-(-count // self._size))
+        self._chosen = list(range(len(members)))
+        self._ended: set[int] = set()
+
+    def end(self, places: Iterable[int]) -> None:
+        """Let the random streams of these members stay where they are, whatever is still drawn for their rows."""
+        self._ended.update(places)
+
+    def choose(self, places: Sequence[int]) -> None:
+        """Give batches to these members only."""
+        self._chosen = list(places)
+
+    def from_position(self, start: int) -> Iterator[Any]:
+        orders = []
+        for place, (member, source) in enumerate(zip(self._members, self._orders, strict=True)):
+            before = member.streams
+            with member.drawing():
+                orders.append(np.concatenate([numbered(part) for part in source.from_position(0)]))
+            if place in self._ended:
+                member.streams = before
+        whole = np.stack([orders[place] for place in self._chosen])
+        if self._rows is not None:
+            whole = np.take_along_axis(np.stack([self._rows[place] for place in self._chosen]), whole, axis=1)
+        for first in range(start * self._size, whole.shape[1], self._size):
+            yield whole[:, first : first + self._size]
+
+
+def _length(source: Source) -> int:
+    assert source.table is not None, "arrays have a table"
+    return source.table.length
+
+
+def resampled(source: Source, members: Sequence[Member]) -> list[Array]:
+    """For each member as many rows as there are, drawn with replacement; which ones follows from its seed.
+
+    Source: Breiman, Bagging predictors (1996), section 2.
+    """
+    count = _length(source)
+    return [generator_at(derived_seed(member.seed, "bootstrap"), 0).integers(count, size=count) for member in members]
+
+
+def folds_of(source: Source, folds: int, members: int) -> tuple[list[Array], list[Array]]:
+    """Rows to train on and rows to validate on: member i leaves out part i modulo `folds` of the rows.
+
+    Raises:
+        ValueError: if there are fewer members than folds, or the rows do not divide into as many parts of one size.
+    """
+    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= members:
+        raise ValueError(f"fit: folds must be a number from 2 to that of the members, {members}; found {folds!r}.")
+    count = _length(source)
+    size, rest = divmod(count, folds)
+    if not size or rest:
+        raise ValueError(
+            f"fit: {count} rows do not divide into {folds} folds of one size, so members would train on different numbers of "
+            f"rows. Leave out {rest}, such as the last: x[:{count - rest}]."
+        )
+    parts = np.arange(count).reshape(folds, size)
+    held_out = [parts[member % folds] for member in range(members)]
+    return [np.delete(parts, member % folds, axis=0).reshape(-1) for member in range(members)], held_out

@@ -19,7 +19,7 @@ from ..keras.logs import numbers
 from ..keras.models import Model, clone_model
 from ..keras.optimizers import SecondOrder
 from ..keras.training.executions import AllRows, Executions
-from ..keras.training.snapshot import Transaction
+from ..keras.training.state import Transaction
 from .runs import own_data
 from .session import takes_seed
 

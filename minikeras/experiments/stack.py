@@ -18,11 +18,10 @@ from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents
-from ..keras.training.compiled import CompiledSteps
+from ..keras.training.executions import CompiledSteps
 from ..types import Array
 from .hyperparameters import set_member_numbers
-from .member import Member
-from .members import Members
+from .members import Member, Members
 from .optimizers import StackedOptimizer
 from .rows import shown_rows, with_rows, without_memory
 

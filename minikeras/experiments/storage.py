@@ -17,7 +17,7 @@ from ..keras.models import Model
 from ..keras.saving.keras_file import decoded, encoded
 from ..keras.saving.weights import may_write
 from ..keras.seeds import SeedState
-from .member import Member
+from .members import Member
 
 FORMAT = 1
 

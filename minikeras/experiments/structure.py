@@ -1,4 +1,4 @@
-"""Which runs of a sweep have models of one structure, and the groups in which they are trained.
+"""Whether models can be members of one ensemble, and the groups of runs of a sweep that can be trained together.
 
 Models are alike if they differ in nothing but the values of weights and of those numeric hyperparameters that an ensemble's
 members may have of their own: learning rates, momenta, dropout rates. Zero is a value of its own, since an optimizer without
@@ -7,20 +7,265 @@ momentum keeps no slots and `Dropout(0)` draws nothing.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
+import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..compiler.ir import PLAIN
+from ..core import Tensor
+from ..core.arrays import to_numpy
 from ..errors import kind_of
 from ..files import strict_json
+from ..keras.layers.layer import Layer
 from ..keras.models import Model
 from ..keras.saving.objects import serialize_keras_object
-from .same_structure import description
+from ..keras.weight import Weight
+from .hyperparameters import OPTIONS, options_of
 from .session import fresh_session
 
-MOST = 32
+_NUMBER = re.compile(r"_\d+$")
+_FREE = re.compile(r"(^|_)(seed|initializer|constraint)$")
+"""Options of layers that say how a member begins, or that its own Variables have: each member keeps its own."""
+_NOISE = ("rate", "stddev", "dropout")
+_SOME_NOISE = "a number above 0"
+_IGNORED = ("shared_object_id", "build_config", "build_input_shape")
+_MAY_DIFFER = "seeds, initializers, constraints, " + ", ".join(
+    f"{kind.__name__}.{name}" for kind, names in OPTIONS.items() for name in names
+)
+MOST = 8
+"""How many differences are shown."""
+_USUAL = frozenset(vars(Model())) | {"name"}
+
+
+def compare(models: Sequence[Model]) -> list[str]:
+    """What the other models have that the first one has not, in one line each: path, option and both values. The first
+    model that differs is shown, and weights if nothing else explains them.
+
+    >>> def build(units, rate):
+    ...     return tf.keras.Sequential([tf.keras.layers.Dense(units, name="a"), tf.keras.layers.Dropout(rate, name="b")])
+    >>> compare([build(8, 0.1), build(8, 0.2)])
+    []
+    >>> compare([build(8, 0.1), build(8, 0.2), build(9, 0.1)])
+    ["Dense 'a', units: 8 in member 0, 9 in member 2"]
+    """
+    for described in (_described, _weights):
+        first = described(models[0])
+        for place, model in enumerate(models[1:], start=1):
+            found = [
+                f"{path}: {_text(one)} in member 0, {_text(other)} in member {place}"
+                for path, one, other in _differences(first, described(model), "")
+            ]
+            if found:
+                return found[:MOST]
+    return []
+
+
+def description(model: Model) -> dict[str, Any]:
+    """What models have in common that can be members of one ensemble, as plain data; optimizers are not looked at."""
+    return _described(model) | _weights(model)
+
+
+def check_structure(models: Sequence[Model]) -> None:
+    """Refuse models that cannot be members of one ensemble."""
+    if found := compare(models):
+        raise ValueError(
+            "the members of an ensemble must have one structure. They differ in:\n  "
+            + "\n  ".join(found)
+            + f"\nOf layers only these may differ: {_MAY_DIFFER}. Train models of several structures with Sweep."
+        )
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+_ABSENT = _Absent()
+
+
+def _described(model: Model) -> dict[str, Any]:
+    """A model as plain data in which the names that are counted up ('dense_3') are those of any model made like it."""
+    layers = [model, *model._collect().sublayers]
+    config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not _is_ours(layer)})
+    known = set(_names_in(config))
+    counted = dict.fromkeys([*(layer.name for layer in layers), *_names_in(config)])
+    names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
+    found: dict[str, Any] = {"class": type(model).__name__}
+    found |= {} if config is None else _plain(config, names)
+    found["within"] = [
+        _layer(layer, names) for layer in layers if layer.name not in known and (config is None or layer is not model)
+    ]
+    if model.compiled:
+        found["compile"] = _compiled(model, names)
+    return found
+
+
+def _with_attributes(config: Any, custom: Mapping[str, Any]) -> Any:
+    """A model's configuration in which those of the user's layers are replaced by what these hold."""
+    if isinstance(config, (list, tuple)):
+        return [_with_attributes(one, custom) for one in config]
+    if not isinstance(config, Mapping):
+        return config
+    own = config.get("config")
+    if "class_name" in config and isinstance(own, Mapping) and own.get("name") in custom:
+        return {"class_name": config["class_name"], "config": {"name": own["name"], **_attributes(custom[own["name"]])}}
+    return {name: _with_attributes(one, custom) for name, one in config.items()}
+
+
+def _names_in(config: Any) -> Iterator[str]:
+    """What layers and operations of a model are called, in their order."""
+    if isinstance(config, Mapping):
+        own = config.get("config")
+        if "class_name" in config and isinstance(own, Mapping) and isinstance(own.get("name"), str):
+            yield own["name"]
+        if "class_name" in config and isinstance(config.get("name"), str):
+            yield config["name"]
+        config = list(config.values())
+    for one in config if isinstance(config, (list, tuple)) else ():
+        yield from _names_in(one)
+
+
+def _weights(model: Model) -> dict[str, Any]:
+    weights = [variable for variable in model._collect().variables if isinstance(variable, Weight)]
+    return {"weights": [(_name_of(one), tuple(one.shape), one.dtype.name, one.trainable) for one in weights]}
+
+
+def _is_ours(layer: Any) -> bool:
+    return type(layer).__module__.startswith("minikeras.")
+
+
+def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """A layer by its configuration, or by its attributes."""
+    config = _config(layer)
+    config = _fixed(_attributes(layer) if config is None else config, options_of(type(layer)))
+    return {"class_name": type(layer).__name__, "config": _plain({**config, "name": layer.name}, names)}
+
+
+def _config(layer: Any) -> dict[str, Any] | None:
+    """The configuration of a layer; None for the user's, which may leave something out, and where functions have no name."""
+    try:
+        return layer.get_config() if _is_ours(layer) else None
+    except (NotImplementedError, TypeError, ValueError):
+        return None
+
+
+def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
+    """A configuration without the numbers that may differ. A layer without noise has no random stream, so its 0 stays."""
+    noise = {name: config[name] and _SOME_NOISE for name in free if name in _NOISE and name in config}
+    return {name: value for name, value in config.items() if name not in free} | noise
+
+
+def _attributes(layer: Any) -> dict[str, Any]:
+    """What a layer holds beside weights, other layers and what every layer has."""
+    held = {name: value for name, value in vars(layer).items() if name not in _USUAL}
+    public = {name: value for name, value in held.items() if not (_is_ours(layer) and name.startswith("_"))}
+    return {name: _config_of(value) for name, value in public.items()}
+
+
+def _compiled(model: Model, names: Mapping[str, str]) -> Any:
+    """How a model was compiled, without its optimizer."""
+    arguments = {name: value for name, value in model._trainer._arguments.items() if name != "optimizer"}
+    return {name: _plain(_config_of(value), names) for name, value in arguments.items()}
+
+
+def _config_of(value: Any, depth: int = 4) -> Any:
+    """Plain data that differ if objects do: configurations, functions with what they close over, the contents of arrays."""
+    if type(value) in PLAIN or depth == 0:
+        return value if type(value) in PLAIN else type(value).__name__
+    if isinstance(value, (list, tuple)):
+        return [_config_of(one, depth - 1) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _config_of(one, depth - 1) for key, one in value.items()}
+    if isinstance(value, (np.ndarray, Tensor)):
+        array = to_numpy(getattr(value, "_array", value))
+        return [array.dtype.name, array.shape, hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:8]]
+    if hasattr(value, "__code__"):
+        return _function(value, depth - 1)
+    if hasattr(value, "get_config") and not isinstance(value, Layer):
+        try:
+            return {"class_name": type(value).__name__, "config": value.get_config()}
+        except (NotImplementedError, TypeError, ValueError):
+            pass
+    return getattr(value, "__name__", type(value).__name__)
+
+
+def _function(function: Any, depth: int) -> dict[str, Any]:
+    """A function by the place of its code, its defaults and what it closes over."""
+    code = function.__code__
+    held: dict[str, Any] = {"code": f"{code.co_name}, line {code.co_firstlineno}"}
+    held["defaults"] = _config_of(function.__defaults__, depth)
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        with contextlib.suppress(ValueError):  # an empty cell
+            held[name] = _config_of(cell.cell_contents, depth)
+    return held
+
+
+def _name_of(weight: Weight) -> str:
+    return "/".join(_NUMBER.sub("", part) for part in weight.path.split("/"))
+
+
+def _plain(value: Any, names: Mapping[str, str], key: str = "") -> Any:
+    """Plain data without what may differ."""
+    if isinstance(value, Mapping):
+        kind, config = value.get("class_name"), value.get("config")
+        if isinstance(config, Mapping) and isinstance(kind, str):
+            value = {**value, "config": _fixed(config, _options.get(kind, ()))}
+        kept = {name: one for name, one in value.items() if not (isinstance(name, str) and _FREE.search(name))}
+        return {name: _plain(one, names, name) for name, one in kept.items() if name not in _IGNORED}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one, names) for one in value]
+    if isinstance(value, str):
+        return names.get(value) or (_NUMBER.sub("", value) if key == "name" else value)
+    return _function(value, 3) if hasattr(value, "__code__") else value
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    yield kind
+    derived: list[type] = kind.__subclasses__()
+    for one in derived:
+        yield from _subclasses(one)
+
+
+_options = {one.__name__: names for kind, names in OPTIONS.items() for one in _subclasses(kind) if options_of(one)}
+_options["GroupQueryAttention"] = _options["GroupedQueryAttention"]  # Keras's name of it in configurations
+
+
+def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Path and values of what differs, the deepest."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        label = _label(one) if _label(one) == _label(other) else ""
+        for name in dict.fromkeys([*one, *other]):
+            within = (path, label) if label and name == "config" else (path, label, str(name))
+            yield from _differences(one.get(name, _ABSENT), other.get(name, _ABSENT), ", ".join(filter(None, within)))
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (mine, theirs) in enumerate(zip(one, other, strict=True)):
+            named = isinstance(mine, Mapping) and _label(mine)
+            yield from _differences(mine, theirs, "" if named else f"{path}[{number}]")
+    elif repr(one) != repr(other):
+        yield path, one, other
+
+
+def _label(value: Mapping[str, Any]) -> str:
+    config = value.get("config")
+    if not isinstance(value.get("class_name"), str) or not isinstance(config, Mapping):
+        return ""
+    name = str(config.get("name", "")).partition(" (")[0]
+    return f"{value['class_name']} '{name}'" if name else value["class_name"]
+
+
+def _text(value: Any) -> str:
+    if value == _SOME_NOISE:
+        return _SOME_NOISE
+    return f"{value!r:.120}" if not isinstance(value, list) else f"{len(value)} of them"
+
+
+MOST_MEMBERS = 32
 """Runs of a group: what a killed sweep loses at most for each worker. 96 small runs take 0.36 of a loop of `fit` in groups of
 16, and 0.28 in groups of 32."""
 MOST_BYTES = 1 << 26
@@ -79,7 +324,7 @@ def _most(model: Model) -> int:
     if model.optimizer is None or model.optimizer.needs_loss or model.run_eagerly:
         return 1
     size = sum(weight.dtype.size * math.prod(weight.shape) for weight in model.weights) if model.built else 0
-    return max(1, min(MOST, MOST_BYTES // max(1, size)))
+    return max(1, min(MOST_MEMBERS, MOST_BYTES // max(1, size)))
 
 
 def _without_numbers(described: Any) -> Any:

@@ -16,9 +16,8 @@ from ..keras.training.trainer import check_counts
 from . import engine, grid, structure
 from .grid import Run
 from .journal import MODEL, Journal, Plan, fingerprint
-from .progress import RunsProgress
 from .results import RunResult, SweepResults
-from .runs import DATA, Outcome, Training, train_group
+from .runs import DATA, Outcome, RunsProgress, Training, train_group
 from .session import Failure, seeds_of
 
 _OURS = ("self", "callbacks", "verbose")

@@ -27,7 +27,7 @@ from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import Change, SlotState
 from ..layout import Layout
 from ..types import Array
-from .member_numbers import MemberBody, laid_out, with_average, with_member_numbers
+from .members import MemberBody, laid_out, with_average, with_member_numbers
 
 
 class Group(NamedTuple):

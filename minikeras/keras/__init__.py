@@ -31,7 +31,7 @@ from .losses import Loss
 from .metrics import Metric
 from .mixed_precision import DTypePolicy, FloatDTypePolicy
 from .models import Model, Sequential
-from .models.function import Function
+from .models.graph import Function
 from .optimizers import Optimizer
 from .regularizers import Regularizer
 from .symbolic.keras_tensor import KerasTensor

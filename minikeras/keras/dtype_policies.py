@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 
 from ..absent import error as _error
 from .mixed_precision import DTypePolicy, FloatDTypePolicy, get
-from .path_map import PathMap, check_patterns
+from .names import PathMap, check_patterns
 from .saving.objects import deserialize_keras_object, serialize_keras_object
 
 __all__ = ["DTypePolicy", "DTypePolicyMap", "FloatDTypePolicy", "deserialize", "get", "serialize"]

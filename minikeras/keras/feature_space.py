@@ -26,7 +26,7 @@ from .layers import (
     Rescaling,
     StringLookup,
 )
-from .layers.preprocessing.columns import as_column
+from .layers.preprocessing.encoding import as_column
 from .names import auto_name
 from .saving import deserialize_keras_object, save_model, serialize_keras_object
 from .symbolic.keras_tensor import KerasTensor

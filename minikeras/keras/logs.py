@@ -21,6 +21,18 @@ def _plain(value: Any) -> Any:
     return values if values.ndim else float(values)
 
 
+def readable(logs: Logs | None) -> str:
+    """'accuracy: 0.9876 - loss: 0.1234', by name."""
+    return " - ".join(f"{name}: {as_number(value)}" for name, value in sorted((logs or {}).items()))
+
+
+def as_number(value: Any) -> str:
+    """A number; of a metric with several their mean, as Keras shows it."""
+    several = bool(getattr(value, "shape", ()))
+    number = float(np.mean(value.numpy() if hasattr(value, "numpy") else value)) if several else float(value)
+    return f"{number:.4f}" if number == 0 or abs(number) > 1e-3 else f"{number:.4e}"
+
+
 # Output --------------------------------------------------------------------------------------------------------------
 
 

@@ -13,8 +13,8 @@ from minikeras.core.batch import Batch
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
 from minikeras.experiments.hyperparameters import OPTIONS, MemberNumber
-from minikeras.experiments.member import Member
-from minikeras.experiments.same_structure import compare
+from minikeras.experiments.members import Member
+from minikeras.experiments.structure import compare
 from minikeras.keras import layers, regularizers
 from minikeras.nn_ops.streams import set_global_seed
 

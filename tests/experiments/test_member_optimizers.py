@@ -14,8 +14,7 @@ import minikeras as tf
 from minikeras.compiler import Function
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
-from minikeras.experiments.member import Member
-from minikeras.experiments.members import Members
+from minikeras.experiments.members import Member, Members
 from minikeras.experiments.optimizers import StackedOptimizer, kind_of
 from minikeras.nn_ops.streams import set_global_seed
 

@@ -338,7 +338,7 @@ sys.path.insert(0, {here!r})
 import test_sweep_directory as module
 def slow(run):
     return [module.keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: time.sleep(0.01))]
-module.structure.MOST = 4
+module.structure.MOST_MEMBERS = 4
 print("ready", flush=True)
 module.fitted(sys.argv[1], seeds=6, callbacks=slow, n_jobs=int(sys.argv[2]))
 print("done", flush=True)

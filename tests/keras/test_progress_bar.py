@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.keras.callbacks.progress_bar import readable
+from minikeras.keras.logs import readable
 
 X, Y = np.ones((12, 3), "float32"), np.zeros((12, 1), "float32")
 DONE = r"{0}/{0} - \d+s - \d+[mu]?s/step"

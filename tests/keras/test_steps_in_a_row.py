@@ -13,7 +13,7 @@ from in_one_test import in_one_test
 import minikeras as tf
 from minikeras.compiler.tracing import pace
 from minikeras.keras import callbacks
-from minikeras.keras.training.snapshot import Transaction
+from minikeras.keras.training.state import Transaction
 from minikeras.nn_ops import streams
 
 Dense = tf.keras.layers.Dense

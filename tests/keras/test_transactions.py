@@ -7,7 +7,7 @@ import pytest
 
 import minikeras as tf
 from minikeras.keras.callbacks import CallbackList
-from minikeras.keras.training.snapshot import Transaction
+from minikeras.keras.training.state import Transaction
 
 Dense = tf.keras.layers.Dense
 generator = np.random.default_rng(3)

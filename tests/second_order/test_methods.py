@@ -10,7 +10,7 @@ from minikeras import keras
 from minikeras.keras.optimizers.repeat import Repeatable
 from minikeras.keras.optimizers.second_order.kfac import layer_factors
 from minikeras.keras.optimizers.second_order.lbfgs import two_loops
-from minikeras.keras.optimizers.second_order.newton_cg import steihaug
+from minikeras.keras.optimizers.second_order.newton import steihaug
 from minikeras.keras.optimizers.second_order.objective import ObjectiveCurvature
 from minikeras.keras.optimizers.second_order.problem import Problem
 from minikeras.keras.optimizers.second_order.search import CURVATURE, SUFFICIENT, strong_wolfe

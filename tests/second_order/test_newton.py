@@ -8,8 +8,7 @@ from second_order.problems import breast_cancer_regression, data, gradient_norm,
 
 import minikeras as tf
 from minikeras import keras
-from minikeras.keras.optimizers.second_order.blocks import BlockMatrix, extreme_eigenvalues
-from minikeras.keras.optimizers.second_order.cholesky import factored, positive_solve
+from minikeras.keras.optimizers.second_order.blocks import BlockMatrix, extreme_eigenvalues, factored, positive_solve
 
 Newton = keras.optimizers.Newton
 WAYS = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import types
+from . import reading
 from .reading import DIGEST, NOWHERE, SIGNATURE
 
 _TREE_K = 16
@@ -115,7 +115,7 @@ class _Writer:
         start = self.place(values.reshape(-1).view(np.uint8).data) if values.nbytes else NOWHERE
         messages = [
             (0x1, _space(array.shape)),
-            (0x3, types.encode(array.dtype)),
+            (0x3, reading.encode(array.dtype)),
             (0x5, bytes([2, 2, 2, 1]) + bytes(4)),
             (0x8, b"\x03\x01" + _u64(start, values.nbytes)),
         ]
@@ -127,7 +127,7 @@ class _Writer:
 def _attribute(name: str, text: str) -> bytes:
     """An attribute that is a text."""
     value = text.encode() or b"\0"
-    parts = [name.encode() + b"\0", types.encode_text(len(value)), _space(())]
+    parts = [name.encode() + b"\0", reading.encode_text(len(value)), _space(())]
     sizes = b"".join(len(part).to_bytes(2, "little") for part in parts)
     return b"\x01\0" + sizes + b"".join(part + bytes(-len(part) % 8) for part in parts) + value
 

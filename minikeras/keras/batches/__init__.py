@@ -11,9 +11,7 @@ from .columns import (
     split,
     unpack_x_y_sample_weight,
 )
-from .feed import Feed
-from .py_dataset import PyDataset
-from .sources import Source, cut, source
+from .sources import Feed, PyDataset, Source, cut, source
 
 __all__ = [
     "Feed",

@@ -1,5 +1,7 @@
-"""Sources: what was handed over, as batches that can be had from any position on. Arrays become a `Dataset`, so that `fit` and
-a custom training loop see the same batches; a source draws its order from `order_stream()` alone.
+"""Sources: what was handed over, as batches that can be had from any position on; and Feed, one epoch after another.
+
+Arrays become a `Dataset`, so that `fit` and a custom training loop see the same batches; a source draws its order from
+`order_stream()` alone.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ import numpy as np
 from ... import nest
 from ...core import convert_to_tensor
 from ...data import INFINITE_CARDINALITY, Dataset
-from ...data.passes import order_stream, preserved_streams
+from ...data.passes import Passes, order_stream, preserved_streams
 from ...data.table import Table
 from ...data.threads import in_order
 from ...errors import kind_of
 from ...nn_ops import streams
-from ..config import floatx
+from ..config import floatx, max_steps_per_epoch
 from .columns import (
     as_columns,
     as_floatx,
@@ -29,7 +31,6 @@ from .columns import (
     pack_x_y_sample_weight,
     unpack_x_y_sample_weight,
 )
-from .py_dataset import PyDataset
 
 
 class Source:
@@ -229,3 +230,114 @@ def _converted(batch: Any) -> Any:
     x, y, sample_weight = unpack_x_y_sample_weight(batch)
     columns = pack_x_y_sample_weight(as_columns(x, text=True), as_columns(y), as_columns(sample_weight))
     return nest.map_structure(lambda leaf: None if leaf is None else convert_to_tensor(as_floatx(leaf)), columns)
+
+
+class Feed:
+    """The batches of `source` for `fit`, `evaluate` or `predict`: `steps` an epoch, of which one goes on where the last one
+    stopped; whole passes if None. `wanted` are the steps asked for, `steps` the batches an epoch if that is known.
+    """
+
+    def __init__(self, source: Source, steps: int | None = None) -> None:
+        limit = max_steps_per_epoch()
+        given = source.steps if steps is None else steps
+        if limit is not None and (given is None or given > limit):
+            warnings.warn(f"Limiting steps_per_epoch to {limit}, see keras.config.set_max_steps_per_epoch.", stacklevel=4)
+            steps = limit
+        if source.steps == np.inf and steps is None:
+            raise ValueError("The data has no end: say how many batches an epoch has, with `steps_per_epoch` or `steps`.")
+        self.source = source
+        self.wanted = steps
+        self.steps: int | None = steps if steps is not None else None if source.steps is None else int(source.steps)
+        self._passes = Passes(source)
+
+    def epoch(self, done: int = 0) -> Iterator[Any]:
+        """What stands for the batches of an epoch of which `done` were taken before; `source.batch` makes them."""
+        if not done:
+            self.source.on_epoch_begin()
+        if self.wanted is not None:
+            yield from itertools.islice(self._without_end(), self.wanted - done)
+        else:
+            if not done:
+                self._passes.begin()
+            yield from self._passes.rest()
+        self.source.on_epoch_end()
+
+    def _without_end(self) -> Iterator[Any]:
+        """One pass after another, if the source has a length, else what is left of its only one."""
+        if not self._passes.under_way:
+            self._passes.begin()
+        yield from self._passes.rest()
+        while self.source.steps:
+            self._passes.begin()
+            yield from self._passes.rest()
+
+    def state(self) -> dict[str, Any]:
+        """Where it stands, as plain values."""
+        return self._passes.state()
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Stand where a feed of the same data stood, random streams included."""
+        self._passes.resume(state)
+
+
+class PyDataset:
+    """A sequence of batches: subclass it and write `__len__` and `__getitem__`.
+
+    With `shuffle=True`, `fit` asks for the batches in an order that is drawn anew for each epoch.
+
+    Args:
+        workers: threads that make batches ahead of their use; with 1 each is made when it is asked for.
+        use_multiprocessing: left out with a warning: arrays would have to be copied between processes.
+        max_queue_size: how many batches are made ahead.
+
+    >>> import numpy as np
+    >>> class Squares(tf.keras.utils.PyDataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, index):
+    ...         x = np.arange(4.0).reshape(4, 1) + 4 * index
+    ...         return x, x**2
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> model.compile(tf.keras.optimizers.Adam(0.01), "mse")
+    >>> len(model.fit(Squares(), epochs=2, verbose=0).history["loss"])
+    2
+    """
+
+    def __init__(self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10) -> None:
+        if use_multiprocessing:
+            text = "PyDataset: use_multiprocessing is left out; workers=n makes batches in n threads of this process."
+            warnings.warn(text, stacklevel=2)
+        self.workers = workers
+        self.use_multiprocessing = use_multiprocessing
+        self.max_queue_size = max_queue_size
+
+    def __getitem__(self, index: int) -> Any:
+        """Batch number `index`: x, (x, y) or (x, y, sample_weight)."""
+        raise NotImplementedError(f"{type(self).__name__} must implement __getitem__(index).")
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        if self.num_batches is None:
+            raise TypeError(f"{type(self).__name__} has no end; give fit a number of steps_per_epoch.")
+        return self.num_batches
+
+    @property
+    def num_batches(self) -> int | None:
+        """The number of batches; None for no end."""
+        if type(self).__len__ is not PyDataset.__len__:
+            return len(self)
+        raise NotImplementedError(f"{type(self).__name__} must implement __len__().")
+
+    def on_epoch_begin(self) -> None:
+        """Called before each epoch."""
+
+    def on_epoch_end(self) -> None:
+        """Called after each epoch, for example to draw other rows for the next one."""
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            count = self.num_batches
+        except NotImplementedError:  # its length is not known
+            count = None
+        for index in itertools.count() if count is None else range(count):
+            yield self[index]

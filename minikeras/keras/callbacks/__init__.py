@@ -6,21 +6,17 @@ May import the optimizers and all below. What writes files is loaded when it is 
 from typing import TYPE_CHECKING
 
 from ...absent import late
-from .callback import Callback
+from .callback import Callback, History, LambdaCallback, TerminateOnNaN
 from .callback_list import CallbackList
-from .history import History
-from .learning_rate import LearningRateScheduler, ReduceLROnPlateau
-from .monitor import EarlyStopping
+from .monitor import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from .progress_bar import ProgressBar
 from .progress_bar import ProgressBar as ProgbarLogger
-from .simple import LambdaCallback, TerminateOnNaN
 from .swap_ema_weights import SwapEMAWeights
 
 if TYPE_CHECKING:
     from .checkpoints import BackupAndRestore, ModelCheckpoint
-    from .csv_logger import CSVLogger
+    from .loggers import CSVLogger, TensorBoard
     from .optuna import OptunaPruning
-    from .tensorboard import TensorBoard
 
 __all__ = [
     "BackupAndRestore",
@@ -43,10 +39,10 @@ __all__ = [
 
 _LATE = {
     "BackupAndRestore": "checkpoints",
-    "CSVLogger": "csv_logger",
+    "CSVLogger": "loggers",
     "ModelCheckpoint": "checkpoints",
     "OptunaPruning": "optuna",
-    "TensorBoard": "tensorboard",
+    "TensorBoard": "loggers",
 }
 
 __getattr__, __dir__ = late(__name__, _LATE)

@@ -1,14 +1,20 @@
-"""Callback: the hooks, and what a callback may remember over a restart."""
+"""Callback: the hooks, what a callback may remember over a restart, and callbacks of a few lines."""
 
 from __future__ import annotations
 
+import difflib
+import importlib.util
+import math
 import sys
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from ... import markup
 from ...distribute.world import is_first
+from ...errors import NotFiniteError
 from ..arguments import as_call
-from ..logs import Logs
+from ..logs import Logs, as_number, readable
 
 Hook = TypeVar("Hook", bound=Callable[..., None])
 
@@ -151,3 +157,151 @@ def tell(text: str) -> None:
         tqdm.tqdm.write(text)
     else:
         print(text, flush=True)
+
+
+_FEW_EPOCHS = 20
+"""So many epochs are shown as a table."""
+
+
+class History(Remembering):
+    """Keeps the logs of each epoch; `fit` returns it.
+
+    Attributes:
+        history: for each name the list of its values, one an epoch.
+        epoch: the numbers of the epochs.
+        logged_at: for each name the epochs of its values; validation may take place at some epochs only.
+
+    >>> history = History()
+    >>> history.history = {"loss": [3.0, 2.0], "val_loss": [4.0, 3.0]}
+    >>> len(history.plot(title="a run").axes[0].lines)
+    2
+    """
+
+    remembered = ("history", "epoch", "logged_at")
+
+    def __init__(self) -> None:
+        self.history: dict[str, list[Any]] = {}
+        self.epoch: list[int] = []
+        self.logged_at: dict[str, list[int]] = {}
+
+    @property
+    def model(self) -> Any:
+        """The model, held weakly: it holds its history, and that would be a cycle."""
+        return None if self._model is None else self._model()
+
+    def set_model(self, model: Any) -> None:
+        """Keep a weak link."""
+        self._model = weakref.ref(model)
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        self.epoch = []
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        self.epoch.append(epoch)
+        for name, value in (logs or {}).items():
+            self.history.setdefault(name, []).append(value)
+            self.logged_at.setdefault(name, []).append(epoch)
+        self.model.history = self
+
+    def __repr__(self) -> str:
+        count = len(self.epoch)
+        last = readable({name: values[-1] for name, values in self.history.items() if len(values)})
+        return f"<History of {count} epoch{'' if count == 1 else 's'}{': ' if last else ''}{last}>"
+
+    def _repr_png_(self) -> bytes | None:
+        """What a notebook shows: the curves, if there are any and matplotlib is there."""
+        if importlib.util.find_spec("matplotlib") is None or not self.history:
+            return None
+        from ...figures.history import picture
+
+        return picture(self)
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows without matplotlib: the last epochs as a table."""
+        if importlib.util.find_spec("matplotlib") is not None or not self.history:
+            return None
+        names, epochs = list(self.history), self.epoch[-_FEW_EPOCHS:]
+        known = {name: dict(zip(self.logged_at[name], values, strict=True)) for name, values in self.history.items()}
+        rows = [
+            [f"{epoch + 1}", *(as_number(known[name][epoch]) if epoch in known[name] else "" for name in names)]
+            for epoch in epochs
+        ]
+        return markup.table(["epoch", *names], rows, range(len(names) + 1))
+
+    def plot(self, names: Sequence[str] | None = None, **options: Any) -> Any:
+        """Loss and metrics over the epochs as a matplotlib Figure; arguments as in `keras.utils.plot_history`."""
+        from ...figures import plot_history
+
+        return plot_history(self, names, **options)
+
+
+class LambdaCallback(Callback):
+    """A callback from functions.
+
+    Args:
+        hooks: functions by the names of the hooks, `on_epoch_end=...`; None for none. Other names become attributes.
+
+    Raises:
+        ValueError: for a name that begins like that of a hook and is none.
+
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> shout = tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: print(epoch, sorted(logs)))
+    >>> _ = model.fit([[1.0]], [[1.0]], epochs=2, callbacks=[shout], verbose=0)
+    0 ['loss']
+    1 ['loss']
+    """
+
+    def __init__(self, **hooks: Any) -> None:
+        for name, function in hooks.items():
+            if name.startswith("on_") and not hasattr(Callback, name):
+                raise ValueError(f"LambdaCallback: there is no hook {name!r}.{_near(name)}")
+            if function is not None:
+                setattr(self, name, function)
+
+
+def _near(name: str) -> str:
+    """The hook that was probably meant."""
+    found = difflib.get_close_matches(name, [hook for hook in dir(Callback) if hook.startswith("on_")], n=1)
+    return f" Did you mean {found[0]}?" if found else ""
+
+
+class TerminateOnNaN(Callback):
+    """Stops training when a loss is NaN or infinite, and says at which batch. The step that gave it is taken back.
+
+    So weights, slots and statistics are still good, unlike after the same in Keras. (With `steps_per_execution` above 1, the
+    steps since the loss was last looked at.)
+
+    Args:
+        raise_error: raise NotFiniteError instead of stopping.
+
+    >>> model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> model.fit([[float("nan")]], [[1.0]], epochs=9, callbacks=[tf.keras.callbacks.TerminateOnNaN()], verbose=0).epoch
+    Batch 0: Invalid loss nan, terminating training. Look for NaN in the data, or lower the learning rate.
+    [0]
+    """
+
+    def __init__(self, raise_error: bool = False) -> None:
+        self.raise_error = raise_error
+        self._before: Any = None
+
+    def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """Keep what the step may change: one reference for each Variable."""
+        self._before = self.model._snapshot()
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        self._before = None
+
+    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        loss = (logs or {}).get("loss")
+        if loss is not None and not math.isfinite(float(loss)):
+            message = (
+                f"Batch {batch}: Invalid loss {float(loss)}, terminating training. Look for NaN in the data, or lower the "
+                "learning rate."
+            )
+            self._before.restore()
+            if self.raise_error:
+                raise NotFiniteError(message)
+            tell(message)
+            self.model.stop_training = True

@@ -11,8 +11,7 @@ from typing import Any
 from ... import nest
 from ...distribute.world import is_first
 from ..logs import Logs, numbers
-from .callback import Callback
-from .history import History
+from .callback import Callback, History
 from .progress_bar import ProgressBar
 
 _SHORT = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}

@@ -7,10 +7,8 @@ import sys
 import time
 from typing import Any
 
-import numpy as np
-
 from ..arguments import made_with_numpy
-from ..logs import Logs, in_notebook, is_interactive_logging_enabled
+from ..logs import Logs, in_notebook, is_interactive_logging_enabled, readable
 from .callback import Callback
 
 
@@ -145,15 +143,3 @@ def _write(line: str) -> None:
 def _duration(seconds: float) -> str:
     """Seconds, milliseconds or microseconds as a whole number."""
     return f"{seconds:.0f}s" if seconds >= 1 else f"{1e3 * seconds:.0f}ms" if seconds >= 1e-3 else f"{1e6 * seconds:.0f}us"
-
-
-def readable(logs: Logs | None) -> str:
-    """'accuracy: 0.9876 - loss: 0.1234', by name."""
-    return " - ".join(f"{name}: {as_number(value)}" for name, value in sorted((logs or {}).items()))
-
-
-def as_number(value: Any) -> str:
-    """A number; of a metric with several their mean, as Keras shows it."""
-    several = bool(getattr(value, "shape", ()))
-    number = float(np.mean(value.numpy() if hasattr(value, "numpy") else value)) if several else float(value)
-    return f"{number:.4f}" if number == 0 or abs(number) > 1e-3 else f"{number:.4e}"

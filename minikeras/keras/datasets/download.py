@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urljoin, urlsplit
 
-from ...distribute.in_turn import rank_0_first
+from ...distribute.world import rank_0_first
 from ...errors import DatasetUnavailableError, InvalidArgumentError, LoadError, MissingExtraError
 from ...files import cache
 from . import archives

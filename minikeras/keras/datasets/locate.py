@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ...distribute.in_turn import rank_0_first
+from ...distribute.world import rank_0_first
 from ...errors import DatasetUnavailableError, LoadError
 from ...files import cache
 from .archives import gunzip

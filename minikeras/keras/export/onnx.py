@@ -14,11 +14,10 @@ from ...files import durable
 from ...types import as_dtype
 from ...version import VERSION
 from ..saving.weights import may_write
-from . import elementwise, shaping, windows
+from . import operators
 from .graph import Graph
 from .inference import OpenProgram, Value, program
 
-RULES = elementwise.RULES | shaping.RULES | windows.RULES
 OPSET = 18
 """The version of ONNX's operators that the translations are written in; later ones mean the same by them."""
 
@@ -78,7 +77,7 @@ def export_model(
     found = program(model, structure, specs)
     graph = Graph(found, names)
     for call in found.calls:
-        graph.translate(call, RULES)
+        graph.translate(call, operators.RULES)
     results = {graph.result(value, name): value for name, value in _output_names(model, found)}
     _write(path, _made(helper, model.name, graph, found, results, version))
     if verbose:

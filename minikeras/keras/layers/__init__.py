@@ -5,8 +5,24 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ...absent import late as _late
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
-from .convolution import Conv1D, Conv2D, Conv3D
-from .core import Dense, Identity, Masking
+from .convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    Convolution1DTranspose,
+    Convolution2DTranspose,
+    Convolution3DTranspose,
+    DepthwiseConv1D,
+    DepthwiseConv2D,
+    SeparableConv1D,
+    SeparableConv2D,
+    SeparableConvolution1D,
+    SeparableConvolution2D,
+)
+from .core import Dense, EinsumDense, Identity, Masking
 from .embedding import Embedding, ReversibleEmbedding
 from .input_layer import Input, InputLayer
 from .inputs import InputSpec
@@ -15,6 +31,12 @@ from .merging import FUNCTIONS as _FUNCTIONS
 from .merging import Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract
 from .normalization import GroupNormalization, LayerNormalization, Normalization, Rescaling, RMSNormalization, UnitNormalization
 from .pooling import (
+    AdaptiveAveragePooling1D,
+    AdaptiveAveragePooling2D,
+    AdaptiveAveragePooling3D,
+    AdaptiveMaxPooling1D,
+    AdaptiveMaxPooling2D,
+    AdaptiveMaxPooling3D,
     AveragePooling1D,
     AveragePooling2D,
     AveragePooling3D,
@@ -57,29 +79,20 @@ for _kind in (
     _kind._makes_nothing = True
 
 if _TYPE_CHECKING:
-    from .adaptive_pooling import (
-        AdaptiveAveragePooling1D,
-        AdaptiveAveragePooling2D,
-        AdaptiveAveragePooling3D,
-        AdaptiveMaxPooling1D,
-        AdaptiveMaxPooling2D,
-        AdaptiveMaxPooling3D,
-    )
-    from .attention import AdditiveAttention, Attention
+    from .attention import AdditiveAttention, Attention, GroupQueryAttention, MultiHeadAttention
     from .description import deserialize, serialize
-    from .einsum_dense import EinsumDense
-    from .images import CenterCrop, Resizing
     from .lambda_layer import Lambda
-    from .multi_head_attention import GroupQueryAttention, MultiHeadAttention
     from .preprocessing.discretization import Discretization
     from .preprocessing.encoding import CategoryEncoding
     from .preprocessing.hashing import HashedCrossing, Hashing
     from .preprocessing.lookup import IntegerLookup, StringLookup
     from .preprocessing.text_vectorization import TextVectorization
     from .resizing import (
+        CenterCrop,
         Cropping1D,
         Cropping2D,
         Cropping3D,
+        Resizing,
         UpSampling1D,
         UpSampling2D,
         UpSampling3D,
@@ -87,51 +100,22 @@ if _TYPE_CHECKING:
         ZeroPadding2D,
         ZeroPadding3D,
     )
-    from .separable_convolution import (
-        DepthwiseConv1D,
-        DepthwiseConv2D,
-        SeparableConv1D,
-        SeparableConv2D,
-        SeparableConvolution1D,
-        SeparableConvolution2D,
-    )
-    from .transposed_convolution import (
-        Conv1DTranspose,
-        Conv2DTranspose,
-        Conv3DTranspose,
-        Convolution1DTranspose,
-        Convolution2DTranspose,
-        Convolution3DTranspose,
-    )
     from .wrappers import Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
 _LATE = {
     name: module
     for module, names in {
-        "adaptive_pooling": (
-            "AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D AdaptiveMaxPooling1D "
-            "AdaptiveMaxPooling2D AdaptiveMaxPooling3D"
-        ),
-        "attention": "AdditiveAttention Attention",
+        "attention": "AdditiveAttention Attention GroupQueryAttention MultiHeadAttention",
         "description": "deserialize serialize",
-        "einsum_dense": "EinsumDense",
-        "images": "CenterCrop Resizing",
         "lambda_layer": "Lambda",
-        "multi_head_attention": "GroupQueryAttention MultiHeadAttention",
         "preprocessing.discretization": "Discretization",
         "preprocessing.encoding": "CategoryEncoding",
         "preprocessing.hashing": "HashedCrossing Hashing",
         "preprocessing.lookup": "IntegerLookup StringLookup",
         "preprocessing.text_vectorization": "TextVectorization",
         "resizing": (
+            "CenterCrop Resizing "
             "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"
-        ),
-        "separable_convolution": (
-            "DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D SeparableConvolution1D SeparableConvolution2D"
-        ),
-        "transposed_convolution": (
-            "Conv1DTranspose Conv2DTranspose Conv3DTranspose Convolution1DTranspose Convolution2DTranspose "
-            "Convolution3DTranspose"
         ),
         "wrappers": "Pipeline SpectralNormalization TimeDistributed Wrapper",
     }.items()

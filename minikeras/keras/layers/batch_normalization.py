@@ -8,7 +8,7 @@ from typing import Any
 from ...core import Tensor
 from ...core.ops.arithmetic import stop_gradient
 from ...core.ops.transcendental import rsqrt
-from ...distribute.moments import moments_of_all_ranks
+from ...distribute.functions import moments_of_all_ranks
 from ...distribute.replica import check_exchange
 from ...distribute.world import world
 from ...errors import ShapeError
@@ -19,7 +19,7 @@ from ...functions.shaping import broadcast_to, reshape
 from ...nn_ops.nn import masked_fill
 from .. import initializers
 from .inputs import InputSpec
-from .scaling import ScalingLayer, known_axes, read, wide
+from .normalization import ScalingLayer, known_axes, read, wide
 
 
 class BatchNormalization(ScalingLayer):

@@ -1,4 +1,4 @@
-"""Convolutions over one, two and three axes."""
+"""Convolutions over one, two and three axes: plain, transposed, and with kernels of their own for each channel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...functions.shaping import reshape
 from ...nn_ops.convolution import places
 from .. import activations
 from ..weight import Weight
-from . import weight_options
+from . import building
+from .building import activated, without_absent
 from .inputs import InputSpec
 from .layer import Layer
 from .reshaping import checked_format
-from .weight_options import activated, without_absent
 
 
 class KernelLayer(Layer):
@@ -50,7 +50,7 @@ class KernelLayer(Layer):
         self.padding = checked_padding(self, padding, self.may_be_causal)
         self.data_format = checked_format(self, data_format)
         self.activation, self.use_bias = activations.get(activation), bool(use_bias)
-        weight_options.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        building.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self.bias: Any = None
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
@@ -74,7 +74,7 @@ class KernelLayer(Layer):
         outputs = self.compute_output_shape(input_shape)[axis]
         kernel = self.make_kernels(channels)
         if self.use_bias:
-            self.bias = weight_options.add(self, "bias", (outputs,))
+            self.bias = building.add(self, "bias", (outputs,))
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels}, fixed_by=kernel)
 
     def make_kernels(self, channels: int) -> Weight:
@@ -127,12 +127,12 @@ class Convolution(KernelLayer):
         super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
         self.check_filters(filters, groups)
         self.filters, self.groups = filters, groups
-        weight_options.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        building.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
         self.kernel: Any = None
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, channels / groups, filters)."""
-        self.kernel = weight_options.add(self, "kernel", (*self.kernel_size, channels // self.groups, self.filters))
+        self.kernel = building.add(self, "kernel", (*self.kernel_size, channels // self.groups, self.filters))
         return self.kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:
@@ -255,3 +255,283 @@ def output_shape(
         )
     depth = kept if channels is None else channels
     return (shape[0], depth, *found) if first else (shape[0], *found, depth)
+
+
+class Depthwise(KernelLayer):
+    """Base of convolutions with kernels of its own for each channel, with the arguments of `DepthwiseConv2D`."""
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        depth_multiplier: int = 1,
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **options: Any,
+    ) -> None:
+        geometry = (kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias)
+        bias = (bias_initializer, bias_regularizer, bias_constraint)
+        super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
+        check_positive(self, depth_multiplier=depth_multiplier)
+        self.depth_multiplier = depth_multiplier
+        building.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
+        self.kernel: Any = None
+
+    def make_kernels(self, channels: int) -> Weight:
+        """(*window, channels, depth_multiplier)."""
+        shape = (*self.kernel_size, channels, self.depth_multiplier)
+        self.kernel = building.add(self, "depthwise", shape, name="kernel")
+        return self.kernel
+
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """Each channel under its kernels."""
+        geometry = (self.strides, self.padding.upper(), self.data_format, self.dilation_rate)
+        return functions.depthwise_conv(inputs, self.kernel.read_value(), *geometry)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, *places, channels * depth_multiplier)."""
+        channels = input_shape[1 if self.data_format == "channels_first" else -1]
+        return self.slid(input_shape, None if channels is None else channels * self.depth_multiplier)
+
+
+class DepthwiseConv1D(Depthwise):
+    """A convolution along one axis with kernels of its own for each channel. Arguments as in `DepthwiseConv2D`.
+
+    >>> tf.keras.layers.DepthwiseConv1D(3)(tf.ones([2, 10, 5])).shape
+    TensorShape([2, 8, 5])
+    """
+
+    rank = 1
+
+
+class DepthwiseConv2D(Depthwise):
+    """A convolution over height and width with kernels of its own for each channel: channels do not see one another.
+
+    Args:
+        kernel_size, strides, padding, data_format, dilation_rate: as in `Conv2D`.
+        depth_multiplier: number of outputs for each channel.
+        activation, use_bias, options: as in `Dense`, with `depthwise_initializer` and so on for the kernel.
+
+    Shapes: input (batch, height, width, channels), output (batch, places, places, channels * depth_multiplier); kernel
+    (height, width, channels, depth_multiplier), bias (channels * depth_multiplier,).
+
+    >>> tf.keras.layers.DepthwiseConv2D(3, depth_multiplier=2)(tf.ones([2, 28, 28, 3])).shape
+    TensorShape([2, 26, 26, 6])
+    """
+
+    rank = 2
+
+
+class Separable(KernelLayer):
+    """Base of separable convolutions, with the arguments of `SeparableConv2D`."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **options: Any,
+    ) -> None:
+        geometry = (kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias)
+        bias = (bias_initializer, bias_regularizer, bias_constraint)
+        super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
+        check_positive(self, filters=filters, depth_multiplier=depth_multiplier)
+        self.filters, self.depth_multiplier = filters, depth_multiplier
+        building.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
+        building.keep(self, "pointwise", pointwise_initializer, pointwise_regularizer, pointwise_constraint)
+        self.depthwise_kernel: Any = None
+        self.pointwise_kernel: Any = None
+
+    def make_kernels(self, channels: int) -> Weight:
+        """(*window, channels, depth_multiplier) and (*ones, channels * depth_multiplier, filters)."""
+        deep = (*self.kernel_size, channels, self.depth_multiplier)
+        mixing = (*(1,) * self.rank, channels * self.depth_multiplier, self.filters)
+        self.depthwise_kernel = building.add(self, "depthwise", deep, name="depthwise_kernel")
+        self.pointwise_kernel = building.add(self, "pointwise", mixing, name="pointwise_kernel")
+        return self.depthwise_kernel
+
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """Each channel under its kernels, then a mix of the results."""
+        deep, mixing = self.depthwise_kernel.read_value(), self.pointwise_kernel.read_value()
+        geometry = (self.strides, self.padding.upper(), self.data_format, self.dilation_rate)
+        return functions.separable_conv(inputs, deep, mixing, *geometry)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, *places, filters)."""
+        return self.slid(input_shape, self.filters)
+
+
+class SeparableConv1D(Separable):
+    """A depthwise convolution along one axis, then a mix of its channels. Arguments as in `SeparableConv2D`.
+
+    >>> tf.keras.layers.SeparableConv1D(4, 3)(tf.ones([2, 10, 5])).shape
+    TensorShape([2, 8, 4])
+    """
+
+    rank = 1
+
+
+class SeparableConv2D(Separable):
+    """A depthwise convolution over height and width, then a mix of its channels at each place.
+
+    Args:
+        filters: number of outputs for each place, a positive int.
+        kernel_size, strides, padding, data_format, dilation_rate: as in `Conv2D`.
+        depth_multiplier: number of outputs of the first step for each channel.
+        activation, use_bias, options: as in `Dense`, with `depthwise_initializer`, `pointwise_initializer` and so on.
+
+    Source: Chollet (2017), section 2.
+
+    >>> tf.keras.layers.SeparableConv2D(4, 3, padding="same")(tf.ones([2, 28, 28, 3])).shape
+    TensorShape([2, 28, 28, 4])
+    """
+
+    rank = 2
+
+
+SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
+
+
+class TransposedConvolution(KernelLayer):
+    """Base of transposed convolutions, with the arguments of `Conv2DTranspose`."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        output_padding: Any = None,
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **options: Any,
+    ) -> None:
+        geometry = (kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias)
+        bias = (bias_initializer, bias_regularizer, bias_constraint)
+        super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
+        self.check_filters(filters)
+        self.filters, self.output_padding = filters, None
+        if output_padding is not None:
+            self.output_padding = one_for_each(self, "output_padding", output_padding, self.rank, least=0)
+            if any(extra >= stride for extra, stride in zip(self.output_padding, self.strides, strict=True)):
+                raise ValueError(
+                    f"{type(self).__name__}: each output_padding must be less than its stride, found "
+                    f"output_padding={self.output_padding} and strides={self.strides}."
+                )
+        building.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        self.kernel: Any = None
+
+    def make_kernels(self, channels: int) -> Weight:
+        """(*window, filters, channels)."""
+        self.kernel = building.add(self, "kernel", (*self.kernel_size, self.filters, channels))
+        return self.kernel
+
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """The transpose of a convolution."""
+        options = (self.strides, self.padding, self.output_padding, self.data_format, self.dilation_rate)
+        return functions.conv_transpose_to_fit(inputs, self.kernel.read_value(), *options)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, *sizes, filters)."""
+        first = self.data_format == "channels_first"
+        more = self.output_padding or (None,) * self.rank
+        places = input_shape[2:] if first else input_shape[1:-1]
+        axes = zip(places, self.kernel_size, self.strides, more, self.dilation_rate, strict=True)
+        sizes = [
+            None if n is None else functions.transposed_axis(n, k, step, self.padding, extra, spread)[0]
+            for n, k, step, extra, spread in axes
+        ]
+        return (input_shape[0], self.filters, *sizes) if first else (input_shape[0], *sizes, self.filters)
+
+
+class Conv1DTranspose(TransposedConvolution):
+    """The transpose of a convolution along one axis. Arguments as in `Conv2DTranspose`.
+
+    >>> tf.keras.layers.Conv1DTranspose(4, 3, strides=2)(tf.ones([2, 10, 5])).shape
+    TensorShape([2, 21, 4])
+    """
+
+    rank = 1
+
+
+class Conv2DTranspose(TransposedConvolution):
+    """The transpose of a convolution over height and width: each element adds its window, times the kernel, to the result.
+
+    Args:
+        filters: number of outputs for each place, a positive int.
+        kernel_size, strides, dilation_rate: of the convolution; strides and dilation_rate cannot both exceed 1.
+        padding: 'same' (sizes = places * stride) or 'valid' (all that windows reach).
+        output_padding: how much larger the result is at the end of each axis, less than the stride; None follows `padding`.
+        data_format: 'channels_last' (default) or 'channels_first'.
+        activation, use_bias, options: as in `Dense`.
+
+    Shapes: input (batch, height, width, channels), output (batch, size, size, filters); kernel (height, width, filters,
+    channels), bias (filters,).
+
+    >>> tf.keras.layers.Conv2DTranspose(4, 3, strides=2, padding="same")(tf.ones([2, 7, 7, 8])).shape
+    TensorShape([2, 14, 14, 4])
+    """
+
+    rank = 2
+
+
+class Conv3DTranspose(TransposedConvolution):
+    """The transpose of a convolution over three axes. Arguments as in `Conv2DTranspose`, but `data_format` is before
+    `output_padding`, as in Keras.
+
+    >>> tf.keras.layers.Conv3DTranspose(4, 2, strides=2)(tf.ones([2, 3, 4, 5, 8])).shape
+    TensorShape([2, 6, 8, 10, 4])
+    """
+
+    rank = 3
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        output_padding: Any = None,
+        *others: Any,
+        **options: Any,
+    ) -> None:
+        super().__init__(filters, kernel_size, strides, padding, output_padding, data_format, *others, **options)
+
+
+Convolution1DTranspose, Convolution2DTranspose, Convolution3DTranspose = Conv1DTranspose, Conv2DTranspose, Conv3DTranspose

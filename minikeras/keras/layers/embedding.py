@@ -9,7 +9,7 @@ from ...core import Tensor
 from ...functions.contractions import matmul
 from ...functions.elementwise import cast, not_equal, tanh
 from ...functions.indexing import gather
-from . import weight_options
+from . import building
 from .inputs import attach
 from .layer import Layer
 
@@ -54,12 +54,12 @@ class Embedding(Layer):
         if options.pop("input_length", None) is not None:
             warnings.warn("Embedding: input_length is left out, as in Keras: sequences may have any length.", stacklevel=4)
         autocast = options.pop("autocast", False)  # large integers would not survive half precision
-        super().__init__(autocast=autocast, **weight_options.without_absent(self, options))
+        super().__init__(autocast=autocast, **building.without_absent(self, options))
         for name, value in (("input_dim", input_dim), ("output_dim", output_dim)):
             if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
                 raise ValueError(f"Embedding: `{name}` must be a positive integer. Received: {name}={value!r}.")
         self.input_dim, self.output_dim = input_dim, output_dim
-        weight_options.keep(self, "embeddings", embeddings_initializer, embeddings_regularizer, embeddings_constraint)
+        building.keep(self, "embeddings", embeddings_initializer, embeddings_regularizer, embeddings_constraint)
         self.mask_zero = self.supports_masking = bool(mask_zero)
         if weights is not None:
             self.build()
@@ -67,7 +67,7 @@ class Embedding(Layer):
             self.set_weights(weights if single else [weights])
 
     def build(self, input_shape: Any = None) -> None:
-        self.embeddings = weight_options.add(self, "embeddings", (self.input_dim, self.output_dim), autocast=False)
+        self.embeddings = building.add(self, "embeddings", (self.input_dim, self.output_dim), autocast=False)
 
     def call(self, inputs: Tensor) -> Tensor:
         indices = inputs if inputs.dtype.is_integer else cast(inputs, "int32")

@@ -484,7 +484,7 @@ class Layer(Module):
             if x._array.shape != self._accepted:
                 self._accept(args[0])
         elif holds_symbol((args, kwargs)):
-            args = self._single(args) if self._takes_one_tensor else args
+            args = self._single(args)
             return call_symbolically(self, args, kwargs if training is None else {**kwargs, "training": training})
         else:
             args, masks = self._prepared(args, kwargs)
@@ -561,7 +561,7 @@ class Layer(Module):
         """The positional arguments as Tensors, and the masks that count; keyword arguments are changed in place."""
         first = self._call_names[0] if self._call_names else ""
         masks = inputs.masks_of(args[0] if args else kwargs.get(first))
-        args = self._converted(self._single(args) if self._takes_one_tensor else args)
+        args = self._converted(self._single(args))
         for name, value in kwargs.items():
             if shapes.is_data(value) or (name == "mask" and shapes.is_numbers(value)):
                 kwargs[name] = self._tensor(value)
@@ -570,16 +570,15 @@ class Layer(Module):
         return args, masks if told is None else told
 
     def _single(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Positional arguments of a layer of one tensor, taken out of a list or dict of one."""
-        if not args or not isinstance(args[0], (list, tuple, dict)) or shapes.is_numbers(args[0]):
-            return args
-        return inputs.only_tensor(f"Layer '{self.name}' ({type(self).__name__})", args[0]), *args[1:]
+        """The positional arguments; a layer of one tensor takes it out of a list or dict of one."""
+        if self._takes_one_tensor and args and isinstance(args[0], (list, tuple, dict)) and not shapes.is_numbers(args[0]):
+            return inputs.only_tensor(f"Layer '{self.name}' ({type(self).__name__})", args[0]), *args[1:]
+        return args
 
     def _tensors(self, argument: Any) -> Any:
         """One argument, or nest of them, as Tensors."""
-        if not hasattr(argument, "shape") and shapes.is_numbers(argument):
-            return self._tensor(argument)
-        return nest.map_structure(self._tensor, argument)
+        one = not hasattr(argument, "shape") and shapes.is_numbers(argument)
+        return self._tensor(argument) if one else nest.map_structure(self._tensor, argument)
 
     def _tensor(self, value: Any) -> Any:
         if value is None:

@@ -1,26 +1,41 @@
 """Losses. May import keras's settings and all below keras. Read `alignment.py` first: what shapes fit together."""
 
 from ...absent import late as _late
-from .circle import Circle, circle
+from .classification import (
+    CTC,
+    CategoricalHinge,
+    Circle,
+    Dice,
+    Hinge,
+    SquaredHinge,
+    Tversky,
+    categorical_hinge,
+    circle,
+    ctc,
+    dice,
+    hinge,
+    squared_hinge,
+    tversky,
+)
 from .crossentropy import (
     BinaryCrossentropy,
     BinaryFocalCrossentropy,
     CategoricalCrossentropy,
     CategoricalFocalCrossentropy,
     CategoricalGeneralizedCrossEntropy,
+    KLDivergence,
+    Poisson,
     SparseCategoricalCrossentropy,
     binary_crossentropy,
     binary_focal_crossentropy,
     categorical_crossentropy,
     categorical_focal_crossentropy,
     categorical_generalized_cross_entropy,
+    kl_divergence,
+    poisson,
     sparse_categorical_crossentropy,
 )
-from .ctc import CTC, ctc
-from .divergence import KLDivergence, Poisson, kl_divergence, poisson
 from .loss import Loss, LossFunctionWrapper, Reduction, deserialize, get, serialize
-from .margins import CategoricalHinge, Hinge, SquaredHinge, categorical_hinge, hinge, squared_hinge
-from .overlap import Dice, Tversky, dice, tversky
 from .regression import (
     CosineSimilarity,
     Huber,

@@ -27,6 +27,8 @@ from .accuracy import (
     Accuracy,
     BinaryAccuracy,
     CategoricalAccuracy,
+    F1Score,
+    FBetaScore,
     SparseCategoricalAccuracy,
     SparseTopKCategoricalAccuracy,
     TopKCategoricalAccuracy,
@@ -65,6 +67,7 @@ from .errors import (
     MeanSquaredLogarithmicError,
     PearsonCorrelation,
     Poisson,
+    R2Score,
     RootMeanSquaredError,
     SparseCategoricalCrossentropy,
     SquaredHinge,
@@ -72,10 +75,8 @@ from .errors import (
     cosine_similarity,
     pearson_correlation,
 )
-from .f_score import F1Score, FBetaScore
 from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
 from .metric import Metric, catalogue, serialize
-from .r2 import R2Score
 from .reductions import Mean, MeanMetricWrapper, Sum
 
 __all__ = [

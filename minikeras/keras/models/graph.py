@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ... import nest
-from ...core import Tensor
+from ...core import Tensor, convert_to_tensor
 from ...core.forks import cached_property
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ..layers.input_layer import InputLayer, entrance
 from ..layers.inputs import of_rank, only_tensor
 from ..symbolic.keras_tensor import KerasTensor, Node, nodes_of
+from ..symbolic.operation import Operation
 
 
 class Register(int):
@@ -319,3 +320,47 @@ def _store(results: Any, targets: tuple[int, ...], values: list[Any]) -> None:
 def _filled(value: Any, values: list[Any]) -> Any:
     """Arguments of a call, with values in the place of Registers."""
     return nest.map_structure(lambda leaf: values[leaf] if type(leaf) is Register else leaf, value)
+
+
+class Function(Operation):
+    """The computation from some KerasTensors to others, to be done again with new values.
+
+    Args:
+        inputs: a KerasTensor, or a nest of them.
+        outputs: what was computed from them, a KerasTensor or a nest of them.
+        name: made up if None.
+
+    Raises:
+        ValueError: if an output needs an input that is not given.
+
+    >>> x = tf.keras.Input((2,))
+    >>> print(tf.keras.Function(x, 2.0 * x)(tf.constant([[1.0, 3.0]])).numpy())
+    [[2. 6.]]
+    """
+
+    def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
+        super().__init__(name)
+        for role, structure in (("inputs", inputs), ("outputs", outputs)):
+            if not nest.flatten(structure):
+                raise ValueError(f"Function: `{role}` cannot be empty.")
+        self._graph = LayerGraph(inputs, outputs)
+
+    @property
+    def operations(self) -> list[Any]:
+        """The layers and operations, entrances included."""
+        return list(self._graph.operations)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The KerasTensors that it begins with."""
+        return nest.flatten(self._graph.inputs)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The KerasTensors that it leads to."""
+        return nest.flatten(self._graph.outputs)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs for values that are nested like the inputs."""
+        results = self._graph.run(nest.map_structure(convert_to_tensor, inputs))
+        return nest.pack(self._graph.outputs, nest.flatten(results))

@@ -26,8 +26,7 @@ from ..layers.layer import Layer
 from ..saving.objects import serialize_keras_object
 from ..training import steps, trainer
 from ..training.placement import on_device_of
-from ..training.snapshot import Snapshot, Transaction
-from ..training.state import State
+from ..training.state import Snapshot, State, Transaction
 from ..training.steps import Logs
 from . import configuration
 from .graph import LayerGraph, only_one

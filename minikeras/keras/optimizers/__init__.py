@@ -7,8 +7,7 @@ from ...absent import error as _error
 from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
 from ...compiler.passes.expansion import FOR_GRAPHS as _FOR_GRAPHS
 from . import legacy, schedules
-from .adafactor import Adafactor
-from .adagrad import Adadelta, Adagrad, Ftrl, RMSprop
+from .adagrad import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .compiled_step import compiled_step as _compiled_step
 from .graph_step import graph_scale as _graph_scale
@@ -18,12 +17,11 @@ from .lookup import register as _register
 from .loss_scale import LossScaleOptimizer
 from .loss_scale import present_scale as _present_scale
 from .multi_optimizer import MultiOptimizer, OptimizerMap
-from .muon import Muon
 from .optimizer import Optimizer
 from .optimizer import optimizer_step as _optimizer_step
 from .per_layer import Every, PerLayer, cycle
 from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquardt, Newton, NewtonCG, Objective, SecondOrder
-from .sgd import SGD, Lion
+from .sgd import SGD, Lion, Muon
 
 _EXPANSIONS[_optimizer_step] = _compiled_step
 _FOR_GRAPHS |= {_optimizer_step: _graph_step, _present_scale: _graph_scale}

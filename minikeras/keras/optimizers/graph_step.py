@@ -23,10 +23,10 @@ from ...core.effects import Write as HowToWrite
 from ...core.variable import assigned, read_variable
 from ...layout import Layout
 from ...types import Array
-from .clipping import global_factor, scaled
 from .compiled_step import Write, compiled_step, groups_of, is_usual, members_written, packed, unchanged
 from .loss_scale import LossScaleOptimizer, next_scale
 from .optimizer import Optimizer
+from .options import global_factor, scaled
 from .per_layer import PerLayer
 from .state import SlotState
 

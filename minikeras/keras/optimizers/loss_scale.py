@@ -15,10 +15,9 @@ from ...core.stack import perform
 from ...functions.publish import tensor
 from ...types import Array
 from ..arguments import as_call
-from .clipping import all_finite
 from .lookup import deserialize, serialize
 from .optimizer import Optimizer
-from .options import COMMON
+from .options import COMMON, all_finite
 from .state import Change, OptimizerState, SlotState, host_variable
 
 

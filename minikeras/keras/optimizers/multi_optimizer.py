@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ...core import Variable
 from ..arguments import as_call
-from ..path_map import PathMap, check_patterns
+from ..names import PathMap, check_patterns
 from ..saving.objects import deserialize_keras_object
 from .lookup import deserialize, serialize
 from .loss_scale import LossScaleOptimizer

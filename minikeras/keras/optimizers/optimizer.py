@@ -28,10 +28,10 @@ from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
-from .clipping import clipped_by_global_norm, clipped_by_norm, clipped_by_value
 from .eager_step import EagerStep
 from .exchange import Exchange, exchanged, gathered_over
 from .flat_groups import FlatGroup, decaying, grouped
+from .options import clipped_by_global_norm, clipped_by_norm, clipped_by_value
 from .pairs import paired, unzipped
 from .state import Change, OptimizerState, SlotState, commit, constrained, name_of, slot_name
 from .update_steps import changes_of, held_in_containers, in_dtype_of, minimized, present_rate, stepped_values

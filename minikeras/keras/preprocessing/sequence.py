@@ -1,7 +1,7 @@
 """Sequences of one length."""
 
 from ...absent import late as _late
-from ..utils.sequences import pad_sequences
+from ..utils.arrays import pad_sequences
 
 __all__ = ["pad_sequences"]
 

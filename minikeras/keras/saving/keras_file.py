@@ -18,9 +18,9 @@ from ...boundary import explaining
 from ...errors import LoadError, ShapeError
 from ...files import archive, durable, hdf5, limits, strict_json
 from ...files.reading import excerpt, read_file, refused
+from .assignments import places
 from .legacy_h5 import allowance, compile_as, load_legacy_model, made_from
 from .objects import ObjectSharingScope, serialize_keras_object
-from .places import places
 from .registry import CustomObjectScope
 from .weights import encode, load_tree, may_write, opened
 

@@ -17,9 +17,8 @@ from ...errors import LoadError, kind_of
 from ...files import hdf5, limits, strict_json
 from ...files.reading import excerpt, refused
 from ..layers.weight_discovery import learns
-from .assignments import Assignments
+from .assignments import Assignments, Place, own_variables
 from .objects import deserialize_keras_object
-from .places import Place, own_variables
 from .registry import CustomObjectScope
 
 SLACK = 1 << 20

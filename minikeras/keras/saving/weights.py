@@ -1,7 +1,7 @@
 """Weights of a model in a file: Keras's `.weights.h5`, and safetensors.
 
-`places.py` has Keras's layout. A safetensors file holds what `tf.train.Checkpoint(model)` would, under the paths of attributes,
-random state of layers included.
+`assignments.py` has Keras's layout. A safetensors file holds what `tf.train.Checkpoint(model)` would, under the paths of
+attributes, random state of layers included.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from ...files.reading import budget, read_file, refused
 from ..layers.description import is_of_package
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
-from .assignments import Assignments
+from .assignments import Assignments, Place, overrides, places
 from .legacy_h5 import load_legacy_weights
-from .places import Place, overrides, places
 
 STATES = "minikeras_states"
 SLOTS_OF = "slots_of"

@@ -23,7 +23,7 @@ from ...errors import InvalidArgumentError
 from ..batches import Source
 from ..optimizers.exchange import is_distributed
 from ..seeds import SeedState
-from .compiled import CompiledSteps, StepFunction
+from .executions import CompiledSteps, StepFunction
 
 if TYPE_CHECKING:
     from ..models import Model

@@ -1,5 +1,5 @@
 """What training does with one batch: the steps and losses that `Model` offers for overriding, plain Python as in a custom
-training loop. A step happens as a whole or not at all (`snapshot.py`).
+training loop. A step happens as a whole or not at all (`state.py`).
 """
 
 from __future__ import annotations

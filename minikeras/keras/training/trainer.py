@@ -27,11 +27,9 @@ from ..logs import numbers
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from . import state as states
-from .compiled import CompiledSteps
-from .executions import AllRows, Executions, Steps, one_by_one
+from .executions import AllRows, CompiledSteps, Executions, Steps, one_by_one
 from .ranks import TRAINING, RankedSteps, agree, any_rank, check_scope, check_training, check_weights
-from .snapshot import Transaction
-from .state import Run
+from .state import Run, Transaction
 from .steps import Logs
 from .targets import Compiled, Targets
 

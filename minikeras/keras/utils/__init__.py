@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from ..backend import is_keras_tensor, standardize_dtype
     from ..datasets.download import get_file
     from ..feature_space import FeatureSpace
+    from .arrays import pad_sequences, timeseries_dataset_from_array
     from .directories import image_dataset_from_directory, text_dataset_from_directory
     from .images import array_to_img, img_to_array, load_img, save_img
     from .progress import Progbar
-    from .sequences import pad_sequences, timeseries_dataset_from_array
     from .symbols import get_source_inputs
 
 Sequence = PyDataset
@@ -39,7 +39,7 @@ Sequence = PyDataset
 _LATE = {
     **dict.fromkeys(("image_dataset_from_directory", "text_dataset_from_directory"), "directories"),
     **dict.fromkeys(("array_to_img", "img_to_array", "load_img", "save_img"), "images"),
-    **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "sequences"),
+    **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "arrays"),
     "FeatureSpace": ".feature_space",
     **dict.fromkeys(("is_keras_tensor", "standardize_dtype"), ".backend"),
     "get_source_inputs": "symbols",

@@ -7,7 +7,7 @@ import pytest
 from golden_numbers import golden
 
 import minikeras as tf
-from minikeras.keras.layers.preprocessing.fingerprints import fingerprints
+from minikeras.keras.layers.preprocessing.hashing import fingerprints
 
 L = tf.keras.layers
 CASES = golden("tables")["cases"]

@@ -16,8 +16,7 @@ from ....functions.elementwise import cast
 from ....types import Array
 from ...arguments import plain, whole
 from ..layer import Layer
-from .columns import ColumnLayer, batches
-from .encoding import Shape, check_mode, encode, encoded_shape, encoded_spec
+from .encoding import ColumnLayer, Shape, batches, check_mode, encode, encoded_shape, encoded_spec
 
 _MODES = ("int", "one_hot", "multi_hot", "count")
 

@@ -23,8 +23,18 @@ from ...arguments import whole
 from ...config import floatx
 from ..description import described
 from ..layer import Layer
-from .columns import ColumnLayer, as_column, as_integers, batches, texts
-from .encoding import Shape, check_mode, encode, encoded_shape, encoded_spec
+from .encoding import (
+    ColumnLayer,
+    Shape,
+    as_column,
+    as_integers,
+    batches,
+    check_mode,
+    encode,
+    encoded_shape,
+    encoded_spec,
+    texts,
+)
 from .hashing import bins_of, checked_salt
 
 _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")

@@ -17,8 +17,7 @@ from ....types import Array
 from ...arguments import whole
 from ...saving.objects import deserialize_keras_object
 from ..layer import Layer
-from .columns import ColumnLayer, as_column, batches, texts
-from .encoding import Shape, check_mode, encoded_spec
+from .encoding import ColumnLayer, Shape, as_column, batches, check_mode, encoded_spec, texts
 from .lookup import StringLookup
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)

@@ -1,29 +1,62 @@
-"""Filters of neighbouring pixels: blur, edges, patches, similarity."""
+"""Filters of neighbouring pixels, and colors in other coordinates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....core import Tensor, convert_to_tensor
-from ....errors import ShapeError
+from ....errors import DTypeError, ShapeError
 from ....functions.convolution import depthwise_conv
 from ....functions.elementwise import cast
+from ....functions.image import hue_saturation_value, red_green_blue
 from ....functions.publish import beside
 from ....functions.reductions import reduce_mean
-from ....functions.shaping import pad, reshape, stack, transpose
+from ....functions.shaping import expand_dims, pad, reshape, squeeze, stack, transpose
 from ....types import Array, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
 from ..nn.sliding import checked_format
 from ..windows import elements, for_each, read
-from .batches import as_batch
 
-__all__ = ["extract_patches", "extract_patches_3d", "gaussian_blur", "sobel_edges", "ssim"]
+__all__ = [
+    "extract_patches",
+    "extract_patches_3d",
+    "gaussian_blur",
+    "hsv_to_rgb",
+    "rgb_to_grayscale",
+    "rgb_to_hsv",
+    "sobel_edges",
+    "ssim",
+]
+
+Back = Callable[[Tensor], Tensor]
+
+
+def as_batch(name: str, images: TensorLike, data_format: str | None, rank: int = 2) -> tuple[Tensor, Back]:
+    """Images as (batch, *sizes, channels), and what brings such a tensor into the form that they had.
+
+    Args:
+        rank: number of sizes: 2 of images, 3 of volumes.
+
+    Raises:
+        ShapeError: if they have another number of axes.
+    """
+    x, first = convert_to_tensor(images), checked_format(data_format) == "channels_first"
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ShapeError(f"{name}: needs one image of {rank + 1} axes or a batch of them, found shape {x.shape}.")
+    alone = x.ndim == rank + 1
+    x = expand_dims(x, 0) if alone else x
+
+    def back(y: Tensor) -> Tensor:
+        y = transpose(y, [0, y.ndim - 1, *range(1, y.ndim - 1)]) if first else y
+        return squeeze(y, 0) if alone else y
+
+    return transpose(x, [0, *range(2, x.ndim), 1]) if first else x, back
 
 
 def _gaussian(size: int, sigma: float) -> Array:
@@ -192,3 +225,50 @@ def extract_patches_3d(
     TensorShape([2, 2, 2, 8])
     """
     return extract_patches(volumes, for_each(size, 3), strides, dilation_rate, padding, data_format)
+
+
+@operation(name="RGBToGrayscale")
+def rgb_to_grayscale(images: TensorLike, data_format: str | None = None) -> Tensor:
+    """0.2989 red + 0.587 green + 0.114 blue, in the dtype of the images; images of one channel as they are.
+
+    Args:
+        images: ([batch,] height, width, 3), or with the channels first.
+
+    >>> print(tf.keras.ops.image.rgb_to_grayscale([[[1.0, 1.0, 0.0]]]).numpy().round(4))
+    [[[0.8859]]]
+    """
+    x, back = as_batch("rgb_to_grayscale", images, data_format)
+    if x.shape[-1] not in (1, 3):
+        raise ShapeError(f"rgb_to_grayscale: needs 3 channels, or 1, found {x.shape[-1]}.")
+    if x.shape[-1] == 3:
+        red, green, blue = [floating(x)[..., place : place + 1] for place in range(3)]
+        x = cast(red * 0.2989 + green * 0.587 + blue * 0.114, x.dtype)
+    return back(x)
+
+
+def _planes(name: str, images: TensorLike, data_format: str | None, convert: Callable[..., list[Tensor]]) -> Tensor:
+    """Three channels converted into three others."""
+    x, back = as_batch(name, images, data_format)
+    if not x.dtype.is_floating or x.shape[-1] != 3:
+        raise DTypeError(f"{name}: needs 3 channels of floats, found {x.shape[-1]} of {x.dtype.name}. Divide integers by 255.")
+    return back(stack(convert(*[x[..., place] for place in range(3)]), -1))
+
+
+@operation(name="RGBToHSV")
+def rgb_to_hsv(images: TensorLike, data_format: str | None = None) -> Tensor:
+    """Hue, saturation and value of floats in [0, 1].
+
+    >>> print(tf.keras.ops.image.rgb_to_hsv([[[0.0, 1.0, 0.0]]]).numpy().round(4))
+    [[[0.3333 1.     1.    ]]]
+    """
+    return _planes("rgb_to_hsv", images, data_format, hue_saturation_value)
+
+
+@operation(name="HSVToRGB")
+def hsv_to_rgb(images: TensorLike, data_format: str | None = None) -> Tensor:
+    """The inverse of `rgb_to_hsv`.
+
+    >>> print(tf.keras.ops.image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]).numpy())
+    [[[1. 0. 0.]]]
+    """
+    return _planes("hsv_to_rgb", images, data_format, red_green_blue)

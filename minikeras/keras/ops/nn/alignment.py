@@ -18,7 +18,7 @@ from ....functions.publish import beside
 from ....functions.reductions import argmax, reduce_max, reduce_sum
 from ....functions.shaping import concat
 from ....types import Array, TensorLike
-from ...losses.ctc import unlikelihood
+from ...losses.classification import unlikelihood
 from ...promotion import floating, wide
 from ...symbolic.operation import operation
 

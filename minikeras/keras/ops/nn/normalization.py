@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....core import Tensor, convert_to_tensor
-from ....distribute.moments import moments_of_all_ranks
+from ....distribute.functions import moments_of_all_ranks
 from ....distribute.world import world
 from ....errors import ShapeError
 from ....functions import nn

@@ -5,8 +5,7 @@ from .base import SecondOrder
 from .kfac import KFAC
 from .lbfgs import LBFGS
 from .levenberg_marquardt import LevenbergMarquardt
-from .newton import GaussNewton, Newton
-from .newton_cg import NewtonCG
+from .newton import GaussNewton, Newton, NewtonCG
 from .objective import Objective
 
 __all__ = ["KFAC", "LBFGS", "AdaHessian", "GaussNewton", "LevenbergMarquardt", "Newton", "NewtonCG", "Objective", "SecondOrder"]

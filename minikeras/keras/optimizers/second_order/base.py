@@ -12,8 +12,8 @@ from ....core.arrays import namespace, to_device
 from ....core.stack import BOTTOM, current
 from ....functions.elementwise import cast
 from ....types import Array
-from ..clipping import all_finite
 from ..optimizer import Optimizer
+from ..options import all_finite
 from ..repeat import Repeatable
 from ..state import Change, constrained, host_variable
 from .compiled import Sweep, run_directly, run_step

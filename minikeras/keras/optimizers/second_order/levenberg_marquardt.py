@@ -9,7 +9,7 @@ from typing import Any
 from ....core.arrays import namespace
 from ....layout import Layout
 from ....types import Array
-from ..clipping import all_finite
+from ..options import all_finite
 from ..state import Change
 from .blocks import BlockMatrix
 from .newton import GaussNewton
