@@ -17,7 +17,7 @@ from .core import (
     recompute_grad,
 )
 from .core.arrays import device
-from .core.name_scope import name_scope
+from .core.variable import name_scope
 from .core.warnings import get_logger
 from .functions.contractions import einsum, matmul, tensordot
 from .functions.control_flow import (

@@ -10,7 +10,7 @@ from typing import Any
 
 from .core import Variable
 from .core.changes import watched
-from .core.name_scope import name_scope
+from .core.variable import name_scope
 from .object_graph import Named, attributes, elements, walk
 
 waiting: weakref.WeakSet[Any] = weakref.WeakSet()

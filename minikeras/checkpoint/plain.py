@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import is_array, to_numpy
-from ..core.operand import Operand
+from ..core.tensor import Operand
 from ..errors import kind_of
 from ..files.reading import refused
 

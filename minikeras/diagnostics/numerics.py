@@ -14,11 +14,10 @@ import numpy as np
 
 from ..core.arrays import to_numpy
 from ..core.backward import sweep
-from ..core.operand import Operand
-from ..core.operation_errors import describe
 from ..core.primitive import Primitive
 from ..core.stack import Frame, Interpreter, current
-from ..core.warnings import call_place
+from ..core.tensor import Operand
+from ..core.warnings import call_place, describe
 from ..errors import NotFiniteError
 
 

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from ..core.custom import is_custom
 from ..core.effects import State
-from ..core.operand import Operand
 from ..core.primitive import Primitive, Record
 from ..core.stack import Frame, Interpreter
-from ..core.tensor import next_key
+from ..core.tensor import Operand, next_key
 from ..core.warnings import call_place
 
 

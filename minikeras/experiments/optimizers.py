@@ -22,7 +22,7 @@ from ..core.batch import BatchedTensor
 from ..core.changes import live
 from ..core.effects import State, effect
 from ..core.stack import BOTTOM, current, on_top, perform
-from ..core.state import restore, snapshot
+from ..core.variable import restore, snapshot
 from ..errors import InvalidArgumentError
 from ..functions.publish import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core import Variable
-from ...core.state import preserved
+from ...core.variable import preserved
 
 _FORMATS = {"backend_tensor": lambda variable: variable.value, "numpy_array": lambda variable: variable.numpy()}
 

@@ -12,7 +12,7 @@ from ...compiler.passes.pipeline import optimized
 from ...core import Record, Variable
 from ...core.arrays import is_on_host
 from ...core.changes import clock
-from ...core.state import drop_spares, restore, snapshot
+from ...core.variable import drop_spares, restore, snapshot
 from ...types import Array
 from .state import SlotState
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...checkpoint.restoring import converted, listed
 from ...core import Tensor, Variable
-from ...core.state import drop_spares, preserved, restore, snapshot
+from ...core.variable import drop_spares, preserved, restore, snapshot
 from ...errors import ShapeError
 from ..optimizers import Optimizer
 from .places import Place, overrides, own_variables

@@ -12,7 +12,7 @@ from typing import Any
 from ...compiler import Function
 from ...core import Variable
 from ...core.changes import clock
-from ...core.state import restore
+from ...core.variable import restore
 from ...data.table import RowBatches
 from ...nn_ops import streams
 from ...object_graph import Named, elements, walk

@@ -14,7 +14,7 @@ from ...checkpoint.plain import join, split
 from ...compiler.tracing.pace import Pace
 from ...core import Variable
 from ...core.arrays import to_numpy
-from ...core.state import restore
+from ...core.variable import restore
 from ...errors import LoadError
 from ...nn_ops import streams
 from ..batches import Feed

@@ -16,9 +16,8 @@ import numpy as np
 from ....core import Tensor, Variable
 from ....core.arrays import is_array, namespace
 from ....core.effects import only_checks
-from ....core.state import restore, snapshot
 from ....core.update_lock import Held
-from ....core.variable import assigned
+from ....core.variable import assigned, restore, snapshot
 from ....types import Array
 from ...ir import Program, Slot
 from ..numpy.lowering import kernel_of

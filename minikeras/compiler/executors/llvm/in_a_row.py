@@ -17,8 +17,7 @@ import numpy as np
 from ....core import Variable
 from ....core.arrays import quiet_context
 from ....core.effects import only_checks
-from ....core.state import restore, snapshot
-from ....core.variable import assigned, read_variable
+from ....core.variable import assigned, read_variable, restore, snapshot
 from ....types import Array
 from ...ir import Program, Slot
 from ...loops import Body

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import Variable
-from ....core.state import restore, snapshot
+from ....core.variable import restore, snapshot
 from ....errors import InvalidArgumentError
 from ....threads import thread_count
 from ..numpy.builder import Builder

@@ -12,8 +12,8 @@ import numpy as np
 from ....core import Tensor
 from ....core.arrays import namespace, quiet_context
 from ....core.effects import State
-from ....core.operation_errors import explained
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
+from ....core.warnings import explained
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot, slots_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ....core import Record, Variable
 from ....core.changes import clock
 from ....core.effects import State
-from ....core.state import restore, snapshot
+from ....core.variable import restore, snapshot
 from ...ir import Program
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from ....core import Tensor, convert_to_tensor
 from ....core.arrays import to_numpy
 from ....core.batch import check_values
-from ....core.operand import Operand
+from ....core.tensor import Operand
 from ....errors import DTypeError
 from ....functions.elementwise import cast
 from ....types import Array
