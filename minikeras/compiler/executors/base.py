@@ -126,8 +126,8 @@ def on_device(program: Program) -> Executable | None:
     """A recorded program as graphs, if all its values lie on one GPU that can carry it out; None otherwise, with a warning."""
     if program.library in (None, np):
         return None
-    from .cuda_graph.compile import compiled
     from .cuda_graph.device import device_of
+    from .cuda_graph.runner import compiled
     from .cuda_graph.schedule import Unsupported
 
     device = device_of(program.library)

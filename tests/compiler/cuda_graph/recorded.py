@@ -20,7 +20,7 @@ from minikeras.compiler.executors.cuda_graph.convolutions import lower_convoluti
 from minikeras.compiler.executors.cuda_graph.functions import DTYPES
 from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
-from minikeras.compiler.executors.cuda_graph.module import Kernel
+from minikeras.compiler.executors.cuda_graph.nodes import Kernel
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.passes.pipeline import optimized

@@ -17,8 +17,8 @@ from ....nn_ops.philox4x32 import threshold, words_of_integer
 from ...ir import Slot
 from .functions import cast, literal
 from .kernels import Source, blocks_for, contiguous, each_element
-from .module import Kernel
 from .moves import element_kernel
+from .nodes import Kernel
 
 Row = Callable[[Any, Record], list[Kernel] | None]
 

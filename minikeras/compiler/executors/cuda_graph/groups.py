@@ -28,7 +28,7 @@ from .kernels import (
     place,
     reduction_kernels,
 )
-from .module import Kernel
+from .nodes import Kernel
 
 
 def group_kernels(record: Record, temporary: Callable[[Shape, Any], Slot]) -> list[Kernel]:

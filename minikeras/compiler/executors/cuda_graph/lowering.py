@@ -14,10 +14,9 @@ from ....core import Record
 from ....core.registry import operations
 from ....types import as_dtype
 from ...ir import Slot, outputs_of, slots_in, slots_of
-from ...loops import Code, elementwise_body
+from ...loops import Code, elementwise_body, loop_of_parts
 from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import flatten, part
-from ...planning.parts import loop_of_parts
 from . import draws, moves, windows
 from .functions import DTYPES, NoKernel, cast, computed, is_float, is_known, literal
 from .fusion import group, loss_and_gradient
@@ -36,8 +35,8 @@ from .kernels import (
     reduction_kernels,
     spread,
 )
-from .module import Kernel
 from .moves import Piece, Rows, checked_index, element_kernel, placed_kernel, view_of
+from .nodes import Kernel
 from .parts import parts_kernels
 from .rows import softmax_kernel
 

@@ -10,11 +10,10 @@ from typing import Any
 from ....core import Record
 from ....layout import Layout
 from ...ir import Slot, outputs_of, slots_in
-from ...loops import Body
-from ...planning.parts import Sum, is_of_parts
+from ...loops import Body, Sum, is_of_parts
 from .functions import Element, cast, computed
 from .kernels import THREADS, Group, Shape, Source, fold_lanes, fold_of, wide
-from .module import Kernel
+from .nodes import Kernel
 
 CHUNK = 16 * THREADS
 """Elements of a block."""

@@ -13,8 +13,8 @@ from ...ir import Slot
 from .functions import cast, computed
 from .fusion import loss_and_gradient
 from .kernels import Fold, Group, Source, begin_groups, contiguous, fold_lanes, fold_of, integer, place, spread, wide
-from .module import Kernel
 from .moves import checked_index
+from .nodes import Kernel
 
 
 class Softmax:

@@ -14,8 +14,8 @@ from ...ir import Slot
 from .convolutions import add_rows_of_windows, windows_as_rows
 from .functions import computed, literal
 from .kernels import Fold, Reduced, Source, Values, contiguous, fold_of, place, reduction_kernels, wide
-from .module import Kernel
 from .moves import element_kernel
+from .nodes import Kernel
 
 
 class Geometry:

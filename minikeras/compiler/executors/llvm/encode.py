@@ -20,8 +20,7 @@ from ...loops import Body, Step, body_of, elementwise_body
 from ...passes.inlining import add_at, take_at
 from ...planning.flat_variables import part
 from ..numpy.blocks import copied, put
-from ..numpy.calls import Bind, Call, Flatten, Lowered, ReadFlat, View
-from ..numpy.lowering import Lowering
+from ..numpy.lowering import Bind, Call, Flatten, Lowered, Lowering, ReadFlat, View
 from .calls import (
     Address,
     Factor,

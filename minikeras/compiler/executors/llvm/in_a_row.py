@@ -24,8 +24,8 @@ from ...loops import Body
 from ...planning.flat_variables import part
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Drop
-from ..numpy.calls import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
-from ..numpy.closures import Closure, copy_of
+from ..numpy.lowering import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
+from ..numpy.replay import Closure, copy_of
 from ..numpy.rollback import Rollback
 from . import jit
 from .encode import BOUND
@@ -36,7 +36,7 @@ from .segment import Around, Commit, Segment
 if TYPE_CHECKING:
     from ....data.table import RowBatches
     from ..numpy.builder import Builder
-    from ..numpy.run_memory import RunMemory
+    from ..numpy.memory_plan import RunMemory
 
 SECONDS = 4e-3
 """What a call takes about: Python's other threads wait for it, and they wait 5 ms for their turn in any case."""

@@ -8,8 +8,8 @@ from typing import Any
 from ...ir import Program
 from ...planning.flat_variables import flats_of, variables_of
 from ..numpy.builder import Builder, Linked, Step, is_quiet
-from ..numpy.calls import AssignFlat
-from ..numpy.closures import Closure, exporting
+from ..numpy.lowering import AssignFlat
+from ..numpy.replay import Closure, exporting
 from .calls import KernelCall
 from .in_a_row import InARow, layout_of
 from .phases import is_counted
