@@ -100,7 +100,6 @@ from .functions.elementwise import (
     truediv,
     where,
 )
-from .functions.graph_mode import control_dependencies, executing_eagerly, gradients, group, hessians, init_scope, no_op
 from .functions.indexing import (
     boolean_mask,
     dynamic_partition,
@@ -122,7 +121,18 @@ from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
 from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique, unique_with_counts
 from .functions.printing import print_ as print
-from .functions.python import numpy_function, py_function, timestamp
+from .functions.python import (
+    control_dependencies,
+    executing_eagerly,
+    gradients,
+    group,
+    hessians,
+    init_scope,
+    no_op,
+    numpy_function,
+    py_function,
+    timestamp,
+)
 from .functions.reductions import (
     argmax,
     argmin,

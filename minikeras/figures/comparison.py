@@ -10,7 +10,7 @@ import numpy as np
 from .canvas import make_room, pyplot, shown_once
 
 SIZE = (10.0, 4.2)
-COLOURS, DASHES = 10, ("-", "--", ":", "-.")
+LINE_COLOURS, DASHES = 10, ("-", "--", ":", "-.")
 """So many lines differ by colour; those after them are dashed."""
 FEW_POINTS = 15
 LINE_OF_LEGEND, LEGEND_MARK = 130, 8
@@ -44,7 +44,7 @@ def plot_comparison(
     make_room(figure.figure)
     lines = [_Line.of(label, curve, name) for label, curve in drawn.items()]
     for number, line in enumerate(lines):
-        style = {"color": f"C{number % COLOURS}", "linestyle": DASHES[number // COLOURS % len(DASHES)]}
+        style = {"color": f"C{number % LINE_COLOURS}", "linestyle": DASHES[number // LINE_COLOURS % len(DASHES)]}
         for ax, positions in zip(panels, (line.steps, line.seconds), strict=True):
             _draw(ax, positions, line, style)
     for ax, label, last in zip(panels, ("steps", "seconds of training"), _ends(lines), strict=True):
