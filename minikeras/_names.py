@@ -120,7 +120,6 @@ from .functions.indexing import (
 from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
 from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique, unique_with_counts
-from .functions.printing import print_ as print
 from .functions.python import (
     control_dependencies,
     executing_eagerly,
@@ -133,6 +132,7 @@ from .functions.python import (
     py_function,
     timestamp,
 )
+from .functions.python import print_ as print
 from .functions.reductions import (
     argmax,
     argmin,

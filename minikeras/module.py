@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from .core import Variable
-from .core.changes import watched
+from .core.effects import watched
 from .core.variable import name_scope
 from .object_graph import Named, attributes, elements, walk
 

@@ -14,9 +14,8 @@ import numpy as np
 from ..errors import InvalidArgumentError, ShapeError
 from ..types import Array, TensorShape, as_dtype
 from .arrays import namespace, to_device, to_numpy
-from .changes import clock
 from .convert import convert_to_tensor, holds_tensor, to_array
-from .effects import State, Write, decide, effect
+from .effects import State, Write, clock, decide, effect
 from .ownership import is_only_reference
 from .precision import is_short
 from .primitive import Primitive

@@ -114,7 +114,7 @@ class LLVMExecutor:
         """The program, ready to run."""
         with importing:
             from .llvm.encode import encode
-            from .llvm.linking import link
+            from .llvm.in_a_row import link
         return build(program, encode(program), link)
 
 

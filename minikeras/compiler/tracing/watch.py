@@ -20,7 +20,7 @@ import numpy as np
 from ... import nest
 from ...core import Variable
 from ...core.arrays import is_array
-from ...core.changes import is_watched, live_code
+from ...core.effects import is_watched, live_code
 from ...core.forks import ForkSafeLock
 from ...core.tensor import Operand
 from .facts import ABSENT, SCALARS, Facts, NoProgram, ObjectFacts, alike, content_of, is_generator, same

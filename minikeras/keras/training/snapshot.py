@@ -11,7 +11,7 @@ from typing import Any
 
 from ...compiler import Function
 from ...core import Variable
-from ...core.changes import clock
+from ...core.effects import clock
 from ...core.variable import restore
 from ...data.table import RowBatches
 from ...nn_ops import streams

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from shim import Memory, compiled, needs_gxx
 
+from minikeras.compiler.executors.cuda_graph.groups import CHUNK
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
-from minikeras.compiler.executors.cuda_graph.parts import CHUNK
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.loops import Sum, loop_of_parts, sums_shape, traced

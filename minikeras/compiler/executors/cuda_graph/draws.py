@@ -1,6 +1,6 @@
 """Draws as CUDA C: a thread makes the words of a block, and of them 8 elements of a mask, 4 numbers, or 2 in float64.
 
-Gamma, beta, Poisson and binomial numbers have no kernels: they are drawn on the host, see `nn_ops/rejection.py`.
+Gamma, beta, Poisson and binomial numbers have no kernels: they are drawn on the host, see `nn_ops/draws.py`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ...planning.flat_variables import flatten, part
 from . import draws, moves, windows
 from .functions import DTYPES, NoKernel, cast, computed, is_float, is_known, literal
 from .fusion import group, loss_and_gradient
-from .groups import group_kernels
+from .groups import group_kernels, parts_kernels, softmax_kernel
 from .kernels import (
     Access,
     Reduced,
@@ -37,8 +37,6 @@ from .kernels import (
 )
 from .moves import Piece, Rows, checked_index, element_kernel, placed_kernel, view_of
 from .nodes import Kernel
-from .parts import parts_kernels
-from .rows import softmax_kernel
 
 MOST_ELEMENTS = 1 << 31
 """Of an array: places within it are numbers of 32 bits."""

@@ -25,8 +25,7 @@ from ....types import Array
 from ...ir import Program, Slot
 from ...passes.pipeline import optimized
 from ..numpy.lowering import kernel_of
-from ..numpy.replay import joined, locks_of
-from ..numpy.rollback import Rollback, rollback_of
+from ..numpy.replay import Rollback, joined, locks_of, rollback_of
 from .convolutions import lower_convolutions
 from .device import Device, Memory
 from .epilogues import add_epilogues

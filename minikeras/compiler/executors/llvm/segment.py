@@ -21,7 +21,7 @@ from ..numpy.replay import Closure, copy_of
 from . import jit
 from .calls import SHARED, KernelCall
 from .kernels import EachKernel
-from .products import ProductKernel
+from .products import ProductKernel, on_one_thread
 from .runner import Instruction, Job
 
 WAKING = 100e-6
@@ -66,7 +66,7 @@ class Segment:
         self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
         products = any(_multiplies(call.kernel) and call.seconds >= SHARED for call in calls)
-        self._one_thread = (products.on_one_thread() if products else None) or contextlib.nullcontext()
+        self._one_thread = (on_one_thread() if products else None) or contextlib.nullcontext()
 
     def job(self, turn: Any) -> Job:
         """The kernels over the addresses of a turn, those that pay in as many parts as there are threads."""

@@ -10,20 +10,89 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core import Tensor
+from ....core import Record, Tensor, Variable
 from ....core.arrays import namespace, quiet_context
-from ....core.effects import State
+from ....core.effects import State, clock
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
+from ....core.variable import restore, snapshot
 from ....core.warnings import explained
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot, slots_of
 from .lowering import Lowered, multiplications
 from .memory_plan import MemoryPlan, RunMemory, arranged
-from .rollback import Rollback, rollback_of
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
+    from ....nn_ops.streams import Stream
+
+
+# What a run has changed before its commit, to be put back if it fails: random streams, and what optimizers remember.
+#
+# Nothing here refers to arrays of weights and slots, so a commit can write these in place.
+
+
+class Rollback:
+    """All of that for one program.
+
+    Args:
+        streams: that it draws from.
+        variables: that are the state of its generators.
+        holders: the optimizers whose steps it takes, and their states.
+    """
+
+    __slots__ = ("_holders", "_streams", "_variables")
+
+    def __init__(self, streams: list[Stream], variables: list[Variable], holders: list[Any]) -> None:
+        self._streams, self._variables, self._holders = streams, variables, holders
+
+    def begin(self) -> Callable[[], None]:
+        """Keep the state by now; what is returned puts it back."""
+        drawn = [(stream, stream.state) for stream in self._streams]
+        states = snapshot(self._variables)
+        attributes = [(holder, vars(holder).copy()) for holder in self._holders]
+
+        def put_back() -> None:
+            for stream, state in drawn:
+                stream.state = state
+            restore(states)
+            for holder, before in attributes:
+                vars(holder).clear()
+                vars(holder).update(before)
+            clock.tick()
+
+        return put_back
+
+
+def rollback_of(program: Program) -> Rollback | None:
+    """What puts back the changes of a program before its commit; None if code of a user may change anything else."""
+    from ....nn_ops.streams import Stream  # which loads hashlib
+
+    streams: dict[int, Stream] = {}
+    variables: dict[int, Variable] = {}
+    holders: dict[int, Any] = {}
+    for record in program.records:
+        writes = record.primitive.writes
+        if State.STREAM in writes:
+            owner = getattr(record.params["source"], "__self__", None)
+            if isinstance(owner, Stream):
+                streams[id(owner)] = owner
+            elif isinstance(state := getattr(owner, "state", None), Variable):
+                variables[id(state)] = state
+            else:
+                return None
+        elif State.VARIABLES in writes:
+            if not _is_own(record):
+                return None
+            optimizer = record.params["optimizer"]
+            holders |= {id(one): one for one in (optimizer, optimizer.state)}
+    return Rollback(list(streams.values()), list(variables.values()), list(holders.values()))
+
+
+def _is_own(record: Record) -> bool:
+    """Whether it is part of a step of one of the package's optimizers, and no code of a user."""
+    optimizer: Any = record.params.get("optimizer")
+    return type(optimizer).__module__.startswith("minikeras.") and bool(optimizer.rate_is_own)
 
 
 # Calls as functions of registers, the list of arrays that a run works on; register 0 is the memory of the run.
