@@ -202,7 +202,7 @@ if _TYPE_CHECKING:
         zeros_initializer,
     )
     from .functions.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank
-    from .functions.tensor_array import TensorArray
+    from .functions.control_flow import TensorArray
     from .keras import initializers, losses, metrics, optimizers
 
 newaxis = None
@@ -211,7 +211,7 @@ newaxis = None
 _publish(globals(), __package__)
 _LATE = {
     **dict.fromkeys(("initializers", "losses", "metrics", "optimizers"), "keras"),
-    "TensorArray": "functions.tensor_array",
+    "TensorArray": "functions.control_flow",
     **dict.fromkeys(("Assert", "assert_equal", "assert_greater", "assert_less", "assert_rank"), "functions.assertions"),
     **dict.fromkeys(
         (f"{kind}_initializer" for kind in ["constant", "ones", "random_normal", "random_uniform", "zeros"]), "aliases"

@@ -12,8 +12,7 @@ from typing import Any
 
 from ..core import Variable
 from ..functions.random import Generator
-from ..module import Module
-from ..object_graph import attributes, elements, walk
+from ..module import Module, attributes, elements, walk
 
 SLOTS = "slots"
 

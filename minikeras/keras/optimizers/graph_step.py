@@ -13,8 +13,7 @@ import numpy as np
 
 from ...compiler.ir import Program, Slot
 from ...compiler.loops import Pass, Sum, Untraceable, loop_of_parts, sums_shape, traced_passes
-from ...compiler.passes.expansion import Writer
-from ...compiler.passes.inlining import TracedArray, TracedNumber
+from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...core import Record
 from ...core.arrays import to_numpy
 from ...core.effects import State, effect

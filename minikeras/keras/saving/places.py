@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...core import Variable
-from ...module import snake_case
-from ...object_graph import attributes, elements, walk
+from ...module import attributes, elements, snake_case, walk
 from ..layers import weight_discovery
 from ..layers.layer import Layer
 from ..losses import Loss

@@ -14,8 +14,8 @@ from ...core import Variable
 from ...core.effects import clock
 from ...core.variable import restore
 from ...data.table import RowBatches
+from ...module import Named, elements, walk
 from ...nn_ops import streams
-from ...object_graph import Named, elements, walk
 from ..layers.layer import Layer
 from ..layers.weight_discovery import Contents
 from ..metrics import Metric

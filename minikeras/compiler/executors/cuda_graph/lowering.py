@@ -15,7 +15,7 @@ from ....core.registry import operations
 from ....types import as_dtype
 from ...ir import Slot, outputs_of, slots_in, slots_of
 from ...loops import Code, elementwise_body, loop_of_parts
-from ...passes.inlining import add_at, take_at
+from ...passes.expansion import add_at, take_at
 from ...planning.flat_variables import flatten, part
 from . import draws, moves, windows
 from .functions import DTYPES, NoKernel, cast, computed, is_float, is_known, literal

@@ -26,7 +26,6 @@ from ...ir import Program, Slot
 from ...passes.pipeline import optimized
 from ..numpy.lowering import kernel_of
 from ..numpy.replay import Rollback, joined, locks_of, rollback_of
-from .convolutions import lower_convolutions
 from .device import Device, Memory
 from .epilogues import add_epilogues
 from .functions import DTYPES, PREAMBLE
@@ -39,6 +38,7 @@ from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, MemoryPlan, Place
 from .nodes import Call, Launch, Node
 from .preparation import on_host, rounded, with_aligned_flats
 from .schedule import Schedule, Unsupported
+from .windows import lower_convolutions
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches

@@ -19,7 +19,7 @@ from ....core.registry import operations
 from ....threads import WORTHWHILE
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
-from ...passes.inlining import add_at, take_at
+from ...passes.expansion import add_at, take_at
 from ...planning.flat_variables import assign_flat, flats_of, flatten, part, read_flat, variables_of
 from .blocks import BlockLoop, copied, writing
 
