@@ -17,7 +17,7 @@ from .core import (
     recompute_grad,
 )
 from .core.arrays import device
-from .core.name_scope import name_scope
+from .core.variable import name_scope
 from .core.warnings import get_logger
 from .functions.contractions import einsum, matmul, tensordot
 from .functions.control_flow import (
@@ -100,7 +100,6 @@ from .functions.elementwise import (
     truediv,
     where,
 )
-from .functions.graph_mode import control_dependencies, executing_eagerly, gradients, group, hessians, init_scope, no_op
 from .functions.indexing import (
     boolean_mask,
     dynamic_partition,
@@ -121,8 +120,19 @@ from .functions.indexing import (
 from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
 from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique, unique_with_counts
-from .functions.printing import print_ as print
-from .functions.python import numpy_function, py_function, timestamp
+from .functions.python import (
+    control_dependencies,
+    executing_eagerly,
+    gradients,
+    group,
+    hessians,
+    init_scope,
+    no_op,
+    numpy_function,
+    py_function,
+    timestamp,
+)
+from .functions.python import print_ as print
 from .functions.reductions import (
     argmax,
     argmin,
@@ -192,7 +202,7 @@ if _TYPE_CHECKING:
         zeros_initializer,
     )
     from .functions.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank
-    from .functions.tensor_array import TensorArray
+    from .functions.control_flow import TensorArray
     from .keras import initializers, losses, metrics, optimizers
 
 newaxis = None
@@ -201,7 +211,7 @@ newaxis = None
 _publish(globals(), __package__)
 _LATE = {
     **dict.fromkeys(("initializers", "losses", "metrics", "optimizers"), "keras"),
-    "TensorArray": "functions.tensor_array",
+    "TensorArray": "functions.control_flow",
     **dict.fromkeys(("Assert", "assert_equal", "assert_greater", "assert_less", "assert_rank"), "functions.assertions"),
     **dict.fromkeys(
         (f"{kind}_initializer" for kind in ["constant", "ones", "random_normal", "random_uniform", "zeros"]), "aliases"

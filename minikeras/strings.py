@@ -14,10 +14,10 @@ import numpy as np
 
 from .absent import late as _late
 from .core import Tensor
+from .core.families import by_elements
 from .errors import DTypeError, InvalidArgumentError
-from .functions.printing import text as _shown
 from .functions.publish import tensor
-from .nn_ops.by_python import by_elements
+from .functions.python import text as _shown
 from .types import Array, TensorLike, as_dtype
 
 __all__ = [

@@ -19,7 +19,7 @@ from .absent import late as _late
 from .compiler.tracing.watch import unwatched
 from .core import convert_to_tensor
 from .errors import MissingExtraError
-from .functions.printing import tell
+from .functions.python import tell
 from .types import Array
 
 __all__ = [

@@ -16,7 +16,7 @@ import numpy as np
 from . import nest
 from .core import GradientTape, Tensor, Variable, convert_to_tensor
 from .core.arrays import namespace, to_numpy
-from .core.state import restore, snapshot
+from .core.variable import restore, snapshot
 from .derivatives.flat import flatten
 from .errors import GradientMismatchError
 from .functions.contractions import tensordot

@@ -24,7 +24,7 @@ def main() -> None:
     if missing():
         print(f"Nothing to compile: {' and '.join(missing())} not installed. To have LLVM: pip install 'minikeras[jit]'.")
         return
-    from .compiler.executors.llvm.object_files import folder
+    from .compiler.executors.llvm.jit import folder
 
     began = time.perf_counter()
     for number, name in enumerate(OPTIMIZERS, 1):

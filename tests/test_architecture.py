@@ -48,7 +48,7 @@ LAYERS = [
         "strings",
         "summary",
     ],
-    ["object_graph", "data"],
+    ["data"],
     ["module"],
     ["averages", "checkpoint", "train"],
     ["keras.saving.registry", "keras.saving.objects"],

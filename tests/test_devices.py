@@ -9,7 +9,8 @@ from in_threads import in_threads
 
 import minikeras as tf
 from minikeras.compiler.tracing.signature import key_of
-from minikeras.core.arrays import devices, exchange, namespace
+from minikeras.core.arrays import devices, namespace
+from minikeras.core.convert import adopt
 from minikeras.errors import DeviceUnavailableError
 
 
@@ -253,7 +254,7 @@ def test_what_another_gpu_holds_is_adopted_there_and_the_present_one_stays(monke
     chosen, library = [], types.SimpleNamespace(from_dlpack=lambda value: f"adopted on {chosen[-1]}")
     monkeypatch.setitem(devices._BACKENDS, "GPU", lambda index: chosen.append(index) or library)
     with devices.device("GPU:0"):
-        there = exchange.adopt(types.SimpleNamespace(__dlpack__=None, __dlpack_device__=lambda: (2, 1)))
+        there = adopt(types.SimpleNamespace(__dlpack__=None, __dlpack_device__=lambda: (2, 1)))
         assert there == "adopted on 1" and chosen == [0, 1, 0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import minikeras as tf
-from minikeras.object_graph import attributes, elements, walk
+from minikeras.module import attributes, elements, walk
 
 
 def paths(*roots, children=elements, **options):

@@ -33,7 +33,6 @@ INTERNAL = {
         "functions",
         "markup",
         "module",
-        "object_graph",
         "layout",
         "nn_ops",
         "residence",

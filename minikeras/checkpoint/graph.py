@@ -24,8 +24,7 @@ from ..core.operand import Operand
 from ..errors import kind_of
 from ..files.reading import refused
 from ..functions.random import Generator
-from ..module import Module
-from ..object_graph import attributes, elements, walk
+from ..module import Module, attributes, elements, walk
 
 
 def split(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:

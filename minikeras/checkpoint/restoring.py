@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..core import Variable
 from ..core.arrays import namespace, to_device
 from ..core.effects import Write
-from ..core.state import preserved, restore
+from ..core.variable import preserved, restore
 from ..core.warnings import logger
 from ..errors import ShapeError
 from ..module import waiting

@@ -17,10 +17,9 @@ from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..core.effects import State, Write
 from ..core.stack import BOTTOM, Frame, Interpreter
-from ..core.state import restore, snapshot
 from ..core.tensor import next_key
 from ..core.update_lock import Before
-from ..core.variable import Part, assigned
+from ..core.variable import Part, assigned, restore, snapshot
 from ..core.warnings import call_place
 from ..errors import CompileError
 from ..types import Array

@@ -16,8 +16,8 @@ from ..core.arrays import BARE
 from ..core.backward import sweep
 from ..core.forks import ForkSafeLock
 from ..core.gradient_arguments import seeds_of
-from ..core.operand import Operand
 from ..core.registry import operations
+from ..core.tensor import Operand
 from ..errors import MinikerasError
 from ..layout import Layout
 from ..types import Array

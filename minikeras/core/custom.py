@@ -13,12 +13,11 @@ from .. import nest
 from .arrays import is_array
 from .batch import BatchedTensor
 from .convert import convert_to_tensor
+from .families import transposed
 from .gradient_tape import GradientTape
-from .operand import Operand
 from .primitive import Primitive
 from .stack import Evaluate, Frame, current, notify, on_top
-from .tensor import Tensor, arrays_of
-from .transposition import transposed
+from .tensor import Operand, Tensor, arrays_of
 from .variable import Variable
 
 Function = Callable[..., Any]

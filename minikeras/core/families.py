@@ -9,11 +9,48 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .arrays import resolve
+from ..types import Array
+from .arrays import resolve, to_device, to_numpy
+from .convert import convert_to_tensor
+from .gradient_tape import GradientTape
 from .precision import rule_in_float32
 from .primitive import Primitive, Rule
 from .registry import operations
-from .transposition import transposed
+from .tensor import Tensor, arrays_of
+
+# Transposition --------------------------------------------------------------------------------------------------------
+
+# The transpose of a linear map that is given as a function, by differentiating it.
+#
+# A VJP is linear in its cotangent. Its derivative in that cotangent, applied to a tangent, is the JVP.
+
+
+def transposed(rule: Callable[[Any], Sequence[Any]], y: Any, tangents: Sequence[Any]) -> Any:
+    """The tangent of `y`: <rule(g), tangents> = <g, result> for every cotangent g.
+
+    Args:
+        rule: from the cotangent of `y` (a tuple if `y` is one) to the cotangents of the inputs.
+        y: result of the operation, a Tensor, an array, or a tuple of them.
+        tangents: one tangent for each cotangent that `rule` returns.
+    """
+    several = type(y) is tuple
+    bare = not isinstance((y[0] if several else y), Tensor)
+    lift = (lambda value: Tensor(value)) if bare else (lambda value: value)
+    seeds = [operations.zeros_like(lift(part)) for part in (y if several else (y,))]
+    with GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(seeds)
+        cotangents = [
+            (c, t) for c, t in zip(rule(tuple(seeds) if several else seeds[0]), tangents, strict=True) if c is not None
+        ]
+    results = tape.gradient([c for c, _ in cotangents], seeds, [lift(t) for _, t in cotangents])
+    results = [
+        operations.zeros_like(seed) if part is None else convert_to_tensor(part)
+        for part, seed in zip(results, seeds, strict=True)
+    ]
+    if bare:
+        results = [arrays_of(part) for part in results]
+    return tuple(results) if several else results[0]
+
 
 Partial = Rule | int | None
 
@@ -180,3 +217,20 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
     if result.accumulates and result.vjp is vjp:
         result.vjp = rule_in_float32(vjp, result)
     return result
+
+
+# By Python ------------------------------------------------------------------------------------------------------------
+
+# Operations that Python carries out on the host, element by element: of text, and of what no array library knows.
+
+
+def by_elements(name: str, function: Callable[..., Array]) -> Primitive:
+    """An operation on each element by Python: `function(array, **params)` of arrays on the host. Recorded steps repeat it."""
+
+    def computed(*arrays: Array, **params: Any) -> Array:
+        found = function(*map(to_numpy, arrays), **params)
+        return found if found.dtype == object else to_device(found)
+
+    return Primitive(
+        name, lambda xp: computed, differentiable=False, uniform=False, batching="align", registered=False, mixed=True
+    )

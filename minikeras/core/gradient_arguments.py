@@ -14,10 +14,10 @@ from ..errors import DTypeError, ShapeError, kind_of
 from .arrays import namespace
 from .convert import convert_to_tensor
 from .indexed_slices import IndexedSlices
-from .operation_errors import describe
 from .registry import operations
 from .tensor import Tensor, arrays_of
 from .variable import Variable
+from .warnings import describe
 
 
 class UnconnectedGradients(enum.Enum):

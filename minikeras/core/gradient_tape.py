@@ -24,10 +24,9 @@ from .gradient_arguments import (
 from .registry import hook
 from .stack import Frame, current, switch
 from .tape import Tape
-from .tape_leaks import tell_of_tapes_that_outlive
 from .tensor import next_key
 from .variable import Variable
-from .warnings import warn
+from .warnings import tell_of_tapes_that_outlive, warn
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 

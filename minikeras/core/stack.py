@@ -13,10 +13,10 @@ import numpy as np
 
 from ..errors import MinikerasError
 from .arrays import BARE, brought_together, is_array, namespace, quiet_context
-from .operation_errors import explained
 from .primitive import Primitive
 from .registry import operations, register
 from .tensor import Tensor, next_key
+from .warnings import explained
 
 
 class Interpreter:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from .backward import sweep
-from .operand import Operand
 from .primitive import Primitive, Record
 from .registry import find_hook
 from .stack import BOTTOM, Frame, Interpreter, current, evaluate
-from .tensor import Tensor
+from .tensor import Operand, Tensor
 from .variable import Variable, read_variable
 
 

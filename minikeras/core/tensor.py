@@ -1,13 +1,298 @@
-"""Tensor: an immutable value with a key, by which a tape recognises it without keeping it alive."""
+"""Tensor: an immutable value with a key, by which a tape recognises it without keeping it alive; and its operators."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
-from ..types import Array
-from .arrays import is_array, to_numpy
-from .operand import Operand
+import numpy as np
+
+from ..errors import ShapeError
+from ..types import Array, DType, TensorShape, as_dtype
+from .arrays import device_name, is_array, to_numpy
+from .registry import operations
+
+_FLAGGED = (1, 0)
+"""The first version of DLPack that can say that memory is read-only. A library that asks for an older one is trusted."""
+
+_SHARED = "biufc"
+"""Kinds of elements that other libraries know: not strings, nor bfloat16, which NumPy takes for raw bytes."""
+
+
+class Reference:
+    """A hashable stand-in for a Tensor or Variable, equal only to references to the same object."""
+
+    __slots__ = ("__weakref__", "_referent")
+
+    def __init__(self, referent: Any) -> None:
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The Tensor or Variable itself."""
+        return self._referent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __lt__(self, other: Reference) -> bool:
+        """An order that lasts as long as the objects do: nests sort the keys of dicts."""
+        return id(self._referent) < id(other._referent)
+
+
+_new = tuple.__new__  # without what a TensorShape of the user's may need
+
+
+class Operand:
+    """Base of Tensor and Variable: everything that only needs `_array`, the values at this moment."""
+
+    __slots__ = ()
+    __array_priority__ = 100
+    _array: Array
+    key: int
+
+    @property
+    def shape(self) -> TensorShape:
+        """The sizes of the axes."""
+        return _new(TensorShape, self._array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return as_dtype(self._array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return int(self._array.ndim)
+
+    @property
+    def device(self) -> str:
+        """Where the values are, for example 'CPU:0'."""
+        return device_name(self._array)
+
+    def get_shape(self) -> TensorShape:
+        """The sizes of the axes."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Nothing, as a value has its shape; refused if that differs. None fits any size."""
+        if not self.shape.is_compatible_with(shape):
+            raise ShapeError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
+
+    def ref(self) -> Reference:
+        """A hashable reference, for sets and keys of dicts."""
+        return Reference(self)
+
+    def numpy(self) -> Any:
+        """A copy of the values as an ndarray, or a NumPy scalar if there are no axes."""
+        values = to_numpy(self._array)
+        operations.leave(self, ".numpy()")
+        return np.array(values) if values.ndim else values[()]
+
+    def __hash__(self) -> int:
+        kind = "Variable" if hasattr(self, "assign") else "Tensor"
+        raise TypeError(f"{kind} is unhashable. Instead, use {kind.lower()}.ref() as the key.")
+
+    # Leaving for Python ------------------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise ValueError(
+                f"The truth value of a tensor with {self._array.size} elements (shape {self.shape}) is ambiguous. "
+                "Use tf.reduce_any or tf.reduce_all."
+            )
+        return self._leave("bool()", bool(to_numpy(self._array)))
+
+    def __float__(self) -> float:
+        return self._leave("float()", float(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
+
+    def __int__(self) -> int:
+        return self._leave("int()", int(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
+
+    def __complex__(self) -> complex:
+        return self._leave("complex()", complex(to_numpy(self._array)))
+
+    def _leave(self, conversion: str, value: Any) -> Any:
+        """The value, after notifying the interpreters that it leaves."""
+        operations.leave(self, conversion, value)
+        return value
+
+    def __index__(self) -> int:
+        if self._array.ndim or self._array.dtype.kind not in "iu":
+            raise TypeError(f"only scalar integer tensors serve as an index, got shape {self.shape}, {self.dtype.name}.")
+        return self._leave("an index", int(to_numpy(self._array)))
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("Scalar tensor has no `len()`.")
+        return int(self._array.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._array.ndim:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[index] for index in range(len(self)))
+
+    def __format__(self, specification: str) -> str:
+        return format(self.numpy() if not self._array.ndim else str(self), specification)
+
+    # In other libraries, without a copy: the array itself, marked as read-only -------------------------------------------
+
+    def _shared(self, how: str) -> Array:
+        """The array, after notifying the interpreters that it leaves; NumPy's scalars as arrays without axes."""
+        operations.leave(self, how)
+        return np.asarray(self._array) if isinstance(self._array, np.generic) else self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self._shared("a NumPy function")
+        if copy is False and not isinstance(array, np.ndarray):
+            raise ValueError("A tensor on a GPU cannot become a NumPy array without a copy; leave out copy=False.")
+        return np.array(_read_only(to_numpy(array)), dtype=dtype, copy=copy)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        array = self._shared("DLPack")
+        if array.dtype.kind not in _SHARED:
+            raise BufferError(
+                f"A tensor of dtype {self.dtype.name} cannot be shared by DLPack. Cast it: tf.cast(x, 'float32')."
+            )
+        if isinstance(array, np.ndarray):
+            flagged = max_version is not None and tuple(max_version) >= _FLAGGED
+            if not (array.flags.forc and (flagged or array.flags.writeable)):  # PyTorch has no negative strides, JAX no gaps
+                array = array.copy()
+            elif flagged:
+                array = _read_only(array)
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
+
+    def _interface(self, name: str) -> dict[str, Any]:
+        """NumPy's or CUDA's description of the array by its address, read-only; a missing attribute if there is none."""
+        array = self._array
+        found = None if isinstance(array, np.generic) or array.dtype.kind not in _SHARED else getattr(array, name, None)
+        if found is None:
+            raise AttributeError(f"a tensor of dtype {self.dtype.name} on this device has no {name}.")
+        self._shared("a NumPy function" if name == "__array_interface__" else name)
+        return {**found, "data": (found["data"][0], True)}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        array = self._array
+        return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack_device__()
+
+    # Operators ---------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        return operations.bind(operations.add, (self, other), {}, "__radd__")
+
+    def __radd__(self, other: Any) -> Any:
+        return operations.bind(operations.add, (other, self), {})
+
+    def __sub__(self, other: Any) -> Any:
+        return operations.bind(operations.subtract, (self, other), {}, "__rsub__")
+
+    def __rsub__(self, other: Any) -> Any:
+        return operations.bind(operations.subtract, (other, self), {})
+
+    def __mul__(self, other: Any) -> Any:
+        return operations.bind(operations.multiply, (self, other), {}, "__rmul__")
+
+    def __rmul__(self, other: Any) -> Any:
+        return operations.bind(operations.multiply, (other, self), {})
+
+    def __truediv__(self, other: Any) -> Any:
+        return operations.bind(operations.divide, (self, other), {}, "__rtruediv__")
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return operations.bind(operations.divide, (other, self), {})
+
+    def __floordiv__(self, other: Any) -> Any:
+        return operations.bind(operations.floor_divide, (self, other), {}, "__rfloordiv__")
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return operations.bind(operations.floor_divide, (other, self), {})
+
+    def __mod__(self, other: Any) -> Any:
+        return operations.bind(operations.floor_modulus, (self, other), {}, "__rmod__")
+
+    def __rmod__(self, other: Any) -> Any:
+        return operations.bind(operations.floor_modulus, (other, self), {})
+
+    def __pow__(self, other: Any) -> Any:
+        return operations.bind(operations.power, (self, other), {}, "__rpow__")
+
+    def __rpow__(self, other: Any) -> Any:
+        return operations.bind(operations.power, (other, self), {})
+
+    def __matmul__(self, other: Any) -> Any:
+        return operations.bind(operations.matrix_product, (self, other), {}, "__rmatmul__")
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return operations.bind(operations.matrix_product, (other, self), {})
+
+    def __neg__(self) -> Any:
+        return operations.negative(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return operations.absolute(self)
+
+    def __invert__(self) -> Any:
+        return self._logic("not")(self)
+
+    def __and__(self, other: Any) -> Any:
+        return operations.bind(self._logic("and"), (self, other), {})
+
+    def __rand__(self, other: Any) -> Any:
+        return operations.bind(self._logic("and"), (other, self), {})
+
+    def __or__(self, other: Any) -> Any:
+        return operations.bind(self._logic("or"), (self, other), {})
+
+    def __ror__(self, other: Any) -> Any:
+        return operations.bind(self._logic("or"), (other, self), {})
+
+    def __xor__(self, other: Any) -> Any:
+        return operations.bind(self._logic("xor"), (self, other), {})
+
+    def __rxor__(self, other: Any) -> Any:
+        return operations.bind(self._logic("xor"), (other, self), {})
+
+    def _logic(self, name: str) -> Any:
+        """The operation on truth values for bools, on bits for all else."""
+        return getattr(operations, f"logical_{name}" if self._array.dtype.kind == "b" else f"bitwise_{name}")
+
+    def __lt__(self, other: Any) -> Any:
+        return operations.bind(operations.less, (self, other), {})
+
+    def __le__(self, other: Any) -> Any:
+        return operations.bind(operations.less_equal, (self, other), {})
+
+    def __gt__(self, other: Any) -> Any:
+        return operations.bind(operations.greater, (self, other), {})
+
+    def __ge__(self, other: Any) -> Any:
+        return operations.bind(operations.greater_equal, (self, other), {})
+
+    def __eq__(self, other: object) -> Any:
+        return operations.elementwise_equality(self, other, True)
+
+    def __ne__(self, other: object) -> Any:
+        return operations.elementwise_equality(self, other, False)
+
+    def __getitem__(self, key: Any) -> Any:
+        return operations.getitem(self, key)
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
 
 next_key = itertools.count().__next__
 """Serial numbers shared by Tensors and Variables: a lower one was made earlier."""

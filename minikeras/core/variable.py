@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from copy import deepcopy
 from typing import Any
 
@@ -12,18 +14,60 @@ import numpy as np
 from ..errors import InvalidArgumentError, ShapeError
 from ..types import Array, TensorShape, as_dtype
 from .arrays import namespace, to_device, to_numpy
-from .changes import clock
 from .convert import convert_to_tensor, holds_tensor, to_array
-from .effects import State, Write, decide, effect
-from .name_scope import scoped
-from .operand import Operand
+from .effects import State, Write, clock, decide, effect
 from .ownership import is_only_reference
 from .precision import is_short
 from .primitive import Primitive
 from .registry import operations
 from .stack import BOTTOM, current, notify, redirected
-from .tensor import Tensor, next_key, values_text
+from .tensor import Operand, Tensor, next_key, values_text
 from .update_lock import UpdateLock, acquired
+
+# Name scopes ----------------------------------------------------------------------------------------------------------
+
+# `tf.name_scope`: a prefix for the names of the Variables made within it.
+
+_prefix: ContextVar[str] = ContextVar("prefix", default="")
+
+
+def scoped(name: str) -> str:
+    """A name with the prefix of the scopes around it."""
+    return _prefix.get() + name
+
+
+class name_scope:
+    """A context within which names of new `tf.Variable`s begin with its own; scopes nest. One that ends with '/' stands alone.
+
+    Args:
+        name: what the names begin with; None or '' for no prefix.
+
+    >>> with tf.name_scope("encoder") as scope:
+    ...     v = tf.Variable(1.0, name="scale")
+    >>> print(scope, v.name)
+    encoder/ encoder/scale:0
+    """
+
+    def __init__(self, name: str | None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise ValueError(f"name_scope: name must be a string, found {name!r:.80}.")
+        self._name = name or ""
+        self._tokens: list[Token[str]] = []
+
+    @property
+    def name(self) -> str:
+        """The name that it was given."""
+        return self._name
+
+    def __enter__(self) -> str:
+        name = self._name
+        whole = name if not name or name.endswith("/") else f"{_prefix.get()}{name}/"
+        self._tokens.append(_prefix.set(whole))
+        return whole
+
+    def __exit__(self, *exception: object) -> None:
+        _prefix.reset(self._tokens.pop())
+
 
 read_variable = Primitive(
     "read_variable",
@@ -421,3 +465,57 @@ def _one_value(value: Operand) -> Array:
 # See tensor.py: the class name that TensorFlow's guides print.
 Variable.__name__ = "ResourceVariable"
 Part.__name__ = Tensor.__name__
+
+
+# States of Variables --------------------------------------------------------------------------------------------------
+
+# What Variables hold, to go back to. Arrays are not written while anything refers to them, so a copy costs one reference each.
+#
+# One that comes back was seen by others, so the spare memory beside it is dropped.
+
+Snapshot = list[tuple[Variable, Array]]
+"""Variables, each with the array that it held."""
+
+
+def snapshot(variables: Iterable[Variable]) -> Snapshot:
+    """What Variables hold now.
+
+    >>> v = tf.Variable(1.0)
+    >>> before = snapshot([v])
+    >>> _ = v.assign(2.0)
+    >>> restore(before)
+    >>> float(v)
+    1.0
+    """
+    return [(variable, variable._array) for variable in variables]
+
+
+def are_held(arrays: Iterable[Array], variables: Sequence[Variable]) -> bool:
+    """Whether Variables hold these very arrays."""
+    for variable, array in zip(variables, arrays, strict=False):  # noqa: SIM110 (0.39 us for 12; `all` takes 0.58)
+        if variable._array is not array:
+            return False
+    return True
+
+
+def drop_spares(variables: Iterable[Variable]) -> None:
+    """Drop the memory beside Variables that their next values could be written into."""
+    for variable in variables:
+        variable._spare = None
+
+
+def restore(state: Iterable[tuple[Variable, Array]]) -> None:
+    """Have Variables hold these arrays."""
+    for variable, array in state:
+        variable._array, variable._spare = array, None
+
+
+@contextmanager
+def preserved(variables: Iterable[Variable]) -> Iterator[None]:
+    """Within the block Variables may change; if it raises, they have what they held before."""
+    before = snapshot(variables)
+    try:
+        yield
+    except BaseException:
+        restore(before)
+        raise

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.custom import is_custom
 from ..core.effects import State
-from ..core.operand import Operand
 from ..core.primitive import Primitive, Record
 from ..core.stack import Frame, Interpreter
-from ..core.tensor import next_key
+from ..core.tensor import Operand, Tensor, next_key
 from ..core.warnings import call_place
 
 
@@ -22,7 +22,7 @@ class Event(NamedTuple):
         inputs: keys of the Tensors and Variables that went in.
         numbers: Python numbers that went in.
         outputs: keys of what came out; of a Variable, if it was assigned; none for a conversion to Python or NumPy.
-        cut: the reason why no gradient passes, one of the codes in `reasons.py`; None if it does.
+        cut: the reason why no gradient passes, one of the codes in `explain.py`; None if it does.
         detail: what the explanation adds to the reason.
         where: 'file:line' of the user's code.
         moment: a serial number; a Tensor with a higher key was made later.
@@ -118,3 +118,47 @@ def _cut(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], re
     if not any(y.dtype.is_differentiable for y in results):
         return "integer_dtype", f"the operation {primitive.name} made a tensor of dtype {results[0].dtype.name}"
     return None, ""
+
+
+# How much a tape holds: `GradientTape.memory` and `summary`.
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TapeSummary:
+    """How much a tape holds. str() is one line.
+
+    Attributes:
+        records: number of Records.
+        bytes: held by the recording, each buffer counted once.
+        variables: names of the watched Variables.
+    """
+
+    records: int
+    bytes: int
+    variables: tuple[str, ...]
+
+    def __str__(self) -> str:
+        names = ", ".join(self.variables) or "no variables"
+        return f"{self.records} records, {self.bytes} bytes, watching {names}"
+
+
+def bytes_of_tape(tape: Any) -> int:
+    """Bytes of the arrays that the Records of a tape hold, each buffer counted once."""
+    buffers: dict[int, int] = {}
+    for record in tape._tape.records:
+        outputs = record.outputs if type(record.outputs) is tuple else (record.outputs,)
+        for value in (*record.inputs, *outputs, *record.params.values()):
+            while hasattr(value, "stacked"):
+                value = value.stacked
+            array = value._array if isinstance(value, Tensor) else value
+            if hasattr(array, "nbytes"):
+                while hasattr(getattr(array, "base", None), "nbytes"):
+                    array = array.base
+                buffers[id(array)] = int(array.nbytes)
+    return sum(buffers.values())
+
+
+def summary_of_tape(tape: Any) -> TapeSummary:
+    """The number of Records, the bytes that they hold and the watched Variables."""
+    names = [variable_name(tape._tape.accessed[key]) for key in sorted(tape._tape.accessed)]
+    return TapeSummary(len(tape._tape.records), bytes_of_tape(tape), tuple(names))

@@ -1,7 +1,7 @@
 """Tensors to and from other libraries in the same memory, under TensorFlow's names.
 
 Most libraries take a Tensor as it is: `torch.from_dlpack(x)`, `jax.numpy.from_dlpack(x)`, `numpy.from_dlpack(x)`. Next:
-`core/operand.py`.
+`core/tensor.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import Tensor, convert_to_tensor
-from ..core.arrays.exchange import adopt, from_capsule
+from ..core.convert import adopt, from_capsule
 
 
 def to_dlpack(tf_tensor: Any) -> Any:

@@ -21,8 +21,7 @@ from ..compiler.loops import Body, Code, Step
 from ..core import Tensor, Variable, convert_to_tensor
 from ..core.arrays import namespace
 from ..core.batch import Batch, BatchedTensor
-from ..core.changes import clock
-from ..core.effects import Write, drawn_key
+from ..core.effects import Write, clock, drawn_key
 from ..core.primitive import Primitive
 from ..core.stack import Frame, on_top
 from ..core.variable import read_variable

@@ -19,10 +19,9 @@ from ..compiler.passes.expansion import Writer
 from ..core import Tensor, Variable
 from ..core.arrays import namespace, to_numpy
 from ..core.batch import BatchedTensor
-from ..core.changes import live
-from ..core.effects import State, effect
+from ..core.effects import State, effect, live
 from ..core.stack import BOTTOM, current, on_top, perform
-from ..core.state import restore, snapshot
+from ..core.variable import restore, snapshot
 from ..errors import InvalidArgumentError
 from ..functions.publish import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer

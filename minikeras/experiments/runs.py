@@ -22,8 +22,7 @@ from ..data.passes import preserved_streams
 from ..errors import NotFiniteError, kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback, ProgressBar
-from ..keras.callbacks.progress_bar import readable
-from ..keras.logs import in_notebook
+from ..keras.logs import in_notebook, readable
 from ..keras.models import Model
 from ..keras.saving import weights as weights_files
 from .ensemble import Ensemble

@@ -18,8 +18,7 @@ from ..compiler.loops import Body
 from ..compiler.passes.expansion import Writer
 from ..core import Primitive, Variable
 from ..core.arrays import namespace
-from ..core.changes import clock
-from ..core.effects import State, effect
+from ..core.effects import State, clock, effect
 from ..errors import InvalidArgumentError
 from ..keras.optimizers import Optimizer
 from ..keras.optimizers.compiled_step import formula_body, is_plain

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.tracing.pace import Pace
-from ..core.changes import clock
+from ..core.effects import clock
 from ..errors import InvalidArgumentError
 from ..keras.batches import Feed
 from ..keras.callbacks import CallbackList, History

@@ -3,10 +3,8 @@
 Every function takes `ax` or `axes` to draw into, makes its own figure without them, and returns what it drew on.
 """
 
-from .comparison import plot_comparison
-from .history import plot_history
 from .matrices import plot_batch_jacobian, plot_hessian, plot_jacobian
-from .runs import plot_bands, plot_parallel
+from .runs import plot_bands, plot_comparison, plot_history, plot_parallel
 
 __all__ = [
     "plot_bands",

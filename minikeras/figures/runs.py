@@ -2,13 +2,141 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .canvas import make_room, pyplot, shown_once
-from .history import PANEL, room
+from ..errors import ShapeError
+from .canvas import make_room, numbers, pyplot, shown_once
+
+# Pictures of training: a panel for each quantity, with training and validation as two lines on one scale.
+
+PANEL = (4.2, 3.2)
+MOST_COLUMNS = 3
+FEW_EPOCHS = 15
+LINES = {"training": "", "validation": "val_"}
+RATE = "learning_rate"
+"""Names that begin so belong after losses and metrics. They get a logarithmic scale if they span more than a power of ten."""
+
+
+def plot_history(history: Any, names: Sequence[str] | None = None, *, title: str | None = None, axes: Any = None) -> Any:
+    """Loss and metrics over the epochs, those of training and validation together.
+
+    Args:
+        history: what `fit` returned, or its `.history`, or any dict from names to lists with one number for each epoch. A name
+            with `val_` in front shares the panel of the name without it.
+        names: the panels to draw; by default the loss, then the metrics, then the learning rate if a callback logged it.
+        title: above all panels.
+        axes: as many Axes as there are names, to draw into instead of a new figure.
+
+    Returns:
+        The matplotlib Figure; its `.axes` are the panels, in the order of the names.
+
+    Raises:
+        MissingExtraError: without matplotlib.
+        ShapeError: if a list has not one value for each epoch, and the history does not say at which epochs they were taken.
+        TypeError: if the history is neither a History nor a dict.
+        ValueError: if there is nothing to draw, or a name is not in the history.
+
+    >>> from minikeras import keras
+    >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse", metrics=["mae"])
+    >>> history = model.fit([[0.0], [1.0]], [[0.0], [1.0]], validation_data=([[2.0]], [[2.0]]), epochs=3, verbose=0)
+    >>> figure = keras.utils.plot_history(history)
+    >>> [ax.get_title() for ax in figure.axes], len(figure.axes[0].lines)
+    (['loss', 'mae'], 2)
+    """
+    series = getattr(history, "history", history)
+    if not isinstance(series, Mapping):
+        raise TypeError(f"plot_history: expected a History or a dict of lists, found {type(series).__name__}.")
+    chosen = _panels(series) if names is None else [names] if isinstance(names, str) else list(names)
+    unknown = [name for name in chosen if name not in series and f"val_{name}" not in series]
+    if unknown or not chosen:
+        raise ValueError(f"plot_history: no {', '.join(unknown) or 'name'} in the history, which holds {sorted(series)}.")
+    curves = [
+        {label: _curve(history, series, start + name) for label, start in LINES.items() if start + name in series}
+        for name in chosen
+    ]
+    figure, panels = room(len(chosen), axes, "plot_history")
+    make_room(figure.figure)
+    for ax, name, lines in zip(panels, chosen, curves, strict=True):
+        _panel(ax, name, lines)
+    if title is not None:
+        figure.suptitle(title, wrap=True)
+    return shown_once(figure) if axes is None else figure
+
+
+def picture(history: Any) -> bytes:
+    """The curves as a PNG, of which pyplot knows nothing."""
+    from matplotlib.figure import Figure
+
+    names = _panels(history.history)
+    figure, file = Figure(figsize=_size(len(names)), layout="constrained"), io.BytesIO()
+    plot_history(history, names, axes=_subplots(figure, len(names)))
+    figure.savefig(file, format="png")
+    return file.getvalue()
+
+
+def _panels(series: Any) -> list[str]:
+    """The names without 'val_': loss first and rates last, otherwise as they were logged."""
+    found = dict.fromkeys(name.removeprefix("val_") for name in series)
+    return sorted(found, key=lambda name: (name.startswith(RATE), name != "loss"))
+
+
+def _curve(history: Any, series: Any, key: str) -> tuple[Any, Any]:
+    """The epochs, counted from 1 as the progress bar does, and the values."""
+    found = numbers(series[key], key)
+    if found.ndim not in (1, 2):
+        raise ShapeError(f"plot_history: {key!r} should be a list with a value for each epoch, found {series[key]!r:.80}.")
+    taken = getattr(history, "logged_at", {}).get(key) or range(max(len(np.atleast_1d(values)) for values in series.values()))
+    if len(taken) != len(found):
+        raise ShapeError(
+            f"plot_history: {key!r} has {len(found)} values for {len(taken)} epochs, and a dict does not say at which; give "
+            "the History that fit returned, or NaN for epochs without a value."
+        )
+    return np.asarray(taken) + 1, found
+
+
+def room(count: int, axes: Any, asked: str) -> tuple[Any, list[Any]]:
+    """A figure and one Axes for each panel."""
+    if axes is not None:
+        panels = list(np.ravel(axes))
+        if len(panels) != count:
+            raise ValueError(f"{asked}: {count} panels need as many axes, found {len(panels)}.")
+        return panels[0].figure, panels
+    figure = pyplot().figure(figsize=_size(count), layout="constrained")
+    return figure, _subplots(figure, count)
+
+
+def _size(count: int) -> tuple[float, float]:
+    """Of a figure with so many panels, in inches."""
+    columns = min(count, MOST_COLUMNS)
+    return PANEL[0] * columns, PANEL[1] * -(-count // columns)
+
+
+def _subplots(figure: Any, count: int) -> list[Any]:
+    columns = min(count, MOST_COLUMNS)
+    return [figure.add_subplot(-(-count // columns), columns, i + 1) for i in range(count)]
+
+
+def _panel(ax: Any, name: str, curves: dict[str, tuple[Any, Any]]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    for label, (epochs, values) in curves.items():
+        colour, marker = ("C0" if label == "training" else "C1"), ("o" if len(epochs) <= FEW_EPOCHS else "")
+        lines = ax.plot(epochs, values, color=colour, marker=marker, markersize=4)
+        lines[0].set_label(label)
+    ax.set(title=name, xlabel="epoch")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.grid(alpha=0.3)
+    rates = next(iter(curves.values()))[1]
+    if name.startswith(RATE) and rates.min() > 0 and rates.max() > 10 * rates.min():
+        ax.set_yscale("log")
+    if "validation" in curves:
+        ax.legend()
+
 
 COLOURS = "viridis"
 GREY = "0.75"
@@ -162,3 +290,126 @@ def _scaled(values: Any) -> tuple[list[tuple[str, float]], Any]:
     shares = (bent(marks) - bent(low)) / (bent(high) - bent(low))
     places = (bent(values) - bent(low)) / (bent(high) - bent(low))
     return [(f"{mark:.4g}", float(share)) for mark, share in zip(marks, shares, strict=True)], places
+
+
+# Pictures of a comparison of optimizers: a value against steps and against seconds, a line and a band for each.
+
+SIZE = (10.0, 4.2)
+LINE_COLOURS, DASHES = 10, ("-", "--", ":", "-.")
+"""So many lines differ by colour; those after them are dashed."""
+FEW_POINTS = 15
+LINE_OF_LEGEND, LEGEND_MARK = 130, 8
+"""How many letters have room below the panels, and the room of a line's mark in letters."""
+SPREAD = 5
+"""Where one curve would take less than so small a part of the axis, the axis is logarithmic."""
+
+
+def plot_comparison(
+    curves: Mapping[str, Any], name: str, *, threshold: float | None = None, title: str | None = None, axes: Any = None
+) -> Any:
+    """A value against steps, and against seconds; the value on a logarithmic axis if it is positive everywhere.
+
+    Args:
+        curves: by the label of a line an object with `steps`, (points,), `seconds`, (points, seeds), and `logs`, a dict from
+            names to values, (points, seeds). A line is the median over seeds, as long as more than half of them go on, and its
+            band reaches from lowest to highest.
+        name: of the value.
+        threshold: drawn as a dotted line.
+        title: above both panels.
+        axes: two Axes to draw into instead of a new figure.
+
+    Returns:
+        The matplotlib Figure. A cross is the last point before a value ceased to be finite; the axis does not follow up there.
+    """
+    drawn = {label: curve for label, curve in curves.items() if name in curve.logs}
+    if not drawn:
+        known = dict.fromkeys(name for curve in curves.values() for name in curve.logs)
+        raise ValueError(f"plot: no {name!r} was measured; there is {', '.join(known) or 'nothing, since all runs failed'}.")
+    figure, panels = _two_panels(axes)
+    make_room(figure.figure)
+    lines = [_Line.of(label, curve, name) for label, curve in drawn.items()]
+    for number, line in enumerate(lines):
+        style = {"color": f"C{number % LINE_COLOURS}", "linestyle": DASHES[number // LINE_COLOURS % len(DASHES)]}
+        for ax, positions in zip(panels, (line.steps, line.seconds), strict=True):
+            _draw(ax, positions, line, style)
+    for ax, label, last in zip(panels, ("steps", "seconds of training"), _ends(lines), strict=True):
+        ax.set(xlabel=label, ylabel=name if axes is not None or ax is panels[0] else "")
+        if max(last) > SPREAD * min(last) > 0:
+            ax.set_xscale("log", nonpositive="mask")
+        _scale(ax, lines)
+        ax.grid(alpha=0.3)
+        if threshold is not None:
+            ax.axhline(threshold, color="0.4", linestyle=":", linewidth=1)
+    if title is not None:
+        figure.suptitle(title, wrap=True)
+    if axes is None:
+        sizes = [LEGEND_MARK + len(line.label) for line in lines]
+        columns = len(lines) if sum(sizes) <= LINE_OF_LEGEND else max(1, LINE_OF_LEGEND // max(sizes))
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns)
+        return shown_once(figure)
+    panels[-1].legend()
+    return figure
+
+
+class _Line(NamedTuple):
+    """What is drawn of a curve: the points at which more than half of its runs have a finite value."""
+
+    label: str
+    steps: Any
+    seconds: Any
+    middle: Any
+    low: Any
+    high: Any
+    diverged: bool
+
+    @classmethod
+    def of(cls, label: str, curve: Any, name: str) -> _Line:
+        """Of the values of one name."""
+        values = curve.logs[name]
+        finite = np.isfinite(values)
+        shown = 2 * finite.sum(axis=1) > values.shape[1]
+        rows = [row[good] for row, good in zip(values[shown], finite[shown], strict=True)]
+        times = [row[np.isfinite(row)] for row in curve.seconds[shown]]
+        middle, low, high = (np.array([function(row) for row in rows]) for function in (np.median, np.min, np.max))
+        seconds = np.maximum.accumulate([float(np.median(row)) for row in times])  # a slow run that ends moves no point back
+        diverged = bool((np.isfinite(curve.seconds) & ~finite)[~shown].any())
+        return cls(f"{label} (diverged)" if diverged else label, curve.steps[shown], seconds, middle, low, high, diverged)
+
+
+def _draw(ax: Any, positions: Any, line: _Line, style: dict[str, Any]) -> None:
+    """A line with its band, and a cross where it diverged."""
+    marker = "o" if len(positions) <= FEW_POINTS else ""
+    ax.plot(positions, line.middle, label=line.label, marker=marker, markersize=4, **style)
+    if (line.low < line.high).any():
+        ax.fill_between(positions, line.low, line.high, color=style["color"], alpha=0.2, linewidth=0)
+    if line.diverged and len(positions):
+        ax.plot(positions[-1], line.middle[-1], marker="x", color=style["color"], markersize=8, clip_on=True)
+
+
+def _ends(lines: list[_Line]) -> tuple[list[float], list[float]]:
+    """Steps and seconds at the ends of lines."""
+    present = [line for line in lines if len(line.steps)]
+    return [line.steps[-1] for line in present] or [0], [line.seconds[-1] for line in present] or [0]
+
+
+def _scale(ax: Any, lines: list[_Line]) -> None:
+    """A logarithmic axis for positive values, high enough for lines that did not diverge."""
+    values = np.concatenate([line.low for line in lines])
+    if values.size and values.min() > 0:
+        ax.set_yscale("log")
+    calm = [float(line.high.max()) for line in lines if not line.diverged and line.high.size]
+    wild = [float(line.high.max()) for line in lines if line.diverged and line.high.size]
+    if calm and wild and max(wild) > max(calm):
+        bottom, factor = ax.get_ylim()[0], 2.0 if ax.get_yscale() == "log" else 1.05
+        ax.set_ylim(bottom, max(calm) * factor)
+
+
+def _two_panels(axes: Any) -> tuple[Any, list[Any]]:
+    """A figure and its two panels, which share the axis of the value."""
+    if axes is None:
+        figure, made = pyplot().subplots(1, 2, figsize=SIZE, sharey=True, layout="constrained")
+        return figure, list(made)
+    panels = list(np.ravel(axes))
+    if len(panels) != 2:
+        raise ValueError(f"plot: two panels need two axes, found {len(panels)}.")
+    return panels[0].figure, panels

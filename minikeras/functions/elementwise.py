@@ -13,6 +13,7 @@ from ..core.arrays import chosen_device
 from ..core.batch import own_values
 from ..core.ops import arithmetic, transcendental
 from ..errors import DTypeError, ShapeError
+from ..nn_ops import special
 from ..types import TensorLike, as_dtype
 from .publish import beside, binary, inexact, rounded_once, tensor, tensors, unary
 
@@ -59,16 +60,16 @@ log = unary(transcendental.log, "log", "Natural logarithm: ln(x)", "1/x", "print
 log1p = unary(transcendental.log1p, "log1p", "Logarithm of one plus x, accurate near 0: ln(1 + x)", "1/(1+x)", "print(tf.math.log1p(0.0).numpy()) -> 0.0")
 sigmoid = unary(transcendental.sigmoid, "sigmoid", "Logistic function: 1 / (1 + exp(-x))", "y (1 - y)", "print(tf.sigmoid(0.0).numpy()) -> 0.5")
 softplus = unary(transcendental.softplus, "softplus", "Smooth rectifier: ln(1 + e**x)", "sigmoid(x)", "print(f'{tf.math.softplus(0.0):.4f}') -> 0.6931", "f")
-erf = unary(transcendental.erf, "erf", "Error function: 2/sqrt(pi) * integral of exp(-t**2) from 0 to x", "2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erf(0.5):.4f}') -> 0.5205", "f")
-erfc = unary(transcendental.erfc, "erfc", "Complementary error function: 1 - erf(x)", "-2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erfc(0.5):.4f}') -> 0.4795", "f")
-erfinv = unary(transcendental.erfinv, "erfinv", "Inverse of the error function, for x in [-1, 1]: erfinv(x)", "sqrt(pi)/2 exp(y**2)", "print(f'{tf.math.erfinv(0.5):.4f}') -> 0.4769", "f")
-erfcinv = unary(transcendental.erfcinv, "erfcinv", "Inverse of the complementary error function, for x in [0, 2]: erfinv(1 - x)", "-sqrt(pi)/2 exp(y**2)", "print(f'{tf.math.erfcinv(0.5):.4f}') -> 0.4769", "f")
-ndtri = unary(transcendental.ndtri, "ndtri", "Quantile of the normal distribution, for x in [0, 1]: sqrt(2) erfinv(2x - 1)", "sqrt(2 pi) exp(y**2 / 2)", "print(f'{tf.math.ndtri(0.975):.4f}') -> 1.9600", "f")
-lgamma = unary(transcendental.lgamma, "lgamma", "Logarithm of the absolute value of the gamma function: ln|gamma(x)|", "digamma(x)", "print(f'{tf.math.lgamma(5.0):.4f}') -> 3.1781", "f")
-digamma = unary(transcendental.digamma, "digamma", "Logarithmic derivative of the gamma function: d/dx ln gamma(x)", "zeta(2, x)", "print(f'{tf.math.digamma(1.0):.4f}') -> -0.5772", "f")
-zeta = binary(transcendental.zeta, "zeta", "Hurwitz's zeta function, of y < 0 for integers x alone: sum of (y + k)**-x over k = 0, 1, ...", "none, -x zeta(x+1, y)", "print(f'{tf.math.zeta(2.0, 1.0):.4f}') -> 1.6449", "f")
-bessel_i0e = unary(transcendental.bessel_ie, "bessel_i0e", "Modified Bessel function of order 0, scaled: exp(-|x|) I_0(x)", "i1e(x) - sign(x) y", "print(f'{tf.math.bessel_i0e(1.0):.4f}') -> 0.4658", "f", order=0)
-bessel_i1e = unary(transcendental.bessel_ie, "bessel_i1e", "Modified Bessel function of order 1, scaled: exp(-|x|) I_1(x)", "i0e(x) - (sign(x) + 1/x) y, 1/2 at 0", "print(f'{tf.math.bessel_i1e(1.0):.4f}') -> 0.2079", "f", order=1)
+erf = unary(special.erf, "erf", "Error function: 2/sqrt(pi) * integral of exp(-t**2) from 0 to x", "2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erf(0.5):.4f}') -> 0.5205", "f")
+erfc = unary(special.erfc, "erfc", "Complementary error function: 1 - erf(x)", "-2/sqrt(pi) exp(-x**2)", "print(f'{tf.math.erfc(0.5):.4f}') -> 0.4795", "f")
+erfinv = unary(special.erfinv, "erfinv", "Inverse of the error function, for x in [-1, 1]: erfinv(x)", "sqrt(pi)/2 exp(y**2)", "print(f'{tf.math.erfinv(0.5):.4f}') -> 0.4769", "f")
+erfcinv = unary(special.erfcinv, "erfcinv", "Inverse of the complementary error function, for x in [0, 2]: erfinv(1 - x)", "-sqrt(pi)/2 exp(y**2)", "print(f'{tf.math.erfcinv(0.5):.4f}') -> 0.4769", "f")
+ndtri = unary(special.ndtri, "ndtri", "Quantile of the normal distribution, for x in [0, 1]: sqrt(2) erfinv(2x - 1)", "sqrt(2 pi) exp(y**2 / 2)", "print(f'{tf.math.ndtri(0.975):.4f}') -> 1.9600", "f")
+lgamma = unary(special.lgamma, "lgamma", "Logarithm of the absolute value of the gamma function: ln|gamma(x)|", "digamma(x)", "print(f'{tf.math.lgamma(5.0):.4f}') -> 3.1781", "f")
+digamma = unary(special.digamma, "digamma", "Logarithmic derivative of the gamma function: d/dx ln gamma(x)", "zeta(2, x)", "print(f'{tf.math.digamma(1.0):.4f}') -> -0.5772", "f")
+zeta = binary(special.zeta, "zeta", "Hurwitz's zeta function, of y < 0 for integers x alone: sum of (y + k)**-x over k = 0, 1, ...", "none, -x zeta(x+1, y)", "print(f'{tf.math.zeta(2.0, 1.0):.4f}') -> 1.6449", "f")
+bessel_i0e = unary(special.bessel_ie, "bessel_i0e", "Modified Bessel function of order 0, scaled: exp(-|x|) I_0(x)", "i1e(x) - sign(x) y", "print(f'{tf.math.bessel_i0e(1.0):.4f}') -> 0.4658", "f", order=0)
+bessel_i1e = unary(special.bessel_ie, "bessel_i1e", "Modified Bessel function of order 1, scaled: exp(-|x|) I_1(x)", "i0e(x) - (sign(x) + 1/x) y, 1/2 at 0", "print(f'{tf.math.bessel_i1e(1.0):.4f}') -> 0.2079", "f", order=1)
 nextafter = binary(arithmetic.nextafter, "nextafter", "Neighbouring float: the next one after x toward y", "1, none", "print(tf.math.nextafter(1.0, 2.0).numpy() > 1.0) -> True", "f")
 logaddexp = binary(transcendental.logaddexp, "logaddexp", "Sum of numbers given as logarithms: ln(exp(x) + exp(y))", "exp(x - z), exp(y - z) for the result z", "print(f'{logaddexp(0.0, 0.0):.4f}') -> 0.6931", "f")
 

@@ -11,9 +11,9 @@ import numpy as np
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import BatchedTensor, all_values, check_values, own_values
 from ..core.convert import read
-from ..core.operand import Operand
 from ..core.ops import arithmetic, indexing, reductions, shaping
 from ..core.registry import register
+from ..core.tensor import Operand
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
 from ..types import TensorLike

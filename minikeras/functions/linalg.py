@@ -13,7 +13,7 @@ from ..core.batch import all_values
 from ..core.ops import arithmetic, contractions, indexing, reductions
 from ..core.ops.reductions import identity_like
 from ..errors import ShapeError
-from ..nn_ops import decompositions, linalg
+from ..nn_ops import linalg
 from ..types import TensorLike
 from .elementwise import cast, log
 from .ordering import argsort
@@ -446,7 +446,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     >>> print(tf.linalg.sqrtm([[4.0, 0.0], [0.0, 9.0]]).numpy().round(4).tolist())
     [[2.0, 0.0], [0.0, 3.0]]
     """
-    return decompositions.square_root(_matrices("sqrtm", input, square=True))
+    return linalg.square_root(_matrices("sqrtm", input, square=True))
 
 
 @rounded_once
@@ -466,7 +466,7 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     one = cast(identity_like(x, n=x.shape[-1], trailing=0), x.dtype)
     rest, doublings = x - one, 0
     while (np.abs(all_values(rest)).astype("float64").sum(-2) > 0.5).any() and doublings < 60:
-        x, doublings = decompositions.square_root(x), doublings + 1
+        x, doublings = linalg.square_root(x), doublings + 1
         rest = x - one
     nodes, weights = np.polynomial.legendre.leggauss(12)
     parts = [
@@ -486,7 +486,7 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     >>> print(sorted(values.numpy().imag.round(4).tolist()))
     [-1.0, 1.0]
     """
-    return decompositions.eig(_matrices("eig", tensor, square=True))
+    return linalg.eig(_matrices("eig", tensor, square=True))
 
 
 def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
@@ -513,7 +513,7 @@ def lu(input: TensorLike, output_idx_type: Any = "int32", name: str | None = Non
     >>> print(factors.numpy().tolist(), order.numpy())
     [[4.0, 4.0], [0.25, 1.0]] [1 0]
     """
-    packed, order = decompositions.lu(_matrices("lu", input))
+    packed, order = linalg.lu(_matrices("lu", input))
     return LU(packed, cast(order, output_idx_type))
 
 
@@ -525,9 +525,9 @@ def lu_reconstruct(lower_upper: TensorLike, perm: TensorLike, validate_args: boo
     """
     packed = _matrices("lu_reconstruct", lower_upper)
     n = min(packed.shape[-2:])
-    below, above = decompositions.lower_and_upper(packed)
+    below, above = linalg.lower_and_upper(packed)
     product = contractions.matrix_product(below[..., :n], above[..., :n, :])
-    return decompositions.rows_in_order(product, argsort(beside(packed, perm)))
+    return linalg.rows_in_order(product, argsort(beside(packed, perm)))
 
 
 @rounded_once
@@ -540,8 +540,8 @@ def lu_solve(
     [[1.0], [1.0]]
     """
     packed, b = tensors(lower_upper, rhs)
-    below, above = decompositions.lower_and_upper(_matrices("lu_solve", packed, square=True))
-    inner = linalg.triangular_solve(below, decompositions.rows_in_order(b, beside(packed, perm)), lower=True, transposed=False)
+    below, above = linalg.lower_and_upper(_matrices("lu_solve", packed, square=True))
+    inner = linalg.triangular_solve(below, linalg.rows_in_order(b, beside(packed, perm)), lower=True, transposed=False)
     return linalg.triangular_solve(above, inner, lower=False, transposed=False)
 
 

@@ -14,7 +14,7 @@ from ..core.batch import check_values
 from ..core.ops import arithmetic, shaping, transcendental
 from ..distribute.replica import part_of_draw
 from ..errors import InvalidArgumentError, ShapeError
-from ..nn_ops import draws, nn
+from ..nn_ops import draws, nn, special
 from ..types import TensorLike
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
@@ -84,7 +84,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     if approximate:
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
         return 0.5 * x * (1.0 + transcendental.tanh(inner))
-    return 0.5 * x * transcendental.erfc(x * -math.sqrt(0.5))
+    return 0.5 * x * special.erfc(x * -math.sqrt(0.5))
 
 
 def silu(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Tensor:

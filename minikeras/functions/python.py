@@ -1,17 +1,22 @@
-"""Python's own functions and its clock, beside tensors."""
+"""Python's own functions, its clock and `tf.print` beside tensors; names of TensorFlow's graphs, which refuse in eager mode."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from collections.abc import Callable
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..core import Tensor, convert_to_tensor
+from .. import nest
+from ..core import Tensor, Variable, convert_to_tensor
+from ..core.arrays import to_numpy
+from ..core.batch import _values
 from ..core.effects import State, effect
-from ..core.stack import perform
+from ..core.stack import BOTTOM, current, notify, perform
 from ..errors import InvalidArgumentError
 from ..types import as_dtype
 from .publish import tensor
@@ -66,3 +71,171 @@ def timestamp(name: str | None = None) -> Tensor:
     """
     now: Tensor = perform(_clock, (), {})
     return now
+
+
+# Names that TensorFlow has for its graphs only, and that refuse in eager mode, there as here.
+
+
+def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", **options: Any) -> NoReturn:
+    """Refuses: without a tape nothing was recorded.
+
+    Raises:
+        RuntimeError: always.
+
+    >>> try:
+    ...     tf.gradients(tf.constant(1.0), tf.constant(1.0))
+    ... except RuntimeError as error:
+    ...     print(error)
+    tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.
+    """
+    raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+
+
+def hessians(ys: Any, xs: Any, **options: Any) -> NoReturn:
+    """Refuses, as `gradients` does; `tf.autodiff.hessian` and `tape.hessian` give second derivatives.
+
+    Raises:
+        RuntimeError: always.
+
+    >>> try:
+    ...     tf.hessians(tf.constant(1.0), tf.constant(1.0))
+    ... except RuntimeError as error:
+    ...     print(str(error)[-55:])
+    tf.autodiff.hessian, or hessian() of a tf.GradientTape.
+    """
+    raise RuntimeError(
+        "tf.hessians is not supported when eager execution is enabled: tf.gradients, which it is made of, is not either. "
+        "Use tf.GradientTape instead: tf.autodiff.hessian, or hessian() of a tf.GradientTape."
+    )
+
+
+def executing_eagerly() -> bool:
+    """True: Python runs every function, also one that is recorded for later calls.
+
+    >>> tf.executing_eagerly()
+    True
+    """
+    return True
+
+
+def no_op(name: str | None = None) -> None:
+    """Nothing; what is listed elsewhere as an operation to be run has run already.
+
+    >>> tf.no_op()
+    """
+
+
+def group(*inputs: Any, name: str | None = None) -> None:
+    """Nothing, since the operations have run.
+
+    >>> tf.group(tf.constant(1.0))
+    """
+
+
+def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
+    """A context in which everything runs as usual: after what was written before it.
+
+    >>> with tf.control_dependencies([tf.no_op()]):
+    ...     print(tf.constant(1.0).numpy())
+    1.0
+    """
+    return contextlib.nullcontext()
+
+
+def init_scope() -> contextlib.AbstractContextManager[None]:
+    """A context in which everything runs as usual: there is no graph to leave.
+
+    >>> with tf.init_scope():
+    ...     print(tf.constant(1.0).numpy())
+    1.0
+    """
+    return contextlib.nullcontext()
+
+
+# `tf.print`, which prints in each run of a compiled function.
+
+printed = effect("print", lambda *arrays, show: show([to_numpy(one) for one in arrays]) or (), escapes=True)
+"""Stands on the stack for what is shown of the values of tensors."""
+
+
+def print_(
+    *inputs: Any, output_stream: Any = None, summarize: int = 3, sep: str = " ", end: str = "\n", name: str | None = None
+) -> None:
+    """Print text, numbers, tensors and nests of them: in a compiled function in each run, in the first twice with LLVM.
+
+    Args:
+        inputs: what to print.
+        output_stream: a stream such as sys.stdout, or 'file://' and a path, to which is appended; sys.stderr by default.
+        summarize: so many elements are shown of the beginning and the end of each axis; -1 for all.
+        sep, end: between and behind what is printed.
+
+    >>> import sys
+    >>> tf.print("loss", tf.constant([1.0, 2.5]), output_stream=sys.stdout)
+    loss [1 2.5]
+    """
+    to_file = isinstance(output_stream, str)
+    if to_file and not output_stream.startswith("file://"):
+        raise ValueError(f"tf.print: output_stream must be a stream, or 'file://' and a path, found {output_stream!r:.80}.")
+    given = list(inputs)
+    leaves = nest.flatten(given)
+    tensors = [convert_to_tensor(leaf) for leaf in leaves if isinstance(leaf, (Tensor, Variable))]
+
+    def show(arrays: list[np.ndarray[Any, Any]]) -> None:
+        values = iter(arrays)
+        filled = [
+            Shown(text(next(values), summarize, quoted=all(leaf is not one for one in given)))
+            if isinstance(leaf, (Tensor, Variable))
+            else leaf
+            for leaf in leaves
+        ]
+        line = sep.join(map(str, nest.pack(given, filled))) + end
+        if to_file:
+            with open(output_stream.removeprefix("file://"), "a", encoding="utf-8") as file:
+                file.write(line)
+        else:
+            (output_stream or sys.stderr).write(line)
+
+    tell(tensors, show)
+
+
+def tell(tensors: list[Tensor], show: Callable[[list[np.ndarray[Any, Any]]], None]) -> None:
+    """Give the values of tensors to a function; in a compiled function in each run."""
+    show([_values(one) for one in tensors])
+    frame = current()
+    if frame is not BOTTOM:
+        notify(frame, printed, tuple(tensors), {"show": show}, ())
+
+
+class Shown(str):
+    """A text that stands in a nest as it is, without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def text(array: Any, count: int, depth: int = 1, quoted: bool = False) -> str:
+    """The elements of an array as TensorFlow prints them; text within an array or a nest has quotes.
+
+    >>> text(np.arange(8), 2)
+    '[0 1 ... 6 7]'
+    """
+    if isinstance(array, (str, bytes)):
+        plain = array if isinstance(array, str) else array.decode(errors="replace")
+        return f'"{plain}"' if quoted else plain
+    if array.ndim == 0:
+        return text(array.item(), count, depth, quoted) if array.dtype.kind == "O" else _number(array.item(), array.dtype)
+    short = 0 <= 2 * count < len(array)
+    rows = [text(row, count, depth + 1, True) for row in ([*array[:count], *array[len(array) - count :]] if short else array)]
+    if short:
+        rows.insert(count, "...")
+    between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * depth
+    return "[" + between.join(rows) + "]"
+
+
+def _number(value: Any, dtype: Any) -> str:
+    """A number: a float with few digits if these tell it from all others, else with as many as always do."""
+    if not isinstance(value, float):
+        return str(int(value) if isinstance(value, bool) else value)
+    few, enough, kind = (15, 17, np.float64) if dtype == "float64" else (6, 9, np.float32)
+    short = f"{value:.{few}g}"
+    return short if value != value or kind(float(short)) == value else f"{value:.{enough}g}"

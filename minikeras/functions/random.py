@@ -19,7 +19,7 @@ from ..core.ops import arithmetic, indexing, reductions, transcendental
 from ..core.stack import BOTTOM, current
 from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..nn_ops import draws, streams
+from ..nn_ops import draws, special, streams
 from ..types import Array, DType, TensorLike, as_dtype
 from .publish import beside, integer, negative_axis, static_shape, tensor
 
@@ -322,7 +322,7 @@ def _gamma(keys: Keys, shape: Any, alpha: TensorLike, beta: TensorLike, dtype: A
     if rate is not None:
         shaped = shaped + arithmetic.zeros_like(rate)
     sizes, xp = (*static_shape(shape), *shaped.shape), namespace(shaped._array)
-    sample = transcendental.gamma_sample(shaped, drawn(draws.random_gamma, keys, sizes, kind, shaped, xp=xp))
+    sample = special.gamma_sample(shaped, drawn(draws.random_gamma, keys, sizes, kind, shaped, xp=xp))
     return arithmetic.maximum(sample if rate is None else sample / rate, float(kind.info.tiny))
 
 

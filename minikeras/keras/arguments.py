@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from ..boundary import explaining
-from ..core.changes import watched
+from ..core.effects import watched
 from ..module import snake_case
 from .names import is_auto_name
 from .settings import floatx

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..absent import error as _error
 from ..core import Tensor, convert_to_tensor
-from ..core.operand import Operand
+from ..core.tensor import Operand
 from ..errors import ShapeError
 from ..types import as_dtype
 from .calls import name_scope

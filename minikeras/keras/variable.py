@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import convert_to_tensor
-from ..core.operand import Operand
+from ..core.tensor import Operand
 from . import initializers
 from .config import floatx
 from .names import auto_name

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core import Tensor, Variable
 from ..core.arrays import device
-from ..core.changes import clock
+from ..core.effects import clock
 from ..core.ops.arithmetic import cast
 from .calls import context
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import special
 from ..errors import InvalidArgumentError
 from ..threads import in_parallel
 from ..types import Array
 from .philox4x32 import SHARED, words_of_blocks
+from .special import log_gamma
 
 Propose = Callable[[Array, Array], tuple[Array, Array]]
 Ratio = Callable[[int], Array]
@@ -184,13 +184,13 @@ def _log_factorial(k: Array) -> Array:
     """log(k!) of whole numbers. The usual ones are computed once: a logarithm of the gamma function takes 80 ns."""
     usual = _usual_log_factorials()
     found, large = usual[np.minimum(k, len(usual) - 1.0).astype(int)], k >= len(usual)
-    found[large] = special.lgamma(np, k[large] + 1.0)
+    found[large] = log_gamma(np, k[large] + 1.0)
     return found
 
 
 @functools.cache
 def _usual_log_factorials() -> Array:
-    return special.lgamma(np, np.arange(1.0, 4097.0))
+    return log_gamma(np, np.arange(1.0, 4097.0))
 
 
 def _poisson_proposals(means: Array) -> Propose:

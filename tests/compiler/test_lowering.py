@@ -9,8 +9,7 @@ from specimens import SPECIMENS
 
 import minikeras as tf
 from minikeras.compiler.executors.base import NUMPY
-from minikeras.compiler.executors.numpy.calls import Call, View
-from minikeras.compiler.executors.numpy.lowering import _rows, lowered
+from minikeras.compiler.executors.numpy.lowering import Call, View, _rows, lowered
 from minikeras.compiler.ir import Program, Slot
 from minikeras.compiler.passes.expansion import expand
 from minikeras.core import Record, bind

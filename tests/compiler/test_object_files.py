@@ -13,7 +13,7 @@ from faults.children import exit_code, forked
 pytest.importorskip("llvmlite")
 
 from minikeras import warm_up
-from minikeras.compiler.executors.llvm import jit, object_files
+from minikeras.compiler.executors.llvm import jit
 from minikeras.errors import LoadError
 from minikeras.files import cache
 
@@ -39,13 +39,13 @@ def compiled(text=TEXT):
 def test_what_is_compiled_once_is_read_by_later_processes(home):
     assert [compiled() for _ in range(3)] == [(42, True), (42, False), (42, False)]
     assert compiled(TEXT.replace("42", "43")) == (43, True)
-    assert len(list(object_files.folder().iterdir())) == 2
+    assert len(list(jit.folder().iterdir())) == 2
 
 
 @pytest.mark.parametrize("damage", [lambda code: code[:-1], lambda code: code[:40] + b"?" + code[41:], lambda code: b""])
 def test_a_damaged_file_is_made_anew(home, damage):
     compiled()
-    (path,) = object_files.folder().iterdir()
+    (path,) = jit.folder().iterdir()
     path.write_bytes(damage(path.read_bytes()))
     assert [compiled(), compiled()] == [(42, True), (42, False)]
 
@@ -59,10 +59,10 @@ USER, OTHER, GROUP = 40011, 40012, 40013
 def forged():
     """The file of `TEXT`, whole to the last digit, with code that says 66."""
     compiled()
-    (path,) = object_files.folder().iterdir()
+    (path,) = jit.folder().iterdir()
     compiler = jit._Compiler()
     code = bytes(compiler.machine.emit_object(compiler.optimized(TEXT.replace("42", "66"))))
-    path.write_bytes(object_files._digest(path.name, code) + code)
+    path.write_bytes(jit._digest(path.name, code) + code)
     assert compiled() == (66, False), "nothing but permissions tells this from the user's own"
     return path
 
@@ -71,10 +71,10 @@ def forged():
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o750, 0o1777])
 def test_nothing_is_read_where_others_may_enter(home, mode, caplog):
     forged()
-    object_files._warn.cache_clear()
-    object_files.folder().chmod(mode)
+    jit._warn.cache_clear()
+    jit.folder().chmod(mode)
     assert [compiled(), compiled()] == [(42, True)] * 2
-    (said,) = [record.message for record in caplog.records if str(object_files.folder()) in record.message]
+    (said,) = [record.message for record in caplog.records if str(jit.folder()) in record.message]
     assert "delete it" in said or "set MINIKERAS_HOME" in said
 
 
@@ -83,7 +83,7 @@ def test_nothing_is_read_where_others_may_enter(home, mode, caplog):
 @pytest.mark.parametrize("level", [0, 1])
 def test_nothing_is_read_where_others_may_move_a_folder_above(home, mode, level):
     forged()
-    above = object_files.folder().parents[level]
+    above = jit.folder().parents[level]
     before = above.stat().st_mode
     above.chmod(mode)
     try:
@@ -148,8 +148,8 @@ def test_a_folder_in_the_place_of_a_file_stays_and_nothing_is_read(home):
 @posix
 def test_a_symbolic_link_in_the_place_of_the_folder_is_not_followed(home):
     forged()
-    object_files.folder().rename(home / "elsewhere")
-    object_files.folder().symlink_to(home / "elsewhere")
+    jit.folder().rename(home / "elsewhere")
+    jit.folder().symlink_to(home / "elsewhere")
     assert compiled() == (42, True)
 
 
@@ -202,15 +202,15 @@ def _swap_for_ever(home):
 def _read_often(name):
     until = time.monotonic() + 1.0
     while time.monotonic() < until:
-        assert object_files.read(name) is None
+        assert jit.read(name) is None
 
 
 def test_code_under_the_name_of_other_code_is_not_run(home):
     compiled()
-    (path,) = object_files.folder().iterdir()
+    (path,) = jit.folder().iterdir()
     other = TEXT.replace("42", "43")
     compiled(other)
-    (second,) = set(object_files.folder().iterdir()) - {path}
+    (second,) = set(jit.folder().iterdir()) - {path}
     path.write_bytes(second.read_bytes())
     assert compiled() == (42, True)
 
@@ -232,17 +232,17 @@ def test_without_a_folder_all_is_compiled(home):
 
 
 def test_there_are_only_so_many(home, monkeypatch):
-    monkeypatch.setattr(object_files, "MOST", 2)
+    monkeypatch.setattr(jit, "MOST", 2)
     for number in range(5):
         compiled(TEXT.replace("42", str(number)))
-        assert len(list(object_files.folder().iterdir())) <= 2
+        assert len(list(jit.folder().iterdir())) <= 2
 
 
 def test_warming_up_says_what_it_does(home, monkeypatch, capsys):
     monkeypatch.setattr(warm_up, "OPTIMIZERS", ("SGD",))
     warm_up.main()
     first, last = capsys.readouterr().out.splitlines()
-    assert first == "1 of 1: SGD" and str(object_files.folder()) in last
+    assert first == "1 of 1: SGD" and str(jit.folder()) in last
     monkeypatch.setattr(warm_up, "missing", lambda: ["llvmlite"])
     warm_up.main()
     assert "llvmlite not installed" in capsys.readouterr().out

@@ -12,11 +12,14 @@ from slow import mostly_slow
 import minikeras as tf
 from minikeras.compiler.executors.base import NUMPY
 from minikeras.compiler.ir import Program
-from minikeras.compiler.passes.common_subexpressions import eliminate_common_subexpressions
-from minikeras.compiler.passes.constant_folding import LARGEST, fold_constants
-from minikeras.compiler.passes.dead_code import eliminate_dead_code
 from minikeras.compiler.passes.pipeline import PASSES, optimized
-from minikeras.compiler.passes.remove_identities import remove_identities
+from minikeras.compiler.passes.simplification import (
+    LARGEST,
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+    fold_constants,
+    remove_identities,
+)
 from minikeras.compiler.recorder import Recorder
 from minikeras.core.variable import assigned
 

@@ -10,8 +10,7 @@ from interrupts import interrupt
 from random_programs import cases, recorded
 
 import minikeras as tf
-from minikeras.compiler.executors.numpy.calls import Call, Flatten, View
-from minikeras.compiler.executors.numpy.lowering import lowered
+from minikeras.compiler.executors.numpy.lowering import Call, Flatten, View, lowered
 from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.passes.pipeline import optimized

@@ -9,9 +9,8 @@ import pytest
 
 import minikeras as tf
 from minikeras.core import bilinear, elementwise, linear, primitive
-from minikeras.core.families import unbroadcast
+from minikeras.core.families import transposed, unbroadcast
 from minikeras.core.registry import operations
-from minikeras.core.transposition import transposed
 from minikeras.errors import ShapeError
 
 random = np.random.default_rng(11)

@@ -6,7 +6,7 @@ from derivatives.problems import Network, looped_hessian, looped_jacobian, ravel
 
 import minikeras as tf
 from minikeras.compiler.executors import llvm
-from minikeras.derivatives.strips import cached_rows, strips
+from minikeras.derivatives.flat import cached_rows, strips
 from minikeras.layout import Layout
 
 ad = tf.autodiff
@@ -62,7 +62,7 @@ def test_the_hessian_is_that_of_nested_tapes(network):
 @pytest.mark.parametrize("chunk_size", [None, 1, 5, 9])
 def test_the_hessian_is_that_of_nested_tapes_for_variables_in_any_order(network, monkeypatch, order, chunk_size):
     """Its strips end where a variable ends, or where a chunk is full."""
-    monkeypatch.setattr("minikeras.derivatives.strips.LEAST", 4)
+    monkeypatch.setattr("minikeras.derivatives.flat.LEAST", 4)
     variables = [network.trainable_variables[i] for i in order]
     found = ad.hessian(network.loss, variables, chunk_size=chunk_size).numpy()
     np.testing.assert_array_equal(found, found.T)

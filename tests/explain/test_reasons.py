@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.diagnostics.reasons import REASONS
+from minikeras.diagnostics.explain import REASONS
 
 
 def traced(**options):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.core import tape_leaks
+from minikeras.core import warnings
 
 
 @pytest.fixture(autouse=True)
 def _small_limit(monkeypatch):
     """A few recordings of the square of a thousand numbers are too much already."""
-    monkeypatch.setattr(tape_leaks, "BYTES", 10_000)
-    tape_leaks._tapes_by_line.clear()
+    monkeypatch.setattr(warnings, "BYTES", 10_000)
+    warnings._tapes_by_line.clear()
 
 
 X = np.ones(1000, "float32")

@@ -114,7 +114,7 @@ class LLVMExecutor:
         """The program, ready to run."""
         with importing:
             from .llvm.encode import encode
-            from .llvm.linking import link
+            from .llvm.in_a_row import link
         return build(program, encode(program), link)
 
 
@@ -126,8 +126,8 @@ def on_device(program: Program) -> Executable | None:
     """A recorded program as graphs, if all its values lie on one GPU that can carry it out; None otherwise, with a warning."""
     if program.library in (None, np):
         return None
-    from .cuda_graph.compile import compiled
     from .cuda_graph.device import device_of
+    from .cuda_graph.runner import compiled
     from .cuda_graph.schedule import Unsupported
 
     device = device_of(program.library)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core import Primitive, Record, Variable
 from ...core.effects import State
@@ -18,10 +20,240 @@ from ...core.precision import is_short
 from ...core.registry import operations
 from ...core.variable import read_variable
 from ...layout import Layout
+from ...types import Array
 from ..ir import Program, Slot, slots_in
-from ..loops import Body, loop
+from ..loops import Body, Untraceable, loop, traced
 from ..planning.flat_variables import assign_flat, flatten, part, read_flat, variables_of
-from .inlining import inline
+
+# Kernels that are made of other operations become these operations, which then share results, memory and loops.
+#
+# No formula is written down twice: a kernel is run once on `TracedArray`s, which write an instruction for all that it does.
+
+
+def _take_at(xp: Any, x: Array, columns: Array) -> Array:
+    return x[xp.arange(len(x)), columns]
+
+
+def _add_at(xp: Any, x: Array, columns: Array, number: float) -> Array:
+    result = x.copy()
+    result[xp.arange(len(x)), columns] += number
+    return result
+
+
+def _unregistered(name: str, kernel: Any) -> Primitive:
+    return Primitive(name, lambda xp: functools.partial(kernel, xp), differentiable=False, uniform=False, registered=False)
+
+
+take_at = _unregistered("take_at", _take_at)
+"""The element at one column in each row of a matrix."""
+add_at = _unregistered("add_at", _add_at)
+"""A matrix with a number added at one column in each row."""
+
+
+class TracedArray(NDArrayOperatorsMixin):
+    """Stands for an array in a kernel: what is done to it is written as instructions.
+
+    Args:
+        writer: the `Writer` of the program.
+        slot: the value.
+    """
+
+    __slots__ = ("_writer", "slot")
+
+    def __init__(self, writer: Any, slot: Slot) -> None:
+        self._writer, self.slot = writer, slot
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return tuple(self.slot.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the elements."""
+        return self.slot.dtype  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def max(self, axis: int, keepdims: bool) -> TracedArray:
+        """The largest along an axis."""
+        return self._reduced(operations.reduce_max, axis, keepdims)
+
+    def sum(self, axis: int | None = None, keepdims: bool = False) -> TracedArray:
+        """The sum along an axis, or of all elements."""
+        return self._reduced(operations.reduce_sum, axis, keepdims)
+
+    def mean(self, axis: int | None = None, keepdims: bool = False) -> TracedArray:
+        """The mean along an axis, or of all elements."""
+        return self._reduced(operations.reduce_mean, axis, keepdims)
+
+    def astype(self, dtype: Any, copy: bool = True) -> TracedArray:
+        """The elements in another dtype."""
+        return self if self.dtype == np.dtype(dtype) else _element_by_element(lambda x: x.astype(dtype), [self])
+
+    def reshape(self, *shape: Any) -> TracedArray:
+        """The same elements in another shape; one size may be -1."""
+        sizes = shape[0] if type(shape[0]) is tuple else shape
+        known = -math.prod(sizes)
+        sizes = tuple([math.prod(self.shape) // known if size == -1 else size for size in sizes])
+        if sizes == self.shape:
+            return self
+        return self._write(operations.reshape, [self], sizes, {"shape": sizes, "rank": self.ndim})
+
+    def __getitem__(self, key: Any) -> Any:
+        if any(one is None for one in key):
+            return self.reshape(self._with_new_axes(key))
+        rows, columns = key
+        if self.ndim != 2 or columns.shape != self.shape[:1] or not np.array_equal(rows, np.arange(self.shape[0])):
+            raise Untraceable("another index than one column for each row")
+        return _Elements(self, columns)
+
+    def _with_new_axes(self, key: Sequence[Any]) -> tuple[int, ...]:
+        """The shape after an index of None, `...` and `:` alone."""
+        if list(key).count(Ellipsis) != 1 or any(one not in (None, Ellipsis) and one != slice(None) for one in key):
+            raise Untraceable("a part of an array")
+        middle = self.ndim - sum(one == slice(None) for one in key)
+        sizes = iter(self.shape)
+        found = [[1] if one is None else [next(sizes) for _ in range(middle if one is Ellipsis else 1)] for one in key]
+        return tuple(itertools.chain.from_iterable(found))
+
+    def __setitem__(self, key: Any, value: _Elements) -> None:
+        self.slot = self._write(add_at, [self, value.columns], self.shape, {"number": value.number}).slot
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> TracedArray:
+        primitive = getattr(operations, ufunc.__name__, None)
+        in_place = options.pop("out", operands[:1])[0] is operands[0]
+        if method == "__call__" and not options and in_place:
+            if ufunc is np.matmul:
+                return self._product(*operands)
+            if any(isinstance(x, TracedNumber) for x in operands):
+                return _element_by_element(ufunc, operands)
+        if method != "__call__" or options or not in_place or primitive is None or not primitive.elementwise:
+            raise Untraceable(f"{ufunc.__name__} of arrays")
+        operands = tuple([x.read() if isinstance(x, _Elements) else x for x in operands])
+        arrays = [x for x in operands if isinstance(x, TracedArray)]
+        kinds = [x.dtype if isinstance(x, TracedArray) else type(x) for x in operands]
+        shape = np.broadcast_shapes(*[x.shape for x in arrays])
+        return self._write(primitive, operands, shape, {}, ufunc.resolve_dtypes((*kinds, None))[-1])
+
+    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> TracedArray:
+        if function is np.broadcast_to and operands[1] == operands[0].shape:
+            return operands[0]  # type: ignore[no-any-return]
+        if function is np.where and len(operands) == 3:
+            return _element_by_element(np.where, operands)
+        if function is np.zeros_like or function is np.ones_like:
+            return int(function is np.ones_like)  # type: ignore[return-value]  # it takes the dtype of what it meets
+        if function is np.swapaxes and self.ndim == 2 and sorted(axis % 2 for axis in operands[1:]) == [0, 1]:
+            return self._write(operations.transpose, [self], self.shape[::-1], {"perm": (-1, -2)})
+        raise Untraceable(f"{function.__name__} of arrays")
+
+    def _product(self, a: Any, b: Any) -> TracedArray:
+        if not all(isinstance(x, TracedArray) and x.ndim == 2 for x in (a, b)):
+            raise Untraceable("a product of other arrays than matrices")
+        return self._write(operations.matrix_product, [a, b], (a.shape[0], b.shape[1]), {})
+
+    def _reduced(self, primitive: Primitive, axis: int | None, keepdims: bool) -> TracedArray:
+        if axis is None:
+            axes = tuple(range(-self.ndim, 0))
+            return self._write(primitive, [self], (), {"axes": axes, "keepdims": False}) if self.ndim else self
+        axis -= self.ndim if axis >= 0 else 0
+        shape = list(self.shape)
+        shape[axis : self.ndim + axis + 1] = [1] if keepdims else []
+        return self._write(primitive, [self], tuple(shape), {"axes": (axis,), "keepdims": keepdims})
+
+    def _write(
+        self, primitive: Primitive, operands: Any, shape: tuple[int, ...], params: dict[str, Any], dtype: Any = None
+    ) -> TracedArray:
+        inputs = [x.slot if isinstance(x, TracedArray) else x for x in operands]
+        return TracedArray(self._writer, self._writer.write_once(primitive, inputs, params, shape, dtype or self.dtype))
+
+
+class TracedNumber(NDArrayOperatorsMixin):
+    """Stands for a Python number that each run has another one of, or for what is made of such numbers.
+
+    Args:
+        slots: the numbers.
+        build: makes it of the elements that stand for these in a loop.
+    """
+
+    __slots__ = ("build", "slots")
+
+    def __init__(self, slots: Sequence[Slot], build: Callable[..., Any] = lambda number: number) -> None:
+        self.slots, self.build = tuple(slots), build
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        if method != "__call__" or options.pop("out", operands[:1])[0] is not operands[0] or options:
+            raise Untraceable(f"{ufunc.__name__} of numbers")
+        if any(isinstance(x, TracedArray) for x in operands):
+            return _element_by_element(ufunc, operands)
+        slots = _slots_of(operands)
+        return TracedNumber(slots, lambda *elements: _on_elements(ufunc, operands, slots, elements))
+
+
+def _slots_of(operands: Sequence[Any]) -> list[Slot]:
+    """The values that operands are made of, each once."""
+    found = {x.slot.key: x.slot for x in operands if isinstance(x, TracedArray)}
+    return [*(found | {slot.key: slot for x in operands if isinstance(x, TracedNumber) for slot in x.slots}).values()]
+
+
+def _on_elements(function: Any, operands: Sequence[Any], slots: Sequence[Slot], elements: Sequence[Any]) -> Any:
+    """A function of operands, given the elements of what they are made of."""
+    known = dict(zip([slot.key for slot in slots], elements, strict=True))
+
+    def element(x: Any) -> Any:
+        if isinstance(x, TracedNumber):
+            return x.build(*[known[slot.key] for slot in x.slots])
+        return known[x.slot.key] if isinstance(x, TracedArray) else x
+
+    return function(*map(element, operands))
+
+
+def _element_by_element(function: Any, operands: Sequence[Any]) -> TracedArray:
+    """A function of each element as a loop, where no operation is that function: of numbers, `where`, another dtype."""
+    slots = _slots_of(operands)
+    body = traced(lambda *elements: _on_elements(function, operands, slots, elements), [slot.dtype for slot in slots])
+    if body is None:
+        raise Untraceable("a function of arrays that is no loop")
+    first, *rest = [x for x in operands if isinstance(x, TracedArray)]
+    shape = np.broadcast_shapes(first.shape, *[x.shape for x in rest])
+    y = first._writer.slot(shape, body.dtypes[body.outputs[0]])
+    first._writer.write(loop, slots, {"body": body}, (y,))
+    return TracedArray(first._writer, y)
+
+
+class _Elements(NamedTuple):
+    """`x[rows, columns]` and what is added to it: `x[rows, columns] -= 1` reads nothing; an operand is read."""
+
+    x: TracedArray
+    columns: TracedArray
+    number: float = 0
+
+    def __sub__(self, number: float) -> _Elements:
+        return self._replace(number=self.number - number)
+
+    def read(self) -> TracedArray:
+        return self.x._write(take_at, [self.x, self.columns], self.columns.shape, {})
+
+
+def inline(writer: Any, record: Record) -> bool:
+    """Write the operations that the kernel of an instruction is made of, unless it works with 16-bit floats."""
+    slots = [*record.inputs, record.outputs]
+    if any(not isinstance(x, Slot) or x.order is not None or 0 in x.shape or x.dtype.itemsize < 4 for x in slots):
+        return False
+    count, written = len(writer.records), dict(writer.written)
+    arrays = [TracedArray(writer, x) for x in record.inputs]
+    try:
+        result: TracedArray = record.primitive.kernel(np)(*arrays, **record.params)
+    except Untraceable:
+        del writer.records[count:]
+        writer.written = written
+        return False
+    writer.renamed[record.outputs.key] = result.slot
+    return True
+
 
 Expansion = Callable[["Writer", Record], bool]
 """Writes other instructions instead of one, or returns False."""

@@ -7,13 +7,10 @@ from collections.abc import Callable, Sequence
 from ...core import Primitive
 from ..ir import Program
 from ..loops import KINDS
-from .common_subexpressions import eliminate_common_subexpressions
-from .constant_folding import fold_constants
-from .dead_code import eliminate_dead_code
 from .expansion import expand
 from .forward_state import forward_state
 from .fusion import fuse
-from .remove_identities import remove_identities
+from .simplification import eliminate_common_subexpressions, eliminate_dead_code, fold_constants, remove_identities
 
 SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
     remove_identities,

@@ -17,7 +17,7 @@ import numpy as np
 from ...core import Primitive, Record, Variable
 from ...core.effects import State, effect
 from ...core.ownership import Owned
-from ...core.state import are_held, drop_spares, restore
+from ...core.variable import are_held, drop_spares, restore
 from ...layout import Layout
 from ...types import Array
 from .arena import ALIGNMENT, give_back, memory_of

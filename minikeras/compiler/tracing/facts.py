@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import Variable
-from ...core.changes import clock, is_watched
+from ...core.effects import clock, is_watched
 
 ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 """Stands for the value of a name that is not there."""

@@ -22,8 +22,8 @@ import numpy as np
 
 from ...core import Variable
 from ...core.arrays import is_array
-from ...core.changes import is_watched
-from ...core.operand import Operand
+from ...core.effects import is_watched
+from ...core.tensor import Operand
 from .facts import ABSENT, BYTES, SCALARS, Contents, NamedValue, content_of, is_generator
 from .reads import is_library, is_library_class, is_library_module
 

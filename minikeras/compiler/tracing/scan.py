@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ... import nest
 from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import is_array
-from ...core.operand import Operand
 from ...core.stack import BOTTOM, current
+from ...core.tensor import Operand
 from ...errors import ShapeError
 from ...functions.shaping import concat, stack, unstack
 from .pace import Pace

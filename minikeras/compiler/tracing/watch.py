@@ -20,9 +20,9 @@ import numpy as np
 from ... import nest
 from ...core import Variable
 from ...core.arrays import is_array
-from ...core.changes import is_watched, live_code
+from ...core.effects import is_watched, live_code
 from ...core.forks import ForkSafeLock
-from ...core.operand import Operand
+from ...core.tensor import Operand
 from .facts import ABSENT, SCALARS, Facts, NoProgram, ObjectFacts, alike, content_of, is_generator, same
 from .reach import ANY, Findings, Walk, attributes_of, shown
 from .reads import is_library, is_library_class, is_library_module, is_own, nested, reads

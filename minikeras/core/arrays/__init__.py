@@ -13,9 +13,20 @@ from .devices import (
     probe,
     to_device,
 )
-from .namespaces import ALLOWED_NAMES, BARE, device_name, is_array, is_on_host, namespace, register, resolve, to_numpy
-from .quiet import quiet, quiet_context
-from .transfers import Transfers
+from .namespaces import (
+    ALLOWED_NAMES,
+    BARE,
+    Transfers,
+    device_name,
+    is_array,
+    is_on_host,
+    namespace,
+    quiet,
+    quiet_context,
+    register,
+    resolve,
+    to_numpy,
+)
 
 __all__ = [
     "ALLOWED_NAMES",

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...errors import DeviceUnavailableError, InvalidArgumentError
 from ...types import Array
-from .namespaces import device_name, is_array, is_on_host, namespace, register, to_numpy
-from .transfers import counters, note_to_device
+from .namespaces import counters, device_name, is_array, is_on_host, namespace, note_to_device, register, to_numpy
 
 
 class Probe(NamedTuple):

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, roots, trigonometric and hyperbolic functions, and the error function.
+"""Exponentials, logarithms, roots, trigonometric and hyperbolic functions.
 
 Where a slope is infinite, a cotangent of zero stays zero (`guarded`), so that a branch not taken never turns into NaN.
 """
@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 from ...types import Array
-from ..arrays import special
 from ..families import elementwise
 from ..primitive import Primitive
 from .arithmetic import (
@@ -24,14 +23,12 @@ from .arithmetic import (
     ones_like,
     reciprocal,
     select,
-    sign,
     square,
     subtract,
     zeros_like,
 )
 
 _LOG_2 = math.log(2.0)
-_TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 
 exp = elementwise("exp", "exp", lambda x, y: y)
 exp2 = elementwise("exp2", "exp2", lambda x, y: multiply(y, _LOG_2))
@@ -102,41 +99,6 @@ def _softplus(xp: Any, x: Array) -> Array:
 
 
 softplus = elementwise("softplus", _softplus, lambda x, y: sigmoid(x))
-erf = elementwise("erf", special.erf, lambda x, y: multiply(exp(negative(square(x))), _TWO_OVER_ROOT_PI))
-erfc = elementwise("erfc", special.erfc, lambda x, y: multiply(exp(negative(square(x))), -_TWO_OVER_ROOT_PI))
-
-
-# Inverses of the error function and of the normal distribution function.
-erfinv = elementwise("erfinv", special.erfinv, lambda x, y: multiply(exp(square(y)), 1.0 / _TWO_OVER_ROOT_PI))
-erfcinv = elementwise("erfcinv", special.erfcinv, lambda x, y: multiply(exp(square(y)), -1.0 / _TWO_OVER_ROOT_PI))
-ndtri = elementwise("ndtri", special.ndtri, lambda x, y: multiply(exp(multiply(square(y), 0.5)), math.sqrt(2.0 * math.pi)))
-
-# The gamma function's logarithm and its derivatives, which are values of the zeta function.
-lgamma = elementwise("lgamma", special.lgamma, lambda x, y: digamma(x))
-digamma: Primitive = elementwise("digamma", special.digamma, lambda x, y: zeta(2.0, x))
-zeta: Primitive = elementwise("zeta", special.zeta, None, lambda s, q, y: negative(multiply(s, zeta(add(s, 1.0), q))))
-
-
-# A sample of the gamma distribution moves with its parameter as its rank stays; how that slope moves is not known here.
-gamma_slope = elementwise(
-    "gamma_slope", special.gamma_slope, None, None, differentiable=True, vjp=None, jvp=None, registered=False
-)
-gamma_sample = elementwise(
-    "gamma_sample",
-    lambda xp, alpha, sample: sample + xp.zeros_like(alpha),
-    lambda alpha, sample, y: gamma_slope(alpha, y),
-    None,
-    registered=False,
-)
-
-
-def _bessel_slope(x: Any, y: Any, order: int) -> Any:
-    """(I_n-1 + I_n+1) / 2, scaled, less the slope of the scale; I_-1 is I_1."""
-    neighbours = add(bessel_ie(x, order=abs(order - 1)), bessel_ie(x, order=order + 1))
-    return subtract(multiply(neighbours, 0.5), multiply(sign(x), y))
-
-
-bessel_ie: Primitive = elementwise("bessel_ie", special.bessel_ie, _bessel_slope)
 
 
 def _log_add_exp(xp: Any, a: Array, b: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from ... import nest
 from ...core import convert_to_tensor
 from ...core.arrays import is_array, to_numpy
-from ...core.operand import Operand
+from ...core.tensor import Operand
 from ...data import Dataset
 from ...errors import DTypeError, ShapeError
 from ..config import floatx

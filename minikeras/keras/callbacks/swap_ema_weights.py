@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.arrays import to_numpy
-from ...core.state import Snapshot, restore, snapshot
+from ...core.variable import Snapshot, restore, snapshot
 from ..logs import Logs
 from .callback import Callback
 

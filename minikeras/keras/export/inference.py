@@ -16,8 +16,7 @@ import numpy as np
 from ... import nest
 from ...compiler import Program
 from ...compiler.ir import Slot, outputs_of
-from ...compiler.passes.constant_folding import fold_constants
-from ...compiler.passes.dead_code import eliminate_dead_code
+from ...compiler.passes.simplification import eliminate_dead_code, fold_constants
 from ...compiler.recorder import Recorder
 from ...core import Record, Tensor, Variable
 from ...core.arrays import creation_namespace, to_device, to_numpy

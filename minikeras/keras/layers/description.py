@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.operand import Operand
+from ...core.tensor import Operand
 from ..saving.objects import serialize_keras_object
 from ..saving.registry import place_of
 from .weight_discovery import is_layer

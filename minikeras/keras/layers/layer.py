@@ -12,7 +12,7 @@ from ... import nest
 from ...absent import OF_LAYERS
 from ...boundary import FAILURES, explaining, is_failure
 from ...core import Tensor, convert_to_tensor
-from ...core.changes import clock
+from ...core.effects import clock
 from ...functions.elementwise import cast
 from ...module import Module, snake_case
 from ...types import as_dtype

@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import Tensor, Variable
-from ...module import Module
-from ...object_graph import Named, attributes, elements, walk
+from ...module import Module, Named, attributes, elements, walk
 from ..metrics import Metric
 from ..seeds import SeedGenerator, SeedState
 from ..stateless import without_effects

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
-from ...core.changes import watched
+from ...core.effects import watched
 from ...distribute.functions import sum_of_all_parts
 from ...distribute.replica import current_part
 from ...functions.elementwise import cast, divide_no_nan

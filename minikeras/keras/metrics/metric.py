@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...core import Tensor, Variable
-from ...core.changes import watched
+from ...core.effects import watched
 from ...files import limits
 from ...functions.elementwise import cast
 from ...functions.publish import static_shape

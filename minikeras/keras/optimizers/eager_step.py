@@ -11,8 +11,8 @@ from ...compiler.ir import Program, Slot
 from ...compiler.passes.pipeline import optimized
 from ...core import Record, Variable
 from ...core.arrays import is_on_host
-from ...core.changes import clock
-from ...core.state import drop_spares, restore, snapshot
+from ...core.effects import clock
+from ...core.variable import drop_spares, restore, snapshot
 from ...types import Array
 from .state import SlotState
 

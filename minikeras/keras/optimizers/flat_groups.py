@@ -14,7 +14,7 @@ import numpy as np
 from ...core import Variable
 from ...core.arrays import namespace
 from ...core.precision import in_float32
-from ...core.state import are_held
+from ...core.variable import are_held
 from ...layout import Layout
 from ...types import Array
 from .state import Change

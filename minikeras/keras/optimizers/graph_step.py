@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...compiler.ir import Program, Slot
-from ...compiler.loops import Pass, Untraceable, traced_passes
-from ...compiler.passes.expansion import Writer
-from ...compiler.passes.inlining import TracedArray, TracedNumber
-from ...compiler.planning.parts import Sum, loop_of_parts, sums_shape
+from ...compiler.loops import Pass, Sum, Untraceable, loop_of_parts, sums_shape, traced_passes
+from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...core import Record
 from ...core.arrays import to_numpy
 from ...core.effects import State, effect

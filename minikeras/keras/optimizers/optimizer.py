@@ -15,8 +15,7 @@ import numpy as np
 from ...compiler.ir import PLAIN
 from ...core import GradientTape, Tensor, Variable
 from ...core.arrays import device, namespace, to_device
-from ...core.changes import clock, live, watched
-from ...core.effects import State, decide, effect
+from ...core.effects import State, clock, decide, effect, live, watched
 from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
 from ...functions.publish import tensor

@@ -9,8 +9,7 @@ from typing import Any
 from ...core import effects
 from ...core.primitive import Primitive
 from ...core.stack import BOTTOM, Frame, Interpreter, evaluate
-from ...core.state import Snapshot, restore, snapshot
-from ...core.variable import Variable
+from ...core.variable import Snapshot, Variable, restore, snapshot
 from ...nn_ops import streams
 
 

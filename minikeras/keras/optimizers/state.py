@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor, Variable
-from ...core.state import restore, snapshot
 from ...core.update_lock import Held, UpdateLocks
+from ...core.variable import restore, snapshot
 from ...errors import ShapeError
 from ...types import Array
 from ..calls import context

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ... import nest
 from ...core import GradientTape, Tensor, Variable
 from ...core.effects import State, effect
-from ...core.operand import Operand
-from ...core.state import restore, snapshot
+from ...core.tensor import Operand
+from ...core.variable import restore, snapshot
 from ...functions.creation import ones_like
 from ...functions.elementwise import cast
 from ...functions.publish import tensor

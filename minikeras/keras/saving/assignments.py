@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...checkpoint.restoring import converted, listed
 from ...core import Tensor, Variable
-from ...core.state import drop_spares, preserved, restore, snapshot
+from ...core.variable import drop_spares, preserved, restore, snapshot
 from ...errors import ShapeError
 from ...module import snake_case
 from ...object_graph import attributes, elements, walk

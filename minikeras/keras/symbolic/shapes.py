@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...core.operand import Operand
+from ...core.tensor import Operand
 
 
 def is_data(value: Any) -> bool:

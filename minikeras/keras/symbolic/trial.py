@@ -19,7 +19,7 @@ from ... import nest
 from ...core import Tensor
 from ...core.effects import State, Write
 from ...core.stack import BOTTOM, Frame, Interpreter, on_top
-from ...core.state import restore, snapshot
+from ...core.variable import restore, snapshot
 from ...errors import LoadError, ShapeError
 from ...files import limits
 from ...functions.creation import zeros

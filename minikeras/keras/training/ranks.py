@@ -13,7 +13,7 @@ import numpy as np
 from ... import nest
 from ...core import Variable
 from ...core.arrays import to_numpy
-from ...core.state import restore, snapshot
+from ...core.variable import restore, snapshot
 from ...data.passes import preserved_streams
 from ...distribute.functions import broadcast_variables, first_difference, hash_of
 from ...distribute.replica import BatchPart, computing_on

@@ -19,12 +19,12 @@ from ...compiler import Function
 from ...compiler.tracing.pace import Pace
 from ...core import Variable
 from ...core.arrays import to_numpy
-from ...core.changes import clock
-from ...core.state import restore
+from ...core.effects import clock
+from ...core.variable import restore
 from ...data.table import RowBatches
 from ...errors import LoadError
+from ...module import Named, elements, walk
 from ...nn_ops import streams
-from ...object_graph import Named, elements, walk
 from ..batches import Feed
 from ..callbacks import CallbackList
 from ..layers.layer import Layer

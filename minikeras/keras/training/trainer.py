@@ -13,7 +13,7 @@ import numpy as np
 from ... import nest
 from ...compiler import Function
 from ...core.arrays import to_numpy
-from ...core.state import restore, snapshot
+from ...core.variable import restore, snapshot
 from ...data.table import RowBatches
 from ...distribute.strategy import DataParallel, distribution
 from ...distribute.world import barrier, is_first

@@ -18,7 +18,7 @@ from test_philox import KEYS, KNOWN, SPANS
 
 import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
-from minikeras.compiler.executors.cuda_graph.module import Kernel
+from minikeras.compiler.executors.cuda_graph.nodes import Kernel
 from minikeras.compiler.ir import Slot
 from minikeras.nn_ops import draws, philox4x32, philox_cuda
 

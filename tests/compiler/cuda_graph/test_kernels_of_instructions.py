@@ -15,7 +15,7 @@ from minikeras.compiler.executors.cuda_graph.kernels import LONG, THREADS
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.ir import Slot, outputs_of
 from minikeras.compiler.loops import loop, traced
-from minikeras.compiler.passes.inlining import add_at, take_at
+from minikeras.compiler.passes.expansion import add_at, take_at
 from minikeras.core import Record
 from minikeras.core.registry import operations as o
 from minikeras.keras.optimizers.adam import adam_step

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shim import Memory, compiled, needs_gxx
 
-from minikeras.compiler.executors.cuda_graph.module import Kernel
+from minikeras.compiler.executors.cuda_graph.nodes import Kernel
 from minikeras.compiler.ir import Slot
 
 pytestmark = needs_gxx

@@ -19,8 +19,7 @@ from ....errors import InvalidArgumentError
 from ....nn_ops.philox_cuda import OPTIONS
 from ....types import Array
 from . import lt
-from .module import Kernel, Module
-from .nodes import Launch
+from .nodes import Kernel, Launch, Module
 
 
 class Memory(NamedTuple):

@@ -1,6 +1,6 @@
 """Draws as CUDA C: a thread makes the words of a block, and of them 8 elements of a mask, 4 numbers, or 2 in float64.
 
-Gamma, beta, Poisson and binomial numbers have no kernels: they are drawn on the host, see `nn_ops/rejection.py`.
+Gamma, beta, Poisson and binomial numbers have no kernels: they are drawn on the host, see `nn_ops/draws.py`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ....nn_ops.philox4x32 import threshold, words_of_integer
 from ...ir import Slot
 from .functions import cast, literal
 from .kernels import Source, blocks_for, contiguous, each_element
-from .module import Kernel
 from .moves import element_kernel
+from .nodes import Kernel
 
 Row = Callable[[Any, Record], list[Kernel] | None]
 

@@ -11,8 +11,7 @@ from ...ir import Slot
 from .device import Device
 from .lt import Operands, Product, column_major
 from .memory_plan import MemoryPlan
-from .module import assemble
-from .nodes import Copy, Launch, Multiply, Node
+from .nodes import Copy, Launch, Multiply, Node, assemble
 
 Enqueue = Callable[[], None]
 """Gives the device something to do."""

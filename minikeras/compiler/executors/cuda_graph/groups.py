@@ -1,25 +1,32 @@
-"""Kernels of groups: passes over the elements that a group of threads owns, with reductions between them."""
+"""Kernels of groups: passes over what a group of threads owns, with reductions between them; over parts and rows too."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ....core import Record
 from ....core.registry import operations
+from ....layout import Layout
 from ...ir import Slot, outputs_of, slots_in
-from ...loops import elementwise_body
+from ...loops import Body, Sum, elementwise_body, is_of_parts
 from .functions import DTYPES, Element, cast, computed, loaded
-from .fusion import Domain, is_full, is_reduction, levels
+from .fusion import Domain, is_full, is_reduction, levels, loss_and_gradient
 from .kernels import (
+    THREADS,
     Access,
     Fold,
+    Group,
     Reduced,
     Shape,
     Source,
     begin_groups,
     body_values,
+    contiguous,
     copy_body,
     fold_lanes,
     fold_of,
@@ -27,8 +34,11 @@ from .kernels import (
     merged,
     place,
     reduction_kernels,
+    spread,
+    wide,
 )
-from .module import Kernel
+from .moves import checked_index
+from .nodes import Kernel
 
 
 def group_kernels(record: Record, temporary: Callable[[Shape, Any], Slot]) -> list[Kernel]:
@@ -241,3 +251,231 @@ class GroupKernel:
         for x, shape in self._strides:
             found.setdefault(x, set()).add(shape)
         return found
+
+
+# Kernels over flat arrays whose blocks know their part: a block owns a chunk of one part, and adds up what it is asked to.
+
+CHUNK = 16 * THREADS
+"""Elements of a block."""
+_BLOCK = Group(1, THREADS, True, 1)
+
+
+def parts_kernels(record: Record, temporary: Callable[[Shape, Any], Slot]) -> list[Kernel]:
+    """What carries out a loop over parts, with the sums that it asks for.
+
+    Raises:
+        NoKernel: if a function or a dtype is not known.
+    """
+    layout, sums, outputs = record.params["layout"], record.params["sums"], outputs_of(record)
+    operands, body = slots_in(record.inputs), record.params["body"]
+    if sums is None:
+        return [_loop(layout, body, operands, outputs)]
+    chunks = _chunks(layout)
+    between = [temporary((chunks[-1],), wide(y.dtype)) for y in outputs]
+    ranges = list(itertools.pairwise(chunks)) if sums is Sum.PART else [(0, chunks[-1])]
+    return [_partial(layout, body, operands, between), _rest(ranges, between, outputs)]
+
+
+def _chunks(layout: Layout) -> list[int]:
+    """The number of the first chunk of each part, and how many there are."""
+    counts = [-(-math.prod(shape) // CHUNK) for shape in layout.shapes]
+    return list(itertools.accumulate(counts, initial=0))
+
+
+def _table(name: str, numbers: Sequence[int]) -> str:
+    return f"static const unsigned {name}[] = {{{', '.join(map(str, numbers))}}};"
+
+
+def _begin(source: Source, layout: Layout, operands: Sequence[Slot]) -> None:
+    """The part of a block, its first and its last element, and the numbers of the part."""
+    source.do(_table("chunk", _chunks(layout)), _table("begin", layout.starts))
+    source.do(_table("end", [one.stop for one in layout.slices]))
+    source.do(f"unsigned part = 0, beyond = {len(layout.shapes)};", "while (beyond - part > 1) {")
+    source.do("const unsigned middle = (part + beyond) / 2;", "(chunk[middle] <= blockIdx.x ? part : beyond) = middle;", "}")
+    source.do(f"const unsigned first = begin[part] + (blockIdx.x - chunk[part]) * {CHUNK};")
+    source.do(f"const unsigned last = first + {CHUNK} < end[part] ? first + {CHUNK} : end[part];")
+    for number, x in enumerate(operands):
+        if x.shape != (layout.size,):
+            where = "part" if is_of_parts(x.shape) else "0"
+            source.do(f"const {computed(x.dtype)} x{number} = {source.load(x, where)};")
+
+
+def _each(source: Source, layout: Layout, body: Body, operands: Sequence[Slot]) -> Element:
+    """Begin the loop over the elements of a chunk."""
+    source.do(f"for (unsigned i = first + threadIdx.x; i < last; i += {THREADS}) {{")
+    for number, x in enumerate(operands):
+        if x.shape == (layout.size,):
+            source.do(f"const {computed(x.dtype)} x{number} = {source.load(x, 'i')};")
+    element = Element(body, [f"x{number}" for number in range(len(operands))])
+    source.do(*element.lines)
+    return element
+
+
+def _loop(layout: Layout, body: Body, operands: Sequence[Slot], outputs: Sequence[Slot]) -> Kernel:
+    source = Source()
+    _begin(source, layout, operands)
+    element = _each(source, layout, body, operands)
+    for y, (value, dtype) in zip(outputs, element.outputs, strict=True):
+        source.store(y, "i", cast(value, dtype, y.dtype))
+    source.do("}")
+    flat = [number for number, x in enumerate(source.inputs) if x.shape == (layout.size,)]
+    alias = tuple([tuple([n for n in flat if source.inputs[n].dtype.itemsize == y.dtype.itemsize]) for y in source.outputs])
+    return source.kernel("parts", _chunks(layout)[-1], may_alias=alias)
+
+
+def _partial(layout: Layout, body: Body, operands: Sequence[Slot], totals: Sequence[Slot]) -> Kernel:
+    """The sums of each chunk."""
+    source, fold = Source(), fold_of("sum", totals[0].dtype)
+    _begin(source, layout, operands)
+    names = [f"s{number}" for number in range(len(totals))]
+    source.do(*[f"{fold.type} {name} = {fold.start};" for name in names])
+    element = _each(source, layout, body, operands)
+    for name, (value, _) in zip(names, element.outputs, strict=True):
+        source.do(f"{name} = {name} + {value};")
+    source.do("}", "const unsigned lane = threadIdx.x;")
+    fold_lanes(source, [(name, fold) for name in names], _BLOCK)
+    source.do("if (lane == 0) {")
+    for name, y in zip(names, totals, strict=True):
+        source.store(y, "blockIdx.x", name)
+    source.do("}")
+    return source.kernel("parts", _chunks(layout)[-1])
+
+
+def _rest(ranges: Sequence[tuple[int, int]], totals: Sequence[Slot], outputs: Sequence[Slot]) -> Kernel:
+    """The sums of ranges of chunks, one for each block."""
+    source, fold = Source(), fold_of("sum", totals[0].dtype)
+    source.do(_table("begin", [first for first, _ in ranges]), _table("end", [last for _, last in ranges]))
+    names = [f"s{number}" for number in range(len(totals))]
+    source.do(*[f"{fold.type} {name} = {fold.start};" for name in names])
+    source.do(f"for (unsigned k = begin[blockIdx.x] + threadIdx.x; k < end[blockIdx.x]; k += {THREADS}) {{")
+    source.do(*[f"{name} = {name} + {source.load(x, 'k')};" for name, x in zip(names, totals, strict=True)])
+    source.do("}", "const unsigned lane = threadIdx.x;")
+    fold_lanes(source, [(name, fold) for name in names], _BLOCK)
+    source.do("if (lane == 0) {")
+    for name, y in zip(names, outputs, strict=True):
+        source.store(y, "blockIdx.x", cast(name, totals[0].dtype, y.dtype))
+    source.do("}")
+    return source.kernel("parts_rest", len(ranges))
+
+
+# Softmax and the losses made of it, a row for each group of threads: each element is read twice, nothing lies between.
+
+
+class Softmax:
+    """Rows of logits, written in two passes: the largest element and the sum of exponentials, then the results."""
+
+    def __init__(self, logits: Slot, axis: int) -> None:
+        self.logits = logits
+        self.dtype = wide(logits.dtype)
+        self.lead, self.behind = math.prod(logits.shape[:axis]), math.prod(logits.shape[axis + 1 :])
+        self.length = logits.shape[axis]
+        self.count = self.lead * self.behind
+        self.group = Group.of(self.count, self.length, self.behind == 1)
+        self.source = Source()
+        self.kind = integer(self.count * self.length)
+        self.type = computed(self.dtype)
+
+    def place(self, names: list[str], k: str) -> str:
+        """Where an element of a row lies."""
+        return place(0, (self.length * self.behind, self.behind, 1), (names[0], k, names[1]))
+
+    def begin(self) -> list[str]:
+        """The first pass; `peak` and `total` are known to all threads of a row afterwards."""
+        source, fold = self.source, fold_of("logsumexp", self.logits.dtype)
+        begin_groups(source, self.group, self.kind)
+        names = source.coordinates("o", (self.lead, self.behind), "o", self.kind)
+        source.do(f"{fold.type} s = {fold.start};", f"if (o < {self.count}) {{")
+        self.each()
+        element = fold.element.format(self.logit(names))
+        source.do(f"s = {fold.combine.format('s', element)};", "}", "}")
+        fold_lanes(source, [("s", fold)], self.group, everywhere=True)
+        # An infinite or missing number makes all of its row NaN, as it does where the largest is subtracted first.
+        source.do(f"const {self.type} peak = s.peak, total = s.sum + (s.peak - s.peak);")
+        return names
+
+    def each(self) -> None:
+        """Begin a loop over the elements of a row."""
+        self.source.do(f"for ({self.kind} k = lane; k < {self.length}; k += {self.group.lanes}) {{")
+
+    def logit(self, names: list[str]) -> str:
+        """The expression of an element of the row."""
+        return self.source.load(self.logits, self.place(names, "k"))
+
+    def write_rows(self, y: Slot, names: list[str], value: str) -> Kernel:
+        """A second pass that writes each element, `value` of its logit `x`."""
+        self.source.do(f"if (o < {self.count}) {{")
+        self.each()
+        self.source.do(f"const {self.type} x = {self.logit(names)};")
+        self.source.store(y, self.place(names, "k"), cast(f"({value})", None, y.dtype))
+        self.source.do("}", "}")
+        return self.kernel()
+
+    def kernel(self) -> Kernel:
+        """The finished function."""
+        return self.source.kernel("softmax", self.group.blocks, self.group.threads)
+
+
+def softmax_kernel(record: Record) -> list[Kernel] | None:
+    """What carries out softmax, its logarithm, or the cross-entropy of logits."""
+    primitive, y = record.primitive, record.outputs
+    if not all(isinstance(x, Slot) and 0 not in x.shape for x in record.inputs):
+        return None
+    logits = record.inputs[1 if primitive is loss_and_gradient else -1]
+    if primitive in (operations.softmax, operations.log_softmax):
+        rows = Softmax(logits, record.params["axis"] % len(logits.shape))
+        names = rows.begin()
+        logs = primitive is operations.log_softmax
+        return [rows.write_rows(y, names, "x - peak - logarithm(total)" if logs else "exponential(x - peak) / total")]
+    labels, rows = record.inputs[0], Softmax(logits, len(logits.shape) - 1)
+    if primitive is operations.softmax_cross_entropy:
+        return _cross_entropy(rows, labels, y) if labels.shape == logits.shape else None
+    if labels.dtype.kind not in "iu" or np.broadcast_shapes(labels.shape, logits.shape[:-1]) != logits.shape[:-1]:
+        return None
+    if primitive is loss_and_gradient:
+        return _sparse(rows, labels, *y, *record.inputs[2:])
+    if primitive is operations.sparse_softmax_cross_entropy_grad:
+        return _sparse(rows, labels, None, y)
+    return _sparse(rows, labels, y, None)
+
+
+def _cross_entropy(rows: Softmax, labels: Slot, y: Slot) -> list[Kernel]:
+    """-sum of labels times logarithms; a label of zero adds nothing."""
+    source, names = rows.source, rows.begin()
+    fold: Fold = fold_of("sum", rows.dtype)
+    source.do(f"{fold.type} loss = 0;", f"if (o < {rows.count}) {{")
+    rows.each()
+    source.do(f"const {computed(labels.dtype)} label = {source.load(labels, rows.place(names, 'k'))};")
+    source.do(f"if (label != 0) loss = loss + label * ({rows.logit(names)} - peak - logarithm(total));", "}", "}")
+    fold_lanes(source, [("loss", fold)], rows.group)
+    source.do(f"if (lane == 0 && o < {rows.count}) {{")
+    source.store(y, "o", cast("(0 - loss)", None, y.dtype))
+    source.do("}")
+    return [rows.kernel()]
+
+
+def _sparse(
+    rows: Softmax, labels: Slot, losses: Slot | None, gradients: Slot | None, factor: Slot | None = None
+) -> list[Kernel]:
+    """log(sum) - the label's logit; and its derivative, softmax less one at the label, times the row's factor."""
+    source, names = rows.source, rows.begin()
+    shape = rows.logits.shape[:-1]
+    source.do(f"if (o < {rows.count}) {{")
+    coordinates: Any = source.coordinates("o", shape, "b", rows.kind)
+    where = place(0, spread(labels, shape).strides, coordinates)
+    checked_index(source, "at", source.load(labels, where), rows.length)
+    if losses is not None:
+        value = f"(logarithm(total) - ({source.load(rows.logits, rows.place(names, 'at'))} - peak))"
+        source.do("if (lane == 0) {")
+        source.store(losses, place(0, contiguous(shape), coordinates), cast(value, None, losses.dtype))
+        source.do("}")
+    if gradients is not None:
+        value = f"(exponential({rows.logit(names)} - peak) / total - (k == at ? 1 : 0))"
+        if factor is not None:
+            own = place(0, spread(Slot(factor.key, factor.shape[:-1], factor.dtype), shape).strides, coordinates)
+            source.do(f"const {computed(factor.dtype)} factor = {source.load(factor, own)};")
+            value = f"{cast(value, None, gradients.dtype)} * factor"
+        rows.each()
+        source.store(gradients, rows.place(names, "k"), cast(value, None, gradients.dtype))
+        source.do("}")
+    source.do("}")
+    return [rows.kernel()]

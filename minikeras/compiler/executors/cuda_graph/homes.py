@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from ....core import Variable
 from ....core.ownership import Owned
-from ....core.state import are_held, drop_spares
+from ....core.variable import are_held, drop_spares
 from ....layout import Layout
 from ....types import Array
 from .device import Device, Memory

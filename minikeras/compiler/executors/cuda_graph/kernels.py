@@ -14,7 +14,7 @@ import numpy as np
 from ...ir import Slot
 from ...loops import Body, Step
 from .functions import Element, NoKernel, cast, computed, is_float, is_known, literal, loaded, stored, to_store
-from .module import Kernel
+from .nodes import Kernel
 
 THREADS = 256
 """Of a block."""

@@ -14,14 +14,13 @@ from ....core import Record
 from ....core.registry import operations
 from ....types import as_dtype
 from ...ir import Slot, outputs_of, slots_in, slots_of
-from ...loops import Code, elementwise_body
-from ...passes.inlining import add_at, take_at
+from ...loops import Code, elementwise_body, loop_of_parts
+from ...passes.expansion import add_at, take_at
 from ...planning.flat_variables import flatten, part
-from ...planning.parts import loop_of_parts
 from . import draws, moves, windows
 from .functions import DTYPES, NoKernel, cast, computed, is_float, is_known, literal
 from .fusion import group, loss_and_gradient
-from .groups import group_kernels
+from .groups import group_kernels, parts_kernels, softmax_kernel
 from .kernels import (
     Access,
     Reduced,
@@ -36,10 +35,8 @@ from .kernels import (
     reduction_kernels,
     spread,
 )
-from .module import Kernel
 from .moves import Piece, Rows, checked_index, element_kernel, placed_kernel, view_of
-from .parts import parts_kernels
-from .rows import softmax_kernel
+from .nodes import Kernel
 
 MOST_ELEMENTS = 1 << 31
 """Of an array: places within it are numbers of 32 bits."""

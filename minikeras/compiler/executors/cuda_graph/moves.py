@@ -13,7 +13,7 @@ from ....core import Record
 from ...ir import Slot
 from .functions import cast, computed, is_float, literal, stored, to_store
 from .kernels import THREADS, Access, Shape, Source, blocks_for, contiguous, each_element, integer, place
-from .module import Kernel
+from .nodes import Kernel
 
 
 def view_of(record: Record) -> Access | None:

@@ -9,33 +9,40 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
-from ....core import Tensor, Variable
-from ....core.arrays import is_array, namespace
+from ....core import Record, Tensor, Variable
+from ....core.arrays import is_array, namespace, to_numpy
 from ....core.effects import only_checks
-from ....core.state import restore, snapshot
+from ....core.registry import operations
 from ....core.update_lock import Held
-from ....core.variable import assigned
+from ....core.variable import assigned, restore, snapshot
+from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot
+from ...passes.pipeline import optimized
 from ..numpy.lowering import kernel_of
-from ..numpy.replay import joined, locks_of
-from ..numpy.rollback import Rollback
+from ..numpy.replay import Rollback, joined, locks_of, rollback_of
 from .device import Device, Memory
+from .epilogues import add_epilogues
+from .functions import DTYPES, PREAMBLE
+from .fusion import fuse_groups, join_losses
 from .graphs import Base, Code, Graphs, NoAlgorithm
 from .homes import Homes
+from .lowering import Emitter
 from .lt import Product
-from .memory_plan import MEMORY, ROWS, STEP, MemoryPlan
-from .nodes import Call
-from .preparation import rounded
-from .row_batches import RowGather
-from .schedule import Schedule
+from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, MemoryPlan, Place
+from .nodes import Call, Launch, Node
+from .preparation import on_host, rounded, with_aligned_flats
+from .schedule import Schedule, Unsupported
+from .windows import lower_convolutions
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
+
 
 STEPS = 8
 """Steps that one graph carries out, where that many are wanted in a row."""
@@ -303,3 +310,109 @@ def _assigned_by(call: Call) -> list[Variable]:
 
 def _is_constant(x: Any) -> bool:
     return isinstance(x, Slot) and x.array is not None
+
+
+# Batches that are rows of arrays on the device: kernels of the graph gather them, by numbers sent for all its steps.
+
+
+class Gathering(NamedTuple):
+    """Nodes that bring the rows of a step to the places of arguments, and what tells them from others."""
+
+    key: Any
+    nodes: Sequence[Node]
+
+
+class RowGather:
+    """Tells whether the steps of a program can be taken in a row, and gathers for them."""
+
+    def __init__(self, device: Device, program: Program, schedule: Schedule, plan: MemoryPlan) -> None:
+        self._device, self._arguments, self._plan = device, program.arguments, plan
+        given = {x.key for x in program.arguments}
+        self._checks = [call for call in schedule.first if only_checks(call.record.primitive)]
+        others = [call for call in schedule.first if not only_checks(call.record.primitive)]
+        alone = all(x.shape is None or x.key in schedule.hosted for call in others for x in (*call.operands, *call.results))
+        checked = all(call.record.inputs[0].key in given and len(call.operands) == 1 for call in self._checks)
+        self._possible = bool(program.arguments) and alone and checked and not schedule.calls
+        self.rows = max([x.shape[0] for x in program.arguments if x.shape], default=1)
+        """How many rows a batch has at most."""
+        self._passed: dict[int, Any] = {}
+        """Columns that all checks let pass, by their identity."""
+        self._known: dict[Any, Gathering] = {}
+
+    def fits(self, batches: RowBatches) -> bool:
+        """Whether the columns are arrays on the device that can be read where they lie, and all their rows may be."""
+        columns = batches.columns
+        if not self._possible or len(columns) != len(self._arguments) or batches.rows[0].size > self.rows:
+            return False
+        pairs = list(zip(columns, self._arguments, strict=True))
+        shape = batches.rows.shape[1:]
+        alike = all((*shape, *column.shape[1:]) == x.shape and column.dtype == x.dtype for column, x in pairs)
+        plain = alike and all(namespace(column) is not np and self._device.is_whole(column) for column in columns)
+        return plain and all(self._passes(column, x) for column, x in pairs)
+
+    def _passes(self, column: Array, x: Slot) -> bool:
+        """Whether a check of all rows passes: then those of a batch do."""
+        tests = [call.record.params["test"] for call in self._checks if call.record.inputs[0].key == x.key]
+        known = self._passed.get(id(column))
+        if not tests or (known is not None and known() is column):
+            return True
+        values = to_numpy(column)
+        try:
+            for test in tests:
+                test(values)
+        except (MinikerasError, ValueError, TypeError):  # one of the rows is refused, perhaps by the step that takes it
+            return False
+        self._passed = {id(column): ref(column)} | {key: one for key, one in self._passed.items() if one() is not None}
+        return True
+
+    def gathering(self, batches: RowBatches, keys: Any) -> Gathering:
+        """Nodes for these columns; slots have keys that the program does not use."""
+        columns = batches.columns
+        key = tuple([(self._device.address(column), column.shape, column.dtype) for column in columns]), batches.rows.shape[1:]
+        if key not in self._known:
+            self._known = {key: self._made(columns, batches.rows[0].size, keys)}
+        return self._known[key]
+
+    def _made(self, columns: Sequence[Array], count: int, keys: Any) -> Gathering:
+        rows = Slot(next(keys), (count,), np.dtype(np.int64))
+        self._plan.put(rows, Place(ROWS, 0))
+        nodes = []
+        for column, x in zip(columns, self._arguments, strict=True):
+            source = Slot(next(keys), tuple(column.shape), column.dtype)
+            self._plan.put(source, Place(COLUMNS, self._device.address(column)))
+            if x.bytes:
+                batch = Slot(x.key, (count, *column.shape[1:]), x.dtype)
+                record = Record(operations.gather_rows, [source, rows], {"axis": -len(column.shape)}, batch)
+                nodes.append(Launch(Emitter(keys).kernels(record) or [], [record]))
+        return Gathering(object(), nodes)
+
+
+# From a recorded program of a device to what runs there.
+
+
+def compiled(program: Program, device: Device) -> GraphExecutable:
+    """A recorded program, ready to run as graphs.
+
+    Raises:
+        Unsupported: if Python has a say in it where a graph cannot stop.
+    """
+    whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
+    whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
+    recorded, twin = program, program.over_numpy()
+    program = optimized(twin, whole, DTYPES, graphs=True)
+    for run_pass in (lower_convolutions, join_losses, fuse_groups, with_aligned_flats):
+        program = run_pass(program)
+    hosted = on_host(recorded, twin, program)
+    rollback = rollback_of(program)
+    if rollback is None:
+        raise Unsupported("code of the user may change state in the middle of a step")
+    keys = program.unused_keys()
+    generate = Emitter(keys).kernels
+
+    def scheduled(refused: Collection[Product]) -> Schedule:
+        schedule = Schedule(program, hosted, keys, generate, refused)
+        add_epilogues(schedule, refused)
+        schedule.commit()
+        return schedule
+
+    return GraphExecutable(device, program, scheduled, PREAMBLE, keys, rollback)

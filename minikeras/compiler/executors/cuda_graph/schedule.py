@@ -22,8 +22,7 @@ from ...passes.forward_state import only_counts, touched
 from ...planning.flat_variables import assign_flat, flats_of, flatten, part, read_flat, variables_of
 from .homes import Home
 from .lt import KINDS, Product
-from .module import Kernel
-from .nodes import Call, Copy, Launch, Multiply, Node
+from .nodes import Call, Copy, Kernel, Launch, Multiply, Node
 
 Generator = Callable[[Record], Sequence[Kernel] | None]
 """Kernels for an instruction; None if there are none."""

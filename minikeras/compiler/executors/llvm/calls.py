@@ -16,8 +16,8 @@ import numpy as np
 from ....core import Record
 from ...ir import Slot, outputs_of
 from ...loops import Body
-from ..numpy.calls import Call
-from . import blas, jit
+from ..numpy.lowering import Call
+from . import jit, products
 from .functions import LIBRARY, is_known
 from .kernels import EachKernel, Kind, LoopKernel, Output, Result, supports_body
 from .products import ProductKernel, TiledProductKernel
@@ -122,14 +122,14 @@ def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, rec
     tiled = TiledProductKernel(y.dtype, jit.vector_bytes())
     product: Any = tiled if tiled.takes(m, n, k) else ProductKernel(y.dtype)
     if product is not tiled:  # each thread packs what all threads need: the smaller one of the two
-        numbers += [blas.gemm(y.dtype), int(m > n)]
+        numbers += [products.gemm(y.dtype), int(m > n)]
 
     def places(address: Address) -> list[int]:
         return [address(y), address(a.slot), address(b.slot), *numbers]
 
     moves = [(y, True), (a.slot, a.members > 1), (b.slot, b.members > 1)]
     kernel, operands = for_each(product, places, members, moves)
-    if product is not tiled and blas.on_one_thread() is None:
+    if product is not tiled and products.on_one_thread() is None:
         seconds = 0.0
     return KernelCall(kernel, operands, [a.slot, b.slot], [y], record, seconds=seconds)
 

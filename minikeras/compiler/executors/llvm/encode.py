@@ -17,11 +17,10 @@ from ....nn_ops.philox4x32 import threshold
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, body_of, elementwise_body
-from ...passes.inlining import add_at, take_at
+from ...passes.expansion import add_at, take_at
 from ...planning.flat_variables import part
 from ..numpy.blocks import copied, put
-from ..numpy.calls import Bind, Call, Flatten, Lowered, ReadFlat, View
-from ..numpy.lowering import Lowering
+from ..numpy.lowering import Bind, Call, Flatten, Lowered, Lowering, ReadFlat, View
 from .calls import (
     Address,
     Factor,

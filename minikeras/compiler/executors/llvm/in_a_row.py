@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,27 +17,28 @@ import numpy as np
 from ....core import Variable
 from ....core.arrays import quiet_context
 from ....core.effects import only_checks
-from ....core.state import restore, snapshot
-from ....core.variable import assigned, read_variable
+from ....core.variable import assigned, read_variable, restore, snapshot
 from ....types import Array
 from ...ir import Program, Slot
 from ...loops import Body
-from ...planning.flat_variables import part
+from ...planning.flat_variables import flats_of, part, variables_of
 from ..numpy.blocks import copied, put
-from ..numpy.builder import Drop
-from ..numpy.calls import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
-from ..numpy.closures import Closure, copy_of
-from ..numpy.rollback import Rollback
+from ..numpy.builder import Builder, Drop, Linked, Step, is_quiet
+from ..numpy.lowering import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
+from ..numpy.replay import Closure, Rollback, copy_of, exporting
 from . import jit
+from .calls import KernelCall
 from .encode import BOUND
 from .kernels import GatherKernel, Kind, LoopKernel, Output, Result
+from .phases import is_counted
 from .runner import Instruction, Job
 from .segment import Around, Commit, Segment
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
     from ..numpy.builder import Builder
-    from ..numpy.run_memory import RunMemory
+    from ..numpy.memory_plan import RunMemory
+
 
 SECONDS = 4e-3
 """What a call takes about: Python's other threads wait for it, and they wait 5 ms for their turn in any case."""
@@ -397,3 +398,64 @@ def _copying(dtype: np.dtype[Any]) -> int:
         dtype = np.dtype(f"i{dtype.itemsize}")
     kernel = LoopKernel(Body((dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, Result.STORE)], False)
     return jit.addresses([kernel])[0]
+
+
+# From the steps of a program to segments: kernels that follow one another are one call, what writes in place is a commit.
+
+HOLDING = 4e-3
+"""Seconds that kernels take at most for Python's other threads to wait until all have ended: they wait 5 ms for their turn.
+
+What writes in place has to be waited for, so that no thread sees a value change; in longer steps it is a call of its own.
+"""
+
+
+def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
+    """The steps of a program, kernels that follow one another as one segment, and what writes in place as a commit."""
+    trains = any("optimizer" in record.params for record in program.records)
+    joined = list(_in_segments(steps, builder, trains))
+    segments = [number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall)]
+    flat = [call for call, _ in steps if isinstance(call, AssignFlat)]
+    if len(segments) != 1:  # a view of an empty array is made by Python, between kernels
+        for call in flat:
+            call.in_place = False
+    if not any(call.in_place for call in flat):
+        return Linked([(calls[0], closure) for calls, closure in joined])
+    (at,) = segments
+    first = next(number for number in range(at + 1) if all(is_counted(calls[0]) for calls, _ in joined[number:at]))
+    before = [(calls[0], closure) for calls, closure in joined[:first]]
+    (calls, _), flats = joined[at], {x.key for call in flat for x in flats_of(call.record)}
+    long = sum(call.seconds for call in calls) > HOLDING
+    computing = [call for call in calls if long and not {y.key for y in call.results} <= flats]
+    writing = Segment([call for call in calls if call not in computing], builder, holds=True, flushes=True)
+    exported = [register for call in calls if call not in computing for register in builder.exported(call)]
+    counting, assigning = [closure for _, closure in joined[first:at]], [closure for _, closure in joined[at + 1 :]]
+    optimizers = [one[0].record.params["optimizer"] for one, _ in joined[first:at]]
+    held = {variable.key for call in flat for variable in variables_of(call.record)}
+    counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]
+    commit = Commit(counting, writing, exported, assigning, counters)
+    if computing:
+        return Linked([*before, (computing[0], _closure(computing, builder, trains)), (calls[0], commit)])
+    late = [one[0] for one, _ in joined[at + 1 :]]
+    layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
+    in_a_row = None if layout is None else InARow(program, layout, commit)
+    return Linked([*before, (calls[0], commit)], in_a_row)
+
+
+def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Iterator[tuple[Sequence[Any], Closure]]:
+    """Closures with the calls that they carry out."""
+    waiting: list[KernelCall] = []
+    for call, closure in steps:
+        if closure is None:
+            waiting.append(call)
+            continue
+        if waiting:
+            yield waiting, _closure(waiting, builder, trains)
+            waiting = []
+        yield [call], closure
+    if waiting:
+        yield waiting, _closure(waiting, builder, trains)
+
+
+def _closure(calls: Sequence[KernelCall], builder: Builder, trains: bool) -> Closure:
+    exported = [register for call in calls for register in builder.exported(call)]
+    return exporting(Segment(calls, builder, flushes=trains), exported)

@@ -14,7 +14,7 @@ from ....core.variable import assigned
 from ...ir import slots_in
 from ...passes.forward_state import only_counts, touched
 from ...planning.flat_variables import flats_of, variables_of
-from ..numpy.calls import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
+from ..numpy.lowering import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
 
 
 class Phase(IntEnum):

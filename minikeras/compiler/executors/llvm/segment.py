@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import Variable
-from ....core.state import restore, snapshot
+from ....core.variable import restore, snapshot
 from ....errors import InvalidArgumentError
 from ....threads import thread_count
 from ..numpy.builder import Builder
-from ..numpy.closures import Closure, copy_of
-from ..numpy.run_memory import RunMemory, Turn
-from . import blas, jit
+from ..numpy.memory_plan import RunMemory, Turn
+from ..numpy.replay import Closure, copy_of
+from . import jit
 from .calls import SHARED, KernelCall
 from .kernels import EachKernel
-from .products import ProductKernel
+from .products import ProductKernel, on_one_thread
 from .runner import Instruction, Job
 
 WAKING = 100e-6
@@ -66,7 +66,7 @@ class Segment:
         self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
         products = any(_multiplies(call.kernel) and call.seconds >= SHARED for call in calls)
-        self._one_thread = (blas.on_one_thread() if products else None) or contextlib.nullcontext()
+        self._one_thread = (on_one_thread() if products else None) or contextlib.nullcontext()
 
     def job(self, turn: Any) -> Job:
         """The kernels over the addresses of a turn, those that pay in as many parts as there are threads."""

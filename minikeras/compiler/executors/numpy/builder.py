@@ -13,14 +13,12 @@ from ....core.arrays import brought_together, namespace, to_device
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot, slots_in
+from ...planning.arena import touched
 from ...planning.flat_variables import buffer_of
-from ...planning.liveness import touched
 from .blocks import put
-from .calls import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View
-from .closures import Closure, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
-from .lowering import kernel_of
+from .lowering import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View, kernel_of
 from .memory_plan import MemoryPlan
-from .replay import Replay
+from .replay import Closure, Replay, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
 
 WHOLE = 1 << 15
 """Elements of a flat array from which its copy costs more than the question whether the arrays lie in one already."""

@@ -3,29 +3,214 @@
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core import Tensor
+from ....core import Record, Tensor, Variable
 from ....core.arrays import namespace, quiet_context
-from ....core.effects import State
-from ....core.operation_errors import explained
+from ....core.effects import State, clock
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
+from ....core.variable import restore, snapshot
+from ....core.warnings import explained
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot, slots_of
-from .calls import Lowered
-from .closures import Closure
-from .lowering import multiplications
-from .memory_plan import MemoryPlan
-from .rollback import Rollback, rollback_of
-from .run_memory import RunMemory
+from .lowering import Lowered, multiplications
+from .memory_plan import MemoryPlan, RunMemory, arranged
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
+    from ....nn_ops.streams import Stream
+
+
+# What a run has changed before its commit, to be put back if it fails: random streams, and what optimizers remember.
+#
+# Nothing here refers to arrays of weights and slots, so a commit can write these in place.
+
+
+class Rollback:
+    """All of that for one program.
+
+    Args:
+        streams: that it draws from.
+        variables: that are the state of its generators.
+        holders: the optimizers whose steps it takes, and their states.
+    """
+
+    __slots__ = ("_holders", "_streams", "_variables")
+
+    def __init__(self, streams: list[Stream], variables: list[Variable], holders: list[Any]) -> None:
+        self._streams, self._variables, self._holders = streams, variables, holders
+
+    def begin(self) -> Callable[[], None]:
+        """Keep the state by now; what is returned puts it back."""
+        drawn = [(stream, stream.state) for stream in self._streams]
+        states = snapshot(self._variables)
+        attributes = [(holder, vars(holder).copy()) for holder in self._holders]
+
+        def put_back() -> None:
+            for stream, state in drawn:
+                stream.state = state
+            restore(states)
+            for holder, before in attributes:
+                vars(holder).clear()
+                vars(holder).update(before)
+            clock.tick()
+
+        return put_back
+
+
+def rollback_of(program: Program) -> Rollback | None:
+    """What puts back the changes of a program before its commit; None if code of a user may change anything else."""
+    from ....nn_ops.streams import Stream  # which loads hashlib
+
+    streams: dict[int, Stream] = {}
+    variables: dict[int, Variable] = {}
+    holders: dict[int, Any] = {}
+    for record in program.records:
+        writes = record.primitive.writes
+        if State.STREAM in writes:
+            owner = getattr(record.params["source"], "__self__", None)
+            if isinstance(owner, Stream):
+                streams[id(owner)] = owner
+            elif isinstance(state := getattr(owner, "state", None), Variable):
+                variables[id(state)] = state
+            else:
+                return None
+        elif State.VARIABLES in writes:
+            if not _is_own(record):
+                return None
+            optimizer = record.params["optimizer"]
+            holders |= {id(one): one for one in (optimizer, optimizer.state)}
+    return Rollback(list(streams.values()), list(variables.values()), list(holders.values()))
+
+
+def _is_own(record: Record) -> bool:
+    """Whether it is part of a step of one of the package's optimizers, and no code of a user."""
+    optimizer: Any = record.params.get("optimizer")
+    return type(optimizer).__module__.startswith("minikeras.") and bool(optimizer.rate_is_own)
+
+
+# Calls as functions of registers, the list of arrays that a run works on; register 0 is the memory of the run.
+#
+# What can be looked up is bound before the first run. The usual numbers of operands are spelt out: to unpack a list costs as
+# much as the rest.
+
+Closure = Callable[[list[Any]], None]
+
+
+def copy_of(array: Array) -> Array:
+    """A copy of an array, of a number the number."""
+    return array.copy() if array.shape else array[()]
+
+
+def exporting(closure: Closure, exported: list[int]) -> Closure:
+    """A call whose results leave the program: copies take the place of what lies in the arena."""
+    if not exported:
+        return closure
+
+    def call(registers: list[Any]) -> None:
+        closure(registers)
+        for register in exported:
+            registers[register] = copy_of(registers[register])
+
+    return call
+
+
+def writing_into(function: Callable[..., Any], numbers: list[int]) -> Closure:
+    """A call that writes into the last of its arrays."""
+    if len(numbers) == 2:
+        a, to = numbers
+
+        def one(registers: list[Any]) -> None:
+            function(registers[a], registers[to])
+
+        return one
+    if len(numbers) == 3:
+        a, b, to = numbers
+
+        def two(registers: list[Any]) -> None:
+            function(registers[a], registers[b], registers[to])
+
+        return two
+
+    def any_number(registers: list[Any]) -> None:
+        function(*[registers[i] for i in numbers])
+
+    return any_number
+
+
+def with_memory(closure: Closure, made: list[tuple[int, Slot]]) -> Closure:
+    """A call that writes into new memory, unless the run was given some."""
+    empty = np.empty
+    if len(made) == 1 and made[0][1].order is None:
+        ((to, slot),) = made
+        shape, dtype = slot.shape, slot.dtype
+
+        def one(registers: list[Any]) -> None:
+            if registers[to] is None:
+                registers[to] = empty(shape, dtype)
+            closure(registers)
+
+        return one
+
+    def several(registers: list[Any]) -> None:
+        for to, slot in made:
+            if registers[to] is None:
+                registers[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
+        closure(registers)
+
+    return several
+
+
+def giving_one(function: Callable[..., Any], inputs: list[int], to: int) -> Closure:
+    """A call with one result, which it makes."""
+    if len(inputs) == 1:
+        (a,) = inputs
+
+        def one(registers: list[Any]) -> None:
+            registers[to] = function(registers[a])
+
+        return one
+    if len(inputs) == 2:
+        a, b = inputs
+
+        def two(registers: list[Any]) -> None:
+            registers[to] = function(registers[a], registers[b])
+
+        return two
+
+    def any_number(registers: list[Any]) -> None:
+        registers[to] = function(*[registers[i] for i in inputs])
+
+    return any_number
+
+
+def giving_several(function: Callable[..., Any], inputs: list[int], outputs: list[int]) -> Closure:
+    """A call with several results in a tuple, which it makes, with one in it, or with none."""
+    if not outputs:
+
+        def none(registers: list[Any]) -> None:
+            function(*[registers[i] for i in inputs])
+
+        return none
+    if len(outputs) == 1:
+        (to,) = outputs
+
+        def one(registers: list[Any]) -> None:
+            (registers[to],) = function(*[registers[i] for i in inputs])
+
+        return one
+
+    def call(registers: list[Any]) -> None:
+        for register, result in zip(outputs, function(*[registers[i] for i in inputs]), strict=True):
+            registers[register] = result
+
+    return call
 
 
 class Replay:

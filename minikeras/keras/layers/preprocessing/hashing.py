@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ....core import Tensor
+from ....core.families import by_elements
 from ....errors import DTypeError, ShapeError
-from ....nn_ops.by_python import by_elements
 from ....types import Array, as_dtype
 from ...arguments import whole
 from ...config import floatx

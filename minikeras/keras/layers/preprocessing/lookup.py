@@ -13,11 +13,11 @@ import numpy as np
 
 from ....core import Tensor
 from ....core.arrays import to_numpy
+from ....core.families import by_elements
 from ....core.stack import only_shapes
 from ....errors import DTypeError, InvalidArgumentError
 from ....files import limits
 from ....functions.creation import constant
-from ....nn_ops.by_python import by_elements
 from ....types import Array
 from ...arguments import whole
 from ...config import floatx

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ....core import Tensor
+from ....core.families import by_elements
 from ....errors import ShapeError
 from ....functions.shaping import pad
-from ....nn_ops.by_python import by_elements
 from ....types import Array
 from ...arguments import whole
 from ...saving.objects import deserialize_keras_object

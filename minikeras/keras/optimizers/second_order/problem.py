@@ -15,7 +15,7 @@ import numpy as np
 from ....core import Tensor, Variable
 from ....core.arrays import to_numpy
 from ....core.stack import current
-from ....core.state import restore, snapshot
+from ....core.variable import restore, snapshot
 from ....derivatives.curvature import random_signs
 from ....derivatives.first_order import found_any, run_once
 from ....derivatives.flat import flatten

@@ -1,4 +1,7 @@
-"""Special functions that NumPy lacks, in float64 accuracy."""
+"""Special functions that NumPy lacks, in float64 accuracy: error, gamma, zeta and Bessel functions, and their inverses.
+
+First how the values are found, then the operations with their derivatives.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...types import Array
-from .namespaces import to_numpy
+from ..core.arrays import to_numpy
+from ..core.families import elementwise
+from ..core.ops.arithmetic import add, multiply, negative, sign, square, subtract
+from ..core.ops.transcendental import exp
+from ..core.primitive import Primitive
+from ..types import Array
 
 # W. J. Cody, Rational Chebyshev approximation for the error function, Math. Comp. 23 (1969), 631-637.
 _SMALL = (
@@ -34,6 +41,7 @@ _LARGE = (
 )
 _INVERSE_ROOT_PI = 5.6418958354775628695e-1
 _ROOT_HALF = math.sqrt(0.5)
+_TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -59,7 +67,7 @@ def _scaled_tail(xp: Any, magnitude: Array) -> Array:
     return xp.exp(-coarse * coarse) * xp.exp(-rest) * scaled
 
 
-def erf(xp: Any, x: Array) -> Array:
+def _erf(xp: Any, x: Array) -> Array:
     """The error function 2/sqrt(pi) * integral of exp(-t**2) from 0 to x, elementwise, in x's dtype."""
     wide = x.astype("float64")
     magnitude = xp.abs(wide)
@@ -69,13 +77,13 @@ def erf(xp: Any, x: Array) -> Array:
     return xp.where(magnitude <= 0.46875, inner, outer).astype(x.dtype)
 
 
-def erfc(xp: Any, x: Array) -> Array:
+def _erfc(xp: Any, x: Array) -> Array:
     """1 - erf(x) without cancellation for large x, elementwise, in x's dtype."""
     wide = x.astype("float64")
     magnitude = xp.abs(wide)
     tail = _scaled_tail(xp, magnitude)
     outer = xp.where(wide < 0, 2.0 - tail, tail)
-    return xp.where(magnitude <= 0.46875, 1.0 - erf(xp, wide), outer).astype(x.dtype)
+    return xp.where(magnitude <= 0.46875, 1.0 - _erf(xp, wide), outer).astype(x.dtype)
 
 
 # Normal quantiles --------------------------------------------------------------------------------------------------------
@@ -135,19 +143,19 @@ def _normal_quantile(xp: Any, middle: Array, tail: Array) -> Array:
     return xp.where(abs(middle) <= 0.425, centre, xp.sign(middle) * outer)
 
 
-def ndtri(xp: Any, p: Array) -> Array:
+def _ndtri(xp: Any, p: Array) -> Array:
     """The x at which the normal distribution function is p, elementwise, in p's dtype."""
     wide = p.astype("float64")
     return _normal_quantile(xp, wide - 0.5, xp.minimum(wide, 1.0 - wide)).astype(p.dtype)
 
 
-def erfinv(xp: Any, x: Array) -> Array:
+def _erfinv(xp: Any, x: Array) -> Array:
     """The inverse of the error function, elementwise, in x's dtype."""
     wide = x.astype("float64")
     return (_normal_quantile(xp, wide * 0.5, (1.0 - abs(wide)) * 0.5) * _ROOT_HALF).astype(x.dtype)
 
 
-def erfcinv(xp: Any, x: Array) -> Array:
+def _erfcinv(xp: Any, x: Array) -> Array:
     """The inverse of the complementary error function, elementwise, in x's dtype."""
     wide = x.astype("float64")
     return (_normal_quantile(xp, (1.0 - wide) * 0.5, xp.minimum(wide, 2.0 - wide) * 0.5) * _ROOT_HALF).astype(x.dtype)
@@ -159,7 +167,7 @@ def erfcinv(xp: Any, x: Array) -> Array:
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
 
-def _zeta(s: Any, q: Any) -> Any:
+def _zeta_sum(s: Any, q: Any) -> Any:
     """The sum over k of (q + k)**-s for q > 0, by the formula of Euler and Maclaurin from the tenth term on: DLMF 25.11.5."""
     total: Any = q**-s
     for k in range(1, 10):
@@ -174,7 +182,7 @@ def _zeta(s: Any, q: Any) -> Any:
     return total
 
 
-def zeta(xp: Any, s: Any, q: Array) -> Array:
+def _zeta(xp: Any, s: Any, q: Array) -> Array:
     """Hurwitz's zeta function, the sum over k of (q + k)**-s, elementwise, in q's dtype.
 
     It is NaN for s < 1, and for q < 0 unless s is an integer: then the terms with q + k < 0 are those of two such sums for
@@ -185,9 +193,9 @@ def zeta(xp: Any, s: Any, q: Array) -> Array:
     fraction = q - xp.rint(q)
     odd = s % 2.0
     sign = (1.0 - 2.0 * odd) if type(s) is float else xp.where(odd * (odd - 1.0) == 0.0, 1.0 - 2.0 * odd, float("nan"))
-    turned = _zeta(s, xp.where(fraction < 0, -fraction, 1.0 - fraction)) - _zeta(s, 1.0 - xp.minimum(q, 0.0))
-    left = _zeta(s, xp.where(fraction < 0, 1.0 + fraction, fraction)) + sign * turned
-    found = xp.where(q < 0, left, _zeta(s, xp.minimum(xp.maximum(q, 0.0), 1e300)))
+    turned = _zeta_sum(s, xp.where(fraction < 0, -fraction, 1.0 - fraction)) - _zeta_sum(s, 1.0 - xp.minimum(q, 0.0))
+    left = _zeta_sum(s, xp.where(fraction < 0, 1.0 + fraction, fraction)) + sign * turned
+    found = xp.where(q < 0, left, _zeta_sum(s, xp.minimum(xp.maximum(q, 0.0), 1e300)))
     return xp.where(xp.less(s, 1.0), float("nan"), found).astype(dtype)
 
 
@@ -198,8 +206,8 @@ _ROOT_OF_DIGAMMA = (1569415565 / 2**30, 381566830 / 2**60, 0.9016312093258695918
 @functools.cache
 def _taylor() -> tuple[Sequence[float], Sequence[float]]:
     """Taylor's coefficients by DLMF 5.7.3 and 5.15.1: of log gamma at 2, and of digamma at its root."""
-    of_lgamma = [(-1.0) ** k * _zeta(float(k), 2.0) / k for k in range(2, 28)]
-    of_digamma = [(-1.0) ** k * -_zeta(k + 1.0, sum(_ROOT_OF_DIGAMMA)) for k in range(1, 22)]
+    of_lgamma = [(-1.0) ** k * _zeta_sum(float(k), 2.0) / k for k in range(2, 28)]
+    of_digamma = [(-1.0) ** k * -_zeta_sum(k + 1.0, sum(_ROOT_OF_DIGAMMA)) for k in range(1, 22)]
     return (0.0, 1.0 - _EULER, *of_lgamma), (0.0, *of_digamma)
 
 
@@ -207,7 +215,7 @@ _STIRLING = tuple(number / (2 * j * (2 * j - 1)) for j, number in enumerate(_BER
 _DIGAMMA_FAR = (0.0, *(-number / (2 * j) for j, number in enumerate(_BERNOULLI, 1)))
 
 
-def lgamma(xp: Any, x: Array) -> Array:
+def log_gamma(xp: Any, x: Array) -> Array:
     """log |gamma(x)|, elementwise, in x's dtype: Taylor's series about 2, Stirling's beyond 2.5, reflection below 0."""
     wide = x.astype("float64")
     positive = xp.where(wide < 0, 1.0 - wide, wide)
@@ -226,7 +234,7 @@ def lgamma(xp: Any, x: Array) -> Array:
     return xp.where(wide < 0, reflected, value).astype(x.dtype)
 
 
-def digamma(xp: Any, x: Array) -> Array:
+def _digamma(xp: Any, x: Array) -> Array:
     """The derivative of log gamma(x), elementwise, in x's dtype; accurate at its root 1.46 too, NaN at 0, -1, -2, ..."""
     wide = x.astype("float64")
     positive = xp.where(wide < 0, 1.0 - wide, wide)
@@ -247,7 +255,7 @@ def digamma(xp: Any, x: Array) -> Array:
 # Modified Bessel functions ------------------------------------------------------------------------------------------------
 
 
-def bessel_ie(xp: Any, x: Array, order: int) -> Array:
+def _bessel_ie(xp: Any, x: Array, order: int) -> Array:
     """exp(-|x|) I_n(x) for n = order, elementwise, in x's dtype: DLMF 10.25.2 up to 20, 10.40.1 beyond."""
     wide = x.astype("float64")
     size = abs(wide)
@@ -260,7 +268,7 @@ def bessel_ie(xp: Any, x: Array, order: int) -> Array:
     return (xp.where(wide < 0, -value, value) if order % 2 else value).astype(x.dtype)
 
 
-def gamma_slope(xp: Any, alpha: Array, z: Array) -> Array:
+def _gamma_slope(xp: Any, alpha: Array, z: Array) -> Array:
     """How a sample z of the gamma distribution P moves with alpha while its rank stays: -(dP/dalpha) / (dP/dz).
 
     P(alpha, z) is exp(-z) z**alpha times the sum over k of z**k / gamma(alpha + k + 1): DLMF 8.7.1.
@@ -269,10 +277,45 @@ def gamma_slope(xp: Any, alpha: Array, z: Array) -> Array:
     dtype = alpha.dtype
     alpha, z = alpha.astype("float64"), xp.maximum(z.astype("float64"), 1e-300)
     term = 1.0 / alpha  # z**k gamma(alpha) / gamma(alpha + k + 1)
-    slope = xp.log(z) - digamma(xp, alpha + 1.0)  # of the logarithm of what stands in front of z**k
+    slope = xp.log(z) - _digamma(xp, alpha + 1.0)  # of the logarithm of what stands in front of z**k
     total, k, largest = term * slope, 0, float(to_numpy((z - alpha).max())) if z.size else 0.0
     while k < largest or bool(to_numpy((term * (1.0 + abs(slope)) > 1e-17 * abs(total)).any())):
         k += 1
         term, slope = term * z / (alpha + k), slope - 1.0 / (alpha + k)
         total = total + term * slope
     return (-total * z).astype(dtype)
+
+
+# The operations -----------------------------------------------------------------------------------------------------------
+
+erf = elementwise("erf", _erf, lambda x, y: multiply(exp(negative(square(x))), _TWO_OVER_ROOT_PI))
+erfc = elementwise("erfc", _erfc, lambda x, y: multiply(exp(negative(square(x))), -_TWO_OVER_ROOT_PI))
+
+# Inverses of the error function and of the normal distribution function.
+erfinv = elementwise("erfinv", _erfinv, lambda x, y: multiply(exp(square(y)), 1.0 / _TWO_OVER_ROOT_PI))
+erfcinv = elementwise("erfcinv", _erfcinv, lambda x, y: multiply(exp(square(y)), -1.0 / _TWO_OVER_ROOT_PI))
+ndtri = elementwise("ndtri", _ndtri, lambda x, y: multiply(exp(multiply(square(y), 0.5)), math.sqrt(2.0 * math.pi)))
+
+# The gamma function's logarithm and its derivatives, which are values of the zeta function.
+lgamma = elementwise("lgamma", log_gamma, lambda x, y: digamma(x))
+digamma: Primitive = elementwise("digamma", _digamma, lambda x, y: zeta(2.0, x))
+zeta: Primitive = elementwise("zeta", _zeta, None, lambda s, q, y: negative(multiply(s, zeta(add(s, 1.0), q))))
+
+# A sample of the gamma distribution moves with its parameter as its rank stays; how that slope moves is not known here.
+gamma_slope = elementwise("gamma_slope", _gamma_slope, None, None, differentiable=True, vjp=None, jvp=None, registered=False)
+gamma_sample = elementwise(
+    "gamma_sample",
+    lambda xp, alpha, sample: sample + xp.zeros_like(alpha),
+    lambda alpha, sample, y: gamma_slope(alpha, y),
+    None,
+    registered=False,
+)
+
+
+def _bessel_slope(x: Any, y: Any, order: int) -> Any:
+    """(I_n-1 + I_n+1) / 2, scaled, less the slope of the scale; I_-1 is I_1."""
+    neighbours = add(bessel_ie(x, order=abs(order - 1)), bessel_ie(x, order=order + 1))
+    return subtract(multiply(neighbours, 0.5), multiply(sign(x), y))
+
+
+bessel_ie: Primitive = elementwise("bessel_ie", _bessel_ie, _bessel_slope)

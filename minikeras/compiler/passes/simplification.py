@@ -1,0 +1,255 @@
+"""Passes that leave out what need not be computed: what is given again, twice, never used, or the same in each run."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...core import Record, Variable
+from ...core.arrays import brought_together
+from ...core.effects import State, only_checks
+from ...core.ops.contractions import matrix_product
+from ...core.registry import operations
+from ..ir import Program, Slot, outputs_of, slots_in
+
+# Operations that give their input again are left out. No copy is needed: arrays are not written while they can be seen.
+
+
+def remove_identities(program: Program) -> Program:
+    """The program without `identity`, `stop_gradient`, and casts and reshapes to what the input is already.
+
+    >>> @tf.function
+    ... def step(x):
+    ...     return tf.sin(tf.reshape(tf.stop_gradient(x), [2]))
+    >>> _ = step(tf.zeros([2]))
+    >>> [record.primitive.name for record in step.program(tf.zeros([2])).records]
+    ['sin']
+    """
+    renamed: dict[int, Any] = {}
+    repeated: dict[int, Slot] = {}
+    """What was repeated along axes, by the key of the result."""
+    kept = []
+    for record in program.records:
+        record = _unrepeated(replaced(record, renamed), repeated)
+        source = _given_again(record)
+        if source is None:
+            kept.append(record)
+            if record.primitive is operations.broadcast_to and len(record.inputs[0].shape) == record.params["rank"]:
+                repeated[record.outputs.key] = record.inputs[0]
+        else:
+            renamed[record.outputs.key] = source
+    return program.with_records(kept, renamed)
+
+
+def _unrepeated(record: Record, repeated: dict[int, Slot]) -> Record:
+    """An elementwise instruction with operands as they were before they were repeated, if their shapes still give the same."""
+    other = replaced(record, repeated) if record.primitive.elementwise else record
+    if other is record:
+        return record
+    same = np.broadcast_shapes(*[x.shape for x in slots_in(other.inputs)]) == record.outputs.shape
+    return other if same else record
+
+
+def replaced(record: Record, renamed: Mapping[int, Any]) -> Record:
+    """The instruction with other operands."""
+    if not any(x.key in renamed for x in slots_in(record.inputs)):
+        return record
+    inputs = [renamed.get(x.key, x) if isinstance(x, Slot) else x for x in record.inputs]
+    return Record(record.primitive, inputs, record.params, record.outputs)
+
+
+def _given_again(record: Record) -> Slot | None:
+    """The operand that the result is, if it is one."""
+    primitive = record.primitive
+    if primitive not in (
+        *(operations.identity, operations.stop_gradient, operations.cast),
+        *(operations.reshape, operations.broadcast_to),
+    ):
+        return None
+    x, y = record.inputs[0], record.outputs
+    same = isinstance(x, Slot) and (x.shape, x.dtype, x.xp) == (y.shape, y.dtype, y.xp)
+    return x if same else None
+
+
+# What is computed twice is computed once. A Variable is read once between two changes of it.
+#
+# Two values that one matrix product takes stay two: of an array and its own transpose, NumPy computes one triangle, and some
+# BLAS kernels give other last bits there than in a whole product.
+
+
+def eliminate_common_subexpressions(program: Program) -> Program:
+    """The program in which each result is computed once.
+
+    >>> @tf.function
+    ... def twice(x):
+    ...     return tf.sin(x) + tf.sin(x)
+    >>> _ = twice(tf.constant(1.0))
+    >>> [record.primitive.name for record in twice.program(tf.constant(1.0)).records]
+    ['sin', 'add']
+    """
+    renamed: dict[int, Any] = {}
+    known: dict[Hashable, Record] = {}
+    readings: dict[Hashable, Record] = {}
+    changes: Counter[int] = Counter()  # how often each Variable was assigned so far
+    kept = []
+    apart = _operands_of_products(program)
+    for record in program.records:
+        record = replaced(record, renamed)
+        primitive = record.primitive
+        if State.OPERANDS in primitive.writes:
+            changes.update([x.key for x in record.inputs if isinstance(x, Variable)])
+        elif State.OPERANDS in primitive.reads:
+            earlier = readings.setdefault((_identity(record), *[changes[x.key] for x in record.inputs]), record)
+            if earlier is not record:
+                renamed |= {y.key: x for y, x in zip(outputs_of(record), outputs_of(earlier), strict=True)}
+                continue
+        elif primitive.effect:
+            if State.VARIABLES in primitive.writes:
+                readings.clear()
+        else:
+            try:
+                earlier = known.setdefault(_identity(record), record)
+            except TypeError:  # a parameter that cannot be compared
+                earlier = record
+            pairs = list(zip(outputs_of(record), outputs_of(earlier), strict=True))
+            if earlier is not record and not any(x.key in apart.get(y.key, ()) for y, x in pairs):
+                for y, x in pairs:
+                    renamed[y.key] = x
+                    for other in apart.get(y.key, ()):
+                        apart[other].add(x.key)
+                        apart.setdefault(x.key, set()).add(other)
+                continue
+        kept.append(record)
+    return program.with_records(kept, renamed)
+
+
+def _operands_of_products(program: Program) -> dict[int, set[int]]:
+    """For the arrays that are operands of matrix products, or are seen by them through views, those of the other operands."""
+    seen: dict[int, int] = {}
+    apart: dict[int, set[int]] = {}
+    for record in program.records:
+        operands = [seen.get(x.key, x.key) for x in record.inputs if isinstance(x, Slot)]
+        for y in outputs_of(record):
+            if y.shares and operands:
+                seen[y.key] = operands[0]
+        if record.primitive is matrix_product and len(set(operands)) == 2:
+            first, second = operands
+            apart.setdefault(first, set()).add(second)
+            apart.setdefault(second, set()).add(first)
+    return apart
+
+
+def _identity(record: Record) -> Hashable:
+    """Equal for instructions with equal results."""
+    operands = tuple([_operand(x) for x in record.inputs])
+    return id(record.primitive), operands, tuple([(name, _value(value)) for name, value in record.params.items()])
+
+
+def _operand(x: Any) -> Hashable:
+    """Constant numbers are told by their bits, other slots by their keys."""
+    if isinstance(x, Slot) and isinstance(x.array, (np.generic, np.ndarray)) and x.shape == ():
+        return "constant", x.dtype.str, x.array.tobytes()
+    return ("slot", x.key) if isinstance(x, (Slot, Variable)) else _value(x)
+
+
+def _value(value: Any) -> Hashable:
+    """Tells apart what Python calls equal: 1, 1.0 and True; 0.0 and -0.0."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return kind, tuple([_value(one) for one in value])
+    if kind is slice:
+        return kind, _value((value.start, value.stop, value.step))
+    if kind in (float, complex):
+        return kind, repr(value)
+    if kind in (int, bool, str, bytes, type(None), type(Ellipsis)):
+        return kind, value
+    return kind, id(value)
+
+
+# Instructions whose results are not used are left out, unless they do more than give a result.
+
+
+def eliminate_dead_code(program: Program) -> Program:
+    """The program without instructions that change neither a result nor any state.
+
+    >>> @tf.function
+    ... def first(x):
+    ...     tf.sin(x)
+    ...     return x + 1.0
+    >>> _ = first(tf.constant(2.0))
+    >>> [record.primitive.name for record in first.program(tf.constant(2.0)).records]
+    ['add']
+    """
+    used = {x.key for x in slots_in(program.results)}
+    kept = []
+    for record in reversed(program.records):
+        if record.primitive.effect or any(y.key in used for y in outputs_of(record)):
+            kept.append(record)
+            used.update(x.key for x in slots_in(record.inputs))
+    return program.with_records(kept[::-1])
+
+
+# What depends on constants, or on shapes alone, is computed once: when the program is made, by the primitive's own kernel.
+
+LARGEST = 1 << 20
+"""Results of more bytes are computed in each run: keeping them would cost more memory than it saves time."""
+
+
+def fold_constants(program: Program, largest: float = LARGEST) -> Program:
+    """The program with constants for what is computed from constants and shapes, up to so many bytes.
+
+    >>> @tf.function
+    ... def scaled(x):
+    ...     return x * (tf.ones_like(x) / tf.cast(tf.size(x), "float32"))
+    >>> _ = scaled(tf.zeros([2]))
+    >>> [record.primitive.name for record in scaled.program(tf.zeros([2])).records]
+    ['multiply']
+    """
+    values: dict[int, Any] = {slot.key: slot.array for slot in program.slots() if slot.array is not None}
+    kept, renamed = [], {}
+    for record in program.records:
+        if only_checks(record.primitive) and getattr(record.inputs[0], "key", None) in values:
+            continue  # what passed once passes always
+        results = _computed(record, values, largest)
+        if results is None:
+            kept.append(record)
+            continue
+        for slot, array in zip(outputs_of(record), results, strict=True):
+            values[slot.key] = array
+            renamed[slot.key] = Slot(slot.key, slot.shape, slot.dtype, slot.xp, True, array)
+    return program.with_records(kept, renamed)
+
+
+def _computed(record: Record, values: dict[int, Any], largest: float) -> list[Any] | None:
+    """The results, if they are constant and not too large."""
+    primitive, outputs = record.primitive, outputs_of(record)
+    if primitive not in _of_shape() and any(x.key not in values for x in slots_in(record.inputs)):
+        return None
+    if primitive.effect or not outputs or any(isinstance(x, Variable) for x in record.inputs):
+        return None
+    if sum(slot.bytes for slot in outputs) > largest and primitive not in (operations.reshape, operations.transpose):
+        return None  # those two are views
+    if primitive in _of_shape():
+        arrays = [_alike(x) if isinstance(x, Slot) else x for x in record.inputs]
+    else:
+        arrays = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
+    with np.errstate(all="ignore"):
+        there = arrays if primitive.mixed else brought_together(primitive.name, arrays)[1]
+        found = primitive.on(outputs[0].xp)(*there, **record.params)
+    return list(found) if type(found) is tuple else [found]
+
+
+@functools.cache
+def _of_shape() -> tuple[Any, ...]:
+    """Operations whose results depend on the shape of their operand alone."""
+    return operations.ones_like, operations.zeros_like, operations.identity_like
+
+
+def _alike(slot: Slot) -> Any:
+    """Some array of the slot's shape and dtype."""
+    array = slot.xp.zeros(slot.shape, dtype=slot.dtype)
+    return array if slot.shape or slot.xp is not np else array[()]
