@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..core import Variable
 from ..core.arrays import is_array, to_numpy
-from ..core.operand import Operand
+from ..core.tensor import Operand
 from ..errors import kind_of
 from ..files.reading import refused
 from ..functions.random import Generator

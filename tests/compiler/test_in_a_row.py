@@ -262,9 +262,9 @@ def test_an_interrupt_finds_whole_steps_only(when, monkeypatch):
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_large_batches_are_read_where_they_lie(shuffle, threads, holding, monkeypatch):
     """Batches of 77 kB; with a limit of 0 what writes weights is a call of its own, as in long steps."""
-    from minikeras.compiler.executors.llvm import linking
+    from minikeras.compiler.executors.llvm import in_a_row
 
-    monkeypatch.setattr(linking, "HOLDING", holding)
+    monkeypatch.setattr(in_a_row, "HOLDING", holding)
     rows = np.random.default_rng(1).standard_normal((330, 300)).astype("float32")
     labels = np.random.default_rng(2).integers(0, CLASSES, 330)
 

@@ -212,7 +212,7 @@ class History(Remembering):
         """What a notebook shows: the curves, if there are any and matplotlib is there."""
         if importlib.util.find_spec("matplotlib") is None or not self.history:
             return None
-        from ...figures.history import picture
+        from ...figures.runs import picture
 
         return picture(self)
 

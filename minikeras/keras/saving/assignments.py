@@ -19,7 +19,7 @@ from ...core import Tensor, Variable
 from ...core.variable import drop_spares, preserved, restore, snapshot
 from ...errors import ShapeError
 from ...module import snake_case
-from ...object_graph import attributes, elements, walk
+from ...module import attributes, elements, walk
 from ..layers import weight_discovery
 from ..layers.layer import Layer
 from ..losses import Loss

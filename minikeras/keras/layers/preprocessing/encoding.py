@@ -13,7 +13,7 @@ import numpy as np
 from ....core import Tensor, convert_to_tensor
 from ....core.arrays import to_numpy
 from ....core.batch import check_values
-from ....core.operand import Operand
+from ....core.tensor import Operand
 from ....core.ops.indexing import add_along
 from ....core.primitive import Primitive
 from ....errors import DTypeError, InvalidArgumentError
