@@ -11,8 +11,8 @@ from ...functions.shaping import broadcast_to, reshape
 from ...types import as_dtype
 from .. import activations
 from . import building
+from .core import SameShape
 from .inputs import InputSpec
-from .layer import SameShape
 
 
 class Activation(SameShape):

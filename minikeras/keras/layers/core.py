@@ -24,7 +24,18 @@ from ..symbolic.keras_tensor import KerasTensor
 from . import building
 from .building import activated, without_absent
 from .inputs import InputSpec, attach
-from .layer import Layer, SameShape
+from .layer import Layer
+
+
+class SameShape(Layer):
+    """Base of layers whose output has the shape of their input, and its mask."""
+
+    supports_masking = True
+    _takes_one_tensor = True
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """The input's."""
+        return tuple(input_shape)
 
 
 class Dense(Layer):

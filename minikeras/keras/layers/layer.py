@@ -594,14 +594,3 @@ class Layer(Module):
         if "_name" not in self.__dict__:
             return f"<{type(self).__name__}, whose __init__ did not call super().__init__()>"
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
-
-
-class SameShape(Layer):
-    """Base of layers whose output has the shape of their input, and its mask."""
-
-    supports_masking = True
-    _takes_one_tensor = True
-
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
-        """The input's."""
-        return tuple(input_shape)

@@ -17,8 +17,8 @@ from ...functions.shaping import broadcast_to, reshape
 from ...types import as_dtype
 from ..symbolic.shapes import is_data
 from . import building
+from .core import SameShape
 from .inputs import InputSpec
-from .layer import SameShape
 
 
 class ScalingLayer(SameShape):

@@ -17,8 +17,8 @@ from ...functions.publish import inexact
 from ...nn_ops import draws
 from .. import regularizers
 from ..seeds import SeedGenerator
+from .core import SameShape
 from .inputs import InputSpec
-from .layer import SameShape
 from .reshaping import checked_format
 
 Keys = Callable[[], Tensor]

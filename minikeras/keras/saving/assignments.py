@@ -18,8 +18,7 @@ from ...checkpoint.restoring import converted, listed
 from ...core import Tensor, Variable
 from ...core.variable import drop_spares, preserved, restore, snapshot
 from ...errors import ShapeError
-from ...module import snake_case
-from ...module import attributes, elements, walk
+from ...module import attributes, elements, snake_case, walk
 from ..layers import weight_discovery
 from ..layers.layer import Layer
 from ..losses import Loss

@@ -13,9 +13,9 @@ import numpy as np
 from ....core import Tensor, convert_to_tensor
 from ....core.arrays import to_numpy
 from ....core.batch import check_values
-from ....core.tensor import Operand
 from ....core.ops.indexing import add_along
 from ....core.primitive import Primitive
+from ....core.tensor import Operand
 from ....errors import DTypeError, InvalidArgumentError
 from ....functions.elementwise import cast
 from ....functions.publish import tensor
