@@ -178,8 +178,8 @@ def flushing() -> str:
 #
 # What LLVM has compiled for this processor is read by later processes, a hundred times as fast.
 #
-# It is run, so nobody but the user and root may have been able to write it: the folder and all above it are checked, then the
-# file that was opened is. The digest finds damage. A key for it would lie in the same folder, and keep out nobody more.
+# It is run, so only the user and root may have been able to write it: the folder and all above it are checked, then the
+# file that was opened is. The digest finds damage. A key for it would lie in the same folder, and keep no one else out.
 
 MOST = 4096
 """Files, of some 5 kB each; one more, and all are made anew."""
