@@ -31,6 +31,7 @@ INTERNAL = {
         "extras",
         "figures",
         "files",
+        "forks",
         "functions",
         "markup",
         "module",

@@ -44,7 +44,7 @@ def make_private(directory: Path) -> None:
 
 @contextmanager
 def own_folder(directory: Path) -> Iterator[int | None]:
-    """A directory below `home()`, made if it is missing, that nobody else can enter, replace or move: its descriptor.
+    """A directory below `home()`, made if it is missing, that no other user can enter, replace or move: its descriptor.
 
     Levels are checked from the root downwards: what is above the next one already cannot change in other hands. On Windows the
     profile of a user is his own, and there is no descriptor.

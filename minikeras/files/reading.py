@@ -44,7 +44,7 @@ def opened(path: str | os.PathLike[str], follow: bool = True, own: int | None = 
     """A regular file, open for reading without a buffer, and its size. Pipes, devices and folders are refused without waiting.
 
     `follow` allows a symbolic link; it is False for a name out of another file. `own` is the descriptor of a folder in which
-    the path begins: the file must be the user's own, have no other name, and nobody else may write to it.
+    the path begins: the file must be the user's own, have no other name, and no other user may write to it.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     flags |= 0 if follow else getattr(os, "O_NOFOLLOW", 0)

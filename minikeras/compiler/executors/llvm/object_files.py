@@ -1,7 +1,7 @@
 """Machine code on the disk: what LLVM has compiled for this processor is read by later processes, a hundred times as fast.
 
-It is run, so nobody but the user and root may have been able to write it: the folder and all above it are checked, then the
-file that was opened is. The digest finds damage. A key for it would lie in the same folder, and keep out nobody more.
+It is run, so only the user and root may have been able to write it: the folder and all above it are checked, then the file that
+was opened is. The digest finds damage. A key for it would lie in the same folder, and keep no one else out.
 """
 
 from __future__ import annotations
