@@ -30,6 +30,7 @@ INTERNAL = {
         "extras",
         "figures",
         "files",
+        "forks",
         "functions",
         "markup",
         "module",

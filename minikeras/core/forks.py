@@ -1,4 +1,4 @@
-"""Locks across `os.fork`: a child process has one thread, so no thread would free there what others held.
+"""Locks across `os.fork`: a child process has one thread, and what other threads held would stay held there.
 
 A fork waits for them, a second at most for all, so that what they guard is whole in the child. A lock that is held even then is
 a new one there.

@@ -53,7 +53,7 @@ def test_a_damaged_file_is_made_anew(home, damage):
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 two_users = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can be two users")
 USER, OTHER, GROUP = 40011, 40012, 40013
-"""Of no user on this machine."""
+"""That this machine does not know."""
 
 
 def forged():
