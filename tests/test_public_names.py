@@ -30,7 +30,6 @@ INTERNAL = {
         "extras",
         "figures",
         "files",
-        "forks",
         "functions",
         "markup",
         "module",
