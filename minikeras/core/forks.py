@@ -78,9 +78,12 @@ def _alive() -> list[ForkSafeLock]:
 def _before() -> None:
     began = time.monotonic()
     taken = _taken[get_ident()] = []
-    for lock in _alive():
-        if lock.acquire(timeout=max(0.0, began + lock.patience - time.monotonic())):
-            taken.append(lock)
+    tried: set[int] = set()
+    while new := [lock for lock in _alive() if lock.number not in tried]:  # more are made meanwhile, as by an import
+        for lock in new:
+            tried.add(lock.number)
+            if lock.acquire(timeout=max(0.0, began + lock.patience - time.monotonic())):
+                taken.append(lock)
 
 
 def _release() -> list[ForkSafeLock]:
