@@ -15,6 +15,7 @@ from ...functions.elementwise import cast, maximum, sqrt
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
 from ...types import as_dtype
+from .. import config
 from ..symbolic.shapes import is_data
 from . import building
 from .core import SameShape
@@ -280,7 +281,7 @@ class Rescaling(SameShape):
     """scale * x + offset.
 
     Args:
-        scale, offset: numbers, or arrays that broadcast to the input.
+        scale, offset: numbers, or arrays that broadcast to the input; a vector has a number for each channel.
         options: `name`, `dtype`, as in `Layer`.
 
     >>> print(tf.keras.layers.Rescaling(1 / 255)([[0, 255]]).numpy())
@@ -295,10 +296,15 @@ class Rescaling(SameShape):
 
     def call(self, inputs: Tensor) -> Tensor:
         x = cast(inputs, self.compute_dtype)
-        return x * self._number(self.scale) + self._number(self.offset)
+        return x * self._number(self.scale, x.ndim) + self._number(self.offset, x.ndim)
 
-    def _number(self, value: Any) -> Any:
-        return float(value) if isinstance(value, (int, float)) else constant(np.asarray(value), self.compute_dtype)
+    def _number(self, value: Any, rank: int) -> Any:
+        if isinstance(value, (int, float)):
+            return float(value)
+        numbers = np.asarray(value)
+        if numbers.ndim == 1 and config.image_data_format() == "channels_first":
+            numbers = numbers.reshape(-1, *[1] * (rank - 2))
+        return constant(numbers, self.compute_dtype)
 
 
 class Normalization(SameShape):

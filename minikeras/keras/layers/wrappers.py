@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor, Variable
-from ...errors import ShapeError
+from ...errors import LoadError, ShapeError
 from ...functions.contractions import matmul
 from ...functions.elementwise import cast, where
 from ...functions.reductions import l2_normalize, reduce_all
@@ -16,7 +16,7 @@ from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.keras_tensor import KerasTensor, Spec
 from .batch_normalization import BatchNormalization
 from .description import is_of_package
-from .inputs import InputSpec
+from .inputs import InputSpec, marked
 from .lambda_layer import Lambda
 from .layer import Layer
 
@@ -208,7 +208,8 @@ class Pipeline(Layer):
         """The layers."""
         return self._pipeline_layers
 
-    def call(self, inputs: Any, training: bool | None = True) -> Any:
+    def call(self, inputs: Any, training: bool | None = True, mask: Any = None) -> Any:
+        inputs = marked(inputs, mask)
         for layer in self._pipeline_layers:
             inputs = layer(inputs, training=training)
         return inputs
@@ -228,4 +229,6 @@ class Pipeline(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Pipeline:
+        if not isinstance(config.get("layers"), list):
+            raise LoadError(f"Pipeline: the configuration needs a list of layers, found {config!r:.100}.")
         return cls(**{**config, "layers": deserialize_keras_object(config["layers"])})

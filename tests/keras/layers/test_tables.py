@@ -476,3 +476,13 @@ def test_a_lookup_without_places_for_unknown_tokens_may_be_part_of_a_layer(looku
     assert model.predict(np.array(rows), verbose=0).ravel().tolist() == [2.0, 1.0]
     with pytest.raises(InvalidArgumentError, match="all inputs should be in vocabulary"):
         model.predict(np.array(rows) * 2 if dtype == "int64" else np.array([["c"]]), verbose=0)
+
+
+@pytest.mark.parametrize("kind", ["U", "S", "O"])
+def test_text_of_a_dataset_is_text_however_numpy_holds_it(kind):
+    words, numbers = np.array(["A", "B", "A"]).astype(kind), np.array([101, 101, 102])
+    data = tf.data.Dataset.from_tensor_slices((words, numbers)).batch(3)
+    crossed = next(iter(data.map(lambda *columns: tf.keras.layers.HashedCrossing(5)(columns))))
+    np.testing.assert_array_equal(crossed, tf.keras.layers.HashedCrossing(5)((["A", "B", "A"], numbers)))
+    lookup = tf.keras.layers.StringLookup(vocabulary=["A", "B"])
+    np.testing.assert_array_equal(next(iter(data.map(lambda column, _: lookup(column)))), [1, 2, 1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.errors import UnknownObjectError
+from minikeras.errors import LoadError, UnknownObjectError
 
 L = tf.keras.layers
 X = np.random.default_rng(3).standard_normal((4, 3, 5)).astype("float32")
@@ -282,3 +282,31 @@ def test_whole_numbers_stay_whole_where_an_image_is_resized():
 def test_scores_are_bounded_by_a_positive_number():
     with pytest.raises(ValueError, match="logit_soft_cap must be positive or None, found 0"):
         L.ReversibleEmbedding(4, 3, logit_soft_cap=0)
+
+
+def test_the_layers_of_a_pipeline_see_the_mask():
+    class Seeing(tf.keras.layers.Layer):
+        seen = None
+
+        def call(self, inputs, mask=None):
+            self.seen = mask
+            return inputs
+
+    pipeline = tf.keras.layers.Pipeline([Seeing()])
+    pipeline(np.zeros((1, 2)), mask=np.array([[True, False]]))
+    np.testing.assert_array_equal(pipeline.layers[0].seen, [[True, False]])
+    for config in ({}, {"layers": None}):
+        with pytest.raises(LoadError, match="needs a list of layers"):
+            tf.keras.layers.Pipeline.from_config(config)
+
+
+def test_a_vector_rescales_each_channel_wherever_the_channels_stand():
+    layer, images = tf.keras.layers.Rescaling([1.0, 2.0], offset=[0.0, 1.0]), np.ones((1, 2, 3, 3))
+    last = np.moveaxis(layer(np.moveaxis(images, 1, -1)), -1, 1)
+    tf.keras.config.set_image_data_format("channels_first")
+    try:
+        scaled = layer(images)
+    finally:
+        tf.keras.config.set_image_data_format("channels_last")
+    np.testing.assert_array_equal(scaled[0, :, 0, 0], [1.0, 3.0])
+    np.testing.assert_array_equal(scaled, last)

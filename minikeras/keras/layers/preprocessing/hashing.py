@@ -291,7 +291,7 @@ class Hashing(ColumnLayer):
 def _crossed(*columns: Array, bins: int) -> Array:
     found = np.full(columns[0].size, _FIRST, np.uint64)
     for column in columns:
-        text = column.dtype == object
+        text = column.dtype.kind in "OSU"
         found = joined(found, hashes(column.ravel().tolist()) if text else column.ravel().astype(np.int64).view(np.uint64))
     return (found % bins).astype(np.int64).reshape(columns[0].shape)
 

@@ -66,7 +66,7 @@ def _places(x: Array, vocabulary: Vocabulary, oov: tuple[int, int, str, Any], en
     flat, look_up = x.ravel(), vocabulary.places.get
     found = np.fromiter(map(look_up, flat.tolist(), repeat(_UNKNOWN)), np.int64, flat.size)
     unknown = np.flatnonzero(found == _UNKNOWN)
-    if unknown.size and x.dtype == object:  # they may be bytes
+    if unknown.size and x.dtype.kind in "OS":  # they may be bytes
         found[unknown] = [look_up(value, _UNKNOWN) for value in texts(flat[unknown], encoding)]
         unknown = np.flatnonzero(found == _UNKNOWN)
     if unknown.size:
@@ -78,7 +78,7 @@ def _places(x: Array, vocabulary: Vocabulary, oov: tuple[int, int, str, Any], en
                 f"When `num_oov_indices=0` all inputs should be in vocabulary, found OOV values {named}, consider setting "
                 "`num_oov_indices=1`."
             )
-        by_remainder = method == "floormod" and x.dtype != object
+        by_remainder = method == "floormod" and x.dtype.kind not in "OSU"
         found[unknown] = first + (0 if count < 2 else others % count if by_remainder else bins_of(others, count, key))
     return found.reshape(x.shape)
 
