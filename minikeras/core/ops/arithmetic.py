@@ -303,7 +303,7 @@ def _select(xp: Any, condition: Array, a: Any, b: Any) -> Array:
     if type(a) is int and a == 0 and hasattr(b, "dtype"):
         return _kept(xp, ~condition, b)
     if type(b) is float and a.dtype.kind == "V":  # bfloat16 beside a number would be float64
-        b = a.dtype.type(b)
+        b = xp.asarray(b, dtype=a.dtype)
     return xp.where(condition, a, b)
 
 
