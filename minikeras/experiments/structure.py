@@ -150,9 +150,22 @@ def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
 def _config(layer: Any) -> dict[str, Any] | None:
     """The configuration of a layer; None for the user's, which may leave something out, and where functions have no name."""
     try:
-        return layer.get_config() if _is_ours(layer) else None
-    except (NotImplementedError, TypeError, ValueError):
+        with _refusing_lambdas():
+            return layer.get_config() if _is_ours(layer) else None
+    except _UNSAID:
         return None
+
+
+_UNSAID = (NotImplementedError, TypeError, ValueError, UserWarning)
+"""What is raised by something of which no configuration can say all."""
+
+
+@contextlib.contextmanager
+def _refusing_lambdas() -> Iterator[None]:
+    """A configuration leaves out what a lambda computes, with a warning: within the block that is an error."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "A lambda is not written")
+        yield
 
 
 def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
@@ -189,8 +202,9 @@ def _config_of(value: Any, depth: int = 4) -> Any:
         return _function(value, depth - 1)
     if hasattr(value, "get_config") and not isinstance(value, Layer):
         try:
-            return {"class_name": type(value).__name__, "config": value.get_config()}
-        except (NotImplementedError, TypeError, ValueError):
+            with _refusing_lambdas():
+                return {"class_name": type(value).__name__, "config": value.get_config()}
+        except _UNSAID:
             pass
     return getattr(value, "__name__", type(value).__name__)
 
@@ -309,8 +323,9 @@ def structure_of(build: Callable[[], Any], seed: int) -> Structure:
         shapes = [(weight.path, list(weight.shape), str(weight.dtype)) for weight in model.weights] if model.built else []
         most = _most(model)
         try:
-            described = serialize_keras_object(model)
-        except (NotImplementedError, TypeError, ValueError):
+            with _refusing_lambdas():
+                described = serialize_keras_object(model)
+        except _UNSAID:
             return Structure(None, _digest([type(model).__qualname__, shapes]), most)
     compiled = described.get("compile_config")
     if compiled is None:

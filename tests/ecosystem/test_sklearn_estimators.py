@@ -186,7 +186,7 @@ def test_a_model_that_cannot_be_fitted_is_refused():
     with pytest.raises(RuntimeError, match="Given model needs to be compiled"):
         SKLearnClassifier(keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])).fit(X, y)
     with pytest.raises(ValueError, match="the model has 1 outputs, the data 3 classes"):
-        SKLearnClassifier(compiled(1)).fit(X, y)
+        SKLearnClassifier(compiled(1, activation=None)).fit(X, y)
     with pytest.raises(ValueError, match="Only binary and multiclass"):
         SKLearnClassifier(compiled()).fit(X, X[:, 0])
     x = keras.Input((2,))

@@ -43,8 +43,8 @@ MODULES = (
     *(optimizers, schedules, losses, metrics, keras.regularizers, keras.initializers, keras.constraints),
     keras.callbacks,
 )
-NO_CALL = {"Every", "Objective", "OptunaPruning", "CallbackList", "History", "SharedObjectLoadingScope"}
-"""A NamedTuple, what holds functions, what asks for a trial, and what `fit` makes."""
+NO_CALL = {"Every", "Objective", "OptunaPruning", "CallbackList", "History", "Reduction", "SharedObjectLoadingScope"}
+"""A NamedTuple, what holds functions or names, what asks for a trial, and what `fit` makes."""
 
 CLASSES = {
     getattr(module, name)
