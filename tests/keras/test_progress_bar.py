@@ -135,8 +135,9 @@ def test_lines_go_to_where_python_s_stdout_goes_at_that_moment():
 
 def test_a_bar_on_a_terminal_leaves_a_redirected_stdout_its_lines():
     terminal, inside = pty.openpty()
+    termios.tcsetwinsize(inside, (24, 80))  # without a width there is no bar
     done = subprocess.run([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=inside, text=True, check=True)
-    assert b"Epoch 2/2 0/3 |" in os.read(terminal, 65536)
+    assert select.select([terminal], [], [], 60)[0] and b"Epoch 2/2 0/3 |" in os.read(terminal, 65536)
     os.close(inside), os.close(terminal)
     assert done.stdout.count(" - loss: ") == 3 and "|" not in done.stdout and "\r" not in done.stdout
 
