@@ -57,7 +57,8 @@ class _Explaining:
             explain_import(name)
 
 
-_sys.meta_path.append(_Explaining)  # type: ignore[arg-type]
+if all(getattr(finder, "__module__", "") != __name__ for finder in _sys.meta_path):  # else the package was loaded before
+    _sys.meta_path.append(_Explaining)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> _Any:

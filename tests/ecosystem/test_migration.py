@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -78,6 +80,13 @@ def test_python_suggests_names_that_are_alike():
     with pytest.raises(AttributeError) as caught:
         _ = keras.layers.Dens
     assert caught.value.name == "Dens" and caught.value.obj is keras.layers
+
+
+def test_imports_are_explained_once_however_often_the_package_is_imported():
+    again = "import sys, importlib, minikeras; importlib.reload(minikeras)"
+    count = "print(sum(getattr(one, '__module__', '') == 'minikeras' for one in sys.meta_path))"
+    done = subprocess.run([sys.executable, "-c", f"{again}; {count}"], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.split() == ["1"]
 
 
 @pytest.mark.parametrize("module", UNEXPLAINED)
