@@ -109,8 +109,8 @@ def _public_name(function: Callable[..., Any]) -> str:
 
 
 def _namespace(module: str) -> types.ModuleType:
-    """A public module of functions of tensors."""
-    return importlib.import_module(f"{__name__.partition('.')[0]}.{module}".rstrip("."))
+    """A public module of functions of tensors; `tf` itself loads its names late, so ask the file that holds them."""
+    return importlib.import_module(f"{__name__.partition('.')[0]}.{module or '_names'}")
 
 
 @functools.cache
