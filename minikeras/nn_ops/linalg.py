@@ -229,7 +229,8 @@ def _cholesky(xp: Any, a: Array) -> Array:
             raise
         if a.ndim == 2:
             return a * float("nan")
-        return xp.stack([_cholesky(xp, one) for one in a.reshape(-1, *a.shape[-2:])]).reshape(a.shape)
+        each = a.reshape(-1, *a.shape[-2:])
+        return xp.stack([_cholesky(xp, each[number]) for number in range(len(each))]).reshape(a.shape)
 
 
 def _half_lower(x: Any) -> Any:
