@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ KINDS = "fiub"
 
 _POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
 """What NumPy's `**` does for some exponents; any other is `power`."""
+
+
+T = TypeVar("T")
 
 
 class Untraceable(Exception):
@@ -77,13 +80,24 @@ class Body(NamedTuple):
         """Of inputs and steps, by register."""
         return dict(enumerate(self.inputs)) | {step.register: step.dtype for step in self.steps}
 
+    def early(self, single: Iterable[int]) -> list[Step]:
+        """The steps that only read numbers and `single` inputs, and give no output: one element of each will do."""
+        known = {*single, *dict(self.literals), *(step.register for step in self.numbers)}
+        known |= {number for number, dtype in enumerate(self.inputs) if dtype is float}
+        found = []
+        for step in self.steps:
+            if known.issuperset(step.operands) and step.register not in self.outputs:
+                known.add(step.register)
+                found.append(step)
+        return found
+
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         """The results for whole arrays, in arrays of their own."""
         registers: dict[int, Any] = dict(enumerate(values)) | dict(self.literals)
         steps, xp = (*self.numbers, *self.steps), namespace(*values)
         last = {register: position for position, step in enumerate(steps) for register in step.operands}
         for position, step in enumerate(steps):
-            registers[step.register] = _on_arrays(step, xp)(*[registers[register] for register in step.operands])
+            registers[step.register] = on_arrays(step, xp)(*[registers[register] for register in step.operands])
             for register in {*step.operands} - {*self.outputs}:
                 if last[register] == position:  # what no later step reads takes no memory
                     del registers[register]
@@ -102,7 +116,8 @@ class Body(NamedTuple):
         return f"{'; '.join(lines)} -> {', '.join(map(shown, self.outputs))}"
 
 
-def _on_arrays(step: Step, xp: Any) -> Callable[..., Any]:
+def on_arrays(step: Step, xp: Any) -> Callable[..., Any]:
+    """A step as a function of whole arrays, or of Python numbers."""
     if step.dtype is float:
         function: Callable[..., Any] = getattr(operator, step.function)
         return function
@@ -371,16 +386,17 @@ def _needed(body: Body) -> Pass:
     return Pass(code.body(code.inlined(smaller, [given.get(number) for number in range(len(body.inputs))])), reads)
 
 
-_bodies: dict[Any, Body | None] = {}
+_bodies: dict[Any, Any] = {}
 """The bodies of the package's primitives and optimizers: what is traced once is known."""
 KEPT = 1024
 """How many, before all are forgotten: literal numbers and options that change from program to program make new ones."""
 
 
-def kept(key: Any, trace: Callable[[], Body | None]) -> Body | None:
-    """The body by a key that says all that it depends on, traced if it is not known."""
+def kept(key: Any, trace: Callable[[], T]) -> T:
+    """The body, or bodies, by a key that says all that it depends on, traced if it is not known."""
     try:
-        return _bodies[key]
+        found: T = _bodies[key]
+        return found
     except KeyError:
         body = trace()
     if len(_bodies) >= KEPT:

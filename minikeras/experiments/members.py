@@ -159,19 +159,6 @@ def with_member_numbers(single: Body) -> MemberBody | None:
     return MemberBody(single, arrays, coefficients, code.body([values[register] for register in single.outputs]))
 
 
-def with_average(body: Body, arrays: int) -> Body:
-    """A formula's body that also moves an average of the weight: a <- m a + (1 - m) w, with the new weight w.
-
-    Args:
-        body: with `arrays` elements and then numbers as inputs. The new one has a behind the elements and m at the end.
-    """
-    code = Code([*body.inputs[:arrays], body.inputs[1], *body.inputs[arrays:], float])
-    elements: list[Any] = list(code.elements())
-    average, momentum = elements[arrays], elements[-1]
-    results: list[Any] = list(code.inlined(body, [*elements[:arrays], *elements[arrays + 1 : -1]]))
-    return code.body([*results, average * momentum + results[0] * (1.0 - momentum)])
-
-
 def _dtypes_of_operands(body: Body, step: Step) -> list[Any]:
     """The dtypes that NumPy gives the operands of a step, so that numbers are rounded as it rounds them."""
     if step.function in ("where", "astype"):

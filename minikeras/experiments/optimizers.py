@@ -126,7 +126,7 @@ class MemberOptimizers(Optimizer):
     def variables(self) -> list[Variable]:
         """Those of the members' optimizers; and the whole slots, if all step at once."""
         own = [variable for optimizer in self.optimizers for variable in optimizer.variables]
-        return [*own, *(slot for known in self.state.slots.values() for slot in known.targets[1:])]
+        return [*own, *(slot for known in self.state.slots.values() for slot in known.slots.values())]
 
     @property
     def iterations(self) -> Any:
@@ -151,7 +151,7 @@ class MemberOptimizers(Optimizer):
     def rate_is_own(self) -> bool:
         """Whether formulas and learning rates are the package's own: a user's may read anything, at any time."""
         inner = [one for optimizer in self.optimizers for one in getattr(optimizer, "optimizers", [optimizer])]
-        return all(one.rate_is_own and type(one).__module__.startswith("minikeras.") for one in inner)
+        return all(one.rate_is_own and one.is_own for one in inner)
 
     # Slots ---------------------------------------------------------------------------------------------------------------
 
@@ -188,8 +188,8 @@ class MemberOptimizers(Optimizer):
         """The slots of all members beside a whole Variable."""
         columns = zip(*[self._own_slots(whole, place) for place, _ in enumerate(self.optimizers)], strict=True)
         slots = {pairs[0][0]: _whole_slot([slot for _, slot in pairs]) for pairs in columns}
-        order = sorted(slots, key=lambda name: name == "average")  # behind those of the formula
-        return SlotState(whole, slots, [whole, *(slots[name] for name in order)], True)
+        names = [name for name in slots if name not in ("average", "gradient_accumulator")]
+        return SlotState(whole, slots, [whole, *(slots[name] for name in names)], True)
 
     def _own_slots(self, whole: Variable, place: int) -> list[tuple[str, Variable]]:
         """The slots that a member's own optimizer has, by name."""
@@ -334,6 +334,9 @@ class MemberOptimizers(Optimizer):
                 writer.write(members_counted, (), {"optimizer": owner, "held": held})
 
         return write
+
+
+MemberOptimizers.package_class = MemberOptimizers
 
 
 def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer | None]:

@@ -14,19 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.ir import PLAIN
-from ..compiler.loops import Body
+from ..compiler.loops import Body, Untraceable
 from ..compiler.passes.expansion import Writer
 from ..core import Primitive, Variable
 from ..core.arrays import namespace
 from ..core.effects import State, clock, effect
 from ..errors import InvalidArgumentError
 from ..keras.optimizers import Optimizer
-from ..keras.optimizers.compiled_step import formula_body, is_plain
+from ..keras.optimizers.compiled_step import (
+    StepFormula,
+    changes_others,
+    flag_names,
+    have_like_slots,
+    is_usual,
+    numbers_of,
+)
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import Change, SlotState
 from ..layout import Layout
 from ..types import Array
-from .members import MemberBody, laid_out, with_average, with_member_numbers
+from .members import MemberBody, laid_out, with_member_numbers
 
 
 class Group(NamedTuple):
@@ -34,15 +41,33 @@ class Group(NamedTuple):
 
     Attributes:
         places: their positions.
+        formula: of the step.
+        reads: which of the formula's operands the loop takes.
         decays: the weight decay of each member; empty for none.
         body: of the loop over their elements.
         layout: where they lie in one flat array.
     """
 
     places: list[int]
+    formula: StepFormula
+    reads: tuple[int, ...]
     decays: tuple[float, ...]
     body: MemberBody
     layout: Layout
+
+    def columns_of(self, state: SlotState) -> list[Variable]:
+        """A Variable and what a step changes beside it."""
+        return self.formula.columns_of(state)
+
+    def numbers(self, given: Sequence[Any], settings: Sequence[Any], decay: Any, flags: Sequence[Any]) -> list[Any]:
+        """Those numbers of a step that the loop takes, in its order."""
+        numbers = [*given, *settings, *([] if decay is None else [decay]), *flags]
+        first = 1 + self.formula.width
+        return [numbers[one - first] for one in self.reads if one >= first]
+
+    def elements(self, given: Sequence[Any]) -> list[Any]:
+        """What the loop takes of gradient and columns."""
+        return [given[one] for one in self.reads if one < len(given)]
 
 
 class Plan(NamedTuple):
@@ -52,6 +77,7 @@ class Plan(NamedTuple):
         states: of the Variables.
         kinds: for each member the first one with the same options, so that these are asked for their numbers once.
         settings: the names of options that differ.
+        flags: the names of further numbers of a step.
         differ: whether any number does.
         groups: of the Variables.
         options: of all members, to see whether they still are those.
@@ -60,6 +86,7 @@ class Plan(NamedTuple):
     states: list[SlotState]
     kinds: list[int]
     settings: list[str]
+    flags: tuple[str, ...]
     differ: bool
     groups: list[Group]
     options: list[Any]
@@ -103,7 +130,7 @@ class Together:
     def _is_of(self, plan: Plan) -> bool:
         """Whether the options of all members are those of a plan, and their numbers one for all if they were."""
         same = list(map(_options, self.optimizers)) == plan.options and self._is_free(plan.states)
-        return same and (plan.differ or _agree(self._steps(plan.kinds)))
+        return same and (plan.differ or _agree(self._steps(plan.kinds, plan.groups, plan.flags)))
 
     def _is_free(self, states: Sequence[SlotState]) -> bool:
         """Whether no member's Variable has a constraint."""
@@ -112,10 +139,12 @@ class Together:
     def _made(self, states: list[SlotState]) -> Plan | None:
         optimizers, first = self.optimizers, self.optimizers[0]
         bare = [_without_norms(optimizer) for optimizer in optimizers]
-        if any(one.assigns or not is_plain(one, states) or _hides(one, first) for one in bare) or not self._is_free(states):
+        if not (self._is_free(states) and have_like_slots(states)):
             return None
-        if first.use_ema and len(states) < self._size:
-            return None  # averages of the others move too
+        if any(one.assigns or not one.elementwise or not is_usual(one, states) or _hides(one, first) for one in bare):
+            return None
+        if changes_others(first) and len(states) < self._size:
+            return None
         options = list(map(_options, optimizers))
         settings = _differing(options)
         if settings is None or len({optimizer.state.iterations._array.item() for optimizer in self._going_on}) > 1:
@@ -123,25 +152,24 @@ class Together:
         marks: dict[Any, list[int]] = {}
         for place, state in enumerate(states):
             marks.setdefault((state.variable._array.dtype, self._decays(state.variable)), []).append(place)
-        kinds = self._kinds(options, [decays for _, decays in marks])
-        steps = self._steps(kinds)
-        if steps is None:
-            return None
+        kinds, flags = self._kinds(options, [decays for _, decays in marks]), flag_names(first)
+        step = first.begin_step(1, first._rate())
         groups: list[Group] = []
         for (dtype, decays), places in marks.items():
-            state = states[places[0]]
-            if first.use_ema:
-                state = SlotState(state.variable, state.slots, state.targets[:-1], True)
-            body = formula_body(bare[0], state, steps[0][0], float(any(decays)), settings)
-            if body is not None and first.use_ema:
-                body = with_average(body, len(state.targets) + 1)
-            spread = None if body is None else with_member_numbers(body)
+            names = (*(["decay"] if any(decays) else []), *flags)
+            try:
+                formula = StepFormula(bare[0], states[places[0]], step, names, settings=settings)
+                passes = formula.passes(formula.__call__)
+            except Untraceable:
+                return None
+            spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
             if spread is None:
                 return None
             layout = Layout([states[place].variable._array.shape for place in places], dtype)
-            groups.append(Group(places, decays if any(decays) else (), spread, layout))
+            groups.append(Group(places, formula, passes[0].reads, decays if any(decays) else (), spread, layout))
+        steps = self._steps(kinds, groups, flags)
         differ = any(one != options[0] for one in options) or not _agree(steps) or any(len(set(one)) > 1 for _, one in marks)
-        return Plan(states, kinds, settings, differ, groups, options)
+        return Plan(states, kinds, settings, flags, differ, groups, options)
 
     def _decays(self, whole: Variable) -> tuple[float, ...]:
         """The weight decay of each member's Variable."""
@@ -161,21 +189,14 @@ class Together:
 
     # Its numbers -----------------------------------------------------------------------------------------------------------
 
-    def _steps(self, kinds: Sequence[int]) -> list[tuple[Any, float, float]] | None:
-        """For each member what `begin_step` gives, the learning rate and the momentum of averages; None if the first is no
-        tuple of floats.
-        """
-        optimizers = self.optimizers
-        t = int(self._going_on[0].state.iterations._array) + 1
-        known: list[tuple[Any, float, float]] = []
-        for place in self._alike(kinds):
-            optimizer, held = optimizers[place], self._held[place]
-            rate = float(held._array) if isinstance(held, Variable) else optimizer._rate()
-            step = optimizer.begin_step(t, rate)
-            if not all([type(one) is float for one in _leaves(step)]):
-                return None
-            known.append((step, rate, optimizer.ema_momentum if t > 1 else 0.0))
-        return known * len(optimizers) if len(known) == 1 else [known[number] for number in self._numbers]
+    def _steps(self, kinds: Sequence[int], groups: Sequence[Group], flags: Sequence[str]) -> list[tuple[float, ...]]:
+        """For each member what `begin_step` gives, flattened, products of weight decays and learning rate, and flags."""
+        taken = int(self._going_on[0].state.iterations._array)
+        decays = [group.decays for group in groups if group.decays]
+        known = [
+            numbers_of(self.optimizers[place], taken, [own[place] for own in decays], flags) for place in self._alike(kinds)
+        ]
+        return known * len(self.optimizers) if len(known) == 1 else [known[number] for number in self._numbers]
 
     def _alike(self, kinds: Sequence[int]) -> list[int]:
         """The first member of each kind and learning rate; `_numbers` says for all to which they belong."""
@@ -198,28 +219,26 @@ class Together:
 
     def _coefficients(self, plan: Plan) -> list[list[Any]]:
         """For each group what its loop takes beside elements: arrays with one for each member, or numbers for all of them."""
-        steps = self._steps(plan.kinds)
-        assert steps is not None
+        steps = self._steps(plan.kinds, plan.groups, plan.flags)
+        if not plan.differ and not _agree(steps):
+            clock.tick()  # the next step makes another plan
+            raise InvalidArgumentError(
+                "learning rates that were one for all members were assigned different values. Set them instead, so that "
+                "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
+            )
+        numbers: Sequence[Any] = steps[0] if not plan.differ else list(np.array(steps, np.float64).T)
+        settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in plan.settings]
+        flags, end = numbers[len(numbers) - len(plan.flags) :], len(numbers) - len(plan.flags)
+        decayed = sum(bool(group.decays) for group in plan.groups)
+        decays = iter(numbers[end - decayed : end])
+        found = [
+            group.numbers(numbers[: end - decayed], settings, next(decays) if group.decays else None, flags)
+            for group in plan.groups
+        ]
         if not plan.differ:
-            if not _agree(steps):
-                clock.tick()  # the next step makes another plan
-                raise InvalidArgumentError(
-                    "learning rates that were one for all members were assigned different values. Set them instead, so that "
-                    "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
-                )
-            step, rate, momentum = steps[0]
-            end = [momentum] if self.optimizers[0].use_ema else []
-            return [[*_leaves(step), *([group.decays[0] * rate] if group.decays else []), *end] for group in plan.groups]
-        columns = [np.array(column, np.float64) for column in zip(*[_leaves(step) for step, _, _ in steps], strict=True)]
-        given = [[getattr(optimizer, name) for optimizer in self.optimizers] for name in plan.settings]
-        columns += [np.array(column, np.float64) for column in given]
-        rates, momenta = (np.array(column, np.float64) for column in list(zip(*steps, strict=True))[1:])
-        ends = [momenta] if self.optimizers[0].use_ema else []
+            return found
         with np.errstate(all="ignore"):
-            return [
-                group.body.values([*columns, *([np.array(group.decays) * rates] if group.decays else []), *ends])
-                for group in plan.groups
-            ]
+            return [group.body.values(own) for group, own in zip(plan.groups, found, strict=True)]
 
     # The step ------------------------------------------------------------------------------------------------------------
 
@@ -228,18 +247,18 @@ class Together:
         plan = self.planned(states)
         assert plan is not None
         changes: list[Change] = []
-        if (limits := self._limits()) is not None:
+        if (limits := self._limits(plan)) is not None:
             gradients = _clip(*gradients, **limits)
         with np.errstate(all="ignore"):
             for group, found in zip(plan.groups, self._coefficients(plan), strict=True):
                 body: Body = group.body.body if plan.differ else group.body.single
                 for place in group.places:
-                    targets = states[place].targets
+                    targets = group.columns_of(states[place])
                     value = targets[0]._array
                     fit = (-1, *[1] * (value.ndim - 1))
                     asarray = namespace(value).asarray
                     numbers = [asarray(one).reshape(fit) for one in found] if plan.differ else found
-                    results = body(gradients[place], *[target._array for target in targets], *numbers)
+                    results = body(*group.elements([gradients[place], *[target._array for target in targets]]), *numbers)
                     changes += zip(targets, results, strict=True)
         return [*changes, *self.finished(plan)]
 
@@ -248,19 +267,19 @@ class Together:
         count = self._going_on[0].state.iterations._array + 1
         changes: list[Change] = [(optimizer.state.iterations, count) for optimizer in self._going_on]
         if type(self.optimizers[0]).end_step is not Optimizer.end_step:
-            steps = self._steps(plan.kinds)
-            assert steps is not None
-            for place, (optimizer, (step, *_)) in enumerate(zip(self.optimizers, steps, strict=True)):
-                changes += [] if place in self._ended else optimizer.end_step(step)
+            steps = self._steps(plan.kinds, plan.groups, plan.flags)
+            for place, (optimizer, numbers) in enumerate(zip(self.optimizers, steps, strict=True)):
+                changes += [] if place in self._ended else plan.groups[0].formula.changes_beside(optimizer, numbers)
         return changes
 
-    def _limits(self) -> dict[str, Any] | None:
+    def _limits(self, plan: Plan) -> dict[str, Any] | None:
         """What gradients are clipped by, if norms are."""
         first = self.optimizers[0]
         name = "clipnorm" if first.clipnorm is not None else "global_clipnorm"
         if getattr(first, name) is None:
             return None
-        return {"limits": tuple([getattr(one, name) for one in self.optimizers]), "globally": name == "global_clipnorm"}
+        groups = tuple([tuple(group.places) for group in plan.groups]) if name == "global_clipnorm" else None
+        return {"limits": tuple([getattr(one, name) for one in self.optimizers]), "groups": groups}
 
     def count(self, plan: Plan) -> None:
         """Change these numbers."""
@@ -285,15 +304,15 @@ class Together:
                 own.append([writer.slot(None, float) for dtype in single.inputs if dtype is float])
         params = {"optimizer": owner, "together": self, "plan": plan}
         writer.begin(member_numbers, params, tuple([slot for found in own for slot in found]))
-        if (limits := self._limits()) is not None:
+        if (limits := self._limits(plan)) is not None:
             clipped = tuple([writer.slot(one.shape, one.dtype) for one in gradients])
             gradients = writer.write(clip_members, gradients, limits, clipped)
         for group, numbers in zip(plan.groups, own, strict=True):
             layout, places = group.layout, group.places
-            columns = list(zip(*[states[place].targets for place in places], strict=True))
+            columns = list(zip(*[group.columns_of(states[place]) for place in places], strict=True))
             gradient = writer.flatten([gradients[place] for place in places], layout)
             body = group.body.body if plan.differ else group.body.single
-            operands = [gradient, *writer.read(columns, layout), *numbers]
+            operands = [*group.elements([gradient, *writer.read(columns, layout)]), *numbers]
             writer.assign(columns, writer.loop(body, operands, layout.size), layout)
         writer.write(members_finished, (), params)
         writer.guards.append(functools.partial(self._is_of, plan))
@@ -323,10 +342,12 @@ def _finish(*, optimizer: Optimizer, together: Together, plan: Plan) -> tuple[()
     return ()
 
 
-def _clip(*gradients: Array, limits: Sequence[float], globally: bool) -> tuple[Array, ...]:
-    """As `clipped_by_norm` or `clipped_by_global_norm`, with each member's own norms and limit."""
-    xp = namespace(*gradients)
-    squares = [(one * one).reshape(len(limits), one.size // len(limits)).sum(axis=-1) for one in gradients]
+def _clip(*gradients: Array, limits: Sequence[float], groups: Sequence[Sequence[int]] | None) -> tuple[Array, ...]:
+    """As `clipped_by_norm`, or with `groups` as `clipped_by_global_norm`, with each member's own norms and limit."""
+    xp, globally = namespace(*gradients), groups is not None
+    rows = [one.reshape(len(limits), one.size // len(limits)) for one in gradients]
+    whole = rows if groups is None else [xp.concatenate([rows[place] for place in places], 1) for places in groups]
+    squares = [(one * one).sum(axis=-1) for one in whole]
     norms = [xp.sqrt(sum(squares[1:], squares[0]))] * len(gradients) if globally else [xp.sqrt(one) for one in squares]
     factors = []
     for norm in norms:
@@ -352,13 +373,9 @@ member_numbers = effect(
 members_finished = effect("members_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 
 
-def _agree(steps: Sequence[Any] | None) -> bool:
+def _agree(steps: Sequence[Any]) -> bool:
     """Whether the numbers of a step are the same for all members."""
-    return steps is not None and all([step is steps[0] or step == steps[0] for step in steps])
-
-
-def _leaves(step: Any) -> Sequence[Any]:
-    return step if isinstance(step, tuple) else (step,)
+    return all([step is steps[0] or step == steps[0] for step in steps])
 
 
 def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:
@@ -390,18 +407,16 @@ _BESIDE = ("clipnorm", "global_clipnorm", "ema_momentum")
 
 
 def _without_norms(optimizer: Optimizer) -> Optimizer:
-    """An optimizer without those options that are carried out beside its formula: norms of gradients and averages."""
+    """An optimizer without norms of gradients, which are carried out before its formula."""
     own = copy.copy(optimizer)
-    if optimizer.loss_scale_factor is None:  # else norms are those after the division
+    if optimizer.loss_scale_factor is None and optimizer.gradient_accumulation_steps is None:  # else norms are those after it
         vars(own).update(clipnorm=None, global_clipnorm=None)
-    if optimizer.ema_overwrite_frequency is None:
-        vars(own).update(use_ema=False)
     return own
 
 
 def _hides(optimizer: Optimizer, first: Optimizer) -> bool:
     """Whether an optimizer of the user's has private attributes that differ from those of the first member's."""
-    if type(optimizer).__module__.startswith("minikeras."):
+    if optimizer.is_own:
         return False
     return any(
         name.startswith("_") and name not in _OWN and (type(value) not in PLAIN or repr(value) != repr(vars(first).get(name)))

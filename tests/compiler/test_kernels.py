@@ -192,6 +192,15 @@ def test_a_long_sum_of_float32_is_accurate():
     np.testing.assert_allclose(out, x.sum(dtype=np.float64), rtol=1e-6)
 
 
+@pytest.mark.parametrize("how", [Result.OVER_COLUMNS, Result.OVER_ALL])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_sum_of_differences_is_nan_where_one_of_them_is(how, dtype):
+    body, x, out = body_of(lambda x: x - x, dtype), np.ones(3000, dtype), np.zeros(1, dtype)
+    x[1500] = np.inf
+    carry_out(loop(body, [Kind.FULL], [(body.outputs[0], how)], [1, x.size], [x], [out]))
+    assert np.isnan(out[0])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("size", [1, 5, 130, 3 * m.BLOCK + 1])

@@ -160,6 +160,9 @@ CHOICES: dict[str, Make] = {
     "norms are clipped": lambda i: optimizers.Adam(0.01, clipnorm=0.1 * (i + 1)),
     "the norm is clipped": lambda i: optimizers.Adam(0.01, global_clipnorm=0.1 * (i + 1)),
     "averages": lambda i: optimizers.Adam(0.01 * (i + 1), use_ema=True, ema_momentum=0.5 + i / 10),
+    "weights become averages": lambda i: optimizers.Adam(0.01, use_ema=True, ema_overwrite_frequency=2 + i),
+    "accumulation": lambda i: optimizers.Adam(0.01, gradient_accumulation_steps=2 + i),
+    "accumulation and averages": lambda i: optimizers.Nadam(0.1 * (i + 1), gradient_accumulation_steps=2, use_ema=True),
     "one average for all": lambda i: optimizers.SGD(0.1, use_ema=True),
     "the loss is scaled": lambda i: optimizers.Adam(0.01, loss_scale_factor=3.0 + i),
     "schedules": lambda i: optimizers.SGD(optimizers.schedules.ExponentialDecay(0.1 * (i + 1), 2, 0.9)),
@@ -170,9 +173,8 @@ CHOICES: dict[str, Make] = {
 }
 """What all members do at once."""
 IN_TURN: dict[str, Make] = {
-    "weights become averages": lambda i: optimizers.Adam(0.01, use_ema=True, ema_overwrite_frequency=2 + i),
     "norms of scaled losses": lambda i: optimizers.Adam(0.01, clipnorm=0.1 * (i + 1), loss_scale_factor=3.0),
-    "accumulation": lambda i: optimizers.Adam(0.01, gradient_accumulation_steps=2 + i),
+    "norms of gathered gradients": lambda i: optimizers.Adam(0.01, clipnorm=0.1 * (i + 1), gradient_accumulation_steps=2),
     "powers": lambda i: optimizers.Ftrl(0.1, learning_rate_power=-0.5 - i / 10),
     "momentum or none": lambda i: optimizers.SGD(0.1, momentum=0.5 * i),
     "taking turns": lambda i: optimizers.PerLayer({"hidden": optimizers.Every(2, "adam"), "*": optimizers.SGD(0.1 * (i + 1))}),

@@ -16,6 +16,7 @@ from ...core.forks import importing
 from ...core.warnings import logger
 from ...types import Array
 from ..ir import Program
+from ..passes.pipeline import optimized
 from . import llvm
 from .numpy.builder import build
 from .numpy.lowering import lowered
@@ -143,9 +144,11 @@ def on_device(program: Program) -> Executable | None:
     return executable
 
 
-def executor_for(program: Program) -> Executor:
-    """LLVM, if it can be had and supports any instruction of the program, otherwise NumPy."""
-    return LLVM if available() and any(map(LLVM.supports, program.records)) else NUMPY
+def natively(program: Program) -> Executable:
+    """The program, optimized and ready to run: by LLVM, if it can be had and supports any instruction, otherwise by NumPy."""
+    native = available()
+    program = optimized(program, native=native)
+    return (LLVM if native and any(map(LLVM.supports, program.records)) else NUMPY).compile(program)
 
 
 @functools.cache

@@ -267,9 +267,12 @@ class Writer:
     """Writes the `records` of a program, and its `guards`: functions that say before each run whether they still hold.
 
     In `renamed` is, by the key of a slot, the one that takes its place; in `written`, the result of what is written once.
+    `graphs` says whether it is for a graph, whose kernels may add up over each of several flattened arrays; `kernels`, whether
+    loops become kernels at all, in which a choice between two values costs nothing.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, graphs: bool = False, native: bool = False) -> None:
+        self.graphs, self.kernels = graphs, graphs or native
         self.records: list[Record] = []
         self.renamed: dict[int, Slot] = {}
         self.written: dict[Hashable, Slot] = {}
@@ -377,9 +380,9 @@ def _read_together(writer: Writer, record: Record) -> bool:
     return True
 
 
-def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = False) -> Program:
+def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = False, native: bool = False) -> Program:
     """The program with such instructions replaced, where they are on NumPy's arrays and not to stay `whole`."""
-    writer = Writer(program)
+    writer = Writer(program, graphs, native)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
     EXPANSIONS.setdefault(read_flat, _read_together)
     FOR_GRAPHS.setdefault(operations.affine, functools.partial(_taken_apart, of_shorts=True))

@@ -115,8 +115,10 @@ def touched(record: Record) -> set[int] | None:
     found = {x.key for x in record.inputs if isinstance(x, Variable)}
     if State.VARIABLES not in state:
         return found
-    optimizer = record.params.get("optimizer")
-    if optimizer is None or not (optimizer.rate_is_own or only_counts(record)):
+    optimizer: Any = record.params.get("optimizer")
+    if only_counts(record):
+        return found | {variable.key for variable in optimizer.counters}
+    if optimizer is None or not optimizer.rate_is_own:
         return None
     return found | {variable.key for variable in (*optimizer.variables, *record.params.get("variables", ()))}
 

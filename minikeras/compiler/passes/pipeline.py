@@ -21,14 +21,17 @@ SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
 PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
 
 
-def optimized(program: Program, whole: Sequence[Primitive] = (), kinds: str = KINDS, graphs: bool = False) -> Program:
+def optimized(
+    program: Program, whole: Sequence[Primitive] = (), kinds: str = KINDS, graphs: bool = False, native: bool = False
+) -> Program:
     """The program after all passes; instructions of `whole`, for which an executor has kernels, stay what they are.
 
     Args:
         kinds: of dtypes that the executor has loops for.
         graphs: whether each instruction costs a launch: elementwise neighbours are one loop also if they share no value, and
-            steps of optimizers are taken apart even if their results are only the same to rounding.
+            sums over each of several flattened arrays are one.
+        native: whether loops become kernels, in which a choice between two values costs nothing.
     """
     for run_pass in PASSES[:-1]:
-        program = expand(program, whole, graphs) if run_pass is expand else run_pass(program)
+        program = expand(program, whole, graphs, native) if run_pass is expand else run_pass(program)
     return fuse(program, kinds, graphs)

@@ -269,12 +269,11 @@ class Function:
         if self.jit_compile is not False and (on_device := executors.on_device(program)) is not None:
             self.whole = True
             return on_device
-        program = optimized(program)
         if not self._fast:
-            by_numpy = executors.NUMPY.compile(program)
+            by_numpy = executors.NUMPY.compile(optimized(program))
             if not executors.is_worth_compiling(self.planned * by_numpy.seconds):
                 return by_numpy
-        return executors.executor_for(program).compile(program)
+        return executors.natively(program)
 
     def _warn_once(self, message: str, about: str | None = None) -> None:
         """Log a message, unless it, or one with the same `about`, was logged for this function."""
@@ -337,8 +336,7 @@ class Function:
             if isinstance(entry.program, NoProgram) or not entry.program.exact:
                 continue
             if executors.is_worth_compiling(calls * entry.program.seconds):
-                program = entry.program.program
-                self._cache[key] = entry._replace(program=executors.executor_for(program).compile(program))
+                self._cache[key] = entry._replace(program=executors.natively(entry.program.program))
 
     @property
     def _replays(self) -> list[Executable]:

@@ -5,13 +5,11 @@ from typing import NoReturn as _NoReturn
 
 from ...absent import error as _error
 from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
-from ...compiler.passes.expansion import FOR_GRAPHS as _FOR_GRAPHS
 from . import legacy, schedules
 from .adagrad import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
+from .compiled_step import compiled_scale as _compiled_scale
 from .compiled_step import compiled_step as _compiled_step
-from .graph_step import graph_scale as _graph_scale
-from .graph_step import graph_step as _graph_step
 from .lookup import deserialize, get, serialize
 from .lookup import register as _register
 from .loss_scale import LossScaleOptimizer
@@ -23,8 +21,7 @@ from .per_layer import Every, PerLayer, cycle
 from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquardt, Newton, NewtonCG, Objective, SecondOrder
 from .sgd import SGD, Lion, Muon
 
-_EXPANSIONS[_optimizer_step] = _compiled_step
-_FOR_GRAPHS |= {_optimizer_step: _graph_step, _present_scale: _graph_scale}
+_EXPANSIONS |= {_optimizer_step: _compiled_step, _present_scale: _compiled_scale}
 _adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)
 _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, NewtonCG)
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, MultiOptimizer, Muon, PerLayer, SGD):

@@ -1,46 +1,110 @@
-"""An optimizer's step as part of a program: its Variables as vectors, its formula as one loop over them.
+"""An optimizer's step as instructions of a program: norms and flags first, then one pass over the elements of its Variables.
 
-The numbers of a step (learning rate, bias corrections) are found by Python in each run. A step with more than a formula of
-each element, such as a norm, an average or a constraint, stays one instruction in Python.
+`StepFormula` says what becomes of an element. It is traced into loops over flattened Variables, or written as operations on
+whole arrays where the formula is more than elements and their sums. Python finds the numbers of a step (learning rate, bias
+corrections, flags) in each run, and counts. A step with a constraint, or of a user's formula of whole arrays, stays Python's.
 """
 
 from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...compiler.ir import PLAIN, Program, Slot, outputs_of
-from ...compiler.loops import Body, kept, traced
-from ...compiler.passes.expansion import Writer
+from ...compiler.loops import Pass, Sum, Untraceable, kept, loop_of_parts, sums_shape, traced_passes
+from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...compiler.passes.forward_state import forward_state
 from ...compiler.passes.pipeline import SIMPLIFICATIONS
 from ...compiler.recorder import Recorder
 from ...core import Record, Tensor, Variable
-from ...core.arrays import is_array, namespace
+from ...core.arrays import is_array, namespace, to_numpy
 from ...core.effects import State, effect
+from ...core.effects import Write as HowToWrite
 from ...core.precision import is_short
+from ...core.variable import assigned, read_variable
 from ...functions.elementwise import clip_by_value
 from ...layout import Layout
+from ...types import Array
+from .flat_groups import alike
+from .loss_scale import LossScaleOptimizer, next_scale
 from .optimizer import Optimizer
-from .options import COMMON
+from .options import COMMON, global_factor, scaled
 from .per_layer import PerLayer
-from .state import SlotState
+from .state import Change, SlotState
 from .update_steps import take_updates
 
+# The numbers of a step ------------------------------------------------------------------------------------------------------
 
-def _numbers(*, optimizer: Optimizer, decays: Sequence[float]) -> tuple[float, ...]:
-    """What `begin_step` gives, flattened, then the products of weight decay and learning rate."""
-    t, rate = int(optimizer.state.iterations._array) + 1, optimizer._rate()
-    step = optimizer.begin_step(t, rate)
+
+def _scaler(optimizer: Optimizer) -> tuple[LossScaleOptimizer | None, Optimizer]:
+    """The loss scale around an optimizer, if there is one, and the optimizer."""
+    return (optimizer, optimizer.inner_optimizer) if isinstance(optimizer, LossScaleOptimizer) else (None, optimizer)
+
+
+def flag_names(optimizer: Optimizer) -> tuple[str, ...]:
+    """Which numbers a step needs that are not the formula's.
+
+    updates     1 if the gradients that were accumulated are used now, else 0
+    momentum    of the moving averages
+    overwrites  1 if weights become their averages, else 0
+    scale       that gradients are divided by
+    """
+    scaler, inner = _scaler(optimizer)
+    found = {
+        "updates": inner.gradient_accumulation_steps is not None,
+        "momentum": inner.use_ema,
+        "overwrites": inner.use_ema and inner.ema_overwrite_frequency is not None,
+        "scale": scaler is not None,
+    }
+    return tuple([name for name, needed in found.items() if needed])
+
+
+def numbers_of(optimizer: Optimizer, taken: int, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
+    """What `begin_step` gives, flattened, then the products of weight decay and learning rate, then the flags.
+
+    Args:
+        optimizer: perhaps a loss scale around one.
+        taken: how many steps were taken.
+        decays: weight decays.
+        flags: their names.
+    """
+    scaler, inner = _scaler(optimizer)
+    rate, count = inner._rate(), taken // (inner.gradient_accumulation_steps or 1)
+    step = inner.begin_step(count + 1, rate)
     own = (step,) if type(step) is float else tuple(step)
-    return (*own, *[decay * rate for decay in decays]) if decays else own
+    if not decays and not flags:
+        return own
+    every = inner.ema_overwrite_frequency
+    known = {
+        "updates": float((taken + 1) % (inner.gradient_accumulation_steps or 1) == 0),
+        "momentum": inner.ema_momentum if count else 0.0,
+        "overwrites": float(every is not None and (count + 1) % every == 0),
+        "scale": 1.0 if scaler is None else float(scaler.dynamic_scale._array),
+    }
+    return (*own, *[decay * rate for decay in decays], *[known[name] for name in flags])
 
 
-def _finish(*numbers: float, optimizer: Optimizer, kind: type) -> tuple[()]:
-    count = optimizer.state.iterations
-    optimizer.commit([*optimizer.end_step(packed(kind, numbers)), (count, count._array + 1)])
+def _numbers(*, optimizer: Optimizer, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
+    return numbers_of(optimizer, int(_scaler(optimizer)[1].state.iterations._array), decays, flags)
+
+
+def _finish(*given: Any, optimizer: Optimizer, formula: StepFormula) -> tuple[()]:
+    """Change the counters. `given` are the numbers and, with a loss scale, how many elements of gradients are not finite."""
+    scaler, inner = _scaler(optimizer)
+    numbers = given if scaler is None else given[:-1]
+    finite = scaler is None or bool(to_numpy(given[-1]) == 0)
+    changes, taken = [], inner.state.iterations
+    if finite:
+        changes = [*formula.changes_beside(inner, numbers), (taken, taken._array + 1)]
+    if scaler is not None:
+        scale, counter = scaler.dynamic_scale, scaler.step_counter
+        found = next_scale(finite, float(scale._array), int(counter._array), scaler.dynamic_growth_steps)
+        changes += [(one, one._array.dtype.type(new)) for one, new in zip((scale, counter), found, strict=True)]
+    optimizer.commit(changes)
     return ()
 
 
@@ -57,40 +121,186 @@ def packed(kind: type, numbers: Sequence[Any]) -> Any:
     return tuple(numbers) if kind is tuple else kind(*numbers)
 
 
-step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
-step_finished = effect("step_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,))
+asked_numbers = effect("asked_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+"""The numbers of a step for which code of a user is asked, which may change anything."""
+step_finished = effect("step_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 
 
+def _scale_on_host(*, optimizer: LossScaleOptimizer, dtype: Any) -> tuple[Array]:
+    with np.errstate(over="ignore"):
+        return (np.asarray(optimizer.dynamic_scale._array).astype(dtype),)
+
+
+scale_on_host = effect("scale_on_host", _scale_on_host, reads=(State.VARIABLES,))
+
+
+def compiled_scale(writer: Writer, record: Record) -> bool:
+    """Write the loss scale as a value that Python makes before all others: it does not depend on the loss."""
+    y = record.outputs
+    found = writer.slot((), y.dtype)
+    writer.begin(scale_on_host, {"optimizer": record.params["optimizer"], "dtype": y.dtype}, (found,))
+    writer.renamed[y.key] = found
+    return True
+
+
+# What becomes of an element -------------------------------------------------------------------------------------------------
+
+
+class StepFormula:
+    """A step for one element, or for whole arrays: loss scale, accumulation, clipping, weight decay, formula, moving average.
+
+    It is called with the gradient, the values of `columns`, the numbers that `begin_step` gives, those of `settings`, those of
+    `names` and, as far as they are known, those of `sums`; it returns the new values of the columns.
+
+    Args:
+        optimizer: whose step it is.
+        state: of a Variable: the columns are that Variable and its slots, then its accumulator and its average.
+        step: what `begin_step` gives.
+        names: of further numbers: 'decay', the product of weight decay and learning rate, and flags.
+        sums: 'missing', how many elements of gradients are not finite, and 'norm', the sum of their squares, if they count.
+        settings: options that each run may have others for.
+        clips: whether gradients are still to be clipped.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        state: SlotState,
+        step: Any,
+        names: Sequence[str],
+        sums: Sequence[str] = (),
+        settings: Sequence[str] = (),
+        clips: bool = True,
+    ) -> None:
+        self._optimizer, self._kind, self._settings = optimizer, type(step), tuple(settings)
+        self._names, self._sums, self._clips = tuple(names), tuple(sums), clips
+        leaves = (step,) if type(step) is float else step
+        if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
+            raise Untraceable("a step that is more than numbers")
+        self.leaves, self._targets = len(leaves), len(state.targets)
+        self._dtype, self.width = state.variable._array.dtype, len(self.columns_of(state))
+
+    @staticmethod
+    def columns_of(state: SlotState) -> list[Variable]:
+        """A Variable, the slots of its formula, its accumulator and its average."""
+        return [*state.targets, *[state.slots[name] for name in ("gradient_accumulator", "average") if name in state.slots]]
+
+    def __call__(self, gradient: Any, *others: Any) -> tuple[Any, ...]:
+        own, before, step, known = self._taken_apart(others)
+        columns = before[: self._targets]
+        gradient, total = self._prepared(own, gradient, before, known)
+        if "norm" in known and own.global_clipnorm is not None:
+            gradient = scaled(gradient, global_factor(np.sqrt(known["norm"]), own.global_clipnorm))
+        elif self._clips:
+            (gradient,) = own._clipped([gradient])
+        weight, *slots = columns
+        weight = weight - weight * known["decay"] if "decay" in known else weight
+        new = list(own.formula(step, gradient, weight, *slots))
+        if total is not None:
+            new = [np.where(known["updates"], now, then) for now, then in zip(new, columns, strict=True)]
+            new.append(np.where(known["updates"], 0.0, total))
+        if own.use_ema:
+            average = before[-1] * known["momentum"] + new[0] * (1.0 - known["momentum"])
+            if "overwrites" in known:
+                new[0] = np.where(known["overwrites"], average, new[0])
+            new.append(average)
+        if "missing" in known:
+            new = [np.where(known["missing"] == 0, now, then) for now, then in zip(new, before, strict=True)]
+        return tuple(new)
+
+    def square(self, gradient: Any, *others: Any) -> Any:
+        """The square of the gradient that is clipped: the sum of all is 'norm'."""
+        own, before, _, known = self._taken_apart(others)
+        gradient, _ = self._prepared(own, gradient, before, known)
+        return gradient * gradient
+
+    def missing(self, gradient: Any, *others: Any) -> Any:
+        """0 for a gradient that is finite, else 1: the sum of all is 'missing'."""
+        return (~np.isfinite(gradient)).astype(gradient.dtype)
+
+    def _taken_apart(self, others: Sequence[Any]) -> tuple[Optimizer, Sequence[Any], Any, dict[str, Any]]:
+        """The optimizer with its options of this run, the columns, what `begin_step` gave, and further numbers by name."""
+        numbers, own = others[self.width :], self._optimizer
+        settings = dict(zip(self._settings, numbers[self.leaves :], strict=False))
+        if settings:
+            own = copy.copy(own)
+            vars(own).update(settings)
+        known = dict(zip((*self._names, *self._sums), numbers[self.leaves + len(settings) :], strict=False))
+        return own, others[: self.width], packed(self._kind, numbers[: self.leaves]), known
+
+    def _prepared(self, own: Optimizer, gradient: Any, before: Sequence[Any], known: dict[str, Any]) -> tuple[Any, Any]:
+        """The gradient that is clipped next, and what the accumulator would hold."""
+        if "scale" in known:
+            gradient = gradient / known["scale"]
+        if own.loss_scale_factor is not None:
+            gradient = gradient / own.loss_scale_factor
+        if own.gradient_accumulation_steps is None:
+            return gradient, None
+        total = gradient + before[self._targets]
+        return total / own.gradient_accumulation_steps, total
+
+    def changes_beside(self, optimizer: Optimizer, numbers: Sequence[float]) -> list[Change]:
+        """What `end_step` of an optimizer changes, given numbers of a step of which the flags are the last."""
+        known = dict(zip(reversed(self._names), reversed(numbers), strict=False))
+        return optimizer.end_step(packed(self._kind, numbers[: self.leaves])) if known.get("updates", 1.0) else []
+
+    def passes(self, part: Callable[..., Any], sums: Sequence[Any] = ()) -> list[Pass]:
+        """This formula, or its `square` or `missing`, as passes over elements, given the dtypes of the sums that are known.
+
+        Raises:
+            Untraceable: if it is more than elements and their sums.
+        """
+        numbers = self.leaves + len(self._settings) + len(self._names)
+        inputs = [*[self._dtype] * (1 + self.width), *[float] * numbers, *sums]
+        optimizer = self._optimizer
+        if optimizer.is_own:
+            fixed = tuple([item for item in optimizer._plain_options().items() if item[0] not in self._settings])
+            own = self._kind, self._targets, self._names, self._sums, self._settings, self._clips
+            found = kept((optimizer.__class__, part.__name__, fixed, tuple(inputs), own), lambda: traced_passes(part, inputs))
+        else:
+            found = traced_passes(part, inputs)  # what a custom formula reads may have changed since it was traced
+        if found is None:
+            raise Untraceable("a formula that is more than elements and their sums")
+        return found
+
+
+# The instructions -----------------------------------------------------------------------------------------------------------
+
 Write = Callable[[Writer, Sequence[Any]], None]
 """Writes a step, given the slots of the gradients."""
-Written = Callable[[Optimizer, Sequence[SlotState]], Write | None]
-"""What writes the step of an optimizer; None if that is more than instructions can say."""
 
 
-def compiled_step(writer: Writer, record: Record, written: Written | None = None) -> bool:
-    """Write an optimizer's step as such instructions, or those of `written`; False if it is more than they can say."""
+def compiled_step(writer: Writer, record: Record) -> bool:
+    """Write an optimizer's step as instructions; False if it is more than they can say."""
     optimizer: Optimizer = record.params["optimizer"]
     states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
-    write = (written or _written)(optimizer, states)
+    write = _written(optimizer, states, writer)
     if write is None:
         return False
     write(writer, record.inputs)
     return True
 
 
-def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
+def _written(optimizer: Optimizer, states: Sequence[SlotState], writer: Writer) -> Write | None:
     if isinstance(optimizer, PerLayer):
-        return members_written(optimizer, states, _written)
+        return _members_written(optimizer, states, writer)
     if (written := getattr(optimizer, "written", None)) is not None:  # it knows better
         own: Write | None = written(states, optimizer)
         return own
-    if not is_plain(optimizer, states):
+    _, inner = _scaler(optimizer)
+    if not is_usual(inner, states):
         return None
-    write = _updates_written(optimizer, states) if optimizer.assigns else _formula_written(optimizer, states)
+    if not inner.assigns:
+        try:
+            return CompiledStep(optimizer, states, writer).write
+        except Untraceable:
+            return None
+    write = _updates_written(inner, states) if optimizer is inner else None
     if write is None:
         return None
-    still_holds = unchanged(optimizer, [state.variable for state in states])
+    still_holds = unchanged(inner, [state.variable for state in states])
 
     def guarded(writer: Writer, gradients: Sequence[Any]) -> None:
         write(writer, gradients)
@@ -99,12 +309,12 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
     return guarded
 
 
-def members_written(optimizer: PerLayer, states: Sequence[SlotState], written: Written) -> Write | None:
+def _members_written(optimizer: PerLayer, states: Sequence[SlotState], writer: Writer) -> Write | None:
     """The steps of all members in turn; None if one is more than instructions can say, or they take turns."""
     if any(member.every != 1 for member in optimizer.members):
         return None
     found = optimizer.divided(optimizer.members, states)
-    known = [(written(member, [states[place] for place in places]), places) for member, places in found]
+    known = [(_written(member, [states[place] for place in places], writer), places) for member, places in found]
     writes = [(write, places) for write, places in known if write is not None]
     if len(writes) < len(known):
         return None
@@ -117,39 +327,176 @@ def members_written(optimizer: PerLayer, states: Sequence[SlotState], written: W
     return write_all
 
 
-def _formula_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
-    step = optimizer.begin_step(int(optimizer.state.iterations._array) + 1, optimizer._rate())
-    leaves = (step,) if type(step) is float else step
-    if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
-        return None
-    groups = groups_of(optimizer, states)
-    decays = [decay for _, decay in groups if decay]
-    traces = [formula_body(optimizer, states[places[0]], step, decay) for places, decay in groups]
-    bodies = [body for body in traces if body is not None]
-    if len(bodies) < len(groups):
-        return None
+class Group:
+    """Variables whose steps are written together: flattened, or one alone.
 
-    def write(writer: Writer, gradients: Sequence[Any]) -> None:
-        numbers = [writer.slot(None, float) for _ in range(len(leaves) + len(decays))]
-        writer.begin(step_numbers, {"optimizer": optimizer, "decays": decays}, tuple(numbers))
-        own, remaining = numbers[: len(leaves)], iter(numbers[len(leaves) :])
-        for (places, decay), body in zip(groups, bodies, strict=True):
-            first = states[places[0]].variable._array
-            layout = Layout([states[place].variable._array.shape for place in places], first.dtype)
-            columns = list(zip(*[states[place].targets for place in places], strict=True))
-            gradient = writer.flatten([gradients[place] for place in places], layout)
-            operands = [gradient, *writer.read(columns, layout), *own, *([next(remaining)] if decay else [])]
-            writer.assign(columns, writer.loop(body, operands, layout.size), layout)
-        if optimizer.__class__.end_step is Optimizer.end_step:
-            writer.write(step_counted, (), {"optimizer": optimizer})
+    Args:
+        states: of the Variables.
+        places: of their gradients.
+        formula: of the step.
+        decay: weight decay, 0 for none.
+        is_flat: whether the formula sees elements.
+    """
+
+    def __init__(
+        self, states: Sequence[SlotState], places: Sequence[int], formula: StepFormula, decay: float, is_flat: bool
+    ) -> None:
+        self.places, self.formula, self.decay, self.is_flat = places, formula, decay, is_flat
+        own = [states[place] for place in places]
+        self.layout = Layout([one.variable._array.shape for one in own], own[0].variable._array.dtype)
+        self.columns = list(zip(*map(formula.columns_of, own), strict=True))
+        self.operands: list[Any] = []
+        """The slots of gradient and columns, once they are read."""
+
+    def read(self, writer: Writer, gradients: Sequence[Slot]) -> None:
+        """Write the reading of Variables, and flatten them."""
+        own = [gradients[place] for place in self.places]
+        if self.is_flat:
+            self.operands = [writer.flatten(own, self.layout), *writer.read(self.columns, self.layout)]
+            return
+        self.operands = own
+        for (variable,) in self.columns:
+            y = writer.slot(variable._array.shape, variable._array.dtype)
+            writer.keep(Record(read_variable, [variable], {}, y))
+            self.operands.append(y)
+
+    def assign(self, writer: Writer, values: Sequence[Slot]) -> None:
+        """Write the assignment of new values."""
+        if self.is_flat:
+            writer.assign(self.columns, values, self.layout)
+            return
+        for (variable,), value in zip(self.columns, values, strict=True):
+            writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
+
+    def apply(
+        self, writer: Writer, part: Callable[..., Any], numbers: Sequence[Slot], sums: Sequence[Slot], adds: bool = False
+    ) -> list[Slot]:
+        """Write the formula, or its `square` or `missing`, of the operands; if it `adds`, the sum of what that gives."""
+        operands = [*self.operands, *numbers, *sums]
+        if not self.is_flat:
+            results = part(*[TracedNumber([x]) if x.shape is None else TracedArray(writer, x) for x in operands])
+            return [results.sum().slot] if adds else [y.slot for y in results]
+        return _written_passes(writer, self.layout, self.formula.passes(part, [x.dtype for x in sums]), operands, adds)
+
+
+def _written_passes(
+    writer: Writer, layout: Layout, passes: Sequence[Pass], operands: Sequence[Slot], adds: bool = False
+) -> list[Slot]:
+    """Write passes over flat arrays: those before the last give sums over each array; if it `adds`, the last over all."""
+    operands = list(operands)
+    for one in passes:
+        given = [operands[number] for number in one.reads]
+        sums = (Sum.ALL if adds else None) if one is passes[-1] else Sum.PART
+        if (sums is None and all(x.shape in (None, (), (layout.size,)) for x in given)) or not writer.graphs:
+            found = writer.loop(one.body, given, layout.size)
+            found = found if sums is None else [TracedArray(writer, y).sum().slot for y in found]
         else:
-            writer.write(step_finished, own, {"optimizer": optimizer, "kind": type(step)})
+            dtypes, shape = one.body.dtypes, (layout.size,) if sums is None else sums_shape(layout, sums)
+            outputs = tuple([writer.slot(shape, dtypes[register]) for register in one.body.outputs])
+            found = list(writer.write(loop_of_parts, given, {"body": one.body, "layout": layout, "sums": sums}, outputs))
+        operands += found
+    return found
 
-    return write
+
+class CompiledStep:
+    """The instructions of a step.
+
+    Args:
+        optimizer: whose step it is; perhaps a loss scale around one.
+        states: of its Variables.
+        writer: says for what. Without graphs each Variable whose elements are added up goes by itself.
+
+    Raises:
+        Untraceable: if it does what there are no instructions for, or what NumPy would compute twice or for nothing.
+    """
+
+    def __init__(self, optimizer: Optimizer, states: Sequence[SlotState], writer: Writer) -> None:
+        scaler, inner = _scaler(optimizer)
+        self._optimizer, self._inner = optimizer, inner
+        own, graphs = inner.is_own, writer.graphs
+        flat = inner.elementwise or (own and inner.sums)
+        if not flat and not own:
+            raise Untraceable("a formula of whole arrays")
+        if not writer.kernels and (scaler or inner.gradient_accumulation_steps is not None or not inner.elementwise):
+            raise Untraceable("what is chosen of two results, or sums within a formula")
+        if flat and not have_like_slots(states):
+            raise Untraceable("slots of another kind")
+        if not own and inner.__class__.end_step is not Optimizer.end_step and scaler is not None:
+            raise Untraceable("code of a user that may not run")
+        if changes_others(inner) and {state.variable.key for state in states} != {*inner.state.slots}:
+            raise Untraceable("what has no gradient changes too")
+        self._flags = flag_names(optimizer)
+        self._sums = [*(["missing"] if scaler else []), *(["norm"] if inner.global_clipnorm is not None else [])]
+        step = inner.begin_step(int(inner.state.iterations._array) + 1, inner._rate())
+        before = (scaler, inner.loss_scale_factor, inner.gradient_accumulation_steps)
+        self._clips_first = flat and inner.clipnorm is not None and not graphs and all(option is None for option in before)
+        """Whether the gradient of each Variable is clipped before they are flattened."""
+        self._groups = list(self._grouped(states, step, graphs))
+        self._leaves = self._groups[0].formula.leaves
+        self._decays = [group.decay for group in self._groups if group.decay]
+        self._unchanged = unchanged(inner, [state.variable for state in states])
+        scratch = Writer(Program([], [], [], None), graphs, writer.kernels)
+        self._write(scratch, [scratch.slot(state.variable._array.shape, state.variable._array.dtype) for state in states])
+
+    def write(self, writer: Writer, gradients: Sequence[Any]) -> None:
+        """Write the step, given the slots of the gradients."""
+        self._write(writer, gradients)
+        writer.guards.append(self._unchanged)
+
+    def _grouped(self, states: Sequence[SlotState], step: Any, graphs: bool) -> Iterator[Group]:
+        inner = self._inner
+        flat = inner.elementwise or inner.sums
+        together = flat and (graphs or not (inner.sums or (inner.clipnorm is not None and not self._clips_first)))
+        for places, decay in alike(inner, states):
+            names = (*(["decay"] if decay else []), *self._flags)
+            for own in [places] if together else [[place] for place in places]:
+                formula = StepFormula(inner, states[own[0]], step, names, self._sums, clips=not self._clips_first)
+                yield Group(states, own, formula, decay, flat)
+
+    def _write(self, writer: Writer, gradients: Sequence[Any]) -> None:
+        numbers = [writer.slot(None, float) for _ in range(self._leaves + len(self._decays) + len(self._flags))]
+        known = self._inner.is_own and self._inner.rate_is_own
+        params = {"optimizer": self._optimizer, "decays": self._decays, "flags": self._flags}
+        writer.begin(step_numbers if known else asked_numbers, params, tuple(numbers))
+        leaves, flags = numbers[: self._leaves], numbers[self._leaves + len(self._decays) :]
+        decays = iter(numbers[self._leaves : self._leaves + len(self._decays)])
+        given: list[list[Slot]] = [[*leaves, *([next(decays)] if group.decay else []), *flags] for group in self._groups]
+        if self._clips_first:
+            gradients = [self._clipped(writer, gradient) for gradient in gradients]
+        for group in self._groups:
+            group.read(writer, gradients)
+        sums: list[Slot] = []
+        for name in self._sums:
+            totals = [
+                group.apply(writer, group.formula.missing if name == "missing" else group.formula.square, own, sums, adds=True)
+                for group, own in zip(self._groups, given, strict=True)
+            ]
+            first, *rest = [TracedArray(writer, one) for (one,) in totals]
+            total: TracedArray = sum(rest, first)
+            sums.append(total.slot)
+        for group, own in zip(self._groups, given, strict=True):
+            group.assign(writer, group.apply(writer, group.formula.__call__, own, sums))
+        if self._inner.__class__.end_step is Optimizer.end_step and self._inner is self._optimizer:
+            writer.write(step_counted, (), {"optimizer": self._optimizer})
+            return
+        finite = sums[:1] if self._inner is not self._optimizer else []
+        params = {"optimizer": self._optimizer, "formula": self._groups[0].formula}
+        writer.write(step_finished, [*leaves, *flags, *finite], params)
+
+    def _clipped(self, writer: Writer, gradient: Slot) -> Slot:
+        """Write the clipping of one gradient by its norm."""
+        layout = Layout([gradient.shape], gradient.dtype)
+        passes = traced_passes(lambda x: self._inner._clipped([x])[0], [gradient.dtype])
+        assert passes is not None
+        (found,) = _written_passes(writer, layout, passes, [writer.flatten([gradient], layout)])
+        return found
 
 
 def _updates_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
-    """The operations of `update_step` for all Variables; None if Python decides in it."""
+    """The operations of `update_step` for all Variables; None if Python decides in it, or an option needs more than these."""
+    further = (optimizer.gradient_accumulation_steps, optimizer.clipnorm, optimizer.global_clipnorm)
+    if optimizer.use_ema or any(option is not None for option in further):
+        return None
     arrays = [state.variable._array for state in states]
     given = [Tensor(namespace(array).ones_like(array)) for array in arrays]
     with Recorder(given, strict=False) as recorder:
@@ -188,22 +535,6 @@ def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
     return gradient if limit is None else clip_by_value(gradient, -limit, limit)
 
 
-def is_plain(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
-    """Whether a step is the formula, and that needs no more than an element at a time; or what `update_step` assigns."""
-    further = (optimizer.gradient_accumulation_steps, optimizer.clipnorm, optimizer.global_clipnorm)
-    return (
-        (optimizer.elementwise or optimizer.assigns)
-        and not optimizer.use_ema
-        and all(option is None for option in further)
-        and is_usual(optimizer, states)
-        and all(
-            (array.dtype, array.shape) == (state.variable._array.dtype, state.variable._array.shape)
-            for state in states
-            for array in [target._array for target in state.targets]
-        )
-    )
-
-
 def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     """Whether a step is what `Optimizer` says and nothing of a subclass, on arrays of no short floats, without constraints."""
     kind = optimizer.__class__
@@ -212,6 +543,7 @@ def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
         usual = usual and kind.end_step is Optimizer.end_step
     return (
         usual
+        and (optimizer.gradient_accumulation_steps is None or optimizer.exchange is None)  # ranks exchange what was added up
         and all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
         and all(state.variable.constraint is None for state in states)
         and all(is_array(target._array) and not is_short(target._array.dtype) for state in states for target in state.targets)
@@ -223,42 +555,15 @@ def _is_guarded(option: Any) -> bool:
     return type(option) in PLAIN or (type(option) is list and all(type(one) in PLAIN for one in option))
 
 
-def groups_of(optimizer: Optimizer, states: Sequence[SlotState]) -> list[tuple[list[int], float]]:
-    """The positions of Variables of one dtype and weight decay, and that decay."""
-    groups: dict[Any, tuple[list[int], float]] = {}
-    for place, state in enumerate(states):
-        decay = (optimizer.decay_of(state.variable) or 0.0) if state.decays else 0.0
-        groups.setdefault((state.variable._array.dtype, decay), ([], decay))[0].append(place)
-    return list(groups.values())
+def have_like_slots(states: Sequence[SlotState]) -> bool:
+    """Whether the formula's slots have the shapes and dtypes of their Variables."""
+    kinds = [[(target._array.dtype, target._array.shape) for target in state.targets] for state in states]
+    return all(one == first for first, *others in kinds for one in others)
 
 
-def formula_body(optimizer: Optimizer, state: SlotState, step: Any, decay: float, settings: Sequence[str] = ()) -> Body | None:
-    """Loss scale, clipping of each element, weight decay and the formula for one element.
-
-    Its inputs are elements of the gradient, the Variable and the slots; then the numbers of the step, those of `settings`,
-    which each run may have others for, and the product of weight decay and learning rate if there is a decay.
-    """
-    count, leaves = len(state.targets), 1 if type(step) is float else len(step)
-
-    def formula(gradient: Any, *others: Any) -> Any:
-        value, *slots = others[:count]
-        numbers = list(others[count:])
-        own = copy.copy(optimizer) if settings else optimizer
-        vars(own).update(zip(settings, numbers[leaves:], strict=False))
-        if own.loss_scale_factor is not None:
-            gradient = gradient / own.loss_scale_factor
-        (gradient,) = own._clipped([gradient])
-        if decay:
-            value = value - value * numbers[-1]
-        return own.formula(packed(type(step), numbers[:leaves]), gradient, value, *slots)
-
-    numbers = leaves + len(settings) + bool(decay)
-    inputs = [*[state.variable._array.dtype] * (1 + count), *[float] * numbers]
-    if not optimizer.__class__.__module__.startswith("minikeras."):
-        return traced(formula, inputs)  # what a custom formula reads may have changed since it was traced
-    fixed = [item for item in optimizer._plain_options().items() if item[0] not in settings]
-    key = optimizer.__class__, tuple(fixed), tuple(inputs), type(step), bool(decay), tuple(settings)
-    return kept(key, lambda: traced(formula, inputs))
+def changes_others(optimizer: Optimizer) -> bool:
+    """Whether a step changes what is beside Variables without a gradient: averages, and what was gathered."""
+    return optimizer.use_ema or optimizer.gradient_accumulation_steps is not None
 
 
 def unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:

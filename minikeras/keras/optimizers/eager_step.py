@@ -93,8 +93,9 @@ def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence
     """
     if not all(map(is_on_host, gradients)):
         return None  # a device's program is that of the whole step
-    for one in (optimizer, *getattr(optimizer, "optimizers", ())):
-        if not type(one).__module__.startswith("minikeras.") or not one.rate_is_own:
+    inner = getattr(optimizer, "inner_optimizer", None)
+    for one in (optimizer, *getattr(optimizer, "optimizers", () if inner is None else (inner,))):
+        if not one.is_own or not one.rate_is_own:
             return None  # to compile would call it once more
     held = weakref.proxy(optimizer)  # which has the program; the two are freed with the last reference to the optimizer
     slots = [Slot(number, tuple(array.shape), array.dtype) for number, array in enumerate(gradients)]

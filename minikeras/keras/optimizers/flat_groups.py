@@ -17,7 +17,7 @@ from ...core.precision import in_float32
 from ...core.variable import are_held
 from ...layout import Layout
 from ...types import Array
-from .state import Change
+from .state import Change, SlotState
 
 BLOCK = 32_768
 SMALL = BLOCK // 2
@@ -115,6 +115,15 @@ def grouped(targets: Sequence[Targets], elementwise: bool, marks: Sequence[Any])
         group.append(place)
         open_groups[kind] = group, size + array.size
     return [FlatGroup(places, [targets[place] for place in places], elementwise) for places in groups]
+
+
+def alike(optimizer: Any, states: Sequence[SlotState]) -> list[tuple[list[int], float]]:
+    """The positions of Variables of one dtype and weight decay, and that decay, 0 for none."""
+    groups: dict[Any, tuple[list[int], float]] = {}
+    for place, state in enumerate(states):
+        decay = (optimizer.decay_of(state.variable) or 0.0) if state.decays else 0.0
+        groups.setdefault((state.variable._array.dtype, decay), ([], decay))[0].append(place)
+    return list(groups.values())
 
 
 def _in_dtypes_of(values: Sequence[Array], results: Sequence[Array]) -> Sequence[Array]:

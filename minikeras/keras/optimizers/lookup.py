@@ -12,8 +12,9 @@ catalogue = Catalogue("optimizer")
 serialize, deserialize = catalogue.serialize, catalogue.deserialize
 
 
-def register(kind: type) -> type:
-    """Register a class under its name; `get` takes upper and lower case for the same."""
+def register(kind: type[Optimizer]) -> type:
+    """Register one of the package's classes under its name; `get` takes upper and lower case for the same."""
+    kind.package_class = kind
     return catalogue.add(kind.__name__.lower())(kind)
 
 

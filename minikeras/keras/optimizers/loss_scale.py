@@ -124,6 +124,10 @@ class LossScaleOptimizer(Optimizer):
 
     lr = learning_rate
 
+    @property
+    def rate_is_own(self) -> bool:
+        return self.inner_optimizer.rate_is_own
+
     def build(self, variables: Iterable[Variable]) -> None:
         self.inner_optimizer.prepare(list(variables))
 

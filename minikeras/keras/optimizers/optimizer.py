@@ -29,7 +29,7 @@ from ..weight import KerasVariable
 from . import options, schedules
 from .eager_step import EagerStep
 from .exchange import Exchange, exchanged, gathered_over
-from .flat_groups import FlatGroup, decaying, grouped
+from .flat_groups import FlatGroup, alike, decaying, grouped
 from .options import clipped_by_global_norm, clipped_by_norm, clipped_by_value
 from .pairs import paired, unzipped
 from .state import Change, OptimizerState, SlotState, commit, constrained, name_of, slot_name
@@ -78,6 +78,8 @@ class Optimizer:
     """How gradients become those of all ranks before a step: what `DistributedOptimizer` sets."""
     elementwise = sums = False
     """Whether the formula works on each element by itself: arrays come in pieces then, or together. `sums`: but for sums."""
+    package_class: type | None = None
+    """The class itself if it is one of the package's: what a user derives from it is not."""
     _unwatched = ("_learning_rate", "_grouped", "_eager_step", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
@@ -267,6 +269,11 @@ class Optimizer:
     lr = learning_rate
 
     @property
+    def is_own(self) -> bool:
+        """Whether the formula is the package's: a user's may read and change anything, at any time."""
+        return type(self).package_class is type(self)
+
+    @property
     def rate_is_own(self) -> bool:
         """Whether the learning rate depends on nothing but Variables of this optimizer; a user's function may read others."""
         rate = self._learning_rate
@@ -340,6 +347,12 @@ class Optimizer:
         rate = [self._learning_rate] if isinstance(self._learning_rate, Variable) else []
         slots = self.state.named((("average",), ("gradient_accumulator",), *self.slot_groups))
         return [self.state.iterations, *rate, *slots, *self.state.added, *held_in_containers(self)]
+
+    @property
+    def counters(self) -> list[Variable]:
+        """Those of `variables` that are no slots."""
+        slots = {slot.key for found in self.state.slots.values() for slot in found.slots.values()}
+        return [variable for variable in self.variables if variable.key not in slots]
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A Variable that becomes an attribute is saved with the optimizer."""
@@ -510,6 +523,8 @@ class Optimizer:
         iterations, steps = self.state.iterations, self.gradient_accumulation_steps
         count = int(iterations._array)
         changes: list[Change] = []
+        if self.sums or self.clipnorm is not None:  # as a compiled step adds them up, whatever lies where in memory
+            gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
         with np.errstate(all="ignore"):
             if self.loss_scale_factor is not None:
                 gradients = [gradient / self.loss_scale_factor for gradient in gradients]
@@ -517,7 +532,7 @@ class Optimizer:
                 gradients, changes = self._accumulated(gradients, states, steps, (count + 1) % steps == 0)
                 count //= steps
             if gradients:
-                changes += self._updates(self._clipped(gradients), states, count + 1)
+                changes += self._updates(self._clipped(gradients, states), states, count + 1)
             if self.use_ema:
                 changes += self._averages(changes, count)
             changes = [constrained(*change) if change[0].constraint is not None else change for change in changes]
@@ -537,11 +552,12 @@ class Optimizer:
             (slot, namespace(slot._array).zeros_like(slot._array)) for slot in every
         ]
 
-    def _clipped(self, gradients: list[Array]) -> list[Array]:
+    def _clipped(self, gradients: list[Array], states: Sequence[SlotState] = ()) -> list[Array]:
         if self.clipnorm is not None:
             return clipped_by_norm(gradients, self.clipnorm)
         if self.global_clipnorm is not None:
-            return clipped_by_global_norm(gradients, self.global_clipnorm)
+            groups = [found for found, _ in alike(self, states)] if self.elementwise else None
+            return clipped_by_global_norm(gradients, self.global_clipnorm, groups)
         if self.clipvalue is not None:
             return clipped_by_value(gradients, self.clipvalue)
         return gradients

@@ -6,7 +6,7 @@ import functools
 import inspect
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,12 +109,19 @@ def clipped_by_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
     return [scaled(gradient, _factor(_norm([gradient]), limit)) for gradient in gradients]
 
 
-def clipped_by_global_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
+def clipped_by_global_norm(
+    gradients: Sequence[Array], limit: float, groups: Iterable[Sequence[int]] | None = None
+) -> list[Array]:
     """g <- g * limit / max(|G|, limit), with the Euclidean norm of all gradients together; all NaN if that is not finite.
+
+    Squares are added up over the gradients of each group, by their positions, as a compiled step adds them up; by default over
+    each gradient.
 
     Source: Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks (2013), algorithm 1.
     """
-    factor = global_factor(_norm(gradients), limit)
+    xp, groups = namespace(*gradients), groups or [[place] for place, _ in enumerate(gradients)]
+    whole = [xp.concatenate([gradients[place] for place in places], None) for places in groups]
+    factor = global_factor(_norm(whole), limit)
     return [scaled(gradient, factor) for gradient in gradients]
 
 

@@ -325,7 +325,7 @@ class LoopKernel:
                 to.put(then, float_type, to.intrinsic("maximum", float_type, now, value))
             else:
                 now, then = folded[number]
-                to.put(then, float_type, to.add(f"fadd reassoc nsz {float_type} {now}, {value}"))
+                to.put(then, float_type, to.add(f"fadd reassoc {float_type} {now}, {value}"))
 
 
 METADATA = """

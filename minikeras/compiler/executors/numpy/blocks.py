@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....threads import CALL, WORTHWHILE, in_parallel
 from ....types import Array
-from ...loops import Body, Step
+from ...loops import Body, Step, on_arrays
 from ...planning.arena import ALIGNMENT, Interval, allocate, memory_of
 
 BLOCK = 1 << 16
@@ -40,16 +40,22 @@ class BlockLoop:
     """A body as a function of arrays: `loop(*operands, *outputs)` writes the outputs.
 
     Operands are arrays of the outputs' shape, such as broadcast to it, and Python numbers.
+
+    Args:
+        body: what is done to each element.
+        single: the operands without axes: steps of these alone are taken once, not for each element.
     """
 
-    __slots__ = ("_buffers", "_last", "_plan", "_sizes", "body")
+    __slots__ = ("_buffers", "_early", "_last", "_plan", "_sizes", "body")
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, single: Iterable[int] = ()) -> None:
         self.body = body
-        self._last = _last_uses(body)
-        self._buffers, self._sizes = _buffers_of(body, self._last)
+        self._early = body.early(single)
+        later = body._replace(steps=tuple([step for step in body.steps if step not in self._early]))
+        self._last = _last_uses(later)
+        self._buffers, self._sizes = _buffers_of(later, self._last)
         """For each register between steps its dtype and number among those of that dtype; how many there are of each dtype."""
-        self._plan = [(_function(step, body), step.operands, step.register) for step in body.steps]
+        self._plan = [(_function(step, body), step.operands, step.register) for step in later.steps]
 
     def may_alias(self, output: int) -> list[int]:
         """The operands whose memory an output may be written into: those that no step reads after it."""
@@ -106,14 +112,17 @@ class BlockLoop:
         self._copy(operands, outputs)
 
     def _numbers(self, operands: Sequence[Any]) -> list[Any]:
-        """The registers before the first block: operands, literals, and what the steps on Python numbers give."""
+        """The registers before the first block: operands, literals, and what steps on Python numbers and single elements give."""
         body = self.body
-        values: list[Any] = [None] * (1 + max([len(operands), *self._last, *[register for register, _ in body.literals]]))
+        registers = [*self._last, *[step.register for step in self._early], *[register for register, _ in body.literals]]
+        values: list[Any] = [None] * (1 + max([len(operands), *registers]))
         values[: len(operands)] = operands
         for register, number in body.literals:
             values[register] = number
         for step in body.numbers:
             values[step.register] = getattr(operator, step.function)(*[values[register] for register in step.operands])
+        for step in self._early:
+            values[step.register] = on_arrays(step, np)(*[values[register] for register in step.operands])
         return values
 
     def _lay_out(self, values: list[Any], size: int, shape: tuple[int, ...]) -> None:

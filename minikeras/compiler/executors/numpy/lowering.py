@@ -194,7 +194,7 @@ class Lowering:
         results = outputs_of(record)
         size = np.prod(results[0].shape)
         if body.numbers or size >= 2 * WORTHWHILE or (size >= LARGE_LOOP and len(body.steps) > FEW_STEPS):
-            block = BlockLoop(body)
+            block = BlockLoop(body, [number for number, x in enumerate(operands) if x.shape == ()])
             self.found.append(Call(block, operands, results, record, [block.may_alias(i) for i in range(len(results))]))
             return
         values: dict[int, Any] = dict(enumerate(operands)) | dict(body.literals)

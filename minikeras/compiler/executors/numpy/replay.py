@@ -92,7 +92,7 @@ def rollback_of(program: Program) -> Rollback | None:
 def _is_own(record: Record) -> bool:
     """Whether it is part of a step of one of the package's optimizers, and no code of a user."""
     optimizer: Any = record.params.get("optimizer")
-    return type(optimizer).__module__.startswith("minikeras.") and bool(optimizer.rate_is_own)
+    return bool(optimizer.is_own and optimizer.rate_is_own)
 
 
 # Calls as functions of registers, the list of arrays that a run works on; register 0 is the memory of the run.
