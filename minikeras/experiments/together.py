@@ -21,16 +21,10 @@ from ..core.arrays import namespace
 from ..core.effects import State, clock, effect
 from ..errors import InvalidArgumentError
 from ..keras.optimizers import Optimizer
-from ..keras.optimizers.compiled_step import (
-    StepFormula,
-    changes_others,
-    flag_names,
-    have_like_slots,
-    is_usual,
-    numbers_of,
-)
+from ..keras.optimizers.compiled_step import is_usual
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import Change, SlotState
+from ..keras.optimizers.step_formula import Sight, StepFormula, changes_others, flag_names, numbers_of, sight_of
 from ..layout import Layout
 from ..types import Array
 from .members import MemberBody, laid_out, with_member_numbers
@@ -139,9 +133,10 @@ class Together:
     def _made(self, states: list[SlotState]) -> Plan | None:
         optimizers, first = self.optimizers, self.optimizers[0]
         bare = [_without_norms(optimizer) for optimizer in optimizers]
-        if not (self._is_free(states) and have_like_slots(states)):
+        if any(one.assigns or not is_usual(one, states) or _hides(one, first) for one in bare) or not self._is_free(states):
             return None
-        if any(one.assigns or not one.elementwise or not is_usual(one, states) or _hides(one, first) for one in bare):
+        step = first.begin_step(1, first._rate())
+        if sight_of(first, states, step) is not Sight.ELEMENT:
             return None
         if changes_others(first) and len(states) < self._size:
             return None
@@ -153,7 +148,6 @@ class Together:
         for place, state in enumerate(states):
             marks.setdefault((state.variable._array.dtype, self._decays(state.variable)), []).append(place)
         kinds, flags = self._kinds(options, [decays for _, decays in marks]), flag_names(first)
-        step = first.begin_step(1, first._rate())
         groups: list[Group] = []
         for (dtype, decays), places in marks.items():
             names = (*(["decay"] if any(decays) else []), *flags)

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import importlib.util
 import weakref
 
 import numpy as np
@@ -212,3 +213,51 @@ def test_traced_formulas_are_bounded(monkeypatch):
             optimizer.apply([tf.constant([0.5, 0.6])], [variable])
         assert optimizer._eager_step.program is not None
     assert len(loops._bodies) <= 5
+
+
+class Undeclared(optimizers.Optimizer):
+    """A formula of each element that does not say so."""
+
+    slot_groups = (("momentum",),)
+
+    def formula(self, step, gradient, value, momentum):
+        momentum = momentum * 0.9 + gradient
+        return value - step * np.sign(momentum) * np.sqrt(np.abs(momentum)), momentum
+
+
+class Normed(optimizers.Optimizer):
+    """A formula with a sum over its variable."""
+
+    def formula(self, step, gradient, value):
+        return (value - step * gradient / np.sqrt((gradient * gradient).sum() + 1e-9),)
+
+
+class Whole(optimizers.Optimizer):
+    """A formula that sorts."""
+
+    def formula(self, step, gradient, value):
+        return (value - step * np.sort(gradient, axis=0),)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+    "kind, compiled",
+    [(Undeclared, (True, True)), (Normed, (False, True)), (Whole, (False, False))],
+    ids=["elements", "sums", "whole"],
+)
+def test_a_users_formula_is_compiled_as_far_as_it_is_elements_and_their_sums(kind, compiled, jit_compile):
+    def run(wrap):
+        optimizer, held = kind(0.1, use_ema=True), variables()
+        step = wrap(lambda *found: optimizer.apply(list(found), held))
+        for number in range(6):
+            step(*gradients(number))
+        return step, [weight.numpy() for weight in held]
+
+    step, found = run(lambda step: tf.function(step, jit_compile=jit_compile))
+    _, expected = run(lambda step: step)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5) if jit_compile else np.testing.assert_array_equal(one, other)
+    names = [record.primitive.name for record in step.program(*gradients(0)).records]
+    native = jit_compile and importlib.util.find_spec("llvmlite") is not None
+    assert ("optimizer_step" not in names) == compiled[native]

@@ -1,13 +1,12 @@
-"""An optimizer's step as instructions of a program: norms and flags first, then one pass over the elements of its Variables.
+"""An optimizer's step as instructions of a program: norms first, then one pass over the elements of its Variables.
 
-`StepFormula` says what becomes of an element. It is traced into loops over flattened Variables, or written as operations on
-whole arrays where the formula is more than elements and their sums. Python finds the numbers of a step (learning rate, bias
-corrections, flags) in each run, and counts. A step with a constraint, or of a user's formula of whole arrays, stays Python's.
+A `StepFormula` is traced into loops over flattened Variables, or written as operations on whole arrays where it is more than
+elements and their sums. Python finds the numbers of a step in each run, and counts. A step with a constraint, or of a user's
+formula of whole arrays, stays Python's; so does one without kernels of which NumPy would compute much twice or for nothing.
 """
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.ir import PLAIN, Program, Slot, outputs_of
-from ...compiler.loops import Pass, Sum, Untraceable, kept, loop_of_parts, sums_shape, traced_passes
+from ...compiler.loops import Pass, Sum, Untraceable, loop_of_parts, sums_shape, traced_passes
 from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...compiler.passes.forward_state import forward_state
 from ...compiler.passes.pipeline import SIMPLIFICATIONS
@@ -32,69 +31,20 @@ from ...types import Array
 from .flat_groups import alike
 from .loss_scale import LossScaleOptimizer, next_scale
 from .optimizer import Optimizer
-from .options import COMMON, global_factor, scaled
+from .options import COMMON
 from .per_layer import PerLayer
-from .state import Change, SlotState
+from .state import SlotState
+from .step_formula import Sight, StepFormula, changes_others, flag_names, numbers_of, scaler_of, sight_of
 from .update_steps import take_updates
-
-# The numbers of a step ------------------------------------------------------------------------------------------------------
-
-
-def _scaler(optimizer: Optimizer) -> tuple[LossScaleOptimizer | None, Optimizer]:
-    """The loss scale around an optimizer, if there is one, and the optimizer."""
-    return (optimizer, optimizer.inner_optimizer) if isinstance(optimizer, LossScaleOptimizer) else (None, optimizer)
-
-
-def flag_names(optimizer: Optimizer) -> tuple[str, ...]:
-    """Which numbers a step needs that are not the formula's.
-
-    updates     1 if the gradients that were accumulated are used now, else 0
-    momentum    of the moving averages
-    overwrites  1 if weights become their averages, else 0
-    scale       that gradients are divided by
-    """
-    scaler, inner = _scaler(optimizer)
-    found = {
-        "updates": inner.gradient_accumulation_steps is not None,
-        "momentum": inner.use_ema,
-        "overwrites": inner.use_ema and inner.ema_overwrite_frequency is not None,
-        "scale": scaler is not None,
-    }
-    return tuple([name for name, needed in found.items() if needed])
-
-
-def numbers_of(optimizer: Optimizer, taken: int, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
-    """What `begin_step` gives, flattened, then the products of weight decay and learning rate, then the flags.
-
-    Args:
-        optimizer: perhaps a loss scale around one.
-        taken: how many steps were taken.
-        decays: weight decays.
-        flags: their names.
-    """
-    scaler, inner = _scaler(optimizer)
-    rate, count = inner._rate(), taken // (inner.gradient_accumulation_steps or 1)
-    step = inner.begin_step(count + 1, rate)
-    own = (step,) if type(step) is float else tuple(step)
-    if not decays and not flags:
-        return own
-    every = inner.ema_overwrite_frequency
-    known = {
-        "updates": float((taken + 1) % (inner.gradient_accumulation_steps or 1) == 0),
-        "momentum": inner.ema_momentum if count else 0.0,
-        "overwrites": float(every is not None and (count + 1) % every == 0),
-        "scale": 1.0 if scaler is None else float(scaler.dynamic_scale._array),
-    }
-    return (*own, *[decay * rate for decay in decays], *[known[name] for name in flags])
 
 
 def _numbers(*, optimizer: Optimizer, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
-    return numbers_of(optimizer, int(_scaler(optimizer)[1].state.iterations._array), decays, flags)
+    return numbers_of(optimizer, int(scaler_of(optimizer)[1].state.iterations._array), decays, flags)
 
 
 def _finish(*given: Any, optimizer: Optimizer, formula: StepFormula) -> tuple[()]:
     """Change the counters. `given` are the numbers and, with a loss scale, how many elements of gradients are not finite."""
-    scaler, inner = _scaler(optimizer)
+    scaler, inner = scaler_of(optimizer)
     numbers = given if scaler is None else given[:-1]
     finite = scaler is None or bool(to_numpy(given[-1]) == 0)
     changes, taken = [], inner.state.iterations
@@ -112,13 +62,6 @@ def _count(*, optimizer: Optimizer) -> tuple[()]:
     count = optimizer.state.iterations
     count._array = count._array + 1
     return ()
-
-
-def packed(kind: type, numbers: Sequence[Any]) -> Any:
-    """Numbers in the form in which `begin_step` gave them."""
-    if kind is float:
-        return numbers[0]
-    return tuple(numbers) if kind is tuple else kind(*numbers)
 
 
 step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,))
@@ -145,127 +88,6 @@ def compiled_scale(writer: Writer, record: Record) -> bool:
     return True
 
 
-# What becomes of an element -------------------------------------------------------------------------------------------------
-
-
-class StepFormula:
-    """A step for one element, or for whole arrays: loss scale, accumulation, clipping, weight decay, formula, moving average.
-
-    It is called with the gradient, the values of `columns`, the numbers that `begin_step` gives, those of `settings`, those of
-    `names` and, as far as they are known, those of `sums`; it returns the new values of the columns.
-
-    Args:
-        optimizer: whose step it is.
-        state: of a Variable: the columns are that Variable and its slots, then its accumulator and its average.
-        step: what `begin_step` gives.
-        names: of further numbers: 'decay', the product of weight decay and learning rate, and flags.
-        sums: 'missing', how many elements of gradients are not finite, and 'norm', the sum of their squares, if they count.
-        settings: options that each run may have others for.
-        clips: whether gradients are still to be clipped.
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        state: SlotState,
-        step: Any,
-        names: Sequence[str],
-        sums: Sequence[str] = (),
-        settings: Sequence[str] = (),
-        clips: bool = True,
-    ) -> None:
-        self._optimizer, self._kind, self._settings = optimizer, type(step), tuple(settings)
-        self._names, self._sums, self._clips = tuple(names), tuple(sums), clips
-        leaves = (step,) if type(step) is float else step
-        if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
-            raise Untraceable("a step that is more than numbers")
-        self.leaves, self._targets = len(leaves), len(state.targets)
-        self._dtype, self.width = state.variable._array.dtype, len(self.columns_of(state))
-
-    @staticmethod
-    def columns_of(state: SlotState) -> list[Variable]:
-        """A Variable, the slots of its formula, its accumulator and its average."""
-        return [*state.targets, *[state.slots[name] for name in ("gradient_accumulator", "average") if name in state.slots]]
-
-    def __call__(self, gradient: Any, *others: Any) -> tuple[Any, ...]:
-        own, before, step, known = self._taken_apart(others)
-        columns = before[: self._targets]
-        gradient, total = self._prepared(own, gradient, before, known)
-        if "norm" in known and own.global_clipnorm is not None:
-            gradient = scaled(gradient, global_factor(np.sqrt(known["norm"]), own.global_clipnorm))
-        elif self._clips:
-            (gradient,) = own._clipped([gradient])
-        weight, *slots = columns
-        weight = weight - weight * known["decay"] if "decay" in known else weight
-        new = list(own.formula(step, gradient, weight, *slots))
-        if total is not None:
-            new = [np.where(known["updates"], now, then) for now, then in zip(new, columns, strict=True)]
-            new.append(np.where(known["updates"], 0.0, total))
-        if own.use_ema:
-            average = before[-1] * known["momentum"] + new[0] * (1.0 - known["momentum"])
-            if "overwrites" in known:
-                new[0] = np.where(known["overwrites"], average, new[0])
-            new.append(average)
-        if "missing" in known:
-            new = [np.where(known["missing"] == 0, now, then) for now, then in zip(new, before, strict=True)]
-        return tuple(new)
-
-    def square(self, gradient: Any, *others: Any) -> Any:
-        """The square of the gradient that is clipped: the sum of all is 'norm'."""
-        own, before, _, known = self._taken_apart(others)
-        gradient, _ = self._prepared(own, gradient, before, known)
-        return gradient * gradient
-
-    def missing(self, gradient: Any, *others: Any) -> Any:
-        """0 for a gradient that is finite, else 1: the sum of all is 'missing'."""
-        return (~np.isfinite(gradient)).astype(gradient.dtype)
-
-    def _taken_apart(self, others: Sequence[Any]) -> tuple[Optimizer, Sequence[Any], Any, dict[str, Any]]:
-        """The optimizer with its options of this run, the columns, what `begin_step` gave, and further numbers by name."""
-        numbers, own = others[self.width :], self._optimizer
-        settings = dict(zip(self._settings, numbers[self.leaves :], strict=False))
-        if settings:
-            own = copy.copy(own)
-            vars(own).update(settings)
-        known = dict(zip((*self._names, *self._sums), numbers[self.leaves + len(settings) :], strict=False))
-        return own, others[: self.width], packed(self._kind, numbers[: self.leaves]), known
-
-    def _prepared(self, own: Optimizer, gradient: Any, before: Sequence[Any], known: dict[str, Any]) -> tuple[Any, Any]:
-        """The gradient that is clipped next, and what the accumulator would hold."""
-        if "scale" in known:
-            gradient = gradient / known["scale"]
-        if own.loss_scale_factor is not None:
-            gradient = gradient / own.loss_scale_factor
-        if own.gradient_accumulation_steps is None:
-            return gradient, None
-        total = gradient + before[self._targets]
-        return total / own.gradient_accumulation_steps, total
-
-    def changes_beside(self, optimizer: Optimizer, numbers: Sequence[float]) -> list[Change]:
-        """What `end_step` of an optimizer changes, given numbers of a step of which the flags are the last."""
-        known = dict(zip(reversed(self._names), reversed(numbers), strict=False))
-        return optimizer.end_step(packed(self._kind, numbers[: self.leaves])) if known.get("updates", 1.0) else []
-
-    def passes(self, part: Callable[..., Any], sums: Sequence[Any] = ()) -> list[Pass]:
-        """This formula, or its `square` or `missing`, as passes over elements, given the dtypes of the sums that are known.
-
-        Raises:
-            Untraceable: if it is more than elements and their sums.
-        """
-        numbers = self.leaves + len(self._settings) + len(self._names)
-        inputs = [*[self._dtype] * (1 + self.width), *[float] * numbers, *sums]
-        optimizer = self._optimizer
-        if optimizer.is_own:
-            fixed = tuple([item for item in optimizer._plain_options().items() if item[0] not in self._settings])
-            own = self._kind, self._targets, self._names, self._sums, self._settings, self._clips
-            found = kept((optimizer.__class__, part.__name__, fixed, tuple(inputs), own), lambda: traced_passes(part, inputs))
-        else:
-            found = traced_passes(part, inputs)  # what a custom formula reads may have changed since it was traced
-        if found is None:
-            raise Untraceable("a formula that is more than elements and their sums")
-        return found
-
-
 # The instructions -----------------------------------------------------------------------------------------------------------
 
 Write = Callable[[Writer, Sequence[Any]], None]
@@ -289,7 +111,7 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState], writer: Writer) 
     if (written := getattr(optimizer, "written", None)) is not None:  # it knows better
         own: Write | None = written(states, optimizer)
         return own
-    _, inner = _scaler(optimizer)
+    _, inner = scaler_of(optimizer)
     if not is_usual(inner, states):
         return None
     if not inner.assigns:
@@ -411,27 +233,27 @@ class CompiledStep:
     """
 
     def __init__(self, optimizer: Optimizer, states: Sequence[SlotState], writer: Writer) -> None:
-        scaler, inner = _scaler(optimizer)
+        scaler, inner = scaler_of(optimizer)
         self._optimizer, self._inner = optimizer, inner
-        own, graphs = inner.is_own, writer.graphs
-        flat = inner.elementwise or (own and inner.sums)
-        if not flat and not own:
-            raise Untraceable("a formula of whole arrays")
-        if not writer.kernels and (scaler or inner.gradient_accumulation_steps is not None or not inner.elementwise):
+        step, graphs = inner.begin_step(int(inner.state.iterations._array) + 1, inner._rate()), writer.graphs
+        sight = sight_of(inner, states, step)
+        if sight is Sight.WHOLE and not inner.is_own:
+            raise Untraceable("a user's formula of whole arrays")
+        if not writer.kernels and (scaler or inner.gradient_accumulation_steps is not None or sight is not Sight.ELEMENT):
             raise Untraceable("what is chosen of two results, or sums within a formula")
-        if flat and not have_like_slots(states):
-            raise Untraceable("slots of another kind")
-        if not own and inner.__class__.end_step is not Optimizer.end_step and scaler is not None:
+        if not inner.is_own and inner.__class__.end_step is not Optimizer.end_step and scaler is not None:
             raise Untraceable("code of a user that may not run")
         if changes_others(inner) and {state.variable.key for state in states} != {*inner.state.slots}:
             raise Untraceable("what has no gradient changes too")
         self._flags = flag_names(optimizer)
         self._sums = [*(["missing"] if scaler else []), *(["norm"] if inner.global_clipnorm is not None else [])]
-        step = inner.begin_step(int(inner.state.iterations._array) + 1, inner._rate())
+        clips = inner.clipnorm is not None and sight is not Sight.WHOLE and not graphs
         before = (scaler, inner.loss_scale_factor, inner.gradient_accumulation_steps)
-        self._clips_first = flat and inner.clipnorm is not None and not graphs and all(option is None for option in before)
+        self._clips_first = clips and all(option is None for option in before)
         """Whether the gradient of each Variable is clipped before they are flattened."""
-        self._groups = list(self._grouped(states, step, graphs))
+        sums = sight is Sight.SUMS or (inner.clipnorm is not None and not self._clips_first)
+        alone = sight is Sight.WHOLE or (sums and not graphs)
+        self._groups = list(self._grouped(states, step, alone, sight is not Sight.WHOLE))
         self._leaves = self._groups[0].formula.leaves
         self._decays = [group.decay for group in self._groups if group.decay]
         self._unchanged = unchanged(inner, [state.variable for state in states])
@@ -443,15 +265,14 @@ class CompiledStep:
         self._write(writer, gradients)
         writer.guards.append(self._unchanged)
 
-    def _grouped(self, states: Sequence[SlotState], step: Any, graphs: bool) -> Iterator[Group]:
+    def _grouped(self, states: Sequence[SlotState], step: Any, alone: bool, is_flat: bool) -> Iterator[Group]:
+        """Variables of one dtype and weight decay, or each `alone`."""
         inner = self._inner
-        flat = inner.elementwise or inner.sums
-        together = flat and (graphs or not (inner.sums or (inner.clipnorm is not None and not self._clips_first)))
         for places, decay in alike(inner, states):
             names = (*(["decay"] if decay else []), *self._flags)
-            for own in [places] if together else [[place] for place in places]:
+            for own in [[place] for place in places] if alone else [places]:
                 formula = StepFormula(inner, states[own[0]], step, names, self._sums, clips=not self._clips_first)
-                yield Group(states, own, formula, decay, flat)
+                yield Group(states, own, formula, decay, is_flat)
 
     def _write(self, writer: Writer, gradients: Sequence[Any]) -> None:
         numbers = [writer.slot(None, float) for _ in range(self._leaves + len(self._decays) + len(self._flags))]
@@ -553,17 +374,6 @@ def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
 def _is_guarded(option: Any) -> bool:
     """Whether it is seen if an option changes: a plain value, or a list of such."""
     return type(option) in PLAIN or (type(option) is list and all(type(one) in PLAIN for one in option))
-
-
-def have_like_slots(states: Sequence[SlotState]) -> bool:
-    """Whether the formula's slots have the shapes and dtypes of their Variables."""
-    kinds = [[(target._array.dtype, target._array.shape) for target in state.targets] for state in states]
-    return all(one == first for first, *others in kinds for one in others)
-
-
-def changes_others(optimizer: Optimizer) -> bool:
-    """Whether a step changes what is beside Variables without a gradient: averages, and what was gathered."""
-    return optimizer.use_ema or optimizer.gradient_accumulation_steps is not None
 
 
 def unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:

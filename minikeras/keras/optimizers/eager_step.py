@@ -11,7 +11,7 @@ from ...compiler.ir import Program, Slot
 from ...compiler.passes.pipeline import optimized
 from ...core import Record, Variable
 from ...core.arrays import is_on_host
-from ...core.effects import clock
+from ...core.effects import State, clock, effect
 from ...core.variable import drop_spares, restore, snapshot
 from ...types import Array
 from .state import SlotState
@@ -50,20 +50,19 @@ class EagerStep:
         """What a step is now; None if each is taken by itself."""
         return None if self._run is None else self._run.program
 
-    def take(self, optimizer: Optimizer, gradients: list[Array], states: list[SlotState], step: Any) -> bool:
+    def take(self, optimizer: Optimizer, gradients: list[Array], states: list[SlotState]) -> bool:
         """Take a step, whole or not at all; False if there is no program for it, and nothing was done.
 
         Args:
             optimizer: whose step it is.
             gradients: of the shapes and dtypes of the Variables.
             states: of those Variables.
-            step: the primitive that stands for it.
         """
         if states != self._states or (self._run is not None and not self._holds(self._run)):
             self._states, self._steps, self._run = states, 0, None
         self._steps += 1
         if self._steps == STEPS + 1:
-            self._run = _compiled(optimizer, gradients, states, step)
+            self._run = _compiled(optimizer, gradients, states)
             self._targets = [*optimizer.variables, *(state.variable for state in states)]
             self._looked = clock.now
             drop_spares(self._targets)  # now, so that their memory can become the program's
@@ -87,7 +86,7 @@ class EagerStep:
         return True
 
 
-def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence[SlotState], step: Any) -> Executable | None:
+def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence[SlotState]) -> Executable | None:
     """The program of a step; None if it is more than a formula of each element, or if the formula or what gives its rate is the
     user's: they may read anything, at any time.
     """
@@ -99,6 +98,21 @@ def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence
             return None  # to compile would call it once more
     held = weakref.proxy(optimizer)  # which has the program; the two are freed with the last reference to the optimizer
     slots = [Slot(number, tuple(array.shape), array.dtype) for number, array in enumerate(gradients)]
-    record = Record(step, slots, {"optimizer": held, "variables": [state.variable for state in states]}, ())
+    record = Record(optimizer_step, slots, {"optimizer": held, "variables": [state.variable for state in states]}, ())
     program = optimized(Program(slots, [record], [], None))
-    return None if any(one.primitive is step for one in program.records) else NUMPY.compile(program)
+    return None if any(one.primitive is optimizer_step for one in program.records) else NUMPY.compile(program)
+
+
+def _run_step(*gradients: Array, optimizer: Optimizer, variables: Sequence[Variable]) -> tuple[()]:
+    known = optimizer.state.slots
+    states = [known[variable.key] for variable in variables]
+    arrays = [
+        g if g.dtype == variable._array.dtype else g.astype(variable._array.dtype)
+        for g, variable in zip(gradients, variables, strict=True)
+    ]
+    optimizer.commit(optimizer.changes(arrays, states))
+    return ()
+
+
+optimizer_step = effect("optimizer_step", _run_step, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+"""A step as one operation, for interpreters and until passes take it apart."""

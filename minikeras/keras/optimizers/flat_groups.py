@@ -137,11 +137,3 @@ def _space(variable: Variable, value: Array) -> Array:
     spare = variable.spare()
     fits = spare is not None and spare.shape == value.shape and spare.dtype == value.dtype and spare.flags.c_contiguous
     return spare if fits else np.empty_like(value)
-
-
-def decaying(formula: Formula, factor: float) -> Formula:
-    """The formula after decoupled weight decay, w <- w - w * factor, with factor = weight_decay * lr.
-
-    Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2, line 12, as a step of its own.
-    """
-    return lambda gradient, value, *slots: formula(gradient, value - value * factor, *slots)

@@ -15,7 +15,7 @@ import numpy as np
 from ...compiler.ir import PLAIN
 from ...core import GradientTape, Tensor, Variable
 from ...core.arrays import device, namespace, to_device
-from ...core.effects import State, clock, decide, effect, live, watched
+from ...core.effects import clock, decide, live, watched
 from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
 from ...functions.publish import tensor
@@ -27,10 +27,10 @@ from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
-from .eager_step import EagerStep
+from .eager_step import EagerStep, optimizer_step
 from .exchange import Exchange, exchanged, gathered_over
-from .flat_groups import FlatGroup, alike, decaying, grouped
-from .options import clipped_by_global_norm, clipped_by_norm, clipped_by_value
+from .flat_groups import FlatGroup, alike, grouped
+from .options import averaged, clipped_by_global_norm, clipped_by_norm, clipped_by_value, decayed
 from .pairs import paired, unzipped
 from .state import Change, OptimizerState, SlotState, commit, constrained, name_of, slot_name
 from .update_steps import changes_of, held_in_containers, in_dtype_of, minimized, present_rate, stepped_values
@@ -482,7 +482,7 @@ class Optimizer:
         with state.step(() if state.slots else trainable_variables or ()):
             arrays, states = self.paired(grads, trainable_variables)
             if current() is BOTTOM:
-                if not self._eager_step.take(self, arrays, states, optimizer_step):
+                if not self._eager_step.take(self, arrays, states):
                     self.commit(self.changes(arrays, states))
             else:
                 self._apply_as_operation(grads, [found.variable for found in states], trainable_variables)
@@ -568,13 +568,16 @@ class Optimizer:
             return changes_of(self, gradients, states) + (ended or [])
         rate = self._rate()
         step = self.begin_step(t, rate)
-        plain = functools.partial(self.formula, step)
         changes = self.end_step(step)
         for group in self._groups(states):
             first = states[group.places[0]]
-            decay = self.decay_of(first.variable) if first.decays else None
-            changes += group.run_step(decaying(plain, decay * rate) if decay else plain, gradients)
+            decay = (self.decay_of(first.variable) or 0.0) if first.decays else 0.0
+            changes += group.run_step(functools.partial(self._stepped, step, decay * rate), gradients)
         return changes
+
+    def _stepped(self, step: Any, decay: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
+        """The formula after weight decay."""
+        return self.formula(step, gradient, decayed(value, decay) if decay else value, *slots)
 
     def _groups(self, states: list[SlotState]) -> list[FlatGroup]:
         if states != self._grouped[0]:
@@ -589,22 +592,8 @@ class Optimizer:
         momentum = self.ema_momentum if count else 0.0
         updates: list[Change] = []
         for group in grouped([(found.slots["average"],) for found in known], True, [None] * len(known)):
-            updates += group.run_step(lambda w, a: (a * momentum + w * (1.0 - momentum),), weights)
+            updates += group.run_step(lambda w, a: (averaged(a, w, momentum),), weights)
         if self.ema_overwrite_frequency is not None and (count + 1) % self.ema_overwrite_frequency == 0:
             arrays = {average.key: array for average, array in updates}
             updates += [(found.variable, arrays[found.slots["average"].key]) for found in known]
         return updates
-
-
-def _run_step(*gradients: Array, optimizer: Optimizer, variables: Sequence[Variable]) -> tuple[()]:
-    known = optimizer.state.slots
-    states = [known[variable.key] for variable in variables]
-    arrays = [
-        g if g.dtype == variable._array.dtype else g.astype(variable._array.dtype)
-        for g, variable in zip(gradients, variables, strict=True)
-    ]
-    optimizer.commit(optimizer.changes(arrays, states))
-    return ()
-
-
-optimizer_step = effect("optimizer_step", _run_step, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)

@@ -98,6 +98,19 @@ def needs_nothing(function: Callable[..., Any]) -> bool:
     return True
 
 
+def decayed(weight: Array, factor: Any) -> Array:
+    """A weight after decoupled weight decay, w <- w - w * factor, with factor = weight_decay * lr.
+
+    Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2, line 12, as a step of its own.
+    """
+    return weight - weight * factor
+
+
+def averaged(average: Array, weight: Array, momentum: Any) -> Array:
+    """A moving average, a <- momentum * a + (1 - momentum) * w."""
+    return average * momentum + weight * (1.0 - momentum)
+
+
 def clipped_by_value(gradients: Sequence[Array], limit: float) -> list[Array]:
     """g <- min(max(g, -limit), limit), element by element."""
     xp = namespace(*gradients)

@@ -112,7 +112,7 @@ class BlockLoop:
         self._copy(operands, outputs)
 
     def _numbers(self, operands: Sequence[Any]) -> list[Any]:
-        """The registers before the first block: operands, literals, and what steps on Python numbers and single elements give."""
+        """The registers before the first block: operands, literals, what steps on numbers and on single elements give."""
         body = self.body
         registers = [*self._last, *[step.register for step in self._early], *[register for register, _ in body.literals]]
         values: list[Any] = [None] * (1 + max([len(operands), *registers]))
