@@ -8,15 +8,12 @@ from __future__ import annotations
 import collections.abc
 import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import OutOfRangeError
 from ..nn_ops import streams
-
-if TYPE_CHECKING:
-    from .dataset import Dataset
 
 ORDER = "data order"
 
@@ -49,15 +46,31 @@ def preserved_streams(own: Sequence[streams.Stream]) -> Generator[None]:
             stream.state = state
 
 
+class Source(Protocol):
+    """What passes go through: a Dataset, or the batches that `fit` takes."""
+
+    random_streams: list[streams.Stream]
+
+    def from_position(self, start: int) -> collections.abc.Iterator[Any]:
+        """The elements after the first `start` ones."""
+
+
+class SpecifiedSource(Source, Protocol):
+    """One that tells what its elements are like."""
+
+    @property
+    def element_spec(self) -> Any: ...
+
+
 class Passes:
-    """One pass after another over a source: a Dataset, or what else has `from_position(start)` and `random_streams`.
+    """One pass after another over a source.
 
     Attributes:
         taken: number of elements taken from the pass under way.
         under_way: whether one is.
     """
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.taken = 0
         self._began: Mapping[str, Any] = {}
@@ -131,7 +144,7 @@ class Iterator:
     True
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: SpecifiedSource) -> None:
         self._dataset, self._passes = dataset, Passes(dataset)
         self._passes.begin()
 
@@ -182,7 +195,7 @@ class Resumable:
     ([2], 1)
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Source) -> None:
         self._passes = Passes(dataset)
         self.epoch = 0
 

@@ -11,7 +11,6 @@ from ..core import Tensor, convert_to_tensor
 from ..core.batch import BatchedTensor, all_values, check_values
 from ..core.convert import read
 from ..core.ops import arithmetic, indexing, reductions, shaping
-from ..core.ops.indexing import getitem
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
 from ..types import TensorLike
@@ -82,7 +81,7 @@ def strided_slice(
         )
         within = slice(None if of_first else part.start, None if of_last else part.stop, part.step)
         key[i] = Ellipsis if rest else None if new else part.start if one else within
-    return getitem(input_, tuple(key))
+    return indexing.getitem(input_, tuple(key))
 
 
 def _checked_indices(name: str, indices: TensorLike, x: Tensor, axis: int) -> Tensor:
