@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ... import nest
 from ...boundary import shown
@@ -12,10 +12,8 @@ from ...core import Tensor
 from ...errors import DTypeError, ShapeError, kind_of
 from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
+from ...module import Module
 from ...types import as_dtype
-
-if TYPE_CHECKING:
-    from .layer import Layer
 
 
 class InputSpec:
@@ -163,6 +161,16 @@ def called_on_none(layer: Any) -> str:
     )
 
 
+def refuse_values(layer: Module, extras: tuple[Any, ...]) -> None:
+    """Refuse plain values among the positional arguments behind the first one."""
+    for extra in extras:
+        if not isinstance(extra, list) and any(isinstance(leaf, (bool, int, float, str)) for leaf in nest.flatten(extra)):
+            raise ValueError(
+                f"Only input tensors may be passed as positional arguments to {type(layer).__name__} ('{layer.name}'); "
+                f"{extra!r} should be passed as a keyword argument, for example training={extra!r}."
+            )
+
+
 def only_tensor(taker: str, given: Any) -> Any:
     """The tensor in a list, tuple or dict of one, for a layer or input that takes one tensor."""
     leaves = nest.flatten(given)
@@ -243,7 +251,7 @@ def pass_masks(layer: Any, x: Any, outputs: Any, masks: Any) -> None:
         )
 
 
-def unusable(layer: Layer, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+def unusable(layer: Module, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
     """What to raise when an operation failed over inputs: an error that names them and the layer."""
     given = [*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items() if name != "training")]
     said = f"cannot be called on {', '.join(given) or 'nothing'} ({type(error).__name__}: {error})"
