@@ -22,7 +22,6 @@ class Configurable(Protocol):
 
     @property
     def name(self) -> str: ...
-
     def get_config(self) -> dict[str, Any]: ...
 
 

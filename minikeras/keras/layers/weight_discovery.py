@@ -84,7 +84,6 @@ class Holder(Protocol):
 
     @property
     def name(self) -> str: ...
-
     @property
     def built(self) -> bool: ...
 
