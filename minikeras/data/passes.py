@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import OutOfRangeError
 from ..nn_ops import streams
 
 ORDER = "data order"
@@ -53,13 +52,6 @@ class Source(Protocol):
 
     def from_position(self, start: int) -> collections.abc.Iterator[Any]:
         """The elements after the first `start` ones."""
-
-
-class SpecifiedSource(Source, Protocol):
-    """One that tells what its elements are like."""
-
-    @property
-    def element_spec(self) -> Any: ...
 
 
 class Passes:
@@ -128,51 +120,6 @@ class Passes:
         streams.set_states(state["streams"])
         for stream, (seed, position) in zip(self.source.random_streams, state["own"], strict=True):
             stream.state = int(seed), int(position)
-
-
-class Iterator:
-    """The elements of a Dataset once through, as `iter(dataset)` gives them; a `tf.train.Checkpoint` saves where it stands.
-
-    Restored, it goes on with the same elements, which are made anew up to there. Restoring sets all random streams too. Where
-    several iterators are saved together, give each shuffle a seed: those without one draw from the same stream.
-
-    >>> elements = iter(tf.data.Dataset.range(5).shuffle(5))
-    >>> first, state = next(elements), elements.get_state()
-    >>> rest = [int(element) for element in elements]
-    >>> elements.set_state(state)
-    >>> [int(element) for element in elements] == rest
-    True
-    """
-
-    def __init__(self, dataset: SpecifiedSource) -> None:
-        self._dataset, self._passes = dataset, Passes(dataset)
-        self._passes.begin()
-
-    def __iter__(self) -> Iterator:
-        return self
-
-    def __next__(self) -> Any:
-        return self._passes.take()
-
-    def get_next(self) -> Any:
-        """The next element; OutOfRangeError after the last one."""
-        try:
-            return next(self)
-        except StopIteration:
-            raise OutOfRangeError("get_next: end of sequence. Every element has been taken; begin anew with iter.") from None
-
-    @property
-    def element_spec(self) -> Any:
-        """As that of the Dataset."""
-        return self._dataset.element_spec
-
-    def get_state(self) -> dict[str, Any]:
-        """Where it stands, as plain data: random streams now and when it began, elements taken."""
-        return self._passes.state()
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one over the same data stood; ValueError for another number of shuffles with a seed."""
-        self._passes.resume(state)
 
 
 class Resumable:

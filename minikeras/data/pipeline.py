@@ -5,22 +5,23 @@ While it only reorders and groups rows of arrays it carries row numbers, and a b
 
 from __future__ import annotations
 
+import collections.abc
 import copy
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from .. import nest
 from ..boundary import explaining_methods
 from ..core import Tensor, convert_to_tensor
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, OutOfRangeError
 from ..nn_ops import streams
 from ..types import Array, int64
 from . import elements, passes
 from .elements import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Options, need_function
 from .table import Table
 
-Rows = Callable[[], Iterator[Any]]
+Rows = Callable[[], collections.abc.Iterator[Any]]
 Numbers = Callable[[], "range | Array"]
 
 
@@ -52,15 +53,15 @@ class Pipeline:
         self.random_streams: list[streams.Stream] = above if stream is None else [*above, stream]
         """The streams that belong to shuffles with a seed; with `order_stream()` they are all the state of the order."""
 
-    def __iter__(self) -> passes.Iterator:
-        return passes.Iterator(self)
+    def __iter__(self) -> Iterator:
+        return Iterator(self)
 
-    def from_position(self, start: int = 0) -> Iterator[Any]:
+    def from_position(self, start: int = 0) -> collections.abc.Iterator[Any]:
         """The elements after the first `start` ones; those are passed over at once, and rows of arrays are not even made."""
         rows = self.rows_from(start)
         return rows if self.table is None else map(self.table.take, rows)
 
-    def rows_from(self, start: int) -> Iterator[Any]:
+    def rows_from(self, start: int) -> collections.abc.Iterator[Any]:
         """As `from_position`; of a dataset with a `table` the row numbers of each element, which `table.take` makes one of."""
         rows = self._rows()
         next(itertools.islice(rows, start, start), None)
@@ -134,9 +135,11 @@ class Pipeline:
         changed._options = options
         return changed
 
-    def as_numpy_iterator(self) -> Iterator[Any]:
+    def as_numpy_iterator(self) -> collections.abc.Iterator[Any]:
         """The elements as NumPy arrays."""
-        return (nest.map_structure(_as_numpy, element) for element in self)
+        return (
+            nest.map_structure(lambda leaf: leaf.numpy() if isinstance(leaf, Tensor) else leaf, element) for element in self
+        )
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """The state that is left when `reduce_func(state, element)` has seen all elements."""
@@ -149,5 +152,46 @@ class Pipeline:
         return state
 
 
-def _as_numpy(leaf: Any) -> Any:
-    return leaf.numpy() if isinstance(leaf, Tensor) else leaf
+class Iterator:
+    """The elements of a Dataset once through, as `iter(dataset)` gives them; a `tf.train.Checkpoint` saves where it stands.
+
+    Restored, it goes on with the same elements, which are made anew up to there. Restoring sets all random streams too. Where
+    several iterators are saved together, give each shuffle a seed: those without one draw from the same stream.
+
+    >>> elements = iter(tf.data.Dataset.range(5).shuffle(5))
+    >>> first, state = next(elements), elements.get_state()
+    >>> rest = [int(element) for element in elements]
+    >>> elements.set_state(state)
+    >>> [int(element) for element in elements] == rest
+    True
+    """
+
+    def __init__(self, dataset: Pipeline) -> None:
+        self._dataset, self._passes = dataset, passes.Passes(dataset)
+        self._passes.begin()
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._passes.take()
+
+    def get_next(self) -> Any:
+        """The next element; OutOfRangeError after the last one."""
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("get_next: end of sequence. Every element has been taken; begin anew with iter.") from None
+
+    @property
+    def element_spec(self) -> Any:
+        """As that of the Dataset."""
+        return self._dataset.element_spec
+
+    def get_state(self) -> dict[str, Any]:
+        """Where it stands, as plain data: random streams now and when it began, elements taken."""
+        return self._passes.state()
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Stand where another one over the same data stood; ValueError for another number of shuffles with a seed."""
+        self._passes.resume(state)

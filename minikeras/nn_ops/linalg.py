@@ -232,18 +232,14 @@ def _cholesky(xp: Any, a: Array) -> Array:
         return xp.stack([_cholesky(xp, one) for one in a.reshape(-1, *a.shape[-2:])]).reshape(a.shape)
 
 
-def _half_lower(x: Any) -> Any:
-    """The lower triangle with its diagonal halved."""
-    return subtract(triangle(x, lower=True, offset=0), multiply(diagonal_part(x), 0.5))
-
-
 def diagonal_part(x: Any) -> Any:
     """The matrix with everything off the diagonal set to zero."""
     return multiply(x, identity_like(x, n=x.shape[-1], trailing=0))
 
 
 def _cholesky_vjp(g: Any, y: Any, a: Any) -> Any:
-    inner = _half_lower(matrix_product(adjoint(y), g))
+    product = matrix_product(adjoint(y), g)
+    inner = subtract(triangle(product, lower=True, offset=0), multiply(diagonal_part(product), 0.5))  # the diagonal halved
     right = triangular_solve(y, adjoint(inner), lower=True, transposed=True)
     whole = triangular_solve(y, adjoint(right), lower=True, transposed=True)
     return multiply(add(whole, adjoint(whole)), 0.5)
@@ -308,11 +304,12 @@ def _tall_qr_vjp(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     return adjoint(solve(r, adjoint(add(gq, matrix_product(q, symmetric)))))
 
 
-def _qr(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
-    return tuple(xp.linalg.qr(a, mode="complete" if full else "reduced"))
-
-
-qr = primitive("qr", _qr, lambda g, y, a, full: _qr_vjp(g, y, a), batching="keep")
+qr = primitive(
+    "qr",
+    lambda xp, a, full: tuple(xp.linalg.qr(a, mode="complete" if full else "reduced")),
+    lambda g, y, a, full: _qr_vjp(g, y, a),
+    batching="keep",
+)
 
 # Singular values: J. Townsend, Differentiating the singular value decomposition (2016) ---------------------------------
 

@@ -24,15 +24,10 @@ Key = tuple[Any, ...]
 Sizes = tuple[int, ...]
 
 
-def _key_rank(key: Key) -> int:
-    """Number of axes that the result of a slice with this key has, not counting those under the Ellipsis."""
-    return sum(1 for part in key if isinstance(part, slice) or part is None)
-
-
 def _put_slice(xp: Any, g: Array, key: Key, shape: Sizes) -> Array:
     described = sum(1 for part in key if part is not None and part is not Ellipsis)
-    kept = len(shape) - described
-    lead = tuple(g.shape[: g.ndim - _key_rank(key) - kept])
+    kept = len(shape) - described + sum(1 for part in key if isinstance(part, slice) or part is None)
+    lead = tuple(g.shape[: g.ndim - kept])
     whole = xp.zeros(lead + shape, dtype=g.dtype)
     whole[key] = g
     return whole

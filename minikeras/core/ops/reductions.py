@@ -185,13 +185,9 @@ def _logsumexp_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
 reduce_logsumexp = primitive("reduce_logsumexp", _logsumexp, _logsumexp_vjp, batching="keep", accumulates=True)
 
 
-def _euclidean_norm(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
-    return xp.sqrt((x * x.conj()).real.sum(axis=axes, keepdims=keepdims))
-
-
 reduce_euclidean_norm = primitive(
     "reduce_euclidean_norm",
-    _euclidean_norm,
+    lambda xp, x, axes, keepdims: xp.sqrt((x * x.conj()).real.sum(axis=axes, keepdims=keepdims)),
     # x / |x|, and the subgradient 0 at the origin.
     lambda g, y, x, axes, keepdims: multiply(
         x, _as(x, divide_no_nan(expanded(g, x, axes, keepdims), expanded(y, x, axes, keepdims)))
