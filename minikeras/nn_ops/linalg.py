@@ -90,15 +90,13 @@ def _unless_nan(function: Any, undefined: str = "isnan") -> Any:
 # A X = B: Giles 2.2.1 and 2.3.1 -------------------------------------------------------------------------------------
 
 
-def _solve_right(g: Any, y: Any, a: Any, b: Any) -> Any:
-    return unbroadcast(solve(adjoint(a), g), b)
-
-
-def _solve_left(g: Any, y: Any, a: Any, b: Any) -> Any:
-    return unbroadcast(negative(matrix_product(solve(adjoint(a), g), adjoint(y))), a)
-
-
-solve = primitive("solve", _checked(lambda xp, a, b: xp.linalg.solve(a, b)), _solve_left, _solve_right, batching="align")
+solve: Primitive = primitive(
+    "solve",
+    _checked(lambda xp, a, b: xp.linalg.solve(a, b)),
+    lambda g, y, a, b: unbroadcast(negative(matrix_product(solve(adjoint(a), g), adjoint(y))), a),
+    lambda g, y, a, b: unbroadcast(solve(adjoint(a), g), b),
+    batching="align",
+)
 inverse = primitive(
     "inverse",
     _checked(lambda xp, a: xp.linalg.inv(a)),

@@ -29,30 +29,17 @@ from . import inputs
 from .weight_discovery import Holder, held_by
 
 
-class WeightMaker(Protocol):
-    """What makes weights, as a layer does."""
-
-    @property
-    def add_weight(self) -> Callable[..., Weight]: ...
-
-
-class Streamed(Protocol):
-    """What has a place in the tree of random streams.
+class Buildable(Holder, Protocol):
+    """A layer, as it is built within a scope of names and a tree of random streams.
 
     Attributes:
-        _stream: the seed of its stream; None until it is known what it lies below.
-        _label: what it is called below that.
+        _stream: the seed of its stream; None until it is known what it lies below. There it is called `_label`.
         _labels: how many seeds of each name have been given to what lies below it.
     """
 
     _stream: int | None
     _label: str
     _labels: dict[str, int]
-
-
-class Buildable(Holder, Streamed, Protocol):
-    """What is built once, within a scope of names."""
-
     _scope: tuple[str, ...]
     _building: bool
     _built: bool
@@ -71,7 +58,7 @@ def keep(layer: Module, name: str, initializer: Any, regularizer: Any = None, co
     setattr(layer, f"{name}_constraint", constraints.get(constraint))
 
 
-def add(layer: WeightMaker, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
+def add(layer: Any, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
     """Make a weight with what `keep` kept under a name, which is also its own unless it has another."""
     initializer, regularizer, constraint = (
         getattr(layer, f"{kept}_{option}") for option in ("initializer", "regularizer", "constraint")
@@ -159,14 +146,14 @@ def initialized(initializer: Any, shape: Any, kind: DType, name: str, seed: Call
     return value if same else cast(value, kind)
 
 
-def settle_stream(layer: Streamed) -> None:
+def settle_stream(layer: Buildable) -> None:
     """Find the place of this layer in the tree of random streams: below the layer that calls it, or on its own."""
     if layer._stream is None:
         caller = context.caller
         layer._stream = outermost_seed(layer._label) if caller is None else seed_for(caller, layer._label)
 
 
-def seed_for(layer: Streamed, label: str) -> int:
+def seed_for(layer: Buildable, label: str) -> int:
     """The next seed of this name below this layer: for a weight, a generator or a sublayer."""
     settle_stream(layer)
     number = layer._labels.get(label, 0)

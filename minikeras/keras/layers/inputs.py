@@ -130,7 +130,9 @@ def check(layer: Any, specs: Any, inputs: Any) -> None:
         expected = spec.complaint(shape)
         if expected is not None:
             which = "inputs" if len(flat) == 1 else f"input {spec.name or position}"
-            found = f"{which} of shape {shape}.{_hint(spec, shape)}"
+            single = spec.complaint((None, *shape)) is None
+            found = f"{which} of shape {shape}."
+            found += f" A single row needs the batch axis: shape {(1, *shape)}." if single else ""
             raise ShapeError(f"{_introduced(layer, spec)} expected {expected} and found {found}")
         if spec.dtype is not None and x.dtype.name != spec.dtype:
             raise DTypeError(f"{_introduced(layer, spec)} expected dtype {spec.dtype} and found {x.dtype.name}.")
@@ -144,13 +146,6 @@ def _introduced(layer: Any, spec: InputSpec) -> str:
         return text
     features = " and ".join(f"{size} features along axis {axis}" for axis, size in spec.axes.items())
     return f"{text} was built for {features} (weight '{weight.path}' has shape {tuple(weight.shape)}); it"
-
-
-def _hint(spec: InputSpec, shape: tuple[Any, ...]) -> str:
-    """That the batch axis is missing, if the input would fit with one more axis in front."""
-    if spec.complaint((None, *shape)) is None:
-        return f" A single row needs the batch axis: shape {(1, *shape)}."
-    return ""
 
 
 def called_on_none(layer: Any) -> str:

@@ -141,7 +141,7 @@ def collect(layer: Holder) -> Contents:
     """All that is held by this layer and by those within it, in the order of the attributes."""
     structure = layer._structure
     kept, now = structure.kept, (structure.version, id(layer))  # a shallow copy of a layer has the same structure
-    if kept is not None and kept[0] == now and all(itertools.starmap(_has, kept[2])):
+    if kept is not None and kept[0] == now and all(_are(_values(one), before) for one, before in kept[2]):
         return kept[1]
     contents = Contents([], [], [])
     loose = gather(layer, contents, {id(layer)})
@@ -208,7 +208,7 @@ def set_trainable_alone(layer: Holder, value: bool) -> None:
 def _freeze_newcomers(layer: Holder, own: list[Any]) -> None:
     """Freeze what has joined this layer since it was frozen."""
     held = [thing for thing in own if isinstance(thing, Variable) or is_layer(thing)]
-    if len(held) == len(layer._settled) and all(map(operator.is_, held, layer._settled)):
+    if _are(held, layer._settled):
         return
     settled = {id(thing) for thing in layer._settled}
     object.__setattr__(layer, "_settled", held)
@@ -284,10 +284,9 @@ def _values(container: Any) -> Collection[Any]:
     return container.values() if isinstance(container, Mapping) else container
 
 
-def _has(container: Any, elements: list[Any]) -> bool:
-    """Whether these are the elements of a container."""
-    now = _values(container)
-    return len(now) == len(elements) and all(map(operator.is_, now, elements))
+def _are(things: Collection[Any], others: Collection[Any]) -> bool:
+    """Whether these are the same objects in the same order."""
+    return len(things) == len(others) and all(map(operator.is_, things, others))
 
 
 def _distinct(items: list[Any]) -> list[Any]:
