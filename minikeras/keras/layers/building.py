@@ -26,10 +26,10 @@ from ..seeds import SeedGenerator, derived_seed, outermost_seed
 from ..symbolic.shapes import map_shapes, shapes_of, shapes_of_first
 from ..weight import Weight
 from . import inputs
-from .weight_discovery import Holder, held_by
+from .weight_discovery import WeightOwner, held_by
 
 
-class Buildable(Holder, Protocol):
+class Buildable(WeightOwner, Protocol):
     """A layer, as it is built within a scope of names and a tree of random streams.
 
     Attributes:

@@ -197,7 +197,8 @@ class Layer(Module):
                 raise ValueError(weight_discovery.locked(self.name, f"attribute '{name}'"))
             weight_discovery.freeze_newcomer(self, value)
         super().__setattr__(name, value)
-        if name not in self._unwatched and any(map(weight_discovery.may_hold_state, (value, earlier))):
+        may_hold_state = weight_discovery.may_hold_state
+        if name not in self._unwatched and (may_hold_state(value) or may_hold_state(earlier)):
             self._structure.changed()
 
     def __delattr__(self, name: str) -> None:
@@ -563,9 +564,8 @@ class Layer(Module):
         """The positional arguments as Tensors, and the masks that count; keyword arguments are changed in place."""
         first = self._call_names[0] if self._call_names else ""
         masks = inputs.masks_of(args[0] if args else kwargs.get(first))
-        args = self._single(args)
         inputs.refuse_values(self, args[1:])
-        args = tuple(map(self._tensors, args))
+        args = tuple(map(self._tensors, self._single(args)))
         for name, value in kwargs.items():
             if shapes.is_data(value) or (name == "mask" and shapes.is_numbers(value)):
                 kwargs[name] = self._tensor(value)

@@ -45,7 +45,7 @@ class Structure:
 
     def __init__(self) -> None:
         self.version = 0
-        self.owners: weakref.WeakValueDictionary[int, Holder] = weakref.WeakValueDictionary()
+        self.owners: weakref.WeakValueDictionary[int, WeightOwner] = weakref.WeakValueDictionary()
         self.kept: tuple[tuple[int, int], Contents, list[Loose]] | None = None
 
     def changed(self) -> None:
@@ -67,7 +67,7 @@ class Structure:
         return Structure, ()
 
 
-class Holder(Protocol):
+class WeightOwner(Protocol):
     """A layer, as what it holds is found and frozen: beside its attributes it knows these.
 
     Attributes:
@@ -93,13 +93,13 @@ def is_layer(value: Any) -> bool:
     return bool(getattr(type(value), "_is_layer", False))
 
 
-def freeze_newcomer(layer: Holder, value: Any) -> None:
+def freeze_newcomer(layer: WeightOwner, value: Any) -> None:
     """Freeze what becomes an attribute of a frozen layer; a Weight is made frozen, unless the user sets it otherwise."""
     if isinstance(value, Variable) and not isinstance(value, Weight) and not layer._trainable:
         _freeze(layer, value)
 
 
-def forget(layer: Holder, thing: Any) -> None:
+def forget(layer: WeightOwner, thing: Any) -> None:
     """Hold something no more: its attribute is gone."""
     layer._added = tuple(weight for weight in layer._added if weight is not thing)
     layer._settled = [one for one in layer._settled if one is not thing]
@@ -107,7 +107,7 @@ def forget(layer: Holder, thing: Any) -> None:
     layer._structure.kept = None  # it may hold what is to go
 
 
-def held_by(layer: Holder) -> tuple[list[Any], list[Loose]]:
+def held_by(layer: WeightOwner) -> tuple[list[Any], list[Loose]]:
     """What is held directly or in containers, and those of them that may change unseen."""
     found: list[Any] = []
     loose: list[Loose] = []
@@ -121,7 +121,7 @@ def held_by(layer: Holder) -> tuple[list[Any], list[Loose]]:
     return found, loose
 
 
-def notice_unheld(caller: Holder, layer: Holder) -> None:
+def notice_unheld(caller: WeightOwner, layer: WeightOwner) -> None:
     """Warn of weights that a layer has just made in the `call` of this one, if nothing here holds them."""
     if weights_of(layer) and not any(one is layer for one in collect(caller).sublayers):
         warnings.warn(
@@ -132,12 +132,12 @@ def notice_unheld(caller: Holder, layer: Holder) -> None:
         )
 
 
-def weights_of(layer: Holder) -> list[Any]:
+def weights_of(layer: WeightOwner) -> list[Any]:
     """The Variables that it and those within it hold, without random state."""
     return [variable for variable in collect(layer).variables if not isinstance(variable, SeedState)]
 
 
-def collect(layer: Holder) -> Contents:
+def collect(layer: WeightOwner) -> Contents:
     """All that is held by this layer and by those within it, in the order of the attributes."""
     structure = layer._structure
     kept, now = structure.kept, (structure.version, id(layer))  # a shallow copy of a layer has the same structure
@@ -150,7 +150,7 @@ def collect(layer: Holder) -> Contents:
     return contents
 
 
-def gather(layer: Holder, contents: Contents, seen: set[int]) -> list[Loose]:
+def gather(layer: WeightOwner, contents: Contents, seen: set[int]) -> list[Loose]:
     """Add what this layer and those within it hold; the containers that may change unseen."""
     own, loose = held_by(layer)
     if not layer._trainable:
@@ -168,23 +168,23 @@ def gather(layer: Holder, contents: Contents, seen: set[int]) -> list[Loose]:
     return loose
 
 
-def in_order(layer: Holder, own: list[Any]) -> list[Variable]:
+def in_order(layer: WeightOwner, own: list[Any]) -> list[Variable]:
     """The Variables among what is held: trainable by nature first, then in the order in which they were made."""
     held = [thing for thing in own if isinstance(thing, Variable)]
     return sorted(held, key=lambda variable: (not learns(layer, variable), variable.key))
 
 
-def own_variables(layer: Holder) -> list[Variable]:
+def own_variables(layer: WeightOwner) -> list[Variable]:
     """The Variables of this layer itself, each once, without random state: what a file holds of it."""
     return _distinct([one for one in in_order(layer, held_by(layer)[0]) if not isinstance(one, SeedState)])
 
 
-def learns(layer: Holder, variable: Variable) -> bool:
+def learns(layer: WeightOwner, variable: Variable) -> bool:
     """Trainable by its nature, frozen or not."""
     return variable.learns if isinstance(variable, Weight) else variable._trainable or variable.key in layer._frozen
 
 
-def set_trainable(layer: Holder, value: bool) -> None:
+def set_trainable(layer: WeightOwner, value: bool) -> None:
     """Have the weights of a layer and of all within it trained, or not."""
     for one in (layer, *collect(layer).sublayers):
         set_trainable_alone(one, value)
@@ -198,14 +198,14 @@ def set_trainable(layer: Holder, value: bool) -> None:
                 _freeze(one, thing)
 
 
-def set_trainable_alone(layer: Holder, value: bool) -> None:
+def set_trainable_alone(layer: WeightOwner, value: bool) -> None:
     """Set it for this layer and for what it will hold, but for nothing that it holds now."""
     object.__setattr__(layer, "_trainable", bool(value))
     settled = [thing for thing in held_by(layer)[0] if isinstance(thing, Variable) or is_layer(thing)]
     object.__setattr__(layer, "_settled", settled)
 
 
-def _freeze_newcomers(layer: Holder, own: list[Any]) -> None:
+def _freeze_newcomers(layer: WeightOwner, own: list[Any]) -> None:
     """Freeze what has joined this layer since it was frozen."""
     held = [thing for thing in own if isinstance(thing, Variable) or is_layer(thing)]
     if _are(held, layer._settled):
@@ -221,14 +221,14 @@ def _freeze_newcomers(layer: Holder, own: list[Any]) -> None:
             _freeze(layer, thing)
 
 
-def _freeze(layer: Holder, variable: Variable) -> None:
+def _freeze(layer: WeightOwner, variable: Variable) -> None:
     """Stop training a Variable that was not made by `add_weight`, and remember that it was trained."""
     if variable.trainable:
         layer._frozen.add(variable.key)
         variable.trainable = False
 
 
-def load_own_variables(layer: Holder, store: Mapping[str, Any]) -> None:
+def load_own_variables(layer: WeightOwner, store: Mapping[str, Any]) -> None:
     """Assign what `Layer.save_own_variables` wrote."""
     held = own_variables(layer)
     if len(store) != len(held):
