@@ -117,7 +117,6 @@ from .functions.indexing import (
     tensor_scatter_nd_update,
     unravel_index,
 )
-from .functions.indexing import getitem as _getitem
 from .functions.indexing import slice_ as slice
 from .functions.ordering import argsort, histogram_fixed_width, searchsorted, sort, unique, unique_with_counts
 from .functions.python import (

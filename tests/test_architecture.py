@@ -1,15 +1,19 @@
 """The structure of the package, checked: imports point up the list of layers, there is no circle, files stay small.
 
-The imports are read with `ast`, also those within functions: they may break a circle, but not point down a layer. What
-only type checkers see (`if TYPE_CHECKING`) does not count.
+An import counts wherever it is written: at the beginning of a file, within a function, or under `if TYPE_CHECKING` for type
+checkers alone. So what a package loads late counts as well: the names in its `_LATE` stand under `if TYPE_CHECKING` too, which
+test_imports.py holds it to. Two things do not count. Python loads the packages around a module before it (`minikeras.keras` for
+`minikeras.keras.losses`): that is not written in the file. Hooks (`core/registry.py`) name modules as text, so that a floor may
+offer something to one below, which works without it; a test lists the files that import by a text.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pytest
@@ -98,8 +102,34 @@ LAYERS = [
 ]
 """Names below `minikeras`; each stands for itself and what is in it without an entry of its own. '' is the package."""
 
-ALLOWED_DOWN: dict[tuple[str, str], str] = {}
-"""(importing module, imported module) to the reason why this import within a function may point down a layer."""
+CORE_ALONE = {"errors", "types", "nest"}
+"""All that the core may import of what is not in it."""
+
+CIRCLES = {
+    (f"keras.optimizers.{part}", "keras.optimizers.optimizer") for part in ("eager_step", "exchange", "pairs", "update_steps")
+}
+"""(importing file, imported file): imports of the class Optimizer by files that it is made of. The issue of its step takes them
+away; there are to be no others."""
+
+ASKS_FOR_PACKAGE = {
+    *("compiler.executors.numpy.replay", "experiments.hyperparameters", "experiments.optimizers", "experiments.structure"),
+    *("experiments.together", "keras.optimizers.compiled_step", "keras.optimizers.eager_step", "keras.optimizers.graph_step"),
+}
+"""Files that tell the package's classes by the names of their modules; the same issue takes them away."""
+
+IMPORT_BY_TEXT = {
+    "": "what `_LATE` names",
+    "absent": "what `_LATE` names",
+    "core.registry": "hooks",
+    "keras": "modules that configurations name",
+    "keras.backend": "a table of names and the functions that they stand for, most of them in keras.ops",
+    "keras.ops.symbols": "public names of functions of tensors",
+    "compiler.executors.llvm.products": "other libraries",
+    "distribute.nccl": "other libraries",
+    "keras.export.onnx": "other libraries",
+    "summary": "other libraries",
+}
+"""Files that import modules whose names are texts, and which."""
 
 FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 ALLOWED_MODULES = {("experiments.engine", "joblib"): "it hands functions to processes that it starts; no file is read"}
@@ -108,12 +138,11 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 
 
 class Import(NamedTuple):
-    """One import: from where, of what, in which line, and whether it runs when the module is loaded."""
+    """One import: from where, of what, in which line."""
 
     source: str
     target: str
     line: int
-    at_load: bool
 
 
 @functools.cache
@@ -128,16 +157,6 @@ def modules() -> dict[str, pathlib.Path]:
 @functools.cache
 def tree(name: str) -> ast.Module:
     return ast.parse(modules()[name].read_text(encoding="utf-8"))
-
-
-def statements(node: ast.AST, at_load: bool = True) -> Iterator[tuple[ast.AST, bool]]:
-    """Every node below, and whether it runs when the module is loaded."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            continue
-        inner = at_load and not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        yield child, at_load
-        yield from statements(child, inner)
 
 
 def resolved(name: str, node: ast.ImportFrom) -> str | None:
@@ -157,34 +176,53 @@ def resolved(name: str, node: ast.ImportFrom) -> str | None:
 def imports(name: str) -> tuple[Import, ...]:
     """What one module imports from the package."""
     found = []
-    for node, at_load in statements(tree(name)):
+    for node in ast.walk(tree(name)):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names if alias.name.partition(".")[0] == "minikeras"]
-            found += [Import(name, target.removeprefix("minikeras").lstrip("."), node.lineno, at_load) for target in targets]
+            found += [Import(name, target.removeprefix("minikeras").lstrip("."), node.lineno) for target in targets]
         elif isinstance(node, ast.ImportFrom):
             start = resolved(name, node)
             if start is None:
                 continue
             for alias in node.names:
                 inside = f"{start}.{alias.name}".lstrip(".")
-                found.append(Import(name, inside if inside in modules() else start, node.lineno, at_load))
+                found.append(Import(name, inside if inside in modules() else start, node.lineno))
     return tuple(found)
 
 
-def layer(name: str) -> int:
-    """The number of the layer that a module belongs to: that of the longest entry which it is or lies in."""
-    ranks = {entry: rank for rank, entries in enumerate(LAYERS) for entry in entries}
+def entry(name: str) -> str:
+    """The longest entry of the list of layers which a module is or lies in."""
+    entries = {entry for entries in LAYERS for entry in entries}
     parts = name.split(".") if name else []
     for length in range(len(parts), 0, -1):
-        entry = ".".join(parts[:length])
-        if entry in ranks and (entry != "keras" or name == "keras"):
-            return ranks[entry]
+        found = ".".join(parts[:length])
+        if found in entries and (found != "keras" or name == "keras"):
+            return found
     if not parts:
-        return ranks[""]
+        return ""
     raise LookupError(
         f"minikeras/{'/'.join(parts)} has no place in the list of layers: give it one in LAYERS of {__file__}, and in "
         "section 2 of the architecture."
     )
+
+
+def layer(name: str) -> int:
+    """The number of the layer that a module belongs to."""
+    return next(rank for rank, entries in enumerate(LAYERS) if entry(name) in entries)
+
+
+def circle(edges: Mapping[str, set[str]]) -> str:
+    """A circle that leads from a node back to it, as text; empty if there is none."""
+    try:
+        graphlib.TopologicalSorter(edges).prepare()
+    except graphlib.CycleError as error:
+        return " <- ".join(part or "minikeras" for part in error.args[1])
+    return ""
+
+
+def targets(name: str) -> set[str]:
+    """The other files that a file imports."""
+    return {one.target for one in imports(name)} - {name}
 
 
 def test_imports_point_up_the_list_of_layers() -> None:
@@ -192,35 +230,62 @@ def test_imports_point_up_the_list_of_layers() -> None:
         f"minikeras/{one.source.replace('.', '/')} line {one.line}: imports {one.target}, which lies in a later layer"
         for name in modules()
         for one in imports(name)
-        if layer(one.target) > layer(name) and (one.at_load or (one.source, one.target) not in ALLOWED_DOWN)
+        if layer(one.target) > layer(name)
     ]
     assert not down, "\n".join(down)
 
 
-def test_every_exception_to_the_order_of_layers_is_still_needed() -> None:
-    used = {(one.source, one.target) for name in modules() for one in imports(name) if layer(one.target) > layer(name)}
-    assert set(ALLOWED_DOWN) <= used, "remove what is no longer imported from ALLOWED_DOWN"
+def test_no_files_import_one_another_in_a_circle() -> None:
+    found = circle({name: {one for one in targets(name) if (name, one) not in CIRCLES} for name in modules()})
+    assert not found, f"a circle of imports: {found}"
 
 
-def test_no_modules_import_one_another_in_a_circle() -> None:
-    """Imports within functions count: what the core needs from above it asks the registry for (`core/registry.late`)."""
-    edges = {
-        name: {one.target for one in imports(name) if one.target != name and (one.source, one.target) not in ALLOWED_DOWN}
-        for name in modules()
-    }
-    done: set[str] = set()
+@pytest.mark.parametrize(("source", "target"), sorted(CIRCLES))
+def test_every_circle_that_is_left_is_still_there(source: str, target: str) -> None:
+    assert circle(
+        {name: {one for one in targets(name) if (name, one) not in CIRCLES - {(source, target)}} for name in modules()}
+    )
 
-    def visit(name: str, path: list[str]) -> None:
-        if name in path:
-            circle = [*path[path.index(name) :], name]
-            pytest.fail("a circle of imports: " + " -> ".join(part or "minikeras" for part in circle))
-        if name not in done:
-            for target in sorted(edges[name]):
-                visit(target, [*path, name])
-            done.add(name)
 
-    for name in edges:
-        visit(name, [])
+def test_no_parts_of_the_package_import_one_another_in_a_circle() -> None:
+    """Not even by way of different files: each entry of the list of layers can be understood without those that need it."""
+    edges: dict[str, set[str]] = {}
+    for name in modules():
+        edges.setdefault(entry(name), set()).update({entry(one) for one in targets(name)} - {entry(name)})
+    found = circle(edges)
+    assert not found, f"a circle of imports: {found}"
+
+
+def test_the_core_names_nothing_above_it() -> None:
+    for name in modules():
+        if entry(name) == "core":
+            above = {one for one in targets(name) if entry(one) != "core"} - CORE_ALONE
+            assert not above, f"{name} imports {above}; let a floor above register a hook (core/registry.py)."
+
+
+def test_what_is_imported_by_a_text_is_known() -> None:
+    found = {name for name in modules() for node in ast.walk(tree(name)) if "import_module" in called_names(node)}
+    assert found == set(IMPORT_BY_TEXT)
+
+
+def called_names(node: ast.AST) -> set[str]:
+    """Names under which an import of `importlib` or an attribute of it makes functions known."""
+    if isinstance(node, ast.ImportFrom):
+        return {alias.name for alias in node.names}
+    return {node.attr} if isinstance(node, ast.Attribute) else set()
+
+
+def test_nothing_asks_for_the_package_by_the_name_of_a_module() -> None:
+    """What a class is good for it declares; a class of the user's may do so too."""
+    asking = {name for name in modules() for node in ast.walk(tree(name)) if asks_for_package(node)}
+    assert asking == ASKS_FOR_PACKAGE
+
+
+def asks_for_package(node: ast.AST) -> bool:
+    """Whether this is `something.__module__.startswith("minikeras.")`."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith"):
+        return False
+    return "__module__" in ast.unparse(node.func.value) and any("minikeras" in ast.unparse(one) for one in node.args)
 
 
 def test_files_stay_short_and_say_what_they_are_for() -> None:
@@ -255,7 +320,7 @@ def test_only_arrays_tells_numpy_from_cupy() -> None:
     """No other folder imports CuPy, and no file there calls NumPy and CuPy by choice."""
     for name in modules():
         if name != "core.arrays" and not name.startswith("core.arrays."):
-            found = [node.lineno for node, _ in statements(tree(name)) if "cupy" in imported_packages(node)]
+            found = [node.lineno for node in ast.walk(tree(name)) if "cupy" in imported_packages(node)]
             assert not found, (
                 f"{name} imports cupy in lines {found}; ask minikeras.core.arrays for the namespace of an array instead."
             )
@@ -301,20 +366,23 @@ def test_no_file_of_the_package_can_run_code_from_data() -> None:
 
 def test_the_checks_see_imports_of_every_form() -> None:
     """Without this, a change of how imports are read could pass everything."""
-    assert Import("core.tape", "core.stack", imports("core.tape")[0].line, True).target in {
-        i.target for i in imports("core.tape")
-    }
-    assert {"nest", "errors", "core.tape"} <= {one.target for one in imports("core.gradient_tape")}
-    assert not next(one for one in imports("compiler.recorder") if one.target == "nn_ops.streams").at_load
-    assert {"absent", "core", "functions.shaping"} <= {one.target for one in imports("_names")}
+    assert "core.stack" in targets("core.tape")
+    assert {"nest", "errors", "core.tape"} <= targets("core.gradient_tape")
+    assert "nn_ops.streams" in targets("compiler.recorder"), "within a function"
+    assert {"absent", "core", "functions.shaping"} <= targets("_names")
+    assert {"keras.callbacks.monitor", "keras.callbacks.loggers"} <= targets("keras.callbacks"), "for type checkers"
+
+
+def test_the_checks_see_circles() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) and not circle({"a": {"b", "c"}, "b": {"c"}})
 
 
 @pytest.mark.parametrize(
-    ("name", "entry"),
+    ("name", "found"),
     [("errors", "errors"), ("core.tape", "core"), ("keras.layers.core", "keras.layers"), ("keras", "keras"), ("", "")],
 )
-def test_modules_belong_to_the_layer_of_their_longest_entry(name: str, entry: str) -> None:
-    assert entry in LAYERS[layer(name)]
+def test_modules_belong_to_the_layer_of_their_longest_entry(name: str, found: str) -> None:
+    assert entry(name) == found and found in LAYERS[layer(name)]
 
 
 def test_a_module_without_a_place_is_named() -> None:

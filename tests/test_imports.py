@@ -63,7 +63,7 @@ def test_the_package_loads_nothing_before_it_is_used() -> None:
 
 ALONE = """
 import numpy as np
-from minikeras.core import ForwardAccumulator, GradientTape, Tensor, Variable, ops
+from minikeras.core import ForwardAccumulator, GradientTape, Tensor, Variable, convert_to_tensor, ops
 from minikeras.core.batch import Batch, BatchedTensor
 
 x = Variable(np.array([0.5, 2.0]), dtype="float64")
@@ -81,12 +81,20 @@ np.testing.assert_allclose(forward.jvp(y).numpy(), 0.5 * (1 - np.tanh(x.numpy() 
 rows = Tensor(np.arange(6.0).reshape(3, 2))
 with Batch(3) as batch:
     products = BatchedTensor(rows, batch) * x
+    picked = rows[BatchedTensor(Tensor(np.array([2, -1, 0])), batch), ..., 0]
 np.testing.assert_allclose(batch.stack_of(products).numpy(), rows.numpy() * x.numpy())
+np.testing.assert_allclose(batch.stack_of(picked).numpy(), [4.0, 4.0, 0.0])
+for key in (1, -1, (..., 1), (slice(None, None, -2), None), (Tensor(np.array(2)), 0), rows.numpy() > 2.0, rows > 2.0):
+    plain = tuple(k.numpy() if isinstance(k, Tensor) else k for k in (key if isinstance(key, tuple) else (key,)))
+    np.testing.assert_array_equal(rows[key].numpy(), rows.numpy()[plain])
+with GradientTape() as tape:
+    y = 3.0 * x[1] + convert_to_tensor([x[0], 1.0])[0]
+np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [1.0, 3.0])
 """
 
 
-def test_the_core_differentiates_alone() -> None:
-    """To second order, forward and for many at once; nothing else of the package is there."""
+def test_the_core_differentiates_and_slices_alone() -> None:
+    """To second order, forward and for many at once, with Python's indices; nothing else of the package is there."""
     lower = {"minikeras", "minikeras.errors", "minikeras.nest", "minikeras.types"}
     loaded = {name for name in loaded_after(ALONE) if name.startswith("minikeras")}
     assert {name for name in loaded if not name.startswith("minikeras.core")} == lower

@@ -58,10 +58,6 @@ def _stored(array: NDArray[Any], name: str, arrays: dict[str, NDArray[Any]]) -> 
     return key
 
 
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], (str, int, float, tuple))
-
-
 def join(tree: Any, arrays: Mapping[str, NDArray[Any]], file: object, place: str) -> Any:
     """The value that `split` was given, with copies of its arrays; a LoadError for JSON that `split` does not write."""
     if isinstance(tree, list):
@@ -83,7 +79,8 @@ def join(tree: Any, arrays: Mapping[str, NDArray[Any]], file: object, place: str
     with contextlib.suppress(TypeError, ValueError):  # a key that is a tuple of lists; a text that is no number
         if mark == "$int" and isinstance(content, str) and len(content) < 1000:
             return int(content, 16)
-        if mark == "$items" and isinstance(content, list) and all(map(_is_pair, parts)):
+        pairs = mark == "$items" and isinstance(content, list) and all(isinstance(x, list) and len(x) == 2 for x in parts)
+        if pairs and all(isinstance(key, (str, int, float, tuple)) for key, _ in parts):
             return {key: part for key, part in parts}
     raise refused(file, place, f"damaged state, {marks[0]} with an unexpected value")
 

@@ -105,8 +105,24 @@ def stacked(group: list[Any]) -> Any:
     return nest.pack(group[0], [None if column[0] is None else stack(list(column)) for column in columns])
 
 
+def announced(types: Any, shapes: Any, signature: Any) -> tuple[Any, list[Any] | None, Callable[[], Any] | None]:
+    """What `from_generator` was told of elements: dtypes, nested as they are, a shape for each, and how to make the spec."""
+    if signature is not None:
+        types = nest.map_structure(lambda one: one.dtype, signature)
+        shapes = [getattr(one, "shape", None) for one in nest.flatten(signature)]
+    elif shapes is not None:
+        shapes = nest.flatten_up_to(types, shapes)
+    if types is None:
+        return None, shapes, None
+    kinds = nest.flatten(types)
+    leaves = [TensorSpec(*one) for one in zip(shapes or [None] * len(kinds), kinds, strict=True)]
+    return types, shapes, lambda: nest.pack(types, leaves)
+
+
 def as_announced(element: Any, types: Any, shapes: list[Any] | None) -> Any:
-    """An element with the dtypes and shapes that `from_generator` was told."""
+    """An element with the dtypes and shapes that `from_generator` was told; as found if it was told no dtypes."""
+    if types is None:
+        return nest.map_structure(convert_to_tensor, element)
     try:
         values = nest.flatten_up_to(types, element)
     except ValueError as problem:
@@ -120,6 +136,37 @@ def as_announced(element: Any, types: Any, shapes: list[Any] | None) -> Any:
         if not fits:
             raise InvalidArgumentError(f"from_generator: an element has shape {tuple(leaf.shape)}, announced was {wanted}.")
     return nest.pack(types, leaves)
+
+
+def distinct(elements: Iterable[Any]) -> Iterator[Any]:
+    """The elements without those that came before."""
+    seen = set()
+    for element in elements:
+        value = value_of(element)
+        if value not in seen:
+            seen.add(value)
+            yield element
+
+
+def remembered(begin: Callable[[], Iterator[Any]], kept: list[list[Any]]) -> Iterator[Any]:
+    """The elements of an iteration, which are kept once it has come to its end."""
+    if kept:
+        yield from kept[0]
+        return
+    seen = []
+    for element in begin():  # of rows of arrays their numbers
+        seen.append(element)
+        yield element
+    kept[:] = [seen]
+
+
+def scanned(elements: Iterable[Any], state: Any, function: Callable[[Any, Any], tuple[Any, Any]]) -> Iterator[Any]:
+    """What a function of state and element gives beside the next state."""
+    for element in elements:
+        following, output = function(state, element)
+        nest.assert_same_structure(state, following)
+        state = following
+        yield output
 
 
 def value_of(element: Any) -> tuple[Any, ...]:

@@ -8,15 +8,11 @@ from __future__ import annotations
 import collections.abc
 import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..errors import OutOfRangeError
 from ..nn_ops import streams
-
-if TYPE_CHECKING:
-    from .dataset import Dataset
 
 ORDER = "data order"
 
@@ -49,15 +45,24 @@ def preserved_streams(own: Sequence[streams.Stream]) -> Generator[None]:
             stream.state = state
 
 
+class Source(Protocol):
+    """What passes go through: a Dataset, or the batches that `fit` takes."""
+
+    random_streams: list[streams.Stream]
+
+    def from_position(self, start: int) -> collections.abc.Iterator[Any]:
+        """The elements after the first `start` ones."""
+
+
 class Passes:
-    """One pass after another over a source: a Dataset, or what else has `from_position(start)` and `random_streams`.
+    """One pass after another over a source.
 
     Attributes:
         taken: number of elements taken from the pass under way.
         under_way: whether one is.
     """
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.taken = 0
         self._began: Mapping[str, Any] = {}
@@ -117,51 +122,6 @@ class Passes:
             stream.state = int(seed), int(position)
 
 
-class Iterator:
-    """The elements of a Dataset once through, as `iter(dataset)` gives them; a `tf.train.Checkpoint` saves where it stands.
-
-    Restored, it goes on with the same elements, which are made anew up to there. Restoring sets all random streams too. Where
-    several iterators are saved together, give each shuffle a seed: those without one draw from the same stream.
-
-    >>> elements = iter(tf.data.Dataset.range(5).shuffle(5))
-    >>> first, state = next(elements), elements.get_state()
-    >>> rest = [int(element) for element in elements]
-    >>> elements.set_state(state)
-    >>> [int(element) for element in elements] == rest
-    True
-    """
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset, self._passes = dataset, Passes(dataset)
-        self._passes.begin()
-
-    def __iter__(self) -> Iterator:
-        return self
-
-    def __next__(self) -> Any:
-        return self._passes.take()
-
-    def get_next(self) -> Any:
-        """The next element; OutOfRangeError after the last one."""
-        try:
-            return next(self)
-        except StopIteration:
-            raise OutOfRangeError("get_next: end of sequence. Every element has been taken; begin anew with iter.") from None
-
-    @property
-    def element_spec(self) -> Any:
-        """As that of the Dataset."""
-        return self._dataset.element_spec
-
-    def get_state(self) -> dict[str, Any]:
-        """Where it stands, as plain data: random streams now and when it began, elements taken."""
-        return self._passes.state()
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one over the same data stood; ValueError for another number of shuffles with a seed."""
-        self._passes.resume(state)
-
-
 class Resumable:
     """The elements of a Dataset, pass after pass, with a position that a `tf.train.Checkpoint` saves.
 
@@ -182,7 +142,7 @@ class Resumable:
     ([2], 1)
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Source) -> None:
         self._passes = Passes(dataset)
         self.epoch = 0
 

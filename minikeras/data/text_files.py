@@ -128,7 +128,9 @@ def make_csv_dataset(
     [22  0] ['Ann', 'Bob'] [1 0]
     """
     text = {"sep": field_delim, "quote": use_quote_delim, "compression": compression_type, "encoding": encoding}
-    frame = _read("make_csv_dataset", _files(file_pattern), header, column_names, ignore_errors, text)
+    # A path without a file stays, and is missed when it is read.
+    files = [path for one in np.ravel(file_pattern) for path in sorted(glob.glob(str(one))) or [str(one)]]
+    frame = _read("make_csv_dataset", files, header, column_names, ignore_errors, text)
     names = [str(name) for name in frame.columns]
     chosen = _selected("make_csv_dataset", names, select_columns)
     if label_name is not None and label_name not in chosen:
@@ -183,11 +185,6 @@ def CsvDataset(
         select_cols = [number for number in range(frame.shape[1]) if number not in exclude_cols]
     chosen = _selected("CsvDataset", list(frame.columns), select_cols)
     return Dataset.from_columns(tuple(_columns("CsvDataset", frame[chosen], record_defaults, na_value, None, False).values()))
-
-
-def _files(patterns: Any) -> list[str]:
-    """The files that patterns stand for; a path without a file stays, and is missed when it is read."""
-    return [path for one in np.ravel(patterns) for path in sorted(glob.glob(str(one))) or [str(one)]]
 
 
 def _read(name: str, files: list[str], header: bool, names: Sequence[str] | None, skip: bool, text: dict[str, Any]) -> Any:

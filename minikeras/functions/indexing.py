@@ -3,116 +3,19 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from ..core import Tensor, convert_to_tensor
-from ..core.batch import BatchedTensor, all_values, check_values, own_values
+from ..core.batch import BatchedTensor, all_values, check_values
 from ..core.convert import read
 from ..core.ops import arithmetic, indexing, reductions, shaping
-from ..core.registry import register
-from ..core.tensor import Operand
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
 from ..types import TensorLike
 from .publish import beside, integer, negative_axis, static_shape, tensor
 from .shaping import concat, reshape, stack, transpose
-
-_KEY_ERROR = (
-    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid indices"
-    ", got {!r}. To pick several elements use tf.gather."
-)
-
-_WHOLE = (slice(None),)
-
-
-def getitem(x: TensorLike, key: Any) -> Any:
-    """`x[key]`: integers, slices, Ellipsis, None, scalar integer tensors, or one boolean mask."""
-    value = tensor(x) if not isinstance(x, Operand) else convert_to_tensor(x)
-    shape = tuple(value.shape)
-    if type(key) is int and shape and -shape[0] <= key < shape[0]:  # the usual one, spelt out: 2 us less
-        return indexing.strided_slice(value, key=(Ellipsis, key, *_WHOLE * (len(shape) - 1)), shape=shape)
-    if _is_mask(key):
-        return boolean_mask(value, key)
-    parts = tuple(key) if isinstance(key, (tuple, list)) else (key,)
-    if not parts:
-        return value
-    key = _canonical(parts, shape)
-    if any(isinstance(part, BatchedTensor) for part in key):
-        value, key = _picked_for_each(value, key)
-    return indexing.strided_slice(value, key=key, shape=tuple(value.shape))
-
-
-register("getitem", getitem)
-
-
-def _picked_for_each(x: Tensor, key: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
-    """Indices that differ between many slices are gathered; the axes stay with size 1, and the key picks what is there."""
-    axis, rest = -x.ndim, []
-    for part in key:
-        if isinstance(part, BatchedTensor):
-            place = arithmetic.select(part < 0, part + x.shape[axis], part)
-            x = indexing.gather_rows(x, reshape(_checked_indices("index", place, x, axis), (1,)), axis=axis)
-            part = 0
-        rest.append(part)
-        axis += part is not None and part is not Ellipsis
-    return x, tuple(rest)
-
-
-def _is_mask(key: Any) -> bool:
-    """True for a boolean tensor or array with at least one axis."""
-    return getattr(key, "ndim", 0) > 0 and getattr(key, "dtype", None) in (np.dtype(bool), "bool")
-
-
-def _canonical(parts: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The key with an Ellipsis first and one entry for every axis."""
-    taken = sum(1 for part in parts if part is not None and part is not Ellipsis)
-    if taken > len(shape):
-        raise InvalidArgumentError(f"Index out of range: {taken} indices for a tensor with {len(shape)} axes (shape {shape}).")
-    gaps = sum(1 for part in parts if part is Ellipsis)
-    if gaps > 1:
-        raise InvalidArgumentError("Multiple ellipses are not allowed in one index.")
-    if not gaps:
-        parts = (*parts, Ellipsis)
-    key: list[Any] = [Ellipsis]
-    axis = 0
-    for part in parts:
-        if part is Ellipsis:
-            rest = len(shape) - taken
-            key += [slice(None)] * rest
-            axis += rest
-        elif part is None:
-            key.append(None)
-        else:
-            key.append(_index(part, axis, shape[axis]))
-            axis += 1
-    return tuple(key)
-
-
-def _index(part: Any, axis: int, size: int) -> Any:
-    """An integer or a slice of plain ints, checked against the size of its axis."""
-    if isinstance(part, slice):
-        bounds = [None if bound is None else _integer(bound) for bound in (part.start, part.stop, part.step)]
-        if bounds[2] == 0:
-            raise InvalidArgumentError("slice step cannot be zero.")
-        return slice(*bounds)
-    if isinstance(part, BatchedTensor) and not part.ndim and part.dtype.is_integer:
-        return part
-    position = _integer(part)
-    if not -size <= position < size:
-        raise InvalidArgumentError(f"slice index {position} of dimension {axis} out of bounds: the axis has {size} elements.")
-    return position
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(_KEY_ERROR.format(value))
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(_KEY_ERROR.format(value)) from None
 
 
 def slice_(input_: TensorLike, begin: Any, size: Any, name: str | None = None) -> Tensor:
@@ -178,22 +81,12 @@ def strided_slice(
         )
         within = slice(None if of_first else part.start, None if of_last else part.stop, part.step)
         key[i] = Ellipsis if rest else None if new else part.start if one else within
-    return getitem(input_, tuple(key))
+    return indexing.getitem(input_, tuple(key))
 
 
 def _checked_indices(name: str, indices: TensorLike, x: Tensor, axis: int) -> Tensor:
     """Integer indices, each within the size of an axis of `x`."""
-    where, size = beside(x, indices), x.shape[axis]
-    if not where.dtype.is_integer:
-        raise TypeError(f"{name}: indices must be integers, found {where.dtype.name}.")
-
-    def within(values: np.ndarray[Any, Any]) -> None:
-        if values.size and (values.min() < 0 or values.max() >= size):
-            bad = values[(values < 0) | (values >= size)].flat[0]
-            raise InvalidArgumentError(f"{name}: indices = {bad} is not in [0, {size}).")
-
-    check_values(where, within)
-    return where
+    return indexing.checked_indices(name, beside(x, indices), x.shape[axis])
 
 
 def gather(
@@ -389,16 +282,9 @@ def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: int | None = None, 
     >>> print(tf.boolean_mask([1, 2, 3], [True, False, True]).numpy())
     [1 3]
     """
-    x, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
-    axis = negative_axis(axis or 0, max(x.ndim, 1), "boolean_mask") + max(x.ndim, 1)
-    covered = tuple(x.shape[axis : axis + chosen.ndim])
-    if chosen.dtype != "bool" or not chosen.ndim or covered != tuple(chosen.shape):
-        raise ShapeError(
-            f"boolean_mask: a bool mask of shape {chosen.shape} ({chosen.dtype.name}) does not cover {covered} of {x.shape}."
-        )
-    flat = reshape(x, (*x.shape[:axis], math.prod(covered), *x.shape[axis + chosen.ndim :]))
-    (rows,) = own_values(chosen).reshape(-1).nonzero()
-    return indexing.gather_rows(flat, beside(x, rows), axis=axis - flat.ndim)
+    x = convert_to_tensor(tensor)
+    start = negative_axis(axis or 0, max(x.ndim, 1), "boolean_mask") + max(x.ndim, 1)
+    return indexing.masked(x, convert_to_tensor(mask), start)
 
 
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int) -> Tensor:

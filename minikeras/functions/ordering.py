@@ -12,6 +12,7 @@ from ..core.batch import BatchedTensor, all_values, check_values, own_values
 from ..core.ops import indexing, reductions
 from ..core.stack import current, notify
 from ..errors import InvalidArgumentError, ShapeError
+from ..nn_ops import segments
 from ..types import TensorLike, as_dtype
 from .creation import ones_like, zeros_like
 from .elementwise import cast, is_finite, logical_and, stop_gradient, where
@@ -221,7 +222,7 @@ def histogram_fixed_width(
         raise InvalidArgumentError(
             f"histogram_fixed_width: value_range [{low}, {high}] in {nbins} bins; the range must rise, and there must be a bin."
         )
-    counts = reductions.histogram(x, low=low, high=high, bins=int(nbins), rank=x.ndim)
+    counts = segments.histogram(x, low=low, high=high, bins=int(nbins), rank=x.ndim)
     return counts if counts.dtype == dtype else cast(counts, dtype)
 
 

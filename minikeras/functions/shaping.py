@@ -12,7 +12,6 @@ from ..core import Tensor, Variable, convert_to_tensor
 from ..core.batch import BatchedTensor
 from ..core.convert import holds_tensor, read
 from ..core.ops import arithmetic, indexing, shaping
-from ..core.registry import register
 from ..errors import DTypeError, ShapeError
 from ..types import TensorLike, TensorShape
 from .publish import beside, integer, negative_axes, negative_axis, static_shape, tensor, tensors
@@ -122,12 +121,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     TensorShape([3, 2])
     """
     parts = _several("stack", _of_one_kind(list(values)))
-    if any(part.shape != parts[0].shape for part in parts):
-        raise ShapeError(f"stack: all shapes must be equal, found {[list(part.shape) for part in parts]}.")
-    return shaping.stack_along(*parts, axis=negative_axis(axis, parts[0].ndim + 1, "stack"))
-
-
-register("stack", stack)
+    return shaping.stack(parts, negative_axis(axis, parts[0].ndim + 1, "stack"))
 
 
 def _of_one_kind(values: list[Any]) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ..absent import late as _late
 from ..core import recompute_grad as remat
 from ..core.arrays import device
+from ..core.registry import register_hooks as _register_hooks
 from . import (
     activations,
     callbacks,
@@ -47,6 +48,10 @@ _MODULES = (
     "wrappers",
 )
 _LATE = dict.fromkeys(_MODULES) | {"Variable": "variable"}
+
+_register_hooks("minikeras", "keras")
+_register_hooks("minikeras.keras", "_operations")
+_register_hooks("minikeras.keras.ops.symbols", "call_on_symbols", "operate_on_symbols", "mask_of_symbol")
 
 __version__ = "3.15.1"
 """The version of Keras whose names and numbers are followed."""

@@ -288,6 +288,8 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     >>> tf.keras.backend.batch_dot(tf.ones([4, 2, 3]), tf.ones([4, 3, 5])).shape
     TensorShape([4, 2, 5])
     """
+    from .ops.numpy.products import einsum
+
     if axes is None:
         axes = (-1, -1 if len(y.shape) == 2 else -2)
     ranks = len(x.shape), len(y.shape)
@@ -297,7 +299,7 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     first, second = string.ascii_lowercase[: ranks[0]], list("a" + string.ascii_uppercase[: ranks[1] - 1])
     second[j] = first[i]
     kept = first[:i] + first[i + 1 :] + "".join(second[1:j] + second[j + 1 :])
-    found = importlib.import_module(".ops", __package__).einsum(f"{first},{''.join(second)}->{kept}", x, y)
+    found = einsum(f"{first},{''.join(second)}->{kept}", x, y)
     return found if kept[1:] else __getattr__("expand_dims")(found, 1)
 
 

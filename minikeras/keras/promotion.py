@@ -60,13 +60,8 @@ def promoted(*values: TensorLike) -> list[Tensor]:
     if len(kinds) == 1 and not any(weak):
         return tensors
     dtype = result_type(*kinds)
-    return [_in(dtype, one) for one in tensors]
-
-
-def _in(dtype: str, value: Any) -> Tensor:
-    if not isinstance(value, Tensor):
-        return convert_to_tensor(value, dtype)
-    return value if value.dtype == dtype else cast(value, dtype)
+    given = [one if isinstance(one, Tensor) else convert_to_tensor(one, dtype) for one in tensors]
+    return [one if one.dtype == dtype else cast(one, dtype) for one in given]
 
 
 def wide(x: Tensor) -> Tensor:

@@ -261,10 +261,6 @@ def _pick(xp: Any, x: Array, chosen: Array, **geometry: Any) -> Array:
     return total
 
 
-def _put(xp: Any, g: Array, chosen: Array, **geometry: Any) -> Array:
-    return _added(xp, lambda i: xp.where(xp.equal(chosen, i), g, 0), **geometry)
-
-
 def _added(xp: Any, part: Any, sizes: Sizes, window: Sizes, strides: Sizes, padding: Pairs, dilation: Sizes) -> Array:
     """Zeros, with `part(i)` added under the element i of all windows."""
     first = part(0)
@@ -303,7 +299,7 @@ pick: Primitive = linear(
 )
 put: Primitive = linear(
     "put_into_window",
-    _put,
+    lambda xp, g, chosen, **geometry: _added(xp, lambda i: xp.where(xp.equal(chosen, i), g, 0), **geometry),
     lambda g, x, chosen, sizes, **geometry: [pick(g, chosen, **geometry), None],
     uniform=False,
     batching="fill",

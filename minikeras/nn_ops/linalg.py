@@ -90,15 +90,13 @@ def _unless_nan(function: Any, undefined: str = "isnan") -> Any:
 # A X = B: Giles 2.2.1 and 2.3.1 -------------------------------------------------------------------------------------
 
 
-def _solve_right(g: Any, y: Any, a: Any, b: Any) -> Any:
-    return unbroadcast(solve(adjoint(a), g), b)
-
-
-def _solve_left(g: Any, y: Any, a: Any, b: Any) -> Any:
-    return unbroadcast(negative(matrix_product(solve(adjoint(a), g), adjoint(y))), a)
-
-
-solve = primitive("solve", _checked(lambda xp, a, b: xp.linalg.solve(a, b)), _solve_left, _solve_right, batching="align")
+solve: Primitive = primitive(
+    "solve",
+    _checked(lambda xp, a, b: xp.linalg.solve(a, b)),
+    lambda g, y, a, b: unbroadcast(negative(matrix_product(solve(adjoint(a), g), adjoint(y))), a),
+    lambda g, y, a, b: unbroadcast(solve(adjoint(a), g), b),
+    batching="align",
+)
 inverse = primitive(
     "inverse",
     _checked(lambda xp, a: xp.linalg.inv(a)),
@@ -233,18 +231,14 @@ def _cholesky(xp: Any, a: Array) -> Array:
         return xp.stack([_cholesky(xp, each[number]) for number in range(len(each))]).reshape(a.shape)
 
 
-def _half_lower(x: Any) -> Any:
-    """The lower triangle with its diagonal halved."""
-    return subtract(triangle(x, lower=True, offset=0), multiply(diagonal_part(x), 0.5))
-
-
 def diagonal_part(x: Any) -> Any:
     """The matrix with everything off the diagonal set to zero."""
     return multiply(x, identity_like(x, n=x.shape[-1], trailing=0))
 
 
 def _cholesky_vjp(g: Any, y: Any, a: Any) -> Any:
-    inner = _half_lower(matrix_product(adjoint(y), g))
+    product = matrix_product(adjoint(y), g)
+    inner = subtract(triangle(product, lower=True, offset=0), multiply(diagonal_part(product), 0.5))  # the diagonal halved
     right = triangular_solve(y, adjoint(inner), lower=True, transposed=True)
     whole = triangular_solve(y, adjoint(right), lower=True, transposed=True)
     return multiply(add(whole, adjoint(whole)), 0.5)
@@ -309,11 +303,12 @@ def _tall_qr_vjp(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     return adjoint(solve(r, adjoint(add(gq, matrix_product(q, symmetric)))))
 
 
-def _qr(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
-    return tuple(xp.linalg.qr(a, mode="complete" if full else "reduced"))
-
-
-qr = primitive("qr", _qr, lambda g, y, a, full: _qr_vjp(g, y, a), batching="keep")
+qr = primitive(
+    "qr",
+    lambda xp, a, full: tuple(xp.linalg.qr(a, mode="complete" if full else "reduced")),
+    lambda g, y, a, full: _qr_vjp(g, y, a),
+    batching="keep",
+)
 
 # Singular values: J. Townsend, Differentiating the singular value decomposition (2016) ---------------------------------
 

@@ -156,13 +156,9 @@ sparse_softmax_cross_entropy = primitive(
 )
 
 
-def _sigmoid_cross_entropy(xp: Any, labels: Array, logits: Array) -> Array:
-    return xp.maximum(logits, 0) - logits * labels + xp.log1p(xp.exp(-xp.abs(logits)))
-
-
 sigmoid_cross_entropy = elementwise(
     "sigmoid_cross_entropy",
-    _sigmoid_cross_entropy,
+    lambda xp, labels, logits: xp.maximum(logits, 0) - logits * labels + xp.log1p(xp.exp(-xp.abs(logits))),
     lambda labels, logits, y: negative(logits),
     lambda labels, logits, y: subtract(sigmoid(logits), labels),
 )

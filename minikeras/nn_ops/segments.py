@@ -1,4 +1,5 @@
-"""Extrema and products of segments, the slices along an axis that share a number; sums of them are `indexing.add_rows`.
+"""Extrema and products of segments, the slices along an axis that share a number, and counts of numbers in bins. Sums of
+segments are `indexing.add_rows`.
 
 `ids` are numbers in [0, size), in any order and shape; their axes lie side by side in `x`, the last of them at `axis`.
 """
@@ -8,13 +9,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..core.families import primitive
+from ..core.arrays import to_numpy
+from ..core.families import linear, primitive
 from ..core.ops.arithmetic import conj_if_complex, divide_no_nan, equal, indicator, multiply, ordered, select
 from ..core.ops.indexing import add_rows, add_to_stacks, combined_rows, gather_rows
 from ..core.ops.reductions import argsort
 from ..core.ops.shaping import reshape, shifted
 from ..core.primitive import Primitive
-from ..types import as_dtype
+from ..errors import InvalidArgumentError
+from ..types import Array, as_dtype
 
 
 def _extremum_vjp(g: Any, y: Any, x: Any, ids: Any, axis: int, size: int) -> Any:
@@ -76,3 +79,20 @@ segment_prod = primitive(
     batching=add_to_stacks,
     accumulates=True,
 )
+
+
+def _histogram(xp: Any, x: Array, low: float, high: float, bins: int, rank: int) -> Array:
+    """Counts of the last `rank` axes, for each place in the leading ones."""
+    lead = tuple(x.shape[: x.ndim - rank])
+    rows = math.prod(lead)
+    places = xp.floor((x.astype("float64") - low) * (bins / (high - low)))
+    if bool(to_numpy(xp.isnan(places).any())):
+        raise InvalidArgumentError("histogram_fixed_width: NaN among the values belongs to no bin.")
+    places = xp.minimum(xp.maximum(places, 0), bins - 1).astype("int64")
+    counts = xp.zeros((rows, bins), dtype="int32")
+    xp.add.at(counts, (xp.arange(rows)[:, None], places.reshape((rows, math.prod(x.shape[x.ndim - rank :])))), 1)
+    return counts.reshape((*lead, bins))
+
+
+# As in TensorFlow, no gradient is registered for it: asking for one says so.
+histogram = linear("HistogramFixedWidth", _histogram, lambda g, x, **options: None, vjp=None, jvp=None, batching="keep")

@@ -9,27 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import InvalidArgumentError, ShapeError
 from ...types import Array
-from ..arrays import is_array, namespace, resolve
+from ..arrays import is_array, namespace, resolve, to_device
+from ..batch import BatchedTensor, check_values, own_values
+from ..convert import convert_to_tensor
 from ..families import linear
 from ..indexed_slices import IndexedSlices
 from ..primitive import Primitive
-from ..registry import operations
+from ..registry import operations, register
 from ..tensor import Tensor
 
 Key = tuple[Any, ...]
 Sizes = tuple[int, ...]
 
 
-def _key_rank(key: Key) -> int:
-    """Number of axes that the result of a slice with this key has, not counting those under the Ellipsis."""
-    return sum(1 for part in key if isinstance(part, slice) or part is None)
-
-
 def _put_slice(xp: Any, g: Array, key: Key, shape: Sizes) -> Array:
     described = sum(1 for part in key if part is not None and part is not Ellipsis)
-    kept = len(shape) - described
-    lead = tuple(g.shape[: g.ndim - _key_rank(key) - kept])
+    kept = len(shape) - described + sum(1 for part in key if isinstance(part, slice) or part is None)
+    lead = tuple(g.shape[: g.ndim - kept])
     whole = xp.zeros(lead + shape, dtype=g.dtype)
     whole[key] = g
     return whole
@@ -304,3 +302,116 @@ def flat_places(xp: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
         indices = indices.astype("int64")
         total = total * size + xp.where(indices < 0, indices + size, indices)
     return total
+
+
+# x[key] ---------------------------------------------------------------------------------------------------------------
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """`x[key]`: integers, slices, Ellipsis, None, scalar integer tensors, or one boolean mask."""
+    x = x if type(x) is Tensor else convert_to_tensor(x)
+    shape = tuple(x.shape)
+    if type(key) is int and shape and -shape[0] <= key < shape[0]:  # the usual one, spelt out: 2 us less
+        return strided_slice(x, key=(Ellipsis, key, *_WHOLE * (len(shape) - 1)), shape=shape)
+    if getattr(key, "ndim", 0) > 0 and getattr(key, "dtype", None) in (np.dtype(bool), "bool"):
+        return masked(x, convert_to_tensor(key), 0)
+    parts = tuple(key) if isinstance(key, (tuple, list)) else (key,)
+    if not parts:
+        return x
+    key = _canonical(parts, shape)
+    if any(isinstance(part, BatchedTensor) for part in key):
+        x, key = _picked_for_each(x, key)
+    return strided_slice(x, key=key, shape=tuple(x.shape))
+
+
+register("getitem", getitem)
+_WHOLE = (slice(None),)
+_KEY_ERROR = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid indices"
+    ", got {!r}. To pick several elements use tf.gather."
+)
+
+
+def masked(x: Tensor, mask: Tensor, axis: int) -> Tensor:
+    """The elements where a boolean mask is true, along the axes that it covers, the first of which is `axis`."""
+    covered = tuple(x.shape[axis : axis + mask.ndim])
+    if mask.dtype != "bool" or not mask.ndim or covered != tuple(mask.shape):
+        raise ShapeError(
+            f"boolean_mask: a bool mask of shape {mask.shape} ({mask.dtype.name}) does not cover {covered} of {x.shape}."
+        )
+    sizes = (*x.shape[:axis], math.prod(covered), *x.shape[axis + mask.ndim :])
+    (rows,) = own_values(mask).reshape(-1).nonzero()
+    flat = operations.reshape(x, shape=sizes, rank=x.ndim)
+    return gather_rows(flat, Tensor(to_device(rows, namespace(x._array))), axis=axis - len(sizes))
+
+
+def checked_indices(name: str, indices: Tensor, size: int) -> Tensor:
+    """The indices, refused if they are no integers or not all in [0, size)."""
+    if not indices.dtype.is_integer:
+        raise TypeError(f"{name}: indices must be integers, found {indices.dtype.name}.")
+
+    def within(values: np.ndarray[Any, Any]) -> None:
+        if values.size and (values.min() < 0 or values.max() >= size):
+            bad = values[(values < 0) | (values >= size)].flat[0]
+            raise InvalidArgumentError(f"{name}: indices = {bad} is not in [0, {size}).")
+
+    check_values(indices, within)
+    return indices
+
+
+def _picked_for_each(x: Tensor, key: Key) -> tuple[Tensor, Key]:
+    """Indices that differ between many slices are gathered; the axes stay with size 1, and the key picks what is there."""
+    axis, rest = -x.ndim, []
+    for part in key:
+        if isinstance(part, BatchedTensor):
+            place = operations.select(part < 0, part + x.shape[axis], part)
+            place = operations.reshape(checked_indices("index", place, x.shape[axis]), shape=(1,), rank=0)
+            x, part = gather_rows(x, place, axis=axis), 0
+        rest.append(part)
+        axis += part is not None and part is not Ellipsis
+    return x, tuple(rest)
+
+
+def _canonical(parts: Key, shape: Sizes) -> Key:
+    """The key with an Ellipsis first and one entry for every axis."""
+    rest = len(shape) - sum(1 for part in parts if part is not None and part is not Ellipsis)
+    if rest < 0:
+        count = len(shape) - rest
+        raise InvalidArgumentError(f"Index out of range: {count} indices for a tensor with {len(shape)} axes (shape {shape}).")
+    gaps = sum(1 for part in parts if part is Ellipsis)
+    if gaps > 1:
+        raise InvalidArgumentError("Multiple ellipses are not allowed in one index.")
+    key: list[Any] = [Ellipsis]
+    axis = 0
+    for part in parts if gaps else (*parts, Ellipsis):
+        if part is Ellipsis:
+            key += _WHOLE * rest
+            axis += rest
+        else:
+            key.append(part if part is None else _index(part, axis, shape[axis]))
+            axis += part is not None
+    return tuple(key)
+
+
+def _index(part: Any, axis: int, size: int) -> Any:
+    """An integer or a slice of plain ints, checked against the size of its axis."""
+    if isinstance(part, slice):
+        bounds = [None if bound is None else _integer(bound) for bound in (part.start, part.stop, part.step)]
+        if bounds[2] == 0:
+            raise InvalidArgumentError("slice step cannot be zero.")
+        return slice(*bounds)
+    if isinstance(part, BatchedTensor) and not part.ndim and part.dtype.is_integer:
+        return part
+    position = _integer(part)
+    if not -size <= position < size:
+        raise InvalidArgumentError(f"slice index {position} of dimension {axis} out of bounds: the axis has {size} elements.")
+    return position
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(_KEY_ERROR.format(value))
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(_KEY_ERROR.format(value)) from None

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ...types import Array
 from ..arrays import to_numpy
 from ..families import elementwise, is_complex, linear, primitive
@@ -186,13 +185,9 @@ def _logsumexp_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
 reduce_logsumexp = primitive("reduce_logsumexp", _logsumexp, _logsumexp_vjp, batching="keep", accumulates=True)
 
 
-def _euclidean_norm(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
-    return xp.sqrt((x * x.conj()).real.sum(axis=axes, keepdims=keepdims))
-
-
 reduce_euclidean_norm = primitive(
     "reduce_euclidean_norm",
-    _euclidean_norm,
+    lambda xp, x, axes, keepdims: xp.sqrt((x * x.conj()).real.sum(axis=axes, keepdims=keepdims)),
     # x / |x|, and the subgradient 0 at the origin.
     lambda g, y, x, axes, keepdims: multiply(
         x, _as(x, divide_no_nan(expanded(g, x, axes, keepdims), expanded(y, x, axes, keepdims)))
@@ -362,20 +357,3 @@ def total(values: list[Any]) -> Any:
     for value in values[1:]:
         result = add(result, value)
     return result
-
-
-def _histogram(xp: Any, x: Array, low: float, high: float, bins: int, rank: int) -> Array:
-    """Counts of the last `rank` axes, for each place in the leading ones."""
-    lead = tuple(x.shape[: x.ndim - rank])
-    rows = math.prod(lead)
-    places = xp.floor((x.astype("float64") - low) * (bins / (high - low)))
-    if bool(to_numpy(xp.isnan(places).any())):
-        raise InvalidArgumentError("histogram_fixed_width: NaN among the values belongs to no bin.")
-    places = xp.minimum(xp.maximum(places, 0), bins - 1).astype("int64")
-    counts = xp.zeros((rows, bins), dtype="int32")
-    xp.add.at(counts, (xp.arange(rows)[:, None], places.reshape((rows, math.prod(x.shape[x.ndim - rank :])))), 1)
-    return counts.reshape((*lead, bins))
-
-
-# As in TensorFlow, no gradient is registered for it: asking for one says so.
-histogram = linear("HistogramFixedWidth", _histogram, lambda g, x, **options: None, vjp=None, jvp=None, batching="keep")

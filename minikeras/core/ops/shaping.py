@@ -5,12 +5,14 @@ Shapes and permutations describe the last `rank` axes of the input; further lead
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ...errors import ShapeError
 from ...types import Array
 from ..families import linear, unbroadcast
 from ..primitive import Primitive
-from ..registry import operations
+from ..registry import operations, register
 
 Sizes = tuple[int, ...]
 
@@ -77,6 +79,16 @@ concat = linear("concat", lambda xp, *xs, axis: xp.concatenate(xs, axis=axis), _
 stack_along = linear(
     "stack_along", lambda xp, *xs, axis: xp.stack(xs, axis=axis), _stack_transpose, batching="fill", moves=True
 )
+
+
+def stack(parts: Sequence[Any], axis: int | None = None) -> Any:
+    """Tensors of one shape and dtype joined along a new axis: a negative one, or the first one if None."""
+    if any(part.shape != parts[0].shape for part in parts):
+        raise ShapeError(f"stack: all shapes must be equal, found {[list(part.shape) for part in parts]}.")
+    return stack_along(*parts, axis=-1 - parts[0].ndim if axis is None else axis)
+
+
+register("stack", stack)
 
 
 def _pad(xp: Any, x: Array, paddings: tuple[Sizes, ...], value: Any) -> Array:

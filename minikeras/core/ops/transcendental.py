@@ -152,13 +152,10 @@ xdivy = elementwise(
 )
 
 
-def _elu(xp: Any, x: Array, alpha: float) -> Array:
-    return xp.where(x > 0, x, (alpha * xp.expm1(xp.minimum(x, 0))).astype(x.dtype))  # bfloat16 times a number is float32
-
-
 elu = elementwise(
     "elu",
-    _elu,
+    # bfloat16 times a number is float32
+    lambda xp, x, alpha: xp.where(x > 0, x, (alpha * xp.expm1(xp.minimum(x, 0))).astype(x.dtype)),
     # The slope at 0 is 1 for every alpha, as in TensorFlow.
     lambda x, y, alpha: select(less(x, 0), add(y, alpha), ones_like(x)),
 )

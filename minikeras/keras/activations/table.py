@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...core import Tensor
+from ...core.registry import hook
 from ...functions.symbols import takes_symbols
 from ..catalogue import Catalogue
 
@@ -27,7 +27,7 @@ def activation(*names: str, symbolic: Callable[[Any], Callable[..., Any]] | None
         signature = inspect.signature(function)
 
         def step(*args: Any, **options: Any) -> Any:
-            keras = importlib.import_module("...", __name__)
+            keras = hook("keras")
             bound = signature.bind(*args, **options)
             bound.apply_defaults()
             found = getattr(keras.ops, function.__name__) if symbolic is None else symbolic(keras)

@@ -255,15 +255,11 @@ class LambdaCallback(Callback):
     def __init__(self, **hooks: Any) -> None:
         for name, function in hooks.items():
             if name.startswith("on_") and not hasattr(Callback, name):
-                raise ValueError(f"LambdaCallback: there is no hook {name!r}.{_near(name)}")
+                known = [hook for hook in dir(Callback) if hook.startswith("on_")]
+                near = "".join(f" Did you mean {one}?" for one in difflib.get_close_matches(name, known, n=1))
+                raise ValueError(f"LambdaCallback: there is no hook {name!r}.{near}")
             if function is not None:
                 setattr(self, name, function)
-
-
-def _near(name: str) -> str:
-    """The hook that was probably meant."""
-    found = difflib.get_close_matches(name, [hook for hook in dir(Callback) if hook.startswith("on_")], n=1)
-    return f" Did you mean {found[0]}?" if found else ""
 
 
 class TerminateOnNaN(Callback):

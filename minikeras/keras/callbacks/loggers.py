@@ -212,7 +212,8 @@ class TensorBoard(Remembering):
             if values:
                 self._scalars(folder, epoch, {f"epoch_{name}": value for name, value in values.items()})
         if self.histogram_freq and epoch % self.histogram_freq == 0:
-            self._histograms(epoch)
+            histograms = [histogram_of(f"{one.path}/histogram", to_numpy(one._array)) for one in self.model.weights]
+            self._writer("train").write(epoch, histograms)
 
     def on_test_end(self, logs: Logs | None = None) -> None:
         optimizer = self.model.optimizer
@@ -220,7 +221,3 @@ class TensorBoard(Remembering):
         self._scalars("validation", step, {f"evaluation_{name}_vs_iterations": value for name, value in (logs or {}).items()})
         if not self._training:
             self._close()
-
-    def _histograms(self, epoch: int) -> None:
-        weights = self.model.weights
-        self._writer("train").write(epoch, [histogram_of(f"{one.path}/histogram", to_numpy(one._array)) for one in weights])

@@ -10,39 +10,55 @@ import copy
 import functools
 import inspect
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from ...distribute.replica import computing_on
 from ...files import limits
 from ...functions.creation import zeros
 from ...functions.elementwise import cast
 from ...functions.publish import static_shape
-from ...module import waiting
-from ...types import as_dtype
+from ...module import Module, waiting
+from ...types import DType
 from .. import activations, constraints, initializers, regularizers
 from ..calls import context
-from ..names import auto_name
 from ..seeds import SeedGenerator, derived_seed, outermost_seed
 from ..symbolic.shapes import map_shapes, shapes_of, shapes_of_first
-from ..weight import CastWeight, Weight
+from ..weight import Weight
 from . import inputs
-from .weight_discovery import held_by, locked
+from .weight_discovery import WeightOwner, held_by
 
-if TYPE_CHECKING:
-    from .layer import Layer
+
+class Buildable(WeightOwner, Protocol):
+    """A layer, as it is built within a scope of names and a tree of random streams.
+
+    Attributes:
+        _stream: the seed of its stream; None until it is known what it lies below. There it is called `_label`.
+        _labels: how many seeds of each name have been given to what lies below it.
+    """
+
+    _stream: int | None
+    _label: str
+    _labels: dict[str, int]
+    _scope: tuple[str, ...]
+    _building: bool
+    _built: bool
+    _build_shape: Any
+
+    def _restore(self, attributes: dict[str, Any]) -> None: ...
+
 
 ABSENT = ("lora_rank", "lora_alpha", "quantization_config")
 
 
-def keep(layer: Layer, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None) -> None:
+def keep(layer: Module, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None) -> None:
     """Keep what the weight of that name will be made with, in attributes such as `kernel_initializer`."""
     setattr(layer, f"{name}_initializer", initializers.get(initializer))
     setattr(layer, f"{name}_regularizer", regularizers.get(regularizer))
     setattr(layer, f"{name}_constraint", constraints.get(constraint))
 
 
-def add(layer: Layer, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
+def add(layer: Any, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
     """Make a weight with what `keep` kept under a name, which is also its own unless it has another."""
     initializer, regularizer, constraint = (
         getattr(layer, f"{kept}_{option}") for option in ("initializer", "regularizer", "constraint")
@@ -58,7 +74,7 @@ def activated(layer: Any, y: Any) -> Any:
     return y if activation is None or activation is activations.linear else activation(y)
 
 
-def without_absent(layer: Layer, options: dict[str, Any]) -> dict[str, Any]:
+def without_absent(layer: Module, options: dict[str, Any]) -> dict[str, Any]:
     """The options without those of Keras that are deliberately absent here; anything but None for them is an error."""
     for name in ABSENT:
         if options.get(name) is not None:
@@ -80,7 +96,7 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
     names = [one.name for one in _shapes_of(build)]
 
     @functools.wraps(build)
-    def building(self: Layer, *arguments: Any, **named: Any) -> None:
+    def building(self: Buildable, *arguments: Any, **named: Any) -> None:
         if self._building:  # `super().build()` within the `build` of a subclass
             return build(self, *arguments, **named)
         before = dict(self.__dict__)
@@ -113,53 +129,31 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
     return building
 
 
-def add_weight(
-    layer: Layer,
-    shape: Any,
-    initializer: Any,
-    dtype: Any,
-    trainable: bool,
-    autocast: bool,
-    regularizer: Any,
-    constraint: Any,
-    aggregation: str | None,
-    name: str | None,
-) -> Weight:
-    """What `Layer.add_weight` does."""
-    if layer._built:
-        raise ValueError(locked(layer, f"weight {name!r}"))
+def initialized(initializer: Any, shape: Any, kind: DType, name: str, seed: Callable[[], int]) -> Any:
+    """The first value of a weight; an initializer of random numbers without a seed is given one."""
     if isinstance(shape, str):
         raise ValueError(f"add_weight: the first argument is the shape, found {shape!r}. Write name={shape!r}.")
-    kind = as_dtype(dtype or layer.variable_dtype)
     if initializer is None:
         initializer = "glorot_uniform" if kind.is_floating else "zeros"
-    limits.spend_weights(static_shape(shape if shape is not None else ()), kind.numpy.itemsize, f"a weight {name or ''!r}")
+    sizes = static_shape(shape if shape is not None else ())
+    limits.spend_weights(sizes, kind.numpy.itemsize, f"a weight {name!r}")
     make = initializers.get(initializer)
     if isinstance(make, initializers.RandomInitializer) and make._given_seed is None:
         make = copy.copy(make)
-        make.seed = seed_for(layer, name or "variable")
-    value = make(static_shape(shape if shape is not None else ()), dtype=kind.name)
-    if getattr(value, "dtype", kind) != kind:  # NumPy takes a bfloat16 times a Python number to float32
-        value = cast(value, kind)
-    name = name or auto_name("variable")
-    penalty, projection = regularizers.get(regularizer), constraints.get(constraint)
-    cast_on_read = autocast and kind.is_floating and kind != layer._dtype
-    cls = CastWeight if cast_on_read else Weight
-    path = "/".join((layer.path, *context.names(), name))
-    weight = cls(value, name, path, trainable, penalty, projection, aggregation)
-    weight.freeze(not layer._trainable)
-    layer._added = (*layer._added, weight)
-    return weight
+        make.seed = seed()
+    value = make(sizes, dtype=kind.name)
+    same = getattr(value, "dtype", kind) == kind  # NumPy takes a bfloat16 times a Python number to float32
+    return value if same else cast(value, kind)
 
 
-def settle_stream(layer: Layer) -> None:
+def settle_stream(layer: Buildable) -> None:
     """Find the place of this layer in the tree of random streams: below the layer that calls it, or on its own."""
     if layer._stream is None:
         caller = context.caller
         layer._stream = outermost_seed(layer._label) if caller is None else seed_for(caller, layer._label)
 
 
-def seed_for(layer: Layer, label: str) -> int:
+def seed_for(layer: Buildable, label: str) -> int:
     """The next seed of this name below this layer: for a weight, a generator or a sublayer."""
     settle_stream(layer)
     number = layer._labels.get(label, 0)
@@ -167,37 +161,38 @@ def seed_for(layer: Layer, label: str) -> int:
     return derived_seed(layer._stream, label, number)
 
 
-def build_on_call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Call the `build` of a subclass for the inputs of the first call."""
-    build = type(layer).build
-    names = [one.name for one in _shapes_of(build)]
+def build_arguments(
+    layer: Module, build: Callable[..., Any], call_names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What the `build` of a layer is given at its first call: shapes of the arguments that `call` takes under these names."""
+    parameters = _shapes_of(build)
+    names = [one.name for one in parameters]
     if len(inspect.signature(build).parameters) == 1:  # self
-        layer.build()
-    elif len(names) < 2:
+        return (), {}
+    if len(names) < 2:
         told = shapes_of_first(args, kwargs)
         if told is None and args:
             raise ValueError(inputs.called_on_none(layer))
-        layer.build(told)
-    else:
-        known = [f"{name}_shape" for name in layer._call_names]
-        needed = [one.name for one in _shapes_of(build) if one.default is inspect.Parameter.empty]
-        if wrong := [name for name in needed if name not in known]:
-            raise ValueError(
-                f"Layer '{layer.name}': `build` takes {names}, and {wrong} are no shapes of what `call` takes. With several "
-                f"arguments each needs the name of one of `call` and '_shape': {known}."
-            )
-        given = dict(zip(layer._call_names, args, strict=False)) | kwargs
-        told = {name: given.get(name.removesuffix("_shape")) for name in names}
-        layer.build(**{name: shapes_of(value) for name, value in told.items() if value is not None})
+        return (told,), {}
+    known = [f"{name}_shape" for name in call_names]
+    needed = [one.name for one in parameters if one.default is inspect.Parameter.empty]
+    if wrong := [name for name in needed if name not in known]:
+        raise ValueError(
+            f"Layer '{layer.name}': `build` takes {names}, and {wrong} are no shapes of what `call` takes. With several "
+            f"arguments each needs the name of one of `call` and '_shape': {known}."
+        )
+    given = dict(zip(call_names, args, strict=False)) | kwargs
+    told = {name: given.get(name.removesuffix("_shape")) for name in names}
+    return (), {name: shapes_of(value) for name, value in told.items() if value is not None}
 
 
-def build_config(layer: Layer) -> dict[str, Any] | None:
+def build_config(shape: Any) -> dict[str, Any] | None:
     """The shapes that a layer was built for, with None for the batch axis."""
-    if layer._build_shape is None:
+    if shape is None:
         return None
-    if isinstance(layer._build_shape, dict):
-        return {"shapes_dict": {name: _any_batch(shape) for name, shape in layer._build_shape.items()}}
-    return {"input_shape": _any_batch(layer._build_shape)}
+    if isinstance(shape, dict):
+        return {"shapes_dict": {name: _any_batch(one) for name, one in shape.items()}}
+    return {"input_shape": _any_batch(shape)}
 
 
 def _any_batch(shapes: Any) -> Any:

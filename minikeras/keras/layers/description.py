@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,8 +16,13 @@ from ..saving.objects import serialize_keras_object
 from ..saving.registry import place_of
 from .weight_discovery import is_layer
 
-if TYPE_CHECKING:
-    from .layer import Layer
+
+class Configurable(Protocol):
+    """What has arguments, as a layer has; `base` is the class whose arguments and `get_config` all of its kind have."""
+
+    @property
+    def name(self) -> str: ...
+    def get_config(self) -> dict[str, Any]: ...
 
 
 def described(value: Any) -> Any:
@@ -35,7 +40,7 @@ def described(value: Any) -> Any:
     return serialize_keras_object(value)
 
 
-def options(layer: Layer, base: type[Layer]) -> dict[str, Any]:
+def options(layer: Configurable, base: type[Configurable]) -> dict[str, Any]:
     """The arguments of a layer's constructor that `base` does not have: as recorded, else from the attributes of their names.
 
     A user's `get_config` adds those of the user's classes itself.
@@ -66,7 +71,7 @@ def options(layer: Layer, base: type[Layer]) -> dict[str, Any]:
     return found
 
 
-def serialize(layer: Layer) -> dict[str, Any]:
+def serialize(layer: Configurable) -> dict[str, Any]:
     """The configuration of a layer, as plain data that `deserialize` reads.
 
     >>> tf.keras.layers.serialize(tf.keras.layers.Flatten())["class_name"]
@@ -105,7 +110,7 @@ def is_of_package(cls: Any) -> bool:
 
 
 def recorded(
-    cls: type[Layer], base: type[Layer], arguments: tuple[Any, ...], given: dict[str, Any]
+    cls: type[Configurable], base: type[Configurable], arguments: tuple[Any, ...], given: dict[str, Any]
 ) -> tuple[dict[str, Any], str]:
     """The plain values among a constructor's arguments, defaults included, by name; or why they cannot be given by name."""
     signature = _constructor(cls)
@@ -129,7 +134,7 @@ def recorded(
     return {name: value for name, value in plain.items() if name not in ("input_shape", "input_dim")}, ""
 
 
-def _constructor(cls: type[Layer]) -> inspect.Signature:
+def _constructor(cls: type[Configurable]) -> inspect.Signature:
     return inspect.signature(cls.__init__)  # type: ignore[misc]  # every subclass has one of its own
 
 
@@ -142,8 +147,8 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float, bool))
 
 
-def arguments_of(cls: type[Layer], base: type[Layer], config: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The constructor's arguments from a configuration, objects among them revived, and whether the layer is trainable.
+def made_of(cls: type[Any], base: type[Configurable], config: dict[str, Any]) -> Any:
+    """A layer from its configuration, objects within it revived.
 
     What every layer has is left out where the constructor does not take it.
     """
@@ -154,14 +159,17 @@ def arguments_of(cls: type[Layer], base: type[Layer], config: dict[str, Any]) ->
     common = _constructor(base).parameters
     taken = {name: value for name, value in config.items() if is_open or name in parameters or name not in common}
     revived = {name: deserialize_keras_object(value) if _is_object(value) else value for name, value in taken.items()}
-    return revived, "trainable" in taken or config.get("trainable") is not False
+    made = cls(**revived)
+    if "trainable" not in taken and config.get("trainable") is False:
+        made.trainable = False
+    return made
 
 
 def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and {"class_name", "config"} <= set(value)
 
 
-def _arguments(cls: type[Layer], base: type[Layer]) -> tuple[str, ...]:
+def _arguments(cls: type[Configurable], base: type[Configurable]) -> tuple[str, ...]:
     """Names of the arguments that the constructors of a class take, up to those of `base`."""
     names: list[str] = []
     for owner in cls.__mro__:

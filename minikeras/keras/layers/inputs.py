@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ... import nest
 from ...boundary import shown
@@ -12,10 +12,8 @@ from ...core import Tensor
 from ...errors import DTypeError, ShapeError, kind_of
 from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
+from ...module import Module
 from ...types import as_dtype
-
-if TYPE_CHECKING:
-    from .layer import Layer
 
 
 class InputSpec:
@@ -132,7 +130,9 @@ def check(layer: Any, specs: Any, inputs: Any) -> None:
         expected = spec.complaint(shape)
         if expected is not None:
             which = "inputs" if len(flat) == 1 else f"input {spec.name or position}"
-            found = f"{which} of shape {shape}.{_hint(spec, shape)}"
+            single = spec.complaint((None, *shape)) is None
+            found = f"{which} of shape {shape}."
+            found += f" A single row needs the batch axis: shape {(1, *shape)}." if single else ""
             raise ShapeError(f"{_introduced(layer, spec)} expected {expected} and found {found}")
         if spec.dtype is not None and x.dtype.name != spec.dtype:
             raise DTypeError(f"{_introduced(layer, spec)} expected dtype {spec.dtype} and found {x.dtype.name}.")
@@ -148,19 +148,22 @@ def _introduced(layer: Any, spec: InputSpec) -> str:
     return f"{text} was built for {features} (weight '{weight.path}' has shape {tuple(weight.shape)}); it"
 
 
-def _hint(spec: InputSpec, shape: tuple[Any, ...]) -> str:
-    """That the batch axis is missing, if the input would fit with one more axis in front."""
-    if spec.complaint((None, *shape)) is None:
-        return f" A single row needs the batch axis: shape {(1, *shape)}."
-    return ""
-
-
 def called_on_none(layer: Any) -> str:
     """What to say where a layer that needs a tensor is called without one."""
     return (
         f"'{layer.name}' ({type(layer).__name__}) was called on None, a tensor is needed. Does a `call` or function before it "
         "end without `return`?"
     )
+
+
+def refuse_values(layer: Module, extras: tuple[Any, ...]) -> None:
+    """Refuse plain values among the positional arguments behind the first one."""
+    for extra in extras:
+        if not isinstance(extra, list) and any(isinstance(leaf, (bool, int, float, str)) for leaf in nest.flatten(extra)):
+            raise ValueError(
+                f"Only input tensors may be passed as positional arguments to {type(layer).__name__} ('{layer.name}'); "
+                f"{extra!r} should be passed as a keyword argument, for example training={extra!r}."
+            )
 
 
 def only_tensor(taker: str, given: Any) -> Any:
@@ -243,7 +246,7 @@ def pass_masks(layer: Any, x: Any, outputs: Any, masks: Any) -> None:
         )
 
 
-def unusable(layer: Layer, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+def unusable(layer: Module, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
     """What to raise when an operation failed over inputs: an error that names them and the layer."""
     given = [*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items() if name != "training")]
     said = f"cannot be called on {', '.join(given) or 'nothing'} ({type(error).__name__}: {error})"

@@ -16,17 +16,16 @@ from ...core.effects import clock
 from ...functions.elementwise import cast
 from ...module import Module, snake_case
 from ...types import as_dtype
-from .. import mixed_precision, regularizers
+from .. import constraints, mixed_precision, regularizers
 from ..arguments import made_with_numpy
 from ..calls import context as _context
 from ..names import auto_name
-from ..seeds import SeedState
+from ..stateless import without_effects
 from ..symbolic import shapes
 from ..symbolic.keras_tensor import LayerIO, holds_symbol
 from ..symbolic.trial import call_symbolically, output_shapes, output_specs
-from ..weight import Weight
+from ..weight import CastWeight, Weight
 from . import building, description, inputs, weight_discovery
-from .weight_discovery import Contents, Structure
 
 
 class Layer(Module):
@@ -51,7 +50,7 @@ class Layer(Module):
     array([2.], dtype=float32)
     """
 
-    _structure: Structure
+    _structure: weight_discovery.Structure
     _policy: mixed_precision.DTypePolicy
     _is_layer = True
     _open = False
@@ -69,7 +68,7 @@ class Layer(Module):
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
-        object.__setattr__(made, "_structure", Structure())
+        object.__setattr__(made, "_structure", weight_discovery.Structure())
         if cls.get_config is Layer.get_config and not description.is_of_package(cls):
             object.__setattr__(made, "_given", description.recorded(cls, Layer, arguments, options))
         return made
@@ -98,9 +97,7 @@ class Layer(Module):
         self._trainable = trainable
         self._frozen: set[int] = set()
         self._added: tuple[Weight, ...] = ()
-        """The weights that `add_weight` made: they count whether or not they are kept in an attribute."""
         self._settled: list[Any] = []
-        """What it held when `trainable` was last set. What comes later is frozen if it is, once."""
         self.dtype_policy = dtype
         self.autocast = bool(autocast)
         self._losses: list[Any] = []
@@ -170,11 +167,7 @@ class Layer(Module):
         """A new layer, with new weights, from `get_config`."""
         if cls.get_config is not Layer.get_config or description.is_of_package(cls):
             return cls(**config)
-        arguments, trainable = description.arguments_of(cls, Layer, config)
-        made = cls(**arguments)
-        if not trainable:
-            made.trainable = False
-        return made
+        return description.made_of(cls, Layer, config)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -198,9 +191,14 @@ class Layer(Module):
     # Attributes ----------------------------------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
-        may_hold_others = weight_discovery.before_set(self, name, value)
+        earlier = self.__dict__.get(name)
+        if "_name" in self.__dict__ and name not in self._not_walked and weight_discovery.holds_state(value):
+            if self._built and not self._open and earlier is not value:
+                raise ValueError(weight_discovery.locked(self.name, f"attribute '{name}'"))
+            weight_discovery.freeze_newcomer(self, value)
         super().__setattr__(name, value)
-        if may_hold_others:
+        may_hold_state = weight_discovery.may_hold_state
+        if name not in self._unwatched and (may_hold_state(value) or may_hold_state(earlier)):
             self._structure.changed()
 
     def __delattr__(self, name: str) -> None:
@@ -220,19 +218,17 @@ class Layer(Module):
 
     def _restore(self, attributes: dict[str, Any]) -> None:
         """Have exactly these attributes again; but a random stream that belongs to no other layer, once found, is kept."""
-        stream = None if self._scope else self._stream
+        stream = {} if self._scope or self._stream is None else {"_stream": self._stream}
         self.__dict__.clear()
-        self.__dict__.update(attributes)
+        self.__dict__.update(attributes | stream)
         if "_deferred" in attributes:
             self._deferred.taken_back(self)
-        if stream is not None:
-            self.__dict__["_stream"] = stream
         self._structure.changed()
         clock.tick()
 
     # Weights -------------------------------------------------------------------------------------------------------------
 
-    def _collect(self) -> Contents:
+    def _collect(self) -> weight_discovery.Contents:
         """All that is held by this layer and by those within it."""
         return weight_discovery.collect(self)
 
@@ -244,7 +240,7 @@ class Layer(Module):
     @property
     def weights(self) -> list[Any]:
         """The Variables without random state."""
-        return [variable for variable in self._collect().variables if not isinstance(variable, SeedState)]
+        return weight_discovery.weights_of(self)
 
     @property
     def trainable_variables(self) -> Any:
@@ -317,8 +313,7 @@ class Layer(Module):
         Raises:
             ValueError: if the layer is not built yet.
         """
-        if not self.built:
-            raise ValueError(f"count_params: layer '{self.name}' is not built; call it on data or build(input_shape) first.")
+        self._need_built("count_params")
         return sum(weight.shape.num_elements() for weight in self.weights)
 
     def get_weights(self) -> list[Any]:
@@ -328,7 +323,7 @@ class Layer(Module):
     @explaining
     def set_weights(self, weights: list[Any]) -> None:
         """Assign all weights, in the order of `weights`; nothing changes if a number or shape is wrong."""
-        weight_discovery.set_weights(self, weights)
+        weight_discovery.assign_all(self.name, self.weights, weights)
 
     def add_weight(
         self,
@@ -362,8 +357,18 @@ class Layer(Module):
         Raises:
             ValueError: if a name is given where the shape belongs, or the layer is built.
         """
-        options = regularizer, constraint, aggregation
-        return building.add_weight(self, shape, initializer, dtype, trainable, autocast, *options, name)
+        if self._built:
+            raise ValueError(weight_discovery.locked(self.name, f"weight {name!r}"))
+        kind, seed = as_dtype(dtype or self.variable_dtype), lambda: building.seed_for(self, name or "variable")
+        value = building.initialized(initializer, shape, kind, name or "", seed)
+        name = name or auto_name("variable")
+        cls = CastWeight if autocast and kind.is_floating and kind != self._dtype else Weight
+        path = "/".join((self.path, *_context.names(), name))
+        penalty, projection = regularizers.get(regularizer), constraints.get(constraint)
+        weight = cls(value, name, path, trainable, penalty, projection, aggregation)
+        weight.freeze(not self._trainable)
+        self._added = (*self._added, weight)
+        return weight
 
     add_variable = add_weight
 
@@ -377,6 +382,10 @@ class Layer(Module):
     @built.setter
     def built(self, value: bool) -> None:
         self._built = bool(value)
+
+    def _need_built(self, method: str) -> None:
+        if not self.built:
+            raise ValueError(f"{method}: layer '{self.name}' is not built; call it on data or build(input_shape) first.")
 
     @property
     def path(self) -> str:
@@ -398,11 +407,12 @@ class Layer(Module):
         if type(self).build is Layer.build:
             self._become_built(shapes.shapes_of_first(args, kwargs))
         else:
-            building.build_on_call(self, args, kwargs)
+            given, named = building.build_arguments(self, type(self).build, self._call_names, args, kwargs)
+            self.build(*given, **named)
 
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes that the layer was built for, with None for the batch axis; None if it is not built."""
-        return building.build_config(self)
+        return building.build_config(self._build_shape)
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
         """Build for the shapes of `get_build_config`."""
@@ -446,19 +456,14 @@ class Layer(Module):
     # Calling -------------------------------------------------------------------------------------------------------------
 
     _made_in_call = False
-
     supports_masking = False
     """Whether a mask of the input is passed on to the output, by `compute_mask`."""
-
     _takes_text = False
     """Whether it is meant for text, so that columns of it may be given to a model."""
-
     _takes_one_tensor = False
     """Whether a list of several inputs is a mistake."""
-
     _gives_floats = False
     """Whether integers become floats; other layers hand integers on as such, or refuse them when they are called."""
-
     _computes_mask = _takes_mask = _takes_training = False
     _named_masks: tuple[str, ...] = ()
     _training_default: bool | None = None
@@ -507,8 +512,7 @@ class Layer(Module):
             kwargs["training"] = training
         if caller is None:
             for layer in (self, *self._collect().sublayers):
-                if layer._losses:
-                    layer._losses.clear()
+                layer._losses.clear()
         context.training, context.caller = training, self
         try:
             outputs = self.call(*args, **kwargs)
@@ -537,8 +541,17 @@ class Layer(Module):
         >>> layer.stateless_call([[[2.0]], [1.0]], [], tf.constant([[3.0]]))[0].numpy()
         array([[7.]], dtype=float32)
         """
-        values = trainable_variables, non_trainable_variables
-        return weight_discovery.stateless_call(self, values, return_losses, lambda: self(*args, **kwargs))
+        self._need_built("stateless_call")
+        values = ("trainable_variables", trainable_variables), ("non_trainable_variables", non_trainable_variables)
+        groups = [(name, getattr(self, name), given) for name, given in values]
+        kept = [(one, list(one._losses)) for one in (self, *self._collect().sublayers)]
+        call = lambda: (self(*args, **kwargs), self.losses)
+        try:
+            (outputs, losses), (_, others) = without_effects("stateless_call", groups, call)
+        finally:
+            for one, before in kept:
+                one._losses[:] = before
+        return (outputs, others, losses) if return_losses else (outputs, others)
 
     def _accept(self, x: Any) -> None:
         """Hold the inputs against what is expected; the same shape need not be asked for again."""
@@ -547,21 +560,12 @@ class Layer(Module):
         if isinstance(x, Tensor) and getattr(self._input_spec, "dtype", None) is None:
             self.__dict__["_accepted"] = x._array.shape
 
-    def _converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The positional arguments as Tensors, floats in the dtype of the layer."""
-        for extra in args[1:]:
-            if any(isinstance(leaf, (bool, int, float, str)) for leaf in nest.flatten(extra)) and not isinstance(extra, list):
-                raise ValueError(
-                    f"Only input tensors may be passed as positional arguments to {type(self).__name__} ('{self.name}'); "
-                    f"{extra!r} should be passed as a keyword argument, for example training={extra!r}."
-                )
-        return tuple(None if argument is None else self._tensors(argument) for argument in args)
-
     def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
         """The positional arguments as Tensors, and the masks that count; keyword arguments are changed in place."""
         first = self._call_names[0] if self._call_names else ""
         masks = inputs.masks_of(args[0] if args else kwargs.get(first))
-        args = self._converted(self._single(args))
+        inputs.refuse_values(self, args[1:])
+        args = tuple(map(self._tensors, self._single(args)))
         for name, value in kwargs.items():
             if shapes.is_data(value) or (name == "mask" and shapes.is_numbers(value)):
                 kwargs[name] = self._tensor(value)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...core import Tensor
+from ...core.ops.indexing import getitem
 from ...errors import ShapeError
 from ...functions.elementwise import cast, round, saturate_cast
-from ...functions.indexing import getitem
 from ...functions.resizing import METHODS, enlarged, resized
 from ...functions.shaping import pad
 from ..arguments import whole

@@ -8,18 +8,14 @@ import itertools
 import operator
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from ...core import Tensor, Variable
 from ...module import Module, Named, attributes, elements, walk
 from ..metrics import Metric
 from ..seeds import SeedGenerator, SeedState
-from ..stateless import without_effects
 from ..weight import Weight
-
-if TYPE_CHECKING:
-    from .layer import Layer
 
 _versions = itertools.count(1)
 
@@ -28,7 +24,7 @@ class Contents(NamedTuple):
     """What a layer holds, sublayers included, each thing once."""
 
     variables: list[Variable]
-    sublayers: list[Layer]
+    sublayers: list[Any]
     metrics: list[Metric]
 
 
@@ -49,7 +45,7 @@ class Structure:
 
     def __init__(self) -> None:
         self.version = 0
-        self.owners: weakref.WeakValueDictionary[int, Layer] = weakref.WeakValueDictionary()
+        self.owners: weakref.WeakValueDictionary[int, WeightOwner] = weakref.WeakValueDictionary()
         self.kept: tuple[tuple[int, int], Contents, list[Loose]] | None = None
 
     def changed(self) -> None:
@@ -71,24 +67,39 @@ class Structure:
         return Structure, ()
 
 
+class WeightOwner(Protocol):
+    """A layer, as what it holds is found and frozen: beside its attributes it knows these.
+
+    Attributes:
+        _added: the weights that `add_weight` made; they count whether or not they are kept in an attribute.
+        _settled: what it held when `trainable` was last set; what comes later is frozen if it is, once.
+        _frozen: keys of what `add_weight` did not make that is trainable by nature, and frozen.
+    """
+
+    _structure: Structure
+    _trainable: bool
+    _added: tuple[Weight, ...]
+    _settled: list[Any]
+    _frozen: set[int]
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def built(self) -> bool: ...
+
+
 def is_layer(value: Any) -> bool:
     """Whether a value is a layer or a model."""
     return bool(getattr(type(value), "_is_layer", False))
 
 
-def before_set(layer: Layer, name: str, value: Any) -> bool:
-    """Refuse state that comes too late, freeze what joins a frozen layer; whether the layer may hold other things
-    afterwards.
-    """
-    if "_name" in layer.__dict__ and name not in layer._not_walked and _holds_state(value):
-        if layer._built and not layer._open and layer.__dict__.get(name) is not value:
-            raise ValueError(locked(layer, f"attribute '{name}'"))
-        if isinstance(value, Variable) and not isinstance(value, Weight) and not layer._trainable:
-            _freeze(layer, value)
-    return name not in layer._unwatched and (_may_hold_state(value) or _may_hold_state(layer.__dict__.get(name)))
+def freeze_newcomer(layer: WeightOwner, value: Any) -> None:
+    """Freeze what becomes an attribute of a frozen layer; a Weight is made frozen, unless the user sets it otherwise."""
+    if isinstance(value, Variable) and not isinstance(value, Weight) and not layer._trainable:
+        _freeze(layer, value)
 
 
-def forget(layer: Layer, thing: Any) -> None:
+def forget(layer: WeightOwner, thing: Any) -> None:
     """Hold something no more: its attribute is gone."""
     layer._added = tuple(weight for weight in layer._added if weight is not thing)
     layer._settled = [one for one in layer._settled if one is not thing]
@@ -96,11 +107,11 @@ def forget(layer: Layer, thing: Any) -> None:
     layer._structure.kept = None  # it may hold what is to go
 
 
-def held_by(layer: Layer) -> tuple[list[Any], list[Loose]]:
+def held_by(layer: WeightOwner) -> tuple[list[Any], list[Loose]]:
     """What is held directly or in containers, and those of them that may change unseen."""
     found: list[Any] = []
     loose: list[Loose] = []
-    roots = [(name, value) for name, value in attributes(layer) if _may_hold_state(value)]
+    roots = [(name, value) for name, value in attributes(layer) if may_hold_state(value)]
     for _, value, first in walk(*roots, children=_within, separator="."):
         if _is_state(value):
             found.append(value)
@@ -110,9 +121,9 @@ def held_by(layer: Layer) -> tuple[list[Any], list[Loose]]:
     return found, loose
 
 
-def notice_unheld(caller: Layer, layer: Layer) -> None:
+def notice_unheld(caller: WeightOwner, layer: WeightOwner) -> None:
     """Warn of weights that a layer has just made in the `call` of this one, if nothing here holds them."""
-    if layer.weights and not any(one is layer for one in caller._collect().sublayers):
+    if weights_of(layer) and not any(one is layer for one in collect(caller).sublayers):
         warnings.warn(
             f"Layer '{layer.name}' ({type(layer).__name__}) made its weights in the `call` of '{caller.name}' "
             f"({type(caller).__name__}), which does not hold it: they are not trained, not saved, and new whenever the "
@@ -121,11 +132,16 @@ def notice_unheld(caller: Layer, layer: Layer) -> None:
         )
 
 
-def collect(layer: Layer) -> Contents:
+def weights_of(layer: WeightOwner) -> list[Any]:
+    """The Variables that it and those within it hold, without random state."""
+    return [variable for variable in collect(layer).variables if not isinstance(variable, SeedState)]
+
+
+def collect(layer: WeightOwner) -> Contents:
     """All that is held by this layer and by those within it, in the order of the attributes."""
     structure = layer._structure
     kept, now = structure.kept, (structure.version, id(layer))  # a shallow copy of a layer has the same structure
-    if kept is not None and kept[0] == now and all(itertools.starmap(_has, kept[2])):
+    if kept is not None and kept[0] == now and all(_are(_values(one), before) for one, before in kept[2]):
         return kept[1]
     contents = Contents([], [], [])
     loose = gather(layer, contents, {id(layer)})
@@ -134,7 +150,7 @@ def collect(layer: Layer) -> Contents:
     return contents
 
 
-def gather(layer: Layer, contents: Contents, seen: set[int]) -> list[Loose]:
+def gather(layer: WeightOwner, contents: Contents, seen: set[int]) -> list[Loose]:
     """Add what this layer and those within it hold; the containers that may change unseen."""
     own, loose = held_by(layer)
     if not layer._trainable:
@@ -152,25 +168,25 @@ def gather(layer: Layer, contents: Contents, seen: set[int]) -> list[Loose]:
     return loose
 
 
-def in_order(layer: Layer, own: list[Any]) -> list[Variable]:
+def in_order(layer: WeightOwner, own: list[Any]) -> list[Variable]:
     """The Variables among what is held: trainable by nature first, then in the order in which they were made."""
     held = [thing for thing in own if isinstance(thing, Variable)]
     return sorted(held, key=lambda variable: (not learns(layer, variable), variable.key))
 
 
-def own_variables(layer: Layer) -> list[Variable]:
+def own_variables(layer: WeightOwner) -> list[Variable]:
     """The Variables of this layer itself, each once, without random state: what a file holds of it."""
     return _distinct([one for one in in_order(layer, held_by(layer)[0]) if not isinstance(one, SeedState)])
 
 
-def learns(layer: Layer, variable: Variable) -> bool:
+def learns(layer: WeightOwner, variable: Variable) -> bool:
     """Trainable by its nature, frozen or not."""
     return variable.learns if isinstance(variable, Weight) else variable._trainable or variable.key in layer._frozen
 
 
-def set_trainable(layer: Layer, value: bool) -> None:
+def set_trainable(layer: WeightOwner, value: bool) -> None:
     """Have the weights of a layer and of all within it trained, or not."""
-    for one in (layer, *layer._collect().sublayers):
+    for one in (layer, *collect(layer).sublayers):
         set_trainable_alone(one, value)
         for thing in held_by(one)[0]:
             if isinstance(thing, Weight):
@@ -182,17 +198,17 @@ def set_trainable(layer: Layer, value: bool) -> None:
                 _freeze(one, thing)
 
 
-def set_trainable_alone(layer: Layer, value: bool) -> None:
+def set_trainable_alone(layer: WeightOwner, value: bool) -> None:
     """Set it for this layer and for what it will hold, but for nothing that it holds now."""
     object.__setattr__(layer, "_trainable", bool(value))
     settled = [thing for thing in held_by(layer)[0] if isinstance(thing, Variable) or is_layer(thing)]
     object.__setattr__(layer, "_settled", settled)
 
 
-def _freeze_newcomers(layer: Layer, own: list[Any]) -> None:
+def _freeze_newcomers(layer: WeightOwner, own: list[Any]) -> None:
     """Freeze what has joined this layer since it was frozen."""
     held = [thing for thing in own if isinstance(thing, Variable) or is_layer(thing)]
-    if len(held) == len(layer._settled) and all(map(operator.is_, held, layer._settled)):
+    if _are(held, layer._settled):
         return
     settled = {id(thing) for thing in layer._settled}
     object.__setattr__(layer, "_settled", held)
@@ -205,14 +221,14 @@ def _freeze_newcomers(layer: Layer, own: list[Any]) -> None:
             _freeze(layer, thing)
 
 
-def _freeze(layer: Layer, variable: Variable) -> None:
+def _freeze(layer: WeightOwner, variable: Variable) -> None:
     """Stop training a Variable that was not made by `add_weight`, and remember that it was trained."""
     if variable.trainable:
         layer._frozen.add(variable.key)
         variable.trainable = False
 
 
-def load_own_variables(layer: Layer, store: Mapping[str, Any]) -> None:
+def load_own_variables(layer: WeightOwner, store: Mapping[str, Any]) -> None:
     """Assign what `Layer.save_own_variables` wrote."""
     held = own_variables(layer)
     if len(store) != len(held):
@@ -225,26 +241,25 @@ def load_own_variables(layer: Layer, store: Mapping[str, Any]) -> None:
         variable.assign(store[str(number)])
 
 
-def set_weights(layer: Layer, weights: list[Any]) -> None:
-    """Assign all weights; nothing changes if a number or shape is wrong."""
-    held = layer.weights
-    if len(weights) != len(held):
+def assign_all(name: str, held: Sequence[Any], values: Sequence[Any]) -> None:
+    """Assign all weights of the layer of that name; nothing changes if a number or shape is wrong."""
+    if len(values) != len(held):
         raise ValueError(
-            f"You called `set_weights(weights)` on layer '{layer.name}' with a weight list of length {len(weights)}, "
+            f"You called `set_weights(weights)` on layer '{name}' with a weight list of length {len(values)}, "
             f"but the layer was expecting {len(held)} weights."
         )
-    arrays = [weight._convert(value) for weight, value in zip(held, weights, strict=True)]
+    arrays = [weight._convert(value) for weight, value in zip(held, values, strict=True)]
     for weight, array in zip(held, arrays, strict=True):
         if tuple(array.shape) != tuple(weight.shape):
             raise ValueError(
-                f"Layer {layer.name} weight shape {tuple(weight.shape)} ('{getattr(weight, 'path', weight.name)}') is not "
+                f"Layer {name} weight shape {tuple(weight.shape)} ('{getattr(weight, 'path', weight.name)}') is not "
                 f"compatible with provided weight shape {tuple(array.shape)}."
             )
     for weight, array in zip(held, arrays, strict=True):
         weight.assign(Tensor(array))
 
 
-def _may_hold_state(value: Any) -> bool:
+def may_hold_state(value: Any) -> bool:
     """Whether a value is state, or leads to some."""
     return isinstance(value, (Variable, Module, SeedGenerator, Metric, Mapping, list, tuple))
 
@@ -259,7 +274,7 @@ def _within(value: Any) -> Named:
     if _is_state(value):
         return ()
     held = attributes(value) if isinstance(value, Module) else elements(value)
-    return [(name, child) for name, child in held if _may_hold_state(child)]
+    return [(name, child) for name, child in held if may_hold_state(child)]
 
 
 def _values(container: Any) -> Collection[Any]:
@@ -269,10 +284,9 @@ def _values(container: Any) -> Collection[Any]:
     return container.values() if isinstance(container, Mapping) else container
 
 
-def _has(container: Any, elements: list[Any]) -> bool:
-    """Whether these are the elements of a container."""
-    now = _values(container)
-    return len(now) == len(elements) and all(map(operator.is_, now, elements))
+def _are(things: Collection[Any], others: Collection[Any]) -> bool:
+    """Whether these are the same objects in the same order."""
+    return len(things) == len(others) and all(map(operator.is_, things, others))
 
 
 def _distinct(items: list[Any]) -> list[Any]:
@@ -280,11 +294,11 @@ def _distinct(items: list[Any]) -> list[Any]:
     return list({id(item): item for item in items}.values())
 
 
-def _holds_state(value: Any) -> bool:
+def holds_state(value: Any) -> bool:
     """True for a Variable, a layer, or a container with one inside."""
     if isinstance(value, Variable) or is_layer(value):
         return True
-    return isinstance(value, (list, tuple, Mapping)) and any(_holds_state(child) for _, child in elements(value))
+    return isinstance(value, (list, tuple, Mapping)) and any(holds_state(child) for _, child in elements(value))
 
 
 def forgotten(layer: Any) -> str:
@@ -292,23 +306,8 @@ def forgotten(layer: Any) -> str:
     return f"In layer {name}, you forgot to call `super().__init__()` as the first statement in `__init__()`. Go add it!"
 
 
-def locked(layer: Any, what: str) -> str:
+def locked(name: str, what: str) -> str:
     return (
-        f"You cannot add new elements of state (variables or sub-layers) to a layer that is already built ('{layer.name}', "
+        f"You cannot add new elements of state (variables or sub-layers) to a layer that is already built ('{name}', "
         f"{what}). Make them in `__init__` or in `build`."
     )
-
-
-def stateless_call(layer: Layer, values: tuple[Any, Any], with_losses: bool, call: Callable[[], Any]) -> tuple[Any, ...]:
-    """What `Layer.stateless_call` does."""
-    if not layer.built:
-        raise ValueError(f"stateless_call: layer '{layer.name}' is not built; call it on data or build(input_shape) first.")
-    names = ("trainable_variables", "non_trainable_variables")
-    groups = [(name, getattr(layer, name), given) for name, given in zip(names, values, strict=True)]
-    kept = [(one, list(one._losses)) for one in (layer, *layer._collect().sublayers)]
-    try:
-        (outputs, losses), (_, others) = without_effects("stateless_call", groups, lambda: (call(), layer.losses))
-    finally:
-        for one, before in kept:
-            one._losses[:] = before
-    return (outputs, others, losses) if with_losses else (outputs, others)

@@ -121,7 +121,7 @@ class IoU(Metric):
             weights = beside(labels, 1, self.dtype)
         else:
             weights = spread_weights(sample_weight, as_floats(labels, floatx()))
-            if self.total_cm.dtype.is_integer and not _is_whole(sample_weight):
+            if self.total_cm.dtype.is_integer and tensor(sample_weight).dtype.kind not in "biu":
                 warnings.warn(
                     f"{type(self).__name__}: weights are floats and the counts are {self.dtype}, so weights are cut to whole "
                     f"numbers. Give {type(self).__name__}(..., dtype='float32') to count with the weights as they are.",
@@ -142,11 +142,6 @@ class IoU(Metric):
 
 def _within(classes: Tensor, count: int) -> Tensor:
     return logical_and(classes >= 0, classes < count)
-
-
-def _is_whole(weights: Any) -> bool:
-    """Whether weights are integers or bools by their dtype."""
-    return tensor(weights).dtype.kind in "biu"
 
 
 @catalogue.add()

@@ -133,13 +133,11 @@ class Sequential(Model):
         """Build every layer for inputs of a shape with the batch axis; None fits any size."""
         shape = tuple(input_shape)
         if not self._trail or self._trail[0].shape != shape:
-            self._trail = (entrance(InputLayer(batch_shape=shape, dtype=self._first_dtype())),)
+            dtype = self._trail[0].dtype if self._trail else self.layers[0].compute_dtype if self.layers else None
+            self._trail = (entrance(InputLayer(batch_shape=shape, dtype=dtype)),)
         for layer in self.layers[len(self._trail) - 1 :]:
             self._trail = (*self._trail, layer(self._trail[-1]))
         self._graph = LayerGraph(self._trail[0], self._trail[-1])
-
-    def _first_dtype(self) -> Any:
-        return self._trail[0].dtype if self._trail else self.layers[0].compute_dtype if self.layers else None
 
     def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """For data, only be ready: the call that follows builds each layer on what it is given."""

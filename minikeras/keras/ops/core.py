@@ -141,11 +141,7 @@ def dtype(x: Any) -> str:
 # Parts -----------------------------------------------------------------------------------------------------------------
 
 
-def _cost_of_scatter(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
-    return math.prod(given[-1]["shape"]), 0
-
-
-@operation(cost=_cost_of_scatter)
+@operation(cost=lambda shapes, given: (math.prod(given[-1]["shape"]), 0))
 def scatter(indices: TensorLike, values: TensorLike, shape: Any) -> Tensor:
     """A tensor of a shape that is 0 but for values at some places; values at one place add up.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from ... import nest
-from ...core.registry import hook, register_hooks
+from ...core.registry import hook
 from ...functions.symbols import SymbolicOperand
 from ...types import DType
 from ..names import auto_name
@@ -69,8 +69,6 @@ class Node:
         made = _outputs.get((self.number, position))
         return KerasTensor(self, position) if made is None else made
 
-
-register_hooks("minikeras.keras.ops.symbols", "call_on_symbols", "operate_on_symbols", "mask_of_symbol")
 
 _nodes: weakref.WeakKeyDictionary[Any, weakref.WeakValueDictionary[int, Node]] = weakref.WeakKeyDictionary()
 _outputs: weakref.WeakValueDictionary[tuple[int, int], KerasTensor] = weakref.WeakValueDictionary()

@@ -5,11 +5,11 @@ gives it in files, so that models with calls of `keras.ops` go both ways.
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, overload
 
+from ...core.registry import hook
 from ...functions.creation import zeros
 from ...functions.symbols import takes_symbols
 from ...module import snake_case
@@ -126,8 +126,7 @@ class FunctionOperation(Operation):
 
 
 def _unpickled(module: str, name: str, state: dict[str, Any]) -> Operation:
-    importlib.import_module(f"{__package__.rpartition('.')[0]}.ops.symbols")  # makes the classes
-    made = object.__new__(CLASSES[module][name])
+    made = object.__new__(hook("_operations")(module)[name])
     vars(made).update(state)
     return made
 

@@ -24,7 +24,7 @@ from ...errors import LoadError, ShapeError
 from ...files import limits
 from ...functions.creation import zeros
 from ...nn_ops import streams
-from ...types import DType, as_dtype
+from ...types import as_dtype
 from ..calls import context
 from ..config import floatx
 from .keras_tensor import KerasTensor, Node, Spec
@@ -73,12 +73,8 @@ def output_specs(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def output_shapes(layer: Any, input_shape: Any) -> Any:
     """The shapes of the outputs of a layer for inputs of given shapes; nothing of the trial stays."""
     dtype = as_dtype(getattr(layer, "compute_dtype", floatx()))
-    return nest.map_structure(lambda one: one.shape, output_specs(layer, (_placeholders(input_shape, dtype),), {}))
-
-
-def _placeholders(shapes: Any, dtype: DType) -> Any:
-    """A KerasTensor for each shape of a nest of shapes."""
-    return map_shapes(lambda shape: Node(Placeholder(), (), {}, [Spec(tuple(shape), dtype)], 0).outputs, shapes)
+    symbols = map_shapes(lambda shape: Node(Placeholder(), (), {}, [Spec(tuple(shape), dtype)], 0).outputs, input_shape)
+    return nest.map_structure(lambda one: one.shape, output_specs(layer, (symbols,), {}))
 
 
 class Placeholder:

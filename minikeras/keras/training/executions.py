@@ -17,9 +17,9 @@ from ...distribute.strategy import Split
 from ...errors import ShapeError
 from .. import batches
 from ..batches import Feed
+from .model_like import Logs
 from .shared_step import shared_step
 from .state import Transaction
-from .steps import Logs
 
 StepFunction = Callable[[Any], Any]
 MOST = 64

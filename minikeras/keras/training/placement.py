@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 from ...core.arrays import chosen_device, current_device, device
 from ...errors import InvalidArgumentError
+from ..layers.layer import Layer
 from ..weight import Weight
-
-if TYPE_CHECKING:
-    from ..models import Model
 
 _HERE: AbstractContextManager[None] = contextlib.nullcontext()
 
 
-def on_device_of(model: Model, name: str) -> AbstractContextManager[None]:
+def on_device_of(model: Layer, name: str) -> AbstractContextManager[None]:
     """A block on the device of the model's weights; on the current one if it has none yet.
 
     Args:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,7 @@ from ..batches import Source
 from ..optimizers.exchange import is_distributed
 from ..seeds import SeedState
 from .executions import CompiledSteps, StepFunction
-
-if TYPE_CHECKING:
-    from ..models import Model
+from .model_like import ModelLike
 
 _COUNTED = re.compile(r"_\d+(?=[/_'\"]|$)")
 _GIVE = (
@@ -37,7 +35,7 @@ TRAINING = ("fit", "train_on_batch")
 """Methods that change weights."""
 
 
-def check_scope(model: Model, name: str, strategy: DataParallel | None) -> None:
+def check_scope(model: ModelLike, name: str, strategy: DataParallel | None) -> None:
     """Refuse to train a model that belongs to no strategy where there are several ranks.
 
     Raises:
@@ -65,7 +63,7 @@ class RankedSteps:
         InvalidArgumentError: on every rank, for sharded data with other numbers of rows or batches, or of another kind.
     """
 
-    def __init__(self, model: Model, name: str, source: Source, strategy: DataParallel) -> None:
+    def __init__(self, model: ModelLike, name: str, source: Source, strategy: DataParallel) -> None:
         self._model, self._name, self._source, self._strategy = model, name, source, strategy
         self._meets = world().size > 1
         self._knows_rows = not self._meets or (strategy.auto_shard_dataset and source.table is not None)
@@ -159,7 +157,7 @@ class RankedSteps:
 # Agreement ---------------------------------------------------------------------------------------------------------------
 
 
-def check_training(model: Model, strategy: DataParallel, source: Source, name: str) -> None:
+def check_training(model: ModelLike, strategy: DataParallel, source: Source, name: str) -> None:
     """Refuse what ranks cannot train together.
 
     Raises:
@@ -184,7 +182,7 @@ def check_training(model: Model, strategy: DataParallel, source: Source, name: s
         )
 
 
-def agree(model: Model, strategy: DataParallel, source: Source, predicts: bool) -> None:
+def agree(model: ModelLike, strategy: DataParallel, source: Source, predicts: bool) -> None:
     """Build the model on this rank's rows of the first batch, and give all ranks the seeds and Variables of rank 0.
 
     Args:
@@ -203,7 +201,7 @@ def agree(model: Model, strategy: DataParallel, source: Source, predicts: bool) 
     broadcast_variables(_variables(model))
 
 
-def _build(model: Model, data: Any, predicts: bool) -> None:
+def _build(model: ModelLike, data: Any, predicts: bool) -> None:
     """Make all Variables, without a change of any, and of random streams by no more than initial values need."""
     lacks_targets = not predicts and model._trainer.targets is None
     if data is not None and not model._overrides("train_step") and (lacks_targets or not model.built):
@@ -226,7 +224,7 @@ def _as_before(variable: Variable, array: Any) -> Any:
     return np.array([seed, position], array.dtype)
 
 
-def _variables(model: Model) -> list[Variable]:
+def _variables(model: ModelLike) -> list[Variable]:
     holders: list[Any] = [*model.metrics] if model._trainer.compiled else []
     if model.optimizer is not None:
         holders.append(model.optimizer)
@@ -234,7 +232,7 @@ def _variables(model: Model) -> list[Variable]:
     return list({variable.key: variable for variable in found}.values())
 
 
-def _check_structure(model: Model) -> None:
+def _check_structure(model: ModelLike) -> None:
     """Refuse models that do not compute the same; each rank says where they differ."""
     ranks = world()
     if ranks.size == 1:
@@ -264,7 +262,7 @@ def _described(part: Any) -> str:
     return _COUNTED.sub("", f"{type(part).__name__} {config}")
 
 
-def check_weights(model: Model) -> None:
+def check_weights(model: ModelLike) -> None:
     """Refuse weights that are not the same on all ranks.
 
     Raises:
@@ -272,7 +270,7 @@ def check_weights(model: Model) -> None:
     """
     ranks = world()
     digest = hashlib.blake2b(digest_size=8)
-    for variable in model.variables:
+    for variable in model._collect().variables:
         digest.update(np.ascontiguousarray(to_numpy(variable._array)).reshape(-1).view(np.uint8).data)
     own = int.from_bytes(digest.digest(), "little") >> 1
     found = ranks.all_gather(np.array([own])).ravel()

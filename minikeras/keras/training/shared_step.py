@@ -8,7 +8,7 @@ come after that, so all ranks have the same bits again.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import namespace
@@ -21,13 +21,10 @@ from ...nn_ops.streams import global_stream
 from ..batches import cut
 from ..metrics.metric import noted_results, result_of
 from . import steps
-from .steps import Logs
-
-if TYPE_CHECKING:
-    from ..models import Model
+from .model_like import Logs, ModelLike
 
 
-def shared_step(model: Model, name: str, split: Split, data: Any) -> Logs:
+def shared_step(model: ModelLike, name: str, split: Split, data: Any) -> Logs:
     """The step `name` of a model, on a batch of which `data` are the rows of this rank."""
     state, drawn, built = _State(model), global_stream().position, model.built
     parts = [_run_part(model, name, split, part, data, state) for part in split.parts]
@@ -70,7 +67,7 @@ def _as_float(value: Any) -> Tensor:
     return found if found.dtype.is_floating else cast(found, "float32")
 
 
-def _run_part(model: Model, name: str, split: Split, part: BatchPart, data: Any, state: _State) -> _Part:
+def _run_part(model: ModelLike, name: str, split: Split, part: BatchPart, data: Any, state: _State) -> _Part:
     state.begin(part)
     start = split.rows.start
     rows = data if len(split.parts) == 1 else cut(data, slice(part.first - start, part.first - start + part.rows))
@@ -94,7 +91,7 @@ class _State:
         sums: Variables to which all parts add, and those that only the first part changes; those of metrics begin with zeros.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ModelLike) -> None:
         self._model = model
         self.means: list[Variable] = []
         self.sums: list[Variable] = []
@@ -154,7 +151,7 @@ class _State:
             variable.assign(self._before[variable.key] + change)
 
 
-def _variables_of_metrics(model: Model) -> list[Variable]:
+def _variables_of_metrics(model: ModelLike) -> list[Variable]:
     return [variable for metric in model.metrics for variable in metric.variables]
 
 

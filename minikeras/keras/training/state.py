@@ -214,17 +214,12 @@ def named_variables(model: Any) -> dict[str, Variable]:
     groups: list[tuple[str, Iterable[Variable]]] = [("model", model.variables)]
     groups += [(name, value.variables) for name, value in vars(model).items() if isinstance(value, Optimizer)]
     groups += [(f"metrics/{label}", metric.variables) for label, metric in model._trainer.labelled_metrics(model)]
-    return {
-        f"{group}/{number}/{_COUNTED.sub('', _name_in(group, variable))}": variable
-        for group, variables in groups
-        for number, variable in enumerate(variables)
-    }
-
-
-def _name_in(group: str, variable: Variable) -> str:
-    """The path of a weight; other Variables are found by their group and name."""
-    path = getattr(variable, "path", None) if group == "model" and not isinstance(variable, SeedState) else None
-    return path or variable.name.removesuffix(":0")
+    found = {}
+    for group, variables in groups:
+        for number, variable in enumerate(variables):  # the path of a weight; others are found by their group and name
+            path = getattr(variable, "path", None) if group == "model" and not isinstance(variable, SeedState) else None
+            found[f"{group}/{number}/{_COUNTED.sub('', path or variable.name.removesuffix(':0'))}"] = variable
+    return found
 
 
 def capture(model: Any, run: Run | None) -> State:

@@ -9,7 +9,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ... import nest
 from ...core import GradientTape, Tensor, Variable
@@ -17,12 +17,8 @@ from ...errors import ShapeError
 from ...functions.publish import tensor
 from .. import batches, optimizers
 from ..symbolic.trial import returned_none
+from .model_like import Logs, ModelLike
 from .targets import track
-
-if TYPE_CHECKING:
-    from ..models import Model
-
-Logs = dict[str, Any]
 
 
 class Predicted(NamedTuple):
@@ -34,13 +30,13 @@ class Predicted(NamedTuple):
     sample_weight: Any
     loss: Tensor
 
-    def measure(self, model: Model) -> Logs:
+    def measure(self, model: ModelLike) -> Logs:
         """Let it enter all metrics."""
         track(model._trainer.loss_tracker, self.loss, _rows(self.x))
         return model.compute_metrics(self.x, self.y, self.y_pred, self.sample_weight)
 
 
-def train_step(model: Model, data: Any) -> Logs:
+def train_step(model: ModelLike, data: Any) -> Logs:
     """One batch of training."""
     if getattr(model.optimizer, "needs_loss", False):
         return _minimize(model, *batches.unpack_x_y_sample_weight(data))
@@ -50,7 +46,7 @@ def train_step(model: Model, data: Any) -> Logs:
     return found.measure(model)
 
 
-def gradients_of(model: Model, data: Any) -> tuple[list[Any], list[Variable], Predicted]:
+def gradients_of(model: ModelLike, data: Any) -> tuple[list[Any], list[Variable], Predicted]:
     """The gradients of the scaled loss of a batch, for which Variables, and what they were computed from."""
     x, y, sample_weight = batches.unpack_x_y_sample_weight(data)
     optimizer = model.optimizer
@@ -65,7 +61,7 @@ def gradients_of(model: Model, data: Any) -> tuple[list[Any], list[Variable], Pr
     return tape.gradient(scaled, variables) if variables else [], variables, Predicted(x, y, y_pred, sample_weight, loss)
 
 
-def _minimize(model: Model, x: Any, y: Any, sample_weight: Any) -> Logs:
+def _minimize(model: ModelLike, x: Any, y: Any, sample_weight: Any) -> Logs:
     """A step of an optimizer that is given the loss as a function; metrics see the predictions before it."""
     if not model.trainable_variables:
         model(x, training=False)  # builds the layers
@@ -79,7 +75,7 @@ def _minimize(model: Model, x: Any, y: Any, sample_weight: Any) -> Logs:
     return logs
 
 
-def _objective(model: Model, x: Any, y: Any, sample_weight: Any, predicted: list[Any]) -> Callable[[], Any]:
+def _objective(model: ModelLike, x: Any, y: Any, sample_weight: Any, predicted: list[Any]) -> Callable[[], Any]:
     """The loss of a batch as a function, in two stages unless `compute_loss` is overridden; keeps the first predictions."""
 
     def outputs() -> Any:
@@ -99,7 +95,7 @@ def _objective(model: Model, x: Any, y: Any, sample_weight: Any, predicted: list
     return optimizers.Objective(outputs, loss_of_outputs, penalty)
 
 
-def _trained(model: Model) -> list[Variable]:
+def _trained(model: ModelLike) -> list[Variable]:
     """The Variables that a step changes; a warning if there are none."""
     variables: list[Variable] = model.trainable_variables
     if not variables:
@@ -112,14 +108,14 @@ def _trained(model: Model) -> list[Variable]:
     return variables
 
 
-def test_step(model: Model, data: Any) -> Logs:
+def test_step(model: ModelLike, data: Any) -> Logs:
     """One batch of evaluation."""
     x, y, sample_weight = batches.unpack_x_y_sample_weight(data)
     y_pred = model(x, training=False)
     return Predicted(x, y, y_pred, sample_weight, _loss(model, x, y, y_pred, sample_weight, False)).measure(model)
 
 
-def predict_step(model: Model, data: Any) -> Any:
+def predict_step(model: ModelLike, data: Any) -> Any:
     """One batch of prediction."""
     y_pred = model(batches.unpack_x_y_sample_weight(data)[0], training=False)
     if y_pred is None:
@@ -127,7 +123,7 @@ def predict_step(model: Model, data: Any) -> Any:
     return y_pred
 
 
-def compute_loss(model: Model, y: Any, y_pred: Any, sample_weight: Any) -> Tensor:
+def compute_loss(model: ModelLike, y: Any, y_pred: Any, sample_weight: Any) -> Tensor:
     """The loss of a batch, with everything that `add_loss` and regularizers add."""
     terms = [] if model.loss is None else model._trainer.settle(model, y, y_pred).loss(y, y_pred, sample_weight)
     terms += model.losses
@@ -136,19 +132,21 @@ def compute_loss(model: Model, y: Any, y_pred: Any, sample_weight: Any) -> Tenso
     return total(terms)
 
 
-def compiled_loss(model: Model, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None) -> Tensor:
+def compiled_loss(
+    model: ModelLike, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
+) -> Tensor:
     """`compute_loss` as steps for TensorFlow 2 call it: the mean of a training shows it, and regularizers are in it anyway."""
     loss = _loss(model, None, y, y_pred, sample_weight, True)
     track(model._trainer.loss_tracker, loss, _rows(y))
     return loss
 
 
-def compiled_metrics(model: Model) -> SimpleNamespace:
+def compiled_metrics(model: ModelLike) -> SimpleNamespace:
     """`compute_metrics` as steps for TensorFlow 2 call it: `compiled_metrics.update_state(y, y_pred)`."""
     return SimpleNamespace(update_state=functools.partial(model.compute_metrics, None))
 
 
-def _loss(model: Model, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Tensor:
+def _loss(model: ModelLike, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Tensor:
     """`compute_loss`, which need not take `training` if it is overridden."""
     if not model._overrides("compute_loss") or "training" in inspect.signature(model.compute_loss).parameters:
         return model.compute_loss(x, y, y_pred, sample_weight, training=training)

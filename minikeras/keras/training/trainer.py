@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +28,10 @@ from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from . import state as states
 from .executions import AllRows, CompiledSteps, Executions, Steps, one_by_one
+from .model_like import Logs, ModelLike
 from .ranks import TRAINING, RankedSteps, agree, any_rank, check_scope, check_training, check_weights
 from .state import Run, Transaction
-from .steps import Logs
 from .targets import Compiled, Targets
-
-if TYPE_CHECKING:
-    from ..models import Model
 
 
 class Trainer:
@@ -57,7 +54,7 @@ class Trainer:
 
     # Configuration -------------------------------------------------------------------------------------------------------
 
-    def compile(self, model: Model, arguments: dict[str, Any]) -> None:
+    def compile(self, model: ModelLike, arguments: dict[str, Any]) -> None:
         """Take the arguments of `Model.compile`."""
         jit_compile, steps_per_execution = arguments["jit_compile"], arguments["steps_per_execution"]
         if jit_compile not in ("auto", True, False, None):
@@ -110,7 +107,7 @@ class Trainer:
             )
             return None
 
-    def compile_from_config(self, model: Model, config: Mapping[str, Any]) -> None:
+    def compile_from_config(self, model: ModelLike, config: Mapping[str, Any]) -> None:
         """Compile as `compile_config` says."""
         if model._overrides("compile"):
             warnings.warn(
@@ -123,7 +120,7 @@ class Trainer:
 
     # Metrics -------------------------------------------------------------------------------------------------------------
 
-    def labelled_metrics(self, model: Model) -> list[tuple[str, Any]]:
+    def labelled_metrics(self, model: ModelLike) -> list[tuple[str, Any]]:
         """Loss tracker, losses of the outputs, compiled metrics, and those held as attributes, with their names in logs."""
         held = [(metric.name, metric) for metric in model._collect().metrics]
         if self._compiled is None:
@@ -132,7 +129,7 @@ class Trainer:
         chosen = [(one.name, one) for one in self._compiled.own_metrics()] if settled is None else settled.labelled()
         return [("loss", self.loss_tracker), *chosen, *held]
 
-    def logged_metrics(self, model: Model) -> list[tuple[str, Any]]:
+    def logged_metrics(self, model: ModelLike) -> list[tuple[str, Any]]:
         """Those that the logs tell of: all, or what a subclass has in a `metrics` of its own."""
         labelled = self.labelled_metrics(model)
         if not model._overrides("metrics"):
@@ -140,7 +137,7 @@ class Trainer:
         labels = {id(metric): label for label, metric in labelled}
         return [(labels.get(id(metric), metric.name), metric) for metric in model.metrics]
 
-    def settle(self, model: Model, y: Any, y_pred: Any) -> Targets:
+    def settle(self, model: ModelLike, y: Any, y_pred: Any) -> Targets:
         """Losses and metrics for the outputs, made at the first batch."""
         if self.targets is None:
             compiled = self.need_compile("fit")
@@ -149,7 +146,7 @@ class Trainer:
             self.targets = Targets(compiled, y, y_pred, None if model._graph is None else model.output_names)
         return self.targets
 
-    def direction(self, model: Model, name: str) -> str | None:
+    def direction(self, model: ModelLike, name: str) -> str | None:
         """'min' or 'max', whichever is better for a value of the logs; None if its metric does not say."""
         for label, metric in self.labelled_metrics(model):
             if label == name:
@@ -158,7 +155,7 @@ class Trainer:
                 return {"up": "max", "down": "min"}.get(getattr(metric, "_direction", None) or "")
         return "min" if name == "loss" else None
 
-    def results(self, model: Model) -> Logs:
+    def results(self, model: ModelLike) -> Logs:
         """The results of all metrics by name."""
         logs: Logs = {}
         for label, metric in self.logged_metrics(model):
@@ -176,7 +173,7 @@ class Trainer:
         """The strategy, if any steps are others than those of one process."""
         return self.strategy if self.strategy is not None and self.strategy.is_active else None
 
-    def _join(self, model: Model, name: str, source: Source) -> None:
+    def _join(self, model: ModelLike, name: str, source: Source) -> None:
         """Have all ranks agree on the model, before their first steps."""
         check_scope(model, name, self.strategy)
         strategy, predicts = self._shared, name == "predict"
@@ -188,7 +185,7 @@ class Trainer:
             agree(model, strategy, source, predicts)
             self._agreed |= {predicts, True}
 
-    def _steps_of(self, model: Model, name: str, source: Source) -> Steps:
+    def _steps_of(self, model: ModelLike, name: str, source: Source) -> Steps:
         """The steps of a pass over data."""
         strategy = self._shared
         if strategy is not None:
@@ -197,7 +194,7 @@ class Trainer:
 
     # Loops ---------------------------------------------------------------------------------------------------------------
 
-    def on_batch(self, model: Model, name: str, source: Source, return_dict: bool) -> Any:
+    def on_batch(self, model: ModelLike, name: str, source: Source, return_dict: bool) -> Any:
         """One step on the first batch; metrics start anew."""
         self._join(model, name.replace("step", "on_batch"), source)
         model.reset_metrics()
@@ -212,7 +209,13 @@ class Trainer:
         return logs if return_dict else listed(logs)
 
     def fit(
-        self, model: Model, feed: Feed, hooks: CallbackList, epochs: range, validation: Feed | None, due: Callable[[int], bool]
+        self,
+        model: ModelLike,
+        feed: Feed,
+        hooks: CallbackList,
+        epochs: range,
+        validation: Feed | None,
+        due: Callable[[int], bool],
     ) -> History:
         """Train from the first to the last of `epochs`, and validate those that are `due`."""
         self.steps.planned = epochs.stop * (feed.steps or 0)
@@ -237,7 +240,7 @@ class Trainer:
                 self.run = None
         return hooks.history
 
-    def _fit_epoch(self, model: Model, run: Run, validation: Feed | None) -> Logs:
+    def _fit_epoch(self, model: ModelLike, run: Run, validation: Feed | None) -> Logs:
         """One epoch, or the rest of it, with its validation; the logs of both, empty if the data had come to its end."""
         if run.batch:
             run.hooks.go_on(run.epoch, run.batch)
@@ -260,7 +263,7 @@ class Trainer:
             model.stop_training = any_rank(model.stop_training)
         return logs
 
-    def _pass(self, model: Model, hooks: CallbackList, phase: str, feed: Feed, run: Run) -> Logs:
+    def _pass(self, model: ModelLike, hooks: CallbackList, phase: str, feed: Feed, run: Run) -> Logs:
         """The batches of one epoch; the logs after the last one as numbers."""
         name, heard = "fit" if phase == "train" else "evaluate", hooks.listens(phase)
         steps, stopped = self._steps_of(model, f"{phase}_step", feed.source), False
@@ -289,7 +292,7 @@ class Trainer:
             warnings.warn(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.", stacklevel=7)
         return numbers(run.logs)
 
-    def _validate(self, model: Model, hooks: CallbackList, feed: Feed) -> Logs:
+    def _validate(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Logs:
         """Loss and metrics on validation data; the training metrics are not touched."""
         kept = snapshot(variable for metric in model.metrics for variable in metric.variables)
         try:
@@ -297,7 +300,7 @@ class Trainer:
         finally:
             restore(kept)
 
-    def evaluate(self, model: Model, hooks: CallbackList, feed: Feed) -> Logs:
+    def evaluate(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Logs:
         """Loss and metrics over data."""
         self._join(model, "evaluate", feed.source)
         model.reset_metrics()
@@ -307,7 +310,7 @@ class Trainer:
         hooks.call("on_test_end", logs)
         return logs
 
-    def predict(self, model: Model, hooks: CallbackList, feed: Feed) -> Any:
+    def predict(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Any:
         """The outputs for all rows, as NumPy arrays."""
         collected: list[list[Any]] = []
         structure: Any = None
@@ -340,17 +343,17 @@ class Trainer:
 
     # Going on -------------------------------------------------------------------------------------------------------------
 
-    def get_state(self, model: Model) -> states.State:
+    def get_state(self, model: ModelLike) -> states.State:
         """All that training depends on, as arrays and plain values."""
         if self.run is not None and self.run.testing:
             raise RuntimeError("The state of training cannot be taken during validation. Take it after a batch or an epoch.")
         return states.capture(model, self.run)
 
-    def set_state(self, model: Model, state: states.State) -> None:
+    def set_state(self, model: ModelLike, state: states.State) -> None:
         """Have what `get_state` gave, at once or, within `fit`, when it goes on."""
         self.resume = None if self.run is None and states.put_back(model, state) is None else state
 
-    def _go_on(self, model: Model, run: Run) -> None:
+    def _go_on(self, model: ModelLike, run: Run) -> None:
         """Stand where the state says that was set last, if one was."""
         state, self.resume = self.resume, None
         if state is None:
@@ -363,7 +366,7 @@ class Trainer:
             model.stop_training = run.go_to(position)
 
 
-def hooks_of(model: Model, callbacks: Any, history: bool, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
+def hooks_of(model: ModelLike, callbacks: Any, history: bool, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
     """The callbacks of one call of `fit`, `evaluate` or `predict`."""
     level, group = 1 if verbose == "auto" else int(verbose), model.steps_per_execution
     level = level if is_first() else 0

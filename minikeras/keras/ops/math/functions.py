@@ -51,11 +51,6 @@ def _cost_of_segments(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, i
     return result, result
 
 
-def _cost_of_pairs(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
-    result = math.prod(shapes[0]) * math.prod(shapes[-1][-2:-1])
-    return result, result
-
-
 _SEGMENTS = """{summary} of each segment: of the slices along the first axis whose number is the same.
 
 Args:
@@ -137,7 +132,7 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor
     return reduce_logsumexp(floating(x), axis, keepdims)
 
 
-@operation(name="CDist", cost=_cost_of_pairs)
+@operation(name="CDist", cost=lambda shapes, given: (math.prod(shapes[0]) * math.prod(shapes[-1][-2:-1]),) * 2)
 def cdist(x: TensorLike, y: TensorLike) -> Tensor:
     """The distance |x_i - y_j| of each row of x (..., n, size) to each row of y (..., m, size): (..., n, m).
 

@@ -33,7 +33,7 @@ def get_item(x: TensorLike, key: TensorLike) -> Any:
     >>> print(tf.keras.ops.get_item([[1, 2], [3, 4]], (0, slice(1, None))).numpy())
     [2]
     """
-    return tf.getitem(convert_to_tensor(x), tuple(key) if isinstance(key, list) else key)
+    return convert_to_tensor(x)[tuple(key) if isinstance(key, list) else key]
 
 
 @operation(counts=lambda condition, x1=None, x2=None: x1 is None)

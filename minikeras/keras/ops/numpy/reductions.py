@@ -71,12 +71,8 @@ def _nan_variance(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
 
 
 def _nan_deviation(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
-    return tf.reduce_std(where(is_nan(x), _nan_mean(x, axis, True), x), axis, keepdims) * _share(x, axis, keepdims)
-
-
-def _share(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
-    """sqrt(elements / elements that are numbers)."""
-    return tf.reduce_mean(cast(~is_nan(x), x.dtype), axis, keepdims) ** -0.5
+    share = tf.reduce_mean(cast(~is_nan(x), x.dtype), axis, keepdims)  # of the elements that are numbers
+    return tf.reduce_std(where(is_nan(x), _nan_mean(x, axis, True), x), axis, keepdims) * share**-0.5
 
 
 def _nan_extreme(function: Callable[..., Tensor], instead: float) -> Callable[..., Tensor]:

@@ -1,0 +1,197 @@
+"""Pipeline: where the elements of a Dataset come from, how many there are, what they are like, and going through them.
+
+While it only reorders and groups rows of arrays it carries row numbers, and a batch is one gather (`table.py`).
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import copy
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from .. import nest
+from ..boundary import explaining_methods
+from ..core import Tensor, convert_to_tensor
+from ..errors import InvalidArgumentError, OutOfRangeError
+from ..nn_ops import streams
+from ..types import Array, int64
+from . import elements, passes
+from .elements import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Options, need_function
+from .table import Table
+
+Rows = Callable[[], collections.abc.Iterator[Any]]
+Numbers = Callable[[], "range | Array"]
+
+
+@explaining_methods
+class Pipeline:
+    """Elements that are made anew for each iteration; it knows the pipelines that it takes them from, not what follows."""
+
+    def __init__(
+        self,
+        rows: Rows | None,
+        cardinality: int,
+        parents: Sequence[Pipeline] = (),
+        table: Table | None = None,
+        numbers: Numbers | None = None,
+        stream: streams.Stream | None = None,
+        spec: Callable[[], Any] | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        self._rows: Rows = rows if rows is not None else lambda: iter(numbers())  # type: ignore[misc]
+        self._cardinality = cardinality
+        self.table = table
+        """The arrays whose rows the elements are; None if they are made otherwise."""
+        self._numbers = numbers
+        self._parents, self._spec = parents, spec
+        self.batch_size = batch_size
+        """The number of elements in a batch, if these are batches."""
+        self._options: Options | None = parents[0]._options if parents else None
+        above = [one for parent in parents for one in parent.random_streams]
+        self.random_streams: list[streams.Stream] = above if stream is None else [*above, stream]
+        """The streams that belong to shuffles with a seed; with `order_stream()` they are all the state of the order."""
+
+    def __iter__(self) -> Iterator:
+        return Iterator(self)
+
+    def from_position(self, start: int = 0) -> collections.abc.Iterator[Any]:
+        """The elements after the first `start` ones; those are passed over at once, and rows of arrays are not even made."""
+        rows = self.rows_from(start)
+        return rows if self.table is None else map(self.table.take, rows)
+
+    def rows_from(self, start: int) -> collections.abc.Iterator[Any]:
+        """As `from_position`; of a dataset with a `table` the row numbers of each element, which `table.take` makes one of."""
+        rows = self._rows()
+        next(itertools.islice(rows, start, start), None)
+        return rows
+
+    def __len__(self) -> int:
+        if self._cardinality < 0:
+            raise TypeError("The dataset's length is unknown or infinite. Count the elements, or limit it: dataset.take(n).")
+        return self._cardinality
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        words = {INFINITE_CARDINALITY: "infinite", UNKNOWN_CARDINALITY: "unknown"}
+        spec = f"element_spec={self.element_spec}, " if self._states_spec() else ""
+        return f"<Dataset {spec}cardinality={words.get(self._cardinality, self._cardinality)}>"
+
+    def _states_spec(self) -> bool:
+        """Whether no function has to make an element to tell what elements are like."""
+        return self._spec is not None and all(parent._states_spec() for parent in self._parents)
+
+    def cardinality(self) -> Tensor:
+        """The length, int64; `INFINITE_CARDINALITY` (-1) without end, `UNKNOWN_CARDINALITY` (-2) if it is unknown."""
+        return convert_to_tensor(self._cardinality, int64)
+
+    @property
+    def element_spec(self) -> Any:
+        """A nest of TensorSpecs, like an element; None is an axis whose size may vary, such as the first one of batches.
+
+        What functions make is known by the first element, which is made for it; random streams stay where they are.
+
+        Raises:
+            InvalidArgumentError: if there is no first element.
+
+        >>> tf.data.Dataset.range(5).batch(2).element_spec
+        TensorSpec(shape=(None,), dtype=tf.int64)
+        """
+        if self._spec is not None:
+            return self._spec()
+        return elements.of_element(self._first(), any(elements.varies(parent.element_spec) for parent in self._parents))
+
+    def _first(self) -> Any:
+        """The first element, without any effect on iterations that follow."""
+        with passes.preserved_streams(self.random_streams):
+            for element in self.from_position():
+                return element
+        raise InvalidArgumentError("element_spec: the dataset has no elements by which it could be known.")
+
+    def get_single_element(self) -> Any:
+        """The only element.
+
+        Raises:
+            InvalidArgumentError: if there is none, or more than one.
+        """
+        found = list(itertools.islice(self.from_position(), 2))
+        if len(found) != 1:
+            count = "none" if not found else "more"
+            raise InvalidArgumentError(f"get_single_element: one element is needed, found {count}; take(1) gives the first.")
+        return found[0]
+
+    def options(self) -> Options:
+        """What `with_options` was given, or what the first dataset that this one is made of was."""
+        return self._options or Options()
+
+    def with_options(self, options: Options) -> Self:
+        """The same elements; see `Options`."""
+        if not isinstance(options, Options):
+            raise TypeError(f"with_options: expected tf.data.Options, found {options!r:.200}.")
+        changed = copy.copy(self)
+        changed._options = options
+        return changed
+
+    def as_numpy_iterator(self) -> collections.abc.Iterator[Any]:
+        """The elements as NumPy arrays."""
+        return (
+            nest.map_structure(lambda leaf: leaf.numpy() if isinstance(leaf, Tensor) else leaf, element) for element in self
+        )
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
+        """The state that is left when `reduce_func(state, element)` has seen all elements."""
+        need_function("reduce", reduce_func)
+        state = nest.map_structure(convert_to_tensor, initial_state)
+        for element in self.from_position():
+            following = reduce_func(state, element)
+            nest.assert_same_structure(state, following)
+            state = following
+        return state
+
+
+class Iterator:
+    """The elements of a Dataset once through, as `iter(dataset)` gives them; a `tf.train.Checkpoint` saves where it stands.
+
+    Restored, it goes on with the same elements, which are made anew up to there. Restoring sets all random streams too. Where
+    several iterators are saved together, give each shuffle a seed: those without one draw from the same stream.
+
+    >>> elements = iter(tf.data.Dataset.range(5).shuffle(5))
+    >>> first, state = next(elements), elements.get_state()
+    >>> rest = [int(element) for element in elements]
+    >>> elements.set_state(state)
+    >>> [int(element) for element in elements] == rest
+    True
+    """
+
+    def __init__(self, dataset: Pipeline) -> None:
+        self._dataset, self._passes = dataset, passes.Passes(dataset)
+        self._passes.begin()
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._passes.take()
+
+    def get_next(self) -> Any:
+        """The next element; OutOfRangeError after the last one."""
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("get_next: end of sequence. Every element has been taken; begin anew with iter.") from None
+
+    @property
+    def element_spec(self) -> Any:
+        """As that of the Dataset."""
+        return self._dataset.element_spec
+
+    def get_state(self) -> dict[str, Any]:
+        """Where it stands, as plain data: random streams now and when it began, elements taken."""
+        return self._passes.state()
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Stand where another one over the same data stood; ValueError for another number of shuffles with a seed."""
+        self._passes.resume(state)
