@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...compiler.executors.base import NUMPY, Executable
 from ...compiler.ir import Program, Slot
@@ -14,10 +14,7 @@ from ...core.arrays import is_on_host
 from ...core.effects import State, clock, effect
 from ...core.variable import drop_spares, restore, snapshot
 from ...types import Array
-from .state import SlotState
-
-if TYPE_CHECKING:
-    from .optimizer import Optimizer
+from .state import SlotState, Stepper
 
 STEPS = 6
 """How many steps over the same Variables are taken before their program is compiled, which takes as long as fifty."""
@@ -50,7 +47,7 @@ class EagerStep:
         """What a step is now; None if each is taken by itself."""
         return None if self._run is None else self._run.program
 
-    def take(self, optimizer: Optimizer, gradients: list[Array], states: list[SlotState]) -> bool:
+    def take(self, optimizer: Stepper, gradients: list[Array], states: list[SlotState]) -> bool:
         """Take a step, whole or not at all; False if there is no program for it, and nothing was done.
 
         Args:
@@ -86,7 +83,7 @@ class EagerStep:
         return True
 
 
-def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence[SlotState]) -> Executable | None:
+def _compiled(optimizer: Stepper, gradients: Sequence[Array], states: Sequence[SlotState]) -> Executable | None:
     """The program of a step; None if it is more than a formula of each element, or if the formula or what gives its rate is the
     user's: they may read anything, at any time.
     """
@@ -103,7 +100,7 @@ def _compiled(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence
     return None if any(one.primitive is optimizer_step for one in program.records) else NUMPY.compile(program)
 
 
-def _run_step(*gradients: Array, optimizer: Optimizer, variables: Sequence[Variable]) -> tuple[()]:
+def _run_step(*gradients: Array, optimizer: Stepper, variables: Sequence[Variable]) -> tuple[()]:
     known = optimizer.state.slots
     states = [known[variable.key] for variable in variables]
     arrays = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from ...distribute.replica import adds_up, check_exchange, current_part
 from ...distribute.world import world
 from ...functions.elementwise import cast
 from ...types import Array, as_dtype
-
-if TYPE_CHECKING:
-    from .optimizer import Optimizer
+from .state import Stepper
 
 
 class Exchange(NamedTuple):
@@ -45,7 +43,7 @@ def needs_exchange(optimizer: Any) -> bool:
     return current_part() is not None or adds_up() or is_distributed(optimizer)
 
 
-def exchanged(optimizer: Optimizer, grads: Sequence[Any]) -> Sequence[Any]:
+def exchanged(optimizer: Stepper, grads: Sequence[Any]) -> Sequence[Any]:
     """The gradients to step by.
 
     On a part of a batch it is the mean of those of all parts, weighted by their rows; in `run` of a strategy the sum of those

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core import Tensor, Variable
 from ...core.arrays import mixed_devices, namespace
 from ...errors import ShapeError
 from ...functions.publish import tensor
 from ...types import Array
-from .state import SlotState, name_of, names_of
-
-if TYPE_CHECKING:
-    from .optimizer import Optimizer
+from .state import SlotState, Stepper, name_of, names_of
 
 
 def paired(
-    optimizer: Optimizer, grads: Sequence[Any], variables: Sequence[Variable] | None
+    optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
 ) -> tuple[list[Array], list[SlotState]]:
     """See `Optimizer.paired`."""
     if variables is None:

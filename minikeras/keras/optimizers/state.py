@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,6 +32,36 @@ class SlotState:
 
     def __init__(self, variable: Variable, slots: dict[str, Variable], targets: list[Variable], decays: bool) -> None:
         self.variable, self.slots, self.targets, self.decays = variable, slots, targets, decays
+
+
+class Stepper(Protocol):
+    """What the parts of an optimizer ask of the whole; see `Optimizer`."""
+
+    name: str
+    state: OptimizerState
+    exchange: Any
+    learning_rate: Any
+    built: bool
+
+    @property
+    def assigns(self) -> bool: ...
+    @property
+    def is_own(self) -> bool: ...
+    @property
+    def rate_is_own(self) -> bool: ...
+    @property
+    def variables(self) -> list[Variable]: ...
+
+    def prepare(self, variables: Sequence[Variable]) -> None: ...
+    def decay_of(self, variable: Variable) -> float | None: ...
+    def scale_loss(self, loss: Any) -> Any: ...
+    def assign(self, variable: Variable, value: Any) -> None: ...
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any: ...
+    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]: ...
+    def commit(self, changes: Sequence[Change]) -> None: ...
+    def _backend_update_step(
+        self, grads: Sequence[Any], trainable_variables: Sequence[Variable], learning_rate: Any
+    ) -> None: ...
 
 
 class OptimizerState:

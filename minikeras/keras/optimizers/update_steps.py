@@ -6,7 +6,7 @@ A step lets it assign, takes down what has changed and puts it back; then it is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ... import nest
 from ...core import GradientTape, Tensor, Variable
@@ -18,10 +18,7 @@ from ...functions.elementwise import cast
 from ...functions.publish import tensor
 from ...types import Array
 from ..weight import Weight
-from .state import Change, SlotState
-
-if TYPE_CHECKING:
-    from .optimizer import Optimizer
+from .state import Change, SlotState, Stepper
 
 present_rate = effect(
     "learning_rate", lambda *, optimizer: optimizer._scheduled()._array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
@@ -29,7 +26,7 @@ present_rate = effect(
 """What a schedule gives, asked anew in each run."""
 
 
-def changes_of(optimizer: Optimizer, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
+def changes_of(optimizer: Stepper, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
     """All that `update_step` assigns for these gradients. Nothing stays assigned."""
     before = snapshot([*(known.variable for known in optimizer.state.slots.values()), *optimizer.variables])
     try:
@@ -39,7 +36,7 @@ def changes_of(optimizer: Optimizer, gradients: Sequence[Array], states: Sequenc
         restore(before)
 
 
-def take_updates(optimizer: Optimizer, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
+def take_updates(optimizer: Stepper, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
     """Weight decay, then `update_step` for each Variable."""
     rate = optimizer.learning_rate
     for state in states:
@@ -49,7 +46,7 @@ def take_updates(optimizer: Optimizer, gradients: Sequence[Any], states: Sequenc
     optimizer._backend_update_step(gradients, [state.variable for state in states], rate)
 
 
-def held_in_containers(optimizer: Optimizer) -> list[Variable]:
+def held_in_containers(optimizer: Stepper) -> list[Variable]:
     """Variables that `build` put into lists or dicts without `add_variable`; no Variables that are trained."""
     slots = optimizer.state.slots
     if not slots or not optimizer.assigns:
@@ -66,7 +63,7 @@ def in_dtype_of(variable: Variable, value: Any) -> Any:
     return cast(value, variable.dtype) if isinstance(value, Operand) and value.dtype != variable.dtype else value
 
 
-def minimized(optimizer: Optimizer, loss: Any, var_list: Any, tape: GradientTape | None) -> Tensor:
+def minimized(optimizer: Stepper, loss: Any, var_list: Any, tape: GradientTape | None) -> Tensor:
     """See `Optimizer.minimize`."""
     if not callable(loss) and tape is None:
         raise ValueError("minimize: a loss that is a Tensor needs the `tape` that recorded it; or give the loss as a function.")
@@ -82,7 +79,7 @@ def minimized(optimizer: Optimizer, loss: Any, var_list: Any, tape: GradientTape
 
 
 def stepped_values(
-    optimizer: Optimizer, optimizer_values: Sequence[Any], grads: Sequence[Any], trainable_values: Sequence[Any]
+    optimizer: Stepper, optimizer_values: Sequence[Any], grads: Sequence[Any], trainable_values: Sequence[Any]
 ) -> tuple[list[Tensor], list[Tensor]]:
     """See `Optimizer.stateless_apply`."""
     trained, own = [known.variable for known in optimizer.state.slots.values()], optimizer.variables
