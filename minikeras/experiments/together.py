@@ -36,7 +36,8 @@ class Group(NamedTuple):
     Attributes:
         places: their positions.
         formula: of the step.
-        reads: which of the formula's operands the loop takes.
+        elements: what the loop takes of the gradient and the columns, by number.
+        numbers: what it takes of the numbers of a step and the settings after them.
         decays: the weight decay of each member; empty for none.
         body: of the loop over their elements.
         layout: where they lie in one flat array.
@@ -44,24 +45,11 @@ class Group(NamedTuple):
 
     places: list[int]
     formula: StepFormula
-    reads: tuple[int, ...]
+    elements: list[int]
+    numbers: list[int]
     decays: tuple[float, ...]
     body: MemberBody
     layout: Layout
-
-    def columns_of(self, state: SlotState) -> list[Variable]:
-        """A Variable and what a step changes beside it."""
-        return self.formula.columns_of(state)
-
-    def numbers(self, given: Sequence[Any], settings: Sequence[Any], decay: Any, flags: Sequence[Any]) -> list[Any]:
-        """Those numbers of a step that the loop takes, in its order."""
-        numbers = [*given, *settings, *([] if decay is None else [decay]), *flags]
-        first = 1 + self.formula.width
-        return [numbers[one - first] for one in self.reads if one >= first]
-
-    def elements(self, given: Sequence[Any]) -> list[Any]:
-        """What the loop takes of gradient and columns."""
-        return [given[one] for one in self.reads if one < len(given)]
 
 
 class Plan(NamedTuple):
@@ -148,6 +136,7 @@ class Together:
         for place, state in enumerate(states):
             marks.setdefault((state.variable._array.dtype, self._decays(state.variable)), []).append(place)
         kinds, flags = self._kinds(options, [decays for _, decays in marks]), flag_names(first)
+        decayed = [decays for _, decays in marks if any(decays)]
         groups: list[Group] = []
         for (dtype, decays), places in marks.items():
             names = (*(["decay"] if any(decays) else []), *flags)
@@ -160,7 +149,11 @@ class Together:
             if spread is None:
                 return None
             layout = Layout([states[place].variable._array.shape for place in places], dtype)
-            groups.append(Group(places, formula, passes[0].reads, decays if any(decays) else (), spread, layout))
+            decay = decayed.index(decays) if decays in decayed else None
+            numbers = _numbers_of(formula.leaves, len(decayed), decay, len(flags), len(settings))
+            count, reads = 1 + formula.width, passes[0].reads
+            elements, taken = [one for one in reads if one < count], [numbers[one - count] for one in reads if one >= count]
+            groups.append(Group(places, formula, elements, taken, decays if any(decays) else (), spread, layout))
         steps = self._steps(kinds, groups, flags)
         differ = any(one != options[0] for one in options) or not _agree(steps) or any(len(set(one)) > 1 for _, one in marks)
         return Plan(states, kinds, settings, flags, differ, groups, options)
@@ -220,19 +213,12 @@ class Together:
                 "learning rates that were one for all members were assigned different values. Set them instead, so that "
                 "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
             )
-        numbers: Sequence[Any] = steps[0] if not plan.differ else list(np.array(steps, np.float64).T)
-        settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in plan.settings]
-        flags, end = numbers[len(numbers) - len(plan.flags) :], len(numbers) - len(plan.flags)
-        decayed = sum(bool(group.decays) for group in plan.groups)
-        decays = iter(numbers[end - decayed : end])
-        found = [
-            group.numbers(numbers[: end - decayed], settings, next(decays) if group.decays else None, flags)
-            for group in plan.groups
-        ]
         if not plan.differ:
-            return found
+            return [[steps[0][number] for number in group.numbers] for group in plan.groups]
+        columns = list(np.array(steps, np.float64).T)
+        columns += [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in plan.settings]
         with np.errstate(all="ignore"):
-            return [group.body.values(own) for group, own in zip(plan.groups, found, strict=True)]
+            return [group.body.values([columns[number] for number in group.numbers]) for group in plan.groups]
 
     # The step ------------------------------------------------------------------------------------------------------------
 
@@ -247,12 +233,13 @@ class Together:
             for group, found in zip(plan.groups, self._coefficients(plan), strict=True):
                 body: Body = group.body.body if plan.differ else group.body.single
                 for place in group.places:
-                    targets = group.columns_of(states[place])
+                    targets = StepFormula.columns_of(states[place])
                     value = targets[0]._array
                     fit = (-1, *[1] * (value.ndim - 1))
                     asarray = namespace(value).asarray
                     numbers = [asarray(one).reshape(fit) for one in found] if plan.differ else found
-                    results = body(*group.elements([gradients[place], *[target._array for target in targets]]), *numbers)
+                    given = [gradients[place], *[target._array for target in targets]]
+                    results = body(*[given[number] for number in group.elements], *numbers)
                     changes += zip(targets, results, strict=True)
         return [*changes, *self.finished(plan)]
 
@@ -303,10 +290,11 @@ class Together:
             gradients = writer.write(clip_members, gradients, limits, clipped)
         for group, numbers in zip(plan.groups, own, strict=True):
             layout, places = group.layout, group.places
-            columns = list(zip(*[group.columns_of(states[place]) for place in places], strict=True))
+            columns = list(zip(*[StepFormula.columns_of(states[place]) for place in places], strict=True))
             gradient = writer.flatten([gradients[place] for place in places], layout)
             body = group.body.body if plan.differ else group.body.single
-            operands = [*group.elements([gradient, *writer.read(columns, layout)]), *numbers]
+            given = [gradient, *writer.read(columns, layout)]
+            operands = [*[given[number] for number in group.elements], *numbers]
             writer.assign(columns, writer.loop(body, operands, layout.size), layout)
         writer.write(members_finished, (), params)
         writer.guards.append(functools.partial(self._is_of, plan))
@@ -367,9 +355,16 @@ member_numbers = effect(
 members_finished = effect("members_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 
 
+def _numbers_of(leaves: int, decays: int, decay: int | None, flags: int, settings: int) -> list[int]:
+    """Where the numbers that a formula takes are among all: leaves, products of all weight decays, flags, settings."""
+    own = [] if decay is None else [leaves + decay]
+    end = leaves + decays + flags
+    return [*range(leaves), *range(end, end + settings), *own, *range(leaves + decays, end)]
+
+
 def _agree(steps: Sequence[Any]) -> bool:
     """Whether the numbers of a step are the same for all members."""
-    return all([step is steps[0] or step == steps[0] for step in steps])
+    return all([step is steps[0] or step == steps[0] for step in steps[1:]])
 
 
 def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:
