@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from .absent import late as _late
-from .compiler.tracing.watch import unwatched
 from .core import convert_to_tensor
 from .errors import MissingExtraError
 from .functions.python import tell
@@ -94,7 +93,6 @@ _here = _Here()
 def _told(rows: Callable[[Array], list[dict[str, Any]]], data: Any, step: Any) -> bool:
     """Write what `rows` makes of an array, in each run of a compiled function, with the writer that is the default then."""
 
-    @unwatched
     def show(arrays: list[Array]) -> None:
         number = arrays[1] if len(arrays) > 1 else _here.step
         if _here.writer is not None and number is None:

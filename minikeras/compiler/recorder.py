@@ -23,8 +23,8 @@ from ..core.variable import Part, assigned, restore, snapshot
 from ..core.warnings import call_place
 from ..errors import CompileError
 from ..types import Array
-from .ir import PLAIN, Slot
-from .tracing.watch import unwatched
+from .guards.purity import Comparison
+from .ir import PLAIN, Program, Slot
 
 ASSIGNMENTS = (Write.ASSIGN, Write.ADD, Write.SUBTRACT)
 
@@ -36,6 +36,7 @@ class Recorder(Interpreter):
         arguments: Tensors that are others in the next runs.
         strict: whether to raise, not only to give up, where Python asks for what is another in the next run.
         frozen: whether Variables are constants.
+        first: the program of the run before, if this one is to be compared with it.
 
     Attributes:
         refusal: why there is no program, or None.
@@ -46,7 +47,7 @@ class Recorder(Interpreter):
     sees_all = True
     """It stays on the stack where custom gradients hide their insides from tapes."""
 
-    def __init__(self, arguments: Sequence[Tensor], strict: bool, frozen: bool = False) -> None:
+    def __init__(self, arguments: Sequence[Tensor], strict: bool, frozen: bool = False, first: Program | None = None) -> None:
         self.records: list[Record] = []
         self.refusal: str | None = None
         self.born = False
@@ -54,6 +55,8 @@ class Recorder(Interpreter):
         self._streams: Any = _streams().states()
         self._own_streams: dict[int, tuple[Any, Any]] = {}
         self._strict, self._frozen = strict, frozen
+        self._comparison = None if first is None else Comparison(first)
+        self._departure: str | None = None
         self._within = False
         self._slots: dict[int, Slot] = {}
         self._holders: dict[int, tuple[Callable[[], Array], Slot]] = {}
@@ -82,7 +85,6 @@ class Recorder(Interpreter):
             self._keep(primitive, inputs, params, outputs)
         return outputs
 
-    @unwatched
     def _computed(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         """Compute one of the package's own operations, and keep a Record."""
         outputs = BOTTOM.process(primitive, inputs, params)
@@ -168,11 +170,10 @@ class Recorder(Interpreter):
             self.born = True
         elif how in ASSIGNMENTS:
             value = inputs[0] if inputs else Tensor(params["array"])
-            self.records.append(Record(assigned, [variable, self._input(value)], {"conversion": how}, ()))
+            self._append(Record(assigned, [variable, self._input(value)], {"conversion": how}, ()))
         else:
             self.refuse(f"{how} of variable '{variable.name}'")
 
-    @unwatched
     def _keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any) -> None:
         given = [self._input(x) for x in inputs]
         fixed = not primitive.effect and all(not isinstance(x, Variable) and getattr(x, "fixed", True) for x in given)
@@ -184,7 +185,20 @@ class Recorder(Interpreter):
             if slot.dtype.kind == "O" and not (slot.shares and slot.shape):  # NumPy makes bare elements of text, not arrays
                 self.refuse("a result of text")
                 return
-        self.records.append(Record(primitive, given, params, made if several else made[0]))
+        self._append(Record(primitive, given, params, made if several else made[0]))
+
+    def _append(self, record: Record) -> None:
+        """Keep a Record; the first that differs from the run before is told by the user's line that runs now."""
+        if self._comparison is not None and self._departure is None:
+            difference = self._comparison.difference(len(self.records), record)
+            self._departure = difference and f"{difference}, at {call_place('numpy')}"
+        self.records.append(record)
+
+    def departure(self, program: Program) -> str | None:
+        """How this run, which gave a program, differs from the one before; None if it does not."""
+        if self._departure is None and self._comparison is not None and not self._comparison.ends_as(program):
+            return "another number of operations, or another result"
+        return self._departure
 
     def _input(self, x: Any) -> Any:
         """The Slot of a Tensor; a Variable or number as it is."""

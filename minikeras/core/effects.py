@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from enum import Enum, StrEnum
-from types import CodeType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -199,13 +198,3 @@ def watched(cls: type[Owner]) -> type[Owner]:
 def is_watched(value: Any) -> bool:
     """Whether the clock moves when an attribute of this object is set."""
     return hasattr(type(value), "_unwatched")
-
-
-Live = TypeVar("Live", bound=Callable[..., Any])
-live_code: set[CodeType] = set()
-
-
-def live(function: Live) -> Live:
-    """Mark a function that every replay calls again, so that nothing it reads is a fact of the recording."""
-    live_code.add(function.__code__)
-    return function

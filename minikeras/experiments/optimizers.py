@@ -19,7 +19,7 @@ from ..compiler.passes.expansion import Writer
 from ..core import Tensor, Variable
 from ..core.arrays import namespace, to_numpy
 from ..core.batch import BatchedTensor
-from ..core.effects import State, effect, live
+from ..core.effects import State, effect
 from ..core.stack import BOTTOM, current, on_top, perform
 from ..core.variable import restore, snapshot
 from ..errors import InvalidArgumentError
@@ -270,7 +270,6 @@ class MemberOptimizers(Optimizer):
         learning = [i for i, one in enumerate(variables) if first.optimizer_for(self._held.rows[one.key][0]) is not None]
         return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
 
-    @live
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All that one step of all members changes. Nothing is assigned."""
         shares = self._shares(states)

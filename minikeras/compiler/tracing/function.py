@@ -1,11 +1,10 @@
-"""`tf.function`: a function that Python runs once for each signature, and that is replayed from then on.
+"""`tf.function`: a function that Python runs twice for each signature, and that is replayed from then on.
 
-Where a program would not do what Python does, the function simply runs, and says so once.
+Both runs are recorded. If they are not the same, or nothing can be recorded, the function simply runs, and says so once.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import itertools
@@ -28,12 +27,13 @@ from ...types import TensorSpec
 from ..executors import base as executors
 from ..executors import llvm
 from ..executors.base import Executable
+from ..guards.facts import Guards, Outdated, Unguarded
+from ..guards.purity import REMEDY, Comparison, Draws
+from ..guards.walk import guards_of
 from ..ir import Program
 from ..passes.pipeline import optimized
 from ..recorder import Recorder
-from .facts import Facts, NoProgram, Outdated
 from .signature import Unrecordable, bound, key_of, substituted, written_back
-from .watch import Watch
 
 if TYPE_CHECKING:
     from ...data.table import RowBatches
@@ -48,22 +48,55 @@ REPLAYS = 16
 _eagerly = False
 
 
+class NoProgram(NamedTuple):
+    """Takes the place of a program where there is none.
+
+    Attributes:
+        cause: for a message.
+        permanent: whether the next run will be no other; if not, it is recorded.
+    """
+
+    cause: str
+    permanent: bool
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function runs eagerly for this signature; None if the next run is recorded."""
+        return self.cause if self.permanent else None
+
+    def __str__(self) -> str:
+        return f"no program: {self.cause if self.permanent else f'{self.cause}; the next run is recorded'}"
+
+
 BUILT = NoProgram("the run made Variables", False)
+
+
+class FirstRun(NamedTuple):
+    """What the first of two recorded runs leaves.
+
+    Attributes:
+        program, guards: what it did, and what that depends on.
+        replay: the program, ready to run, if that is another one than NumPy's.
+    """
+
+    program: Program
+    guards: Guards
+    replay: Executable | None
 
 
 class CacheEntry(NamedTuple):
     """What a function keeps for a signature.
 
     Attributes:
-        program: ready to run, or why there is none.
-        facts: what it depends on beside the signature; None if there is no program.
+        program: ready to run, or why there is none, or that of the first run.
+        guards: what it depends on beside the signature; None if it is not ready.
         others: the arguments that the signature tells by identity, kept alive.
         packed: gives the leaves of a result their structure.
         state: reads what a replay changes, if one may turn out to be outdated on its way; as `Recorder.state`.
     """
 
     program: Any
-    facts: Facts | None
+    guards: Guards | None
     others: list[Any]
     packed: Callable[[list[Any]], Any]
     state: Callable[[], Callable[[], None]] | None = None
@@ -80,7 +113,6 @@ class Function:
         eager_calls: how many calls Python carried out, recordings not counted.
         planned: how many calls there will be, as far as is known: whether LLVM is worth it.
         whole: whether a replay may happen whole or not at all by itself.
-        builds: asked before a first run: whether it is going to make Variables, so that it need not be watched.
     """
 
     def __init__(
@@ -98,7 +130,6 @@ class Function:
         self.recordings = self.replays = self.eager_calls = 0
         self._cache: OrderedDict[Any, CacheEntry] = OrderedDict()
         self.planned, self.whole = 0, False
-        self.builds: Callable[[], bool] = _never
         self._warned: set[str] = set()
         self._fast = bool(jit_compile)
 
@@ -111,14 +142,18 @@ class Function:
         found = self._cache.get(key)
         if found is None:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
-        program, facts, _, packed, state = found
-        if facts is None:
-            if program.permanent:
+        program, guards, _, packed, state = found
+        if guards is None:
+            if type(program) is FirstRun:
+                changed = program.guards.changed()
+                if changed is not None:
+                    return self._recorded(key, values, tensors, f"{changed} has changed")
+            elif program.permanent:
                 return self._run(values[:-1], values[-1])
             return self._record(key, values, tensors, program)
-        changed = facts.changed()
+        changed = guards.changed()
         if changed is not None:
-            return self._recorded(key, values, tensors, f"{changed} is another one")
+            return self._recorded(key, values, tensors, f"{changed} has changed")
         put_back = state and state()
         self.replays += 1
         try:
@@ -164,7 +199,7 @@ class Function:
             return None, []
         _, tensors, key = self._signature(args, {})
         found = self._cache.get(key)
-        if found is None or found.facts is None or found.state is not None or found.facts.changed() is not None:
+        if found is None or found.guards is None or found.state is not None or found.guards.changed() is not None:
             return None, tensors
         return found, tensors
 
@@ -205,56 +240,83 @@ class Function:
             self._warn_once(f"runs eagerly: an argument is {error}")
             return values, tensors, None
 
-    def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: NoProgram | None = None) -> Any:
-        """Run the function and keep what it does; `before` says why the run before this one is not the one that is kept."""
+    def _record(
+        self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: NoProgram | FirstRun | None = None
+    ) -> Any:
+        """Run the function and keep what it does; `before` is what the run before this one has left."""
         # A tensor that is given twice, or that the function knows from elsewhere, must not be taken for one argument.
         fresh = [Tensor(tensor._array) for tensor in tensors]
         given = iter(fresh)
         *args, kwargs = [substituted(value, given) for value in values]
+        others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
+        first = before if isinstance(before, FirstRun) else None
+        draws = Draws(first.guards.generators if first else ())
+        recorder = Recorder(fresh, bool(self.jit_compile), first=first and first.program)
         try:
-            with Recorder(fresh, bool(self.jit_compile)) as recorder:
-                watch = None if before is None and self.builds() else Watch(self.python_function, values)
-                with watch or contextlib.nullcontext():
-                    result = _in_tensors(self.python_function(*args, **kwargs))
+            with recorder:
+                result = _in_tensors(self.python_function(*args, **kwargs))
                 results = [] if recorder.refusal else [recorder.result(leaf) for leaf in nest.flatten(result)]
-                originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
-                wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
-                facts = self._facts(recorder, watch, before, any(wrote))
+            originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
+            wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
+            structure = nest.map_structure(lambda leaf: None, result)
+            program = Program(recorder.arguments, recorder.records, results, structure)
+            found = self._judged(recorder, program, before, others, draws.drawn(), any(wrote))
         except CompileError:
             recorder.put_back()
             raise
-        structure = nest.map_structure(lambda leaf: None, result)
-        packed, recorded = _packing(structure), isinstance(facts, Facts)
-        self.recordings += recorded
-        self.eager_calls += not recorded
-        program: Any = facts
-        decided = any(getattr(record.params.get("step"), "decided", False) for record in recorder.records)
-        state = recorder.state() if decided else None
-        if recorder.refusal is None:
-            replay = self._ready(Program(recorder.arguments, recorder.records, results, structure), once=not recorded)
-            told = any(is_told(record.primitive) for record in recorder.records)
-            # If its bits differ it carries out the first run as well, unless another thread has built on what that has left.
+        packed, guards, state = _packing(structure), None, None
+        if recorder.refusal is not None:
+            self.recordings -= first is not None  # in the end the run before was an eager one, too
+            self.eager_calls += 2 if first else 1
+        else:
+            replay = first.replay if first and first.replay else self._ready(program, once=not first)
+            told = any(is_told(record.primitive) for record in program.records)
+            # If its bits differ it carries out this run as well, unless another thread has built on what that has left.
             if replay is not None and not (replay.exact or told) and recorder.put_back():
                 result = packed(replay([tensor._array for tensor in tensors]))
-            if replay is not None and isinstance(facts, Facts):
-                program, facts.guards = replay, replay.program.guards
-        others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
-        self._cache[key] = CacheEntry(program, facts if isinstance(facts, Facts) else None, others, packed, state)
+            if first is not None:
+                guards, found = found, replay
+                guards.options = found.program.guards
+                decided = any(getattr(record.params.get("step"), "decided", False) for record in program.records)
+                state = recorder.state() if decided else None
+            elif found is not BUILT:
+                found = FirstRun(program, found, replay)
+            self.recordings += isinstance(found, FirstRun)
+            self.replays += first is not None
+            self.eager_calls += found is BUILT
+        self._cache[key] = CacheEntry(found, guards, others, packed, state)
         if len(self._cache) > CAPACITY:
             self._cache.popitem(last=False)
         return result
 
-    def _facts(self, recorder: Recorder, watch: Watch | None, before: NoProgram | None, wrote: bool) -> Facts | NoProgram:
+    def _judged(
+        self, recorder: Recorder, program: Program, before: Any, others: Sequence[Any], drawn: str | None, wrote: bool
+    ) -> Any:
         """What the program depends on beside its arguments, or why there is none, which is logged once."""
-        if recorder.born and before is not None:
-            recorder.refusal = recorder.refusal or "it makes Variables in each call; make them once, outside"
-        if recorder.refusal is None:
-            if recorder.born or watch is None:
+        cause = None
+        if recorder.refusal is not None:
+            pass
+        elif drawn is not None or wrote:
+            cause = "it changes an argument" if drawn is None else f"it draws from {drawn}; {REMEDY}"
+        elif recorder.born:
+            if before is None:
                 return BUILT
-            facts = NoProgram("it changes an argument", True) if wrote else watch.facts()
-            if not isinstance(facts, NoProgram) or not (facts.permanent or before not in (None, BUILT)):
-                return facts
-            recorder.refuse(facts.cause, located=False)
+            cause = "it makes Variables in each call; make them once, outside"
+        elif not isinstance(before, FirstRun):
+            try:
+                return guards_of(self.python_function, others)
+            except Unguarded as error:
+                cause = str(error)
+        elif (changed := before.guards.changed()) is not None:
+            cause = f"it changes {changed}; keep in a tf.Variable what changes from call to call, or change it outside"
+        elif (departure := recorder.departure(program)) is None:
+            return before.guards
+        elif Comparison(optimized(before.program)).gives(optimized(program)):  # constants of the run that nobody uses
+            return before.guards
+        else:
+            cause = f"two runs of it gave two programs: {departure}; {REMEDY}"
+        if cause is not None:
+            recorder.refuse(cause, located=False)
         self._warn_once(f"runs eagerly: {recorder.refusal}")
         return NoProgram(str(recorder.refusal), True)
 
@@ -297,6 +359,8 @@ class Function:
         entry = self._cache.get(self._signature(args, kwargs)[2])
         if entry is None:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
+        if isinstance(entry.program, FirstRun):
+            return optimized(entry.program.program)
         return entry.program if isinstance(entry.program, NoProgram) else entry.program.program
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Function:
@@ -333,14 +397,14 @@ class Function:
             return
         self.planned = calls
         for key, entry in list(self._cache.items()):
-            if isinstance(entry.program, NoProgram) or not entry.program.exact:
+            if entry.guards is None or not entry.program.exact:
                 continue
             if executors.is_worth_compiling(calls * entry.program.seconds):
                 self._cache[key] = entry._replace(program=executors.natively(entry.program.program))
 
     @property
     def _replays(self) -> list[Executable]:
-        return [entry.program for entry in self._cache.values() if not isinstance(entry.program, NoProgram)]
+        return [entry.program for entry in self._cache.values() if entry.guards is not None]
 
     @property
     def kernels(self) -> int:
@@ -444,10 +508,6 @@ def _specs(value: Any) -> Any:
         ),
         value,
     )
-
-
-def _never() -> bool:
-    return False
 
 
 def _in_tensors(result: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from ...compiler.ir import PLAIN
 from ...core import GradientTape, Tensor, Variable
 from ...core.arrays import device, namespace, to_device
-from ...core.effects import clock, decide, live, watched
+from ...core.effects import clock, decide, watched
 from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
 from ...functions.publish import tensor
@@ -283,7 +283,6 @@ class Optimizer:
         held = self._learning_rate
         return float(held._array if isinstance(held, Variable) else self._scheduled())
 
-    @live
     def _scheduled(self) -> Any:
         """The schedule at the number of steps taken, accumulating ones included; what needs no argument gets none."""
         schedule = self._learning_rate

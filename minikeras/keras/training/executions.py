@@ -73,15 +73,7 @@ def _recorded(model: Any, name: str, split: Split | None, strict: bool) -> Funct
         run: StepFunction = lambda data: getattr(reference(), name)(data)
     else:
         run = lambda data: shared_step(reference(), name, split, data)
-    step = Function(run, name=f"{model.name}.{name}", jit_compile=strict or None)
-    if name == "train_step":
-        step.builds = lambda: _makes_slots(reference())
-    return step
-
-
-def _makes_slots(model: Any) -> bool:
-    """Whether the next step makes the slots of its optimizer."""
-    return bool(getattr(model.optimizer, "slot_groups", ())) and not model.optimizer.built
+    return Function(run, name=f"{model.name}.{name}", jit_compile=strict or None)
 
 
 class Steps(Protocol):

@@ -18,7 +18,6 @@ from ....compiler.ir import Slot, outputs_of
 from ....compiler.passes.expansion import EXPANSIONS, Writer
 from ....compiler.passes.pipeline import optimized
 from ....compiler.recorder import Recorder
-from ....compiler.tracing.watch import unwatched
 from ....core import Primitive, Record, Tensor, Variable
 from ....core.effects import State, decide, effect
 from ....core.stack import BOTTOM, Frame, current, perform, switch
@@ -218,7 +217,6 @@ class CompiledSweep(NamedTuple):
     replay: Executable
 
 
-@unwatched
 def compiled(sweeps: Mapping[str, RecordedSweep], handed: Sequence[Slot]) -> dict[str, CompiledSweep]:
     """Every sweep as a program that leaves what the others read, and what is handed to others outside."""
     wanted = {slot.key for slot in handed}.union(*[sweep.needed() for sweep in sweeps.values()])

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....compiler import sweeps
 from ....compiler.sweeps import compiled_plan
-from ....compiler.tracing.facts import Outdated
+from ....compiler.guards.facts import Outdated
 from ....core import Record, Tensor, Variable
 from ....core.stack import BOTTOM, current
 from ....core.tape import Tape

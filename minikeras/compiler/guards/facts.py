@@ -1,0 +1,165 @@
+"""Facts of a recording: what it read of Python's state, and whether that is still the same.
+
+Values are compared by identity first, in one pass in C. Attributes of the package's own objects are compared only if a clock
+says that any was set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from operator import call, is_
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.effects import clock
+
+MOST_FACTS = 1_000
+"""Values that are compared before a replay, in 80 us; an eager step takes longer than that."""
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice)
+GONE = (LookupError, ValueError, AttributeError, TypeError)
+END = (object(),)
+"""Stands behind the elements of a container, so that one of another length is another one."""
+
+
+class Unguarded(Exception):
+    """Raised where a function reaches what cannot be compared before each replay; the message says what."""
+
+
+class Outdated(Exception):
+    """Raised in a replay by an instruction that finds, in numbers, that the recording does not hold any more; says what."""
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are one object, or equal, of one type and unable to change."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    if type(one) in (float, complex):
+        return repr(one) == repr(other)  # tells -0.0 from 0.0, and a NaN is itself
+    if type(one) is tuple:
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, np.generic):
+        return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    return type(one) in PLAIN and bool(one == other)
+
+
+class Fact(NamedTuple):
+    """What `read(holder)` gives.
+
+    Attributes:
+        read, holder: how and where it is read.
+        names: of the values that are read; None for the elements of a container.
+        where: how to call it in a message, with `{}` for a name.
+        counts: for the number of names in a namespace: which of those that are added matter, as they may hide others.
+    """
+
+    read: Callable[[Any], Any]
+    holder: Any
+    names: Sequence[Any] | None
+    where: str
+    counts: Callable[[str], bool] | None = None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is read as one value."""
+        return self.counts is not None or (self.names is not None and len(self.names) == 1)
+
+    def now(self) -> list[Any]:
+        """The present values; none if a name is gone."""
+        try:
+            return [self.read(self.holder)] if self.is_single else list(self.read(self.holder))
+        except GONE:
+            return []
+
+    def difference(self, then: Sequence[Any]) -> str | None:
+        """How to call the first value that is another one; None without one."""
+        now = self.now()
+        if len(now) == len(then) and all(map(same, now, then)):
+            return None
+        if self.names is None:
+            return self.where
+        if self.counts is not None:
+            held = self.holder if isinstance(self.holder, Mapping) else vars(self.holder())
+            added = (name for name in held if name not in self.names and self.counts(name))
+            return next((self.where.format(f"'{name}'") for name in added), None)
+        changed = [name for name, one, other in zip(self.names, then, now, strict=False) if not same(one, other)]
+        return self.where.format(f"'{[*changed, *self.names][0]}'")
+
+
+class Group:
+    """Facts that are compared together: by identity in one pass in C, and one by one only where that differs."""
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        self._facts = sorted(facts, key=lambda fact: not fact.is_single)
+        count = sum(fact.is_single for fact in facts)
+        reads, holders = [fact.read for fact in self._facts], [fact.holder for fact in self._facts]
+        self._single, self._several = (reads[:count], holders[:count]), (reads[count:], holders[count:])
+        self._refresh()
+
+    def _refresh(self) -> None:  # equal values may be other objects
+        self._then = [fact.now() for fact in self._facts]
+        self.expected = list(chain(*self._then))
+
+    def changed(self) -> str | None:
+        """How to call the first fact that does not hold any more; None if all do."""
+        found: Iterable[Any] = map(call, *self._single)
+        if self._several[0]:
+            found = chain(found, chain.from_iterable(map(call, *self._several)))
+        try:
+            if all(map(is_, found, self.expected)):
+                return None
+        except GONE:
+            pass
+        for fact, then in zip(self._facts, self._then, strict=True):
+            if (difference := fact.difference(then)) is not None:
+                return difference
+        self._refresh()
+        return None
+
+
+class Guards:
+    """The facts of one recording.
+
+    Args:
+        plain: facts that are compared before each replay.
+        tracked: facts about the package's own objects; compared if the clock has moved.
+        arrays: how to read the content of an array, the content, and how to call it.
+        generators: generators of random numbers that were met, and how to call them.
+
+    Attributes:
+        options: of the program; each says whether it still holds, and depends on attributes of the package's objects alone.
+    """
+
+    def __init__(
+        self,
+        plain: Sequence[Fact],
+        tracked: Sequence[Fact],
+        arrays: Sequence[tuple[Callable[[], bytes], bytes, str]],
+        generators: Sequence[tuple[str, Any]],
+    ) -> None:
+        self.options: Sequence[Callable[[], bool]] = ()
+        self.generators = generators
+        self._plain, self._tracked, self._arrays = Group(plain), Group(tracked), arrays
+        self._version, self._setting = clock.now, clock.setting
+        self._count = len(self._plain.expected) + len(arrays)
+        if self._count > MOST_FACTS:
+            raise Unguarded(f"it reads {self._count} values in Python, more than {MOST_FACTS}, too many to compare at each call")
+
+    def changed(self) -> str | None:
+        """How to call the first fact that does not hold any more; None if all do."""
+        if self._version != clock.now:
+            now = clock.now
+            if (found := self._changed_tracked()) is not None:
+                return found
+            self._version = now
+        for read, then, where in self._arrays:
+            if read() != then:
+                return f"the values of {where}"
+        return self._plain.changed() if self._count else None
+
+    def _changed_tracked(self) -> str | None:
+        if self._setting != clock.setting:
+            return "a setting of the package"
+        return self._tracked.changed() if all([holds() for holds in self.options]) else "an option of an optimizer"

@@ -1,0 +1,123 @@
+"""Whether two recorded runs of a function did the same: their programs, and the generators of random numbers they drew from."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import sys
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import Record, Variable
+from ...core.arrays import is_array, to_numpy
+from ..ir import Program, Slot
+from .facts import PLAIN, same
+
+REMEDY = "draw with tf.random, keep in a tf.Variable what changes from call to call, or give it as an argument"
+
+_PARTS: dict[type, Callable[[Any], Any]] = {
+    types.FunctionType: lambda one: (one.__code__, [cell.cell_contents for cell in one.__closure__ or ()]),
+    functools.partial: lambda one: (one.func, one.args, one.keywords),
+    dict: lambda one: [*one, *one.values()],
+}
+
+
+class Comparison:
+    """Compares the instructions of a run with those of another program, one by one."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._slots = {one.key: one.key for one in program.arguments}
+
+    def difference(self, place: int, record: Record) -> str | None:
+        """What another program does in this place, and what an instruction does; None if that is the same."""
+        if place >= len(self.program.records):
+            return f"one ends, and the other goes on with {record.primitive.name}"
+        other, name = self.program.records[place], record.primitive.name
+        pairs = ((other.inputs, record.inputs), (other.params, record.params), (other.outputs, record.outputs))
+        if (other.primitive is record.primitive or other.primitive.name == name) and all(self._alike(*pair) for pair in pairs):
+            return None
+        return f"{other.primitive.name} of {_shown(other)} and then {name} of {_shown(record)}"
+
+    def ends_as(self, program: Program) -> bool:
+        """Whether a program of which each instruction was compared ends as the other one does, and returns the same."""
+        alike = len(program.records) == len(self.program.records) and program.structure == self.program.structure
+        return alike and self._alike(list(self.program.results), list(program.results))
+
+    def gives(self, program: Program) -> bool:
+        """Whether a whole program does and returns the same."""
+        records = enumerate(program.records)
+        return all(self.difference(place, record) is None for place, record in records) and self.ends_as(program)
+
+    def _alike(self, one: Any, other: Any, depth: int = 8) -> bool:
+        """Whether operands, parameters or constants are the same; other objects are told by their class alone."""
+        kind = type(one)
+        if kind is Slot and type(other) is Slot:
+            return self._same_slot(one, other)
+        if same(one, other) or not depth:
+            return True
+        if kind is not type(other) or isinstance(one, (Variable, type, types.CodeType, np.generic, *PLAIN)):
+            return False
+        if is_array(one):
+            return one.shape == other.shape and one.dtype == other.dtype and _bytes(one) == _bytes(other)
+        if kind in _PARTS:
+            one, other = _PARTS[kind](one), _PARTS[kind](other)
+        if isinstance(one, (list, tuple)):
+            return len(one) == len(other) and all(self._alike(x, y, depth - 1) for x, y in zip(one, other, strict=True))
+        return True
+
+    def _same_slot(self, one: Slot, other: Slot) -> bool:
+        if (one.shape, one.dtype) != (other.shape, other.dtype) or (one.array is None) != (other.array is None):
+            return False
+        return self._alike(one.array, other.array) and self._slots.setdefault(one.key, other.key) == other.key
+
+
+def _shown(record: Record) -> str:
+    """The operands of an instruction, constants by their values."""
+    held = [x.array if isinstance(x, Slot) and x.array is not None else x for x in record.inputs]
+    return f"({', '.join(f'{np.array2string(one, threshold=3)}' if isinstance(one, np.ndarray) else f'{one!r:.40}' for one in held)})"
+
+
+def _bytes(array: Any) -> bytes:
+    return b"".join(pickle.dumps(one) for one in array.flat) if array.dtype == object else to_numpy(array).tobytes()
+
+
+def is_generator(value: Any) -> bool:
+    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question.
+
+    Another thread may be in the middle of that.
+    """
+    numpys: Any = sys.modules.get("numpy.random")
+    pythons: Any = sys.modules.get("random")
+    if hasattr(numpys, "RandomState") and isinstance(value, (numpys.Generator, numpys.RandomState)):
+        return True
+    return hasattr(pythons, "Random") and isinstance(value, pythons.Random)
+
+
+class Draws:
+    """Notes the states of generators of random numbers: those of the modules, and others, by name."""
+
+    def __init__(self, others: Iterable[tuple[str, Any]] = ()) -> None:
+        self._noted = [(name, one, _state(one)) for name, one in (*_global_generators(), *others)]
+
+    def drawn(self) -> str | None:
+        """The name of the first that is in another state."""
+        return next((name for name, one, state in self._noted if _state(one) != state), None)
+
+
+def _global_generators() -> Sequence[tuple[str, Any]]:
+    """The generators that functions of `np.random` and `random` draw from."""
+    numpys: Any = sys.modules.get("numpy.random")
+    pythons: Any = sys.modules.get("random")
+    found = [("np.random", numpys.mtrand._rand)] if hasattr(numpys, "RandomState") else []  # else a thread is importing it
+    return [*found, ("Python's random", pythons._inst)] if hasattr(pythons, "_inst") else found
+
+
+def _state(generator: Any) -> Any:
+    try:
+        return pickle.dumps(generator)
+    except NotImplementedError:  # the system's: always another number
+        return object()
