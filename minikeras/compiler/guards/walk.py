@@ -40,7 +40,11 @@ LARGEST_ARRAY = 1 << 22
 _BYTES = (bytearray, memoryview, array.array)
 _CONTAINERS = (Mapping, MappingView, list, set, collections.deque, collections.UserList)
 _QUEUES = ("queue", "_queue", "multiprocessing.queues")
-_NEVER_CALLED = {f"__{name}__" for name in ("module", "dict", "weakref", "doc", "qualname", "annotations", "slots")}
+_NOT_CALLED = {
+    *{f"__{name}__" for name in ("module", "dict", "weakref", "doc", "qualname", "slots", "slotnames", "init", "new")},
+    *{f"__{name}__" for name in ("annotations", "annotations_cache", "annotate", "annotate_func", "firstlineno")},
+}
+"""Names in a class that Python sets by itself, and those that are called where an object is made."""
 _LEADS_TO: dict[Any, Sequence[str]] = {
     types.MethodType: ("__func__", "__self__"),
     types.BuiltinFunctionType: ("__self__",),
@@ -227,7 +231,7 @@ class Walk:
 
 
 def _is_called(counts: Callable[[str], bool], own: frozenset[str], name: str) -> bool:
-    return (counts(name) or name in own or name.startswith("__")) and name not in _NEVER_CALLED
+    return counts(name) or name in own or (name.startswith("__") and name not in _NOT_CALLED)
 
 
 def _in_slot(name: str, holder: Any) -> Any:
