@@ -73,7 +73,7 @@ class Walk:
         self._follow(values, "the function")
         while self._waiting:
             one, place = self._waiting.pop()
-            if type(one) not in PLAIN and id(one) not in self._met:
+            if id(one) not in self._met and not isinstance(one, (*PLAIN, np.generic)):
                 self._met[id(one)] = one
                 self._visit(one, place)
         for held, names in self._globals.values():

@@ -71,28 +71,16 @@ class NoProgram(NamedTuple):
 BUILT = NoProgram("the run made Variables", False)
 
 
-class FirstRun(NamedTuple):
-    """What the first of two recorded runs leaves.
-
-    Attributes:
-        program, guards: what it did, and what that depends on.
-        replay: the program, ready to run, if that is another one than NumPy's.
-    """
-
-    program: Program
-    guards: Guards
-    replay: Executable | None
-
-
 class CacheEntry(NamedTuple):
     """What a function keeps for a signature.
 
     Attributes:
-        program: ready to run, or why there is none, or that of the first run.
-        guards: what it depends on beside the signature; None if it is not ready.
+        program: ready to run, or why there is none.
+        guards: what it depends on beside the signature; None if there is no program.
         others: the arguments that the signature tells by identity, kept alive.
         packed: gives the leaves of a result their structure.
         state: reads what a replay changes, if one may turn out to be outdated on its way; as `Recorder.state`.
+        first: what the first of two runs recorded, until the second is compared with it.
     """
 
     program: Any
@@ -100,6 +88,7 @@ class CacheEntry(NamedTuple):
     others: list[Any]
     packed: Callable[[list[Any]], Any]
     state: Callable[[], Callable[[], None]] | None = None
+    first: Program | None = None
 
 
 class Function:
@@ -142,18 +131,16 @@ class Function:
         found = self._cache.get(key)
         if found is None:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
-        program, guards, _, packed, state = found
+        program, guards, _, packed, state, first = found
         if guards is None:
-            if type(program) is FirstRun:
-                changed = program.guards.changed()
-                if changed is not None:
-                    return self._recorded(key, values, tensors, f"{changed} has changed")
-            elif program.permanent:
+            if program.permanent:
                 return self._run(values[:-1], values[-1])
-            return self._record(key, values, tensors, program)
+            return self._record(key, values, tensors, found)
         changed = guards.changed()
         if changed is not None:
             return self._recorded(key, values, tensors, f"{changed} has changed")
+        if first is not None:
+            return self._record(key, values, tensors, found)
         put_back = state and state()
         self.replays += 1
         try:
@@ -199,7 +186,8 @@ class Function:
             return None, []
         _, tensors, key = self._signature(args, {})
         found = self._cache.get(key)
-        if found is None or found.guards is None or found.state is not None or found.guards.changed() is not None:
+        ready = found is not None and found.guards is not None and found.state is None and found.first is None
+        if not ready or found.guards.changed() is not None:
             return None, tensors
         return found, tensors
 
@@ -240,18 +228,16 @@ class Function:
             self._warn_once(f"runs eagerly: an argument is {error}")
             return values, tensors, None
 
-    def _record(
-        self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: NoProgram | FirstRun | None = None
-    ) -> Any:
+    def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: CacheEntry | None = None) -> Any:
         """Run the function and keep what it does; `before` is what the run before this one has left."""
         # A tensor that is given twice, or that the function knows from elsewhere, must not be taken for one argument.
         fresh = [Tensor(tensor._array) for tensor in tensors]
         given = iter(fresh)
         *args, kwargs = [substituted(value, given) for value in values]
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
-        first = before if isinstance(before, FirstRun) else None
-        draws = Draws(first.guards.generators if first else ())
-        recorder = Recorder(fresh, bool(self.jit_compile), first=first and first.program)
+        first = before.first if before else None
+        draws = Draws(before.guards.generators if before and before.guards else ())
+        recorder = Recorder(fresh, bool(self.jit_compile), first=first)
         try:
             with recorder:
                 result = _in_tensors(self.python_function(*args, **kwargs))
@@ -264,33 +250,37 @@ class Function:
         except CompileError:
             recorder.put_back()
             raise
-        packed, guards, state = _packing(structure), None, None
+        entry = CacheEntry(found, None, others, _packing(structure))
         if recorder.refusal is not None:
             self.recordings -= first is not None  # in the end the run before was an eager one, too
             self.eager_calls += 2 if first else 1
         else:
-            replay = first.replay if first and first.replay else self._ready(program, once=not first)
+            decided = any(getattr(record.params.get("step"), "decided", False) for record in program.records)
+            replay = before.program if before and first and not decided else self._ready(program, once=found is BUILT)
             told = any(is_told(record.primitive) for record in program.records)
             # If its bits differ it carries out this run as well, unless another thread has built on what that has left.
             if replay is not None and not (replay.exact or told) and recorder.put_back():
-                result = packed(replay([tensor._array for tensor in tensors]))
-            if first is not None:
-                guards, found = found, replay
-                guards.options = found.program.guards
-                decided = any(getattr(record.params.get("step"), "decided", False) for record in program.records)
+                result = entry.packed(replay([tensor._array for tensor in tensors]))
+            if replay is not None and found is not BUILT:
+                found.options = replay.program.guards
                 state = recorder.state() if decided else None
-            elif found is not BUILT:
-                found = FirstRun(program, found, replay)
-            self.recordings += isinstance(found, FirstRun)
+                entry = CacheEntry(replay, found, others, entry.packed, state, None if first else program)
+            self.recordings += found is not BUILT and not first
             self.replays += first is not None
             self.eager_calls += found is BUILT
-        self._cache[key] = CacheEntry(found, guards, others, packed, state)
+        self._cache[key] = entry
         if len(self._cache) > CAPACITY:
             self._cache.popitem(last=False)
         return result
 
     def _judged(
-        self, recorder: Recorder, program: Program, before: Any, others: Sequence[Any], drawn: str | None, wrote: bool
+        self,
+        recorder: Recorder,
+        program: Program,
+        before: CacheEntry | None,
+        others: Sequence[Any],
+        drawn: str | None,
+        wrote: bool,
     ) -> Any:
         """What the program depends on beside its arguments, or why there is none, which is logged once."""
         cause = None
@@ -302,7 +292,7 @@ class Function:
             if before is None:
                 return BUILT
             cause = "it makes Variables in each call; make them once, outside"
-        elif not isinstance(before, FirstRun):
+        elif before is None or before.first is None or before.guards is None:
             try:
                 return guards_of(self.python_function, others)
             except Unguarded as error:
@@ -311,7 +301,7 @@ class Function:
             cause = f"it changes {changed}; keep in a tf.Variable what changes from call to call, or change it outside"
         elif (departure := recorder.departure(program)) is None:
             return before.guards
-        elif Comparison(optimized(before.program)).gives(optimized(program)):  # constants of the run that nobody uses
+        elif Comparison(optimized(before.first)).gives(optimized(program)):  # constants of the run that nobody uses
             return before.guards
         else:
             cause = f"two runs of it gave two programs: {departure}; {REMEDY}"
@@ -359,8 +349,6 @@ class Function:
         entry = self._cache.get(self._signature(args, kwargs)[2])
         if entry is None:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
-        if isinstance(entry.program, FirstRun):
-            return optimized(entry.program.program)
         return entry.program if isinstance(entry.program, NoProgram) else entry.program.program
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Function:
