@@ -40,6 +40,7 @@ class Recorder(Interpreter):
 
     Attributes:
         refusal: why there is no program, or None.
+        repeats: whether there was a run before that has its program.
         born: whether the run made a Variable: then it was the run that builds, and the next one is recorded.
         before: what Variables held before the run changed them; of those that it made, what they held first.
     """
@@ -55,6 +56,7 @@ class Recorder(Interpreter):
         self._streams: Any = _streams().states()
         self._own_streams: dict[int, tuple[Any, Any]] = {}
         self._strict, self._frozen = strict, frozen
+        self.repeats = first is not None
         self._comparison = None if first is None else Comparison(first)
         self._departure: str | None = None
         self._within = False

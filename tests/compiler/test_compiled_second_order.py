@@ -203,9 +203,12 @@ def test_a_first_step_that_ends_early_is_not_taken_for_all_steps():
     assert "ended before it asked for ['hessian', 'value']" in str(run.program(*good))
 
 
-@pytest.mark.parametrize("name, recordings", [("levenberg-marquardt", 5), ("newton cg, gauss-newton", 1)])
+@pytest.mark.parametrize("name, recordings", [("levenberg-marquardt", 4), ("newton cg, gauss-newton", 1)])
 def test_rows_that_meet_at_some_steps_only_are_noticed_and_the_step_is_recorded_anew(name, recordings, request):
-    """A matrix is made row by row if numbers allow it; a replay where they do not is put back. Products need not know."""
+    """A matrix is made row by row if numbers allow it; a replay where they do not is put back. Products need not know.
+
+    The sixth call decides otherwise than the fifth, of which it is the second run: that needs no other recording.
+    """
     chosen, x, seen = request.getfixturevalue("executor"), tf.linspace(0.0, 1.0, 6), []
     gates = [(0.0, 0.0), (0.0, 0.0), (0.5, 0.0), (0.5, 0.0), (0.0, 0.0), (0.0, 0.5), (0.5, 0.5)]
     for compiled in (False, True):

@@ -16,7 +16,6 @@ import logging
 import math
 import operator
 import os
-import pathlib
 import queue as queues
 import random
 import subprocess
@@ -440,7 +439,7 @@ def test_objects_that_answer_every_question_with_an_error_make_a_function_eager(
             raise RuntimeError("nothing is bound to this proxy")
 
     unwilling = Unwilling()
-    runs_eagerly(lambda x: x if unwilling is not None else -x, caplog, "cannot be watched (RuntimeError: nothing is bound")
+    runs_eagerly(lambda x: x if unwilling is not None else -x, caplog, "cannot be looked at (RuntimeError: nothing is bound")
 
 
 # Writing -------------------------------------------------------------------------------------------------------------------
@@ -561,7 +560,7 @@ def test_what_is_set_once_is_no_obstacle():
 
     compiled = tf.function(step)
     assert [compiled(X).numpy().tolist() for _ in range(5)] == [[8.0, 16.0]] * 5
-    assert compiled.recordings == 1 and compiled.replays == 3
+    assert compiled.recordings == 1 and compiled.replays == 4, "the second run finds what the first has set"
 
 
 def test_what_is_put_back_or_belongs_to_the_run_is_no_obstacle():
@@ -715,16 +714,10 @@ def outside():
     def numbers():
         yield from range(100)
 
-    def opened(x):
-        with open(__file__, encoding="utf-8") as file:
-            return x * float(len(file.readline()))
-
     running, waiting = numbers(), queues.Queue()
     for i in range(100):
         waiting.put(float(i))
     return {
-        "a file": lambda x: x * float(len(pathlib.Path(__file__).read_text(encoding="utf-8"))),
-        "an opened file": opened,
         "a queue": lambda x: x * waiting.get(),
         "np.random": lambda x: x * float(np.random.rand()),
         "np.random.normal": lambda x: x + np.random.normal(size=2).astype("f"),
@@ -807,12 +800,10 @@ def test_threads_record_and_compare_by_themselves():
     assert found == [2.0] * 200
 
 
-def test_threads_may_begin_to_record_while_an_audit_hook_runs():
-    """Python refuses to install a profile function while another thread does, which a hook gives the time for."""
+def test_threads_may_begin_to_record_at_the_same_time():
     script = """
-import sys, threading, time
+import threading
 import minikeras as tf
-sys.addaudithook(lambda event, arguments: time.sleep(0.001) if event == "sys.setprofile" else None)
 found = []
 def record():
     for _ in range(3):

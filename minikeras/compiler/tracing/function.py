@@ -257,13 +257,13 @@ class Function:
         else:
             decided = any(getattr(record.params.get("step"), "decided", False) for record in program.records)
             replay = before.program if before and first and not decided else self._ready(program, once=found is BUILT)
+            state = recorder.state() if decided else None
             told = any(is_told(record.primitive) for record in program.records)
             # If its bits differ it carries out this run as well, unless another thread has built on what that has left.
             if replay is not None and not (replay.exact or told) and recorder.put_back():
                 result = entry.packed(replay([tensor._array for tensor in tensors]))
             if replay is not None and found is not BUILT:
                 found.options = replay.program.guards
-                state = recorder.state() if decided else None
                 entry = CacheEntry(replay, found, others, entry.packed, state, None if first else program)
             self.recordings += found is not BUILT and not first
             self.replays += first is not None

@@ -170,8 +170,9 @@ class SweepRecorder(Recorder):
         if self.born or self.refusal is not None:
             return None
         missing = [name for name in optimizer.sweeps if not any(one.split(" ")[0] == name for one in self._recorded)]
-        if missing:
-            self.refuse(f"the first step of {optimizer.name} ended before it asked for {missing}, which later ones may need")
+        ended = f"the first step of {optimizer.name} ended before it asked for {missing}, which later ones may need"
+        if missing and not self._outer.repeats:  # else the run before has them all
+            self.refuse(ended)
             return None
         alive = self._alive_outside(loss)
         if alive is None:
@@ -179,7 +180,10 @@ class SweepRecorder(Recorder):
             return None
         handed, ready = [self.slot(x) for x in alive], tuple([x._array for x in alive])
         assigned = [variable for variable, _ in runs.before]
-        return RecordedStep(optimizer, variables, assigned, self._sources, compiled(self._recorded, handed), handed, ready)
+        step = RecordedStep(optimizer, variables, assigned, self._sources, compiled(self._recorded, handed), handed, ready)
+        if missing and step.decided:
+            self.refuse(ended)
+        return step
 
     def _alive_outside(self, loss: Tensor) -> list[Tensor] | None:
         """The loss, and what runs of the loss have handed out; None if a later step might hand out something else."""
