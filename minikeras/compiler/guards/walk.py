@@ -32,7 +32,7 @@ from ...core.arrays import is_array
 from ...core.effects import is_watched
 from .facts import END, GONE, MOST_FACTS, PLAIN, Fact, Guards, Unguarded
 from .names import MADE_UP, globals_in, is_library, is_user_class, names_in, names_in_class, shown
-from .purity import is_generator
+from .purity import REMEDY, is_generator
 
 LARGEST_ARRAY = 1 << 22
 """Bytes of an array that is compared as a whole, in 0.3 ms; an eager step takes longer than that."""
@@ -40,6 +40,13 @@ LARGEST_ARRAY = 1 << 22
 _BYTES = (bytearray, memoryview, array.array)
 _CONTAINERS = (Mapping, MappingView, list, set, collections.deque, collections.UserList)
 _QUEUES = ("queue", "_queue", "multiprocessing.queues")
+_OUTSIDE = {
+    *{("time", name + unit) for name in ("time", "monotonic", "perf_counter", "process_time") for unit in ("", "_ns")},
+    *{(module, "urandom") for module in ("posix", "nt")},
+    *{("uuid", name) for name in ("uuid1", "uuid4")},
+    *{("secrets", name) for name in ("randbelow", "token_bytes", "token_hex", "token_urlsafe")},
+}
+"""Functions of no state that can be compared, by module and name: two runs may get the same by chance."""
 _NOT_CALLED = {
     *{f"__{name}__" for name in ("module", "dict", "weakref", "doc", "qualname", "slots", "slotnames", "init", "new")},
     *{f"__{name}__" for name in ("annotations", "annotations_cache", "annotate", "annotate_func", "firstlineno")},
@@ -105,6 +112,8 @@ class Walk:
 
     def _visit(self, value: Any, where: str) -> None:
         kind = type(value)
+        if kind in (types.FunctionType, types.BuiltinFunctionType) and (value.__module__, value.__name__) in _OUTSIDE:
+            raise Unguarded(f"it asks {value.__name__}(), whose answer would be the same in each call; {REMEDY}")
         if isinstance(value, Variable):  # its value is state, and no fact
             about = f"{{}} of variable '{value.name}'"
             self.tracked.append(Fact(attrgetter("_trainable"), value, ("trainable",), about))
@@ -167,9 +176,11 @@ class Walk:
         held, about = vars(module), f"{{}} of module '{module.__name__}'"
         if not is_library(module.__name__):
             self._namespace(held, self.names.__contains__, about)
-        elif module.__name__.partition(".")[0] in sys.stdlib_module_names:  # os.environ, sys.path
-            found = [held.get(name) for name in self.names]
-            self._follow([one for one in found if isinstance(one, (Mapping, list, set))], module.__name__)
+        elif module.__name__.partition(".")[0] in sys.stdlib_module_names:  # os.environ, sys.path, os.urandom
+            for name in self.names & held.keys() - {module.__name__}:  # `time` is the module itself, and may be time.time
+                one, asks = held[name], (getattr(held[name], "__module__", ""), name) in _OUTSIDE
+                if asks or isinstance(one, (Mapping, list, set)) or module.__name__ == "secrets":
+                    self._follow([one], f"{module.__name__}.{name}")
 
     def _class(self, kind: type, others: Iterable[str] = ()) -> None:
         """What is named, and what Python and the package call by names of their own, such as `__call__` and `call`."""
@@ -191,8 +202,9 @@ class Walk:
             self.tracked.append(Fact(lambda owner: read(vars(owner())), owner, names, about))
         self.tracked.append(Fact(lambda owner: len(vars(owner())), owner, tuple(vars(value)), about, counts))
         for name, one in list(vars(value).items()):
-            if name not in ignored:  # containers of the package's own are never changed in place, but there are objects within
-                self._follow((one,) if name in self.names else objects_in([one]), about.format(f"'{name}'"))
+            if name not in ignored:  # private containers of the package's are its own business, but there are objects within
+                open_to_all = name in self.names or (name in own and not name.startswith("_"))
+                self._follow((one,) if open_to_all else objects_in([one]), about.format(f"'{name}'"))
         if isinstance(getattr(type(value), "metrics", None), property):  # of a model, some of them in its trainer
             self._follow(value.metrics, about.format("'metrics'"))
         self._class(type(value))
