@@ -92,7 +92,11 @@ GLOBALS = {
         "def f(x):\n    import of_a_program\n    return x * of_a_program.k",
         *("f(x)", "m.k = 3.0"),
     ),
-    "the environment": ("import os; os.environ['OF_A_PROGRAM'] = '2'", *("x * float(os.environ['OF_A_PROGRAM'])",) * 1, "os.environ['OF_A_PROGRAM'] = '3'"),
+    "the environment": (
+        "import os; os.environ['OF_A_PROGRAM'] = '2'",
+        *("x * float(os.environ['OF_A_PROGRAM'])",) * 1,
+        "os.environ['OF_A_PROGRAM'] = '3'",
+    ),
     "a context variable": ("import contextvars; k = contextvars.ContextVar('k', default=2.0)", "x * k.get()", "k.set(3.0)"),
     "an attribute of a thread": ("import threading; t = threading.local(); t.k = 2.0", "x * t.k", "t.k = 3.0"),
     "a setting of Keras": ("", "x * tf.keras.config.epsilon()", "tf.keras.config.set_epsilon(1e-3)"),
@@ -126,8 +130,16 @@ FUNCTIONS = {
     ),
     "a function in a dict": ("t = {'f': lambda x: x * 2.0}", "t['f'](x)", "t['f'] = lambda x: x * 3.0"),
     "a global of a function in a list": ("k = 2.0; fs = [lambda x: x * k]", "fs[0](x)", "k = 3.0"),
-    "an argument of a partial": ("import functools; f = functools.partial(lambda k, x: x * k[0], [2.0])", "f(x)", "f.args[0][0] = 3.0"),
-    "a keyword of a partial": ("import functools; f = functools.partial(lambda x, k: x * k, k=2.0)", "f(x)", "f.keywords['k'] = 3.0"),
+    "an argument of a partial": (
+        "import functools; f = functools.partial(lambda k, x: x * k[0], [2.0])",
+        "f(x)",
+        "f.args[0][0] = 3.0",
+    ),
+    "a keyword of a partial": (
+        "import functools; f = functools.partial(lambda x, k: x * k, k=2.0)",
+        "f(x)",
+        "f.keywords['k'] = 3.0",
+    ),
     "what a cache was made of": (
         "import functools\nk = [2.0]\n@functools.lru_cache\ndef f(): return k[0]",
         *("x * f()", "k[0] = 3.0; f.cache_clear()"),
@@ -167,20 +179,44 @@ OBJECTS = {
         *("x * b.f()", "A.f = lambda self: 3.0"),
     ),
     "a special method": (BOX, "box(x)", "Box.__call__ = lambda self, x: x * 3.0"),
-    "an operator": ("class A:\n    def __matmul__(self, x): return x * 2.0\na = A()", "a @ x", "A.__matmul__ = lambda self, x: x * 3.0"),
-    "a special method that comes later": ("class A: pass\na = A()", "x * (2.0 if a else 3.0)", "A.__bool__ = lambda self: False"),
-    "__getitem__": ("class A:\n    d = {'k': 2.0}\n    def __getitem__(self, k): return self.d[k]\na = A()", "x * a['k']", "a.d['k'] = 3.0"),
+    "an operator": (
+        "class A:\n    def __matmul__(self, x): return x * 2.0\na = A()",
+        "a @ x",
+        "A.__matmul__ = lambda self, x: x * 3.0",
+    ),
+    "a special method that comes later": (
+        "class A: pass\na = A()",
+        "x * (2.0 if a else 3.0)",
+        "A.__bool__ = lambda self: False",
+    ),
+    "__getitem__": (
+        "class A:\n    d = {'k': 2.0}\n    def __getitem__(self, k): return self.d[k]\na = A()",
+        "x * a['k']",
+        "a.d['k'] = 3.0",
+    ),
     "__getattr__": (
         "class A:\n    def __init__(self): self.__dict__['inner'] = {'k': 2.0}\n    def __getattr__(self, k): return self.inner[k]\na = A()",
         *("x * a.k", "a.inner['k'] = 3.0"),
     ),
-    "what a property reads": ("class A:\n    _k = 2.0\n    @property\n    def k(self): return self._k\na = A()", "x * a.k", "a._k = 3.0"),
-    "a property, another one": ("class A:\n    @property\n    def k(self): return 2.0\na = A()", "x * a.k", "A.k = property(lambda self: 3.0)"),
+    "what a property reads": (
+        "class A:\n    _k = 2.0\n    @property\n    def k(self): return self._k\na = A()",
+        "x * a.k",
+        "a._k = 3.0",
+    ),
+    "a property, another one": (
+        "class A:\n    @property\n    def k(self): return 2.0\na = A()",
+        "x * a.k",
+        "A.k = property(lambda self: 3.0)",
+    ),
     "a cached property": (
         "import functools\nk = [2.0]\nclass A:\n    @functools.cached_property\n    def f(self): return k[0]\na = A(); a.f",
         *("x * a.f", "k[0] = 3.0; del a.f"),
     ),
-    "a class method": ("class A:\n    ks = [2.0]\n    @classmethod\n    def f(cls): return cls.ks[0]", "x * A.f()", "A.ks[0] = 3.0"),
+    "a class method": (
+        "class A:\n    ks = [2.0]\n    @classmethod\n    def f(cls): return cls.ks[0]",
+        "x * A.f()",
+        "A.ks[0] = 3.0",
+    ),
     "a static method": ("k = 2.0\nclass A:\n    @staticmethod\n    def f(): return k", "x * A.f()", "k = 3.0"),
     "a descriptor": (
         "class D:\n    k = 2.0\n    def __get__(self, one, owner): return self.k\nclass A: d = D()\na = A()",
@@ -188,7 +224,11 @@ OBJECTS = {
     ),
     "a slot": ("class A:\n    __slots__ = ('k',)\na = A(); a.k = 2.0", "x * a.k", "a.k = 3.0"),
     "an empty slot": ("class A:\n    __slots__ = ('k',)\na = A()", "x * getattr(a, 'k', 2.0)", "a.k = 3.0"),
-    "a dataclass": ("import dataclasses\n@dataclasses.dataclass\nclass A:\n    k: object = 2.0\na = A()", "x * a.k", "a.k = 3.0"),
+    "a dataclass": (
+        "import dataclasses\n@dataclasses.dataclass\nclass A:\n    k: object = 2.0\na = A()",
+        "x * a.k",
+        "a.k = 3.0",
+    ),
     "a namedtuple": ("import collections as c; A = c.namedtuple('A', 'k'); a = A([2.0])", "x * a.k[0]", "a.k[0] = 3.0"),
     "a SimpleNamespace": ("import types; a = types.SimpleNamespace(k=2.0)", "x * a.k", "a.k = 3.0"),
     "an object in an object": (OWN + "\nown.k = Own()", "x * own.k.k", "own.k.k = 3.0"),
@@ -196,14 +236,22 @@ OBJECTS = {
     "a subclass of dict": ("class A(dict): k = 2.0\na = A()", "x * a.k", "a.k = 3.0"),
     "a subclass of list": ("class A(list): pass\na = A([2.0])", "x * a[0]", "a[0] = 3.0"),
     "an object held weakly": (OWN + "\nimport weakref; ref = weakref.ref(own)", "x * ref().k", "own.k = 3.0"),
-    "an object held weakly that goes": (OWN + "\nimport weakref; ref = weakref.ref(own)", "x * (3.0 if ref() is None else 2.0)", "del own"),
+    "an object held weakly that goes": (
+        OWN + "\nimport weakref; ref = weakref.ref(own)",
+        "x * (3.0 if ref() is None else 2.0)",
+        "del own",
+    ),
     "a pattern": (OWN + "\ndef f(x):\n    match own:\n        case Own(k=2.0): return x\n    return -x", "f(x)", "own.k = 3.0"),
     "a pattern by position": (
         OWN + "\nOwn.__match_args__ = ('k',)\ndef f(x):\n    match own:\n        case Own(2.0): return x\n    return -x",
         *("f(x)", "own.k = 3.0"),
     ),
     "an object made within": (BOX, "Box().times(x)", "Box.k = 3.0"),
-    "a default of a constructor": ("class A:\n    def __init__(self, k=2.0): self.k = k", "x * A().k", "A.__init__.__defaults__ = (3.0,)"),
+    "a default of a constructor": (
+        "class A:\n    def __init__(self, k=2.0): self.k = k",
+        "x * A().k",
+        "A.__init__.__defaults__ = (3.0,)",
+    ),
     "a callable object within a partial": (BOX + "\nimport functools; f = functools.partial(box)", "f(x)", "box.k = 3.0"),
     "a bound method": (OWN + "\nOwn.f = lambda self, x: x * self.k\nf = own.f", "f(x)", "own.k = 3.0"),
     "an exception's attribute": ("class E(Exception): k = 2.0\ne = E()", "x * e.k", "e.k = 3.0"),
@@ -219,8 +267,16 @@ MADE_UP_NAMES = {
     "__dict__": (OWN, "x * own.__dict__['k' + str('0')]", "own.k0 = 3.0"),
     "all attributes": (OWN, "x * sum(vars(own).values())", "own.more = 3.0"),
     "an attrgetter": (OWN + "\nimport operator", "x * operator.attrgetter('k' + str('0'))(own)", "own.k0 = 3.0"),
-    "an attrgetter made elsewhere": (OWN + "\nimport operator; get = operator.attrgetter('k0')", "x * get(own)", "own.k0 = 3.0"),
-    "a methodcaller made elsewhere": (BOX + "\nimport operator; call = operator.methodcaller('times', 1.0)", "x * call(box)", "box.k = 3.0"),
+    "an attrgetter made elsewhere": (
+        OWN + "\nimport operator; get = operator.attrgetter('k0')",
+        "x * get(own)",
+        "own.k0 = 3.0",
+    ),
+    "a methodcaller made elsewhere": (
+        BOX + "\nimport operator; call = operator.methodcaller('times', 1.0)",
+        "x * call(box)",
+        "box.k = 3.0",
+    ),
     "a made-up name of a class": (BOX, "x * getattr(Box, 'k' + str(''))", "Box.k = 3.0"),
     "a made-up name of a layer": (layer("getattr(self, 'k' + str('0'))"), "layer(x)", "layer.k0 = 3.0"),
     "a made-up name of a layer that comes later": (layer("getattr(self, 'z' + str('z'), 2.0)"), "layer(x)", "layer.zz = 3.0"),
@@ -244,7 +300,11 @@ TRACKED = {
         *("layer(x)", "layer.inner[0] = other"),
     ),
     "a layer of a model": (layer("self.k") + "\nmodel = tf.keras.Sequential([layer])", "model(x)", "layer.k = 3.0"),
-    "a layer of a model, one more": (layer("self.k") + "\nmodel = tf.keras.Sequential([layer])", "model(x)", "model.add(Scale())"),
+    "a layer of a model, one more": (
+        layer("self.k") + "\nmodel = tf.keras.Sequential([layer])",
+        "model(x)",
+        "model.add(Scale())",
+    ),
     "an activation": ("d = tf.keras.layers.Activation('relu')", "d(x)", "d.activation = tf.keras.activations.sigmoid"),
     "an option of a layer": ("d = tf.keras.layers.LeakyReLU(0.5)", "d(-x)", "d.negative_slope = 0.25"),
     "an attribute of a module": ("class M(tf.Module):\n    k = 2.0\nm = M(); m.k = 2.0", "x * m.k", "m.k = 3.0"),
@@ -263,7 +323,11 @@ TRACKED = {
     ),
     "a factor of a regularizer": ("r = tf.keras.regularizers.L2(2.0)\nl = [r]", "x * l[0](x)", "r.l2 = 3.0"),
     "a limit of a constraint": ("c = tf.keras.constraints.MaxNorm(1.0)", "c(tf.expand_dims(x, 1))", "c.max_value = 2.0"),
-    "an option of a schedule": ("s = tf.keras.optimizers.schedules.ExponentialDecay(1.0, 1, 0.5)", "x * s(1)", "s.decay_rate = 0.25"),
+    "an option of a schedule": (
+        "s = tf.keras.optimizers.schedules.ExponentialDecay(1.0, 1, 0.5)",
+        "x * s(1)",
+        "s.decay_rate = 0.25",
+    ),
 }
 NOTICED = GLOBALS | FUNCTIONS | OBJECTS | MADE_UP_NAMES | TRACKED
 
@@ -271,7 +335,10 @@ WRITES = {
     "a counter in an attribute": (OWN, "x * (setattr(own, 'k', own.k + 1.0) or own.k)"),
     "a counter that is used later": (OWN + "\ndef f(x):\n    own.k += 1.0\n    return x * (2.0 if own.k < 7 else 3.0)", "f(x)"),
     "a global counter": ("k = 0.0\ndef f(x):\n    global k\n    k += 1.0\n    return x * k", "f(x)"),
-    "a counter around": ("def make():\n    k = 0.0\n    def f(x):\n        nonlocal k\n        k += 1.0\n        return x * k\n    return f\nf = make()", "f(x)"),
+    "a counter around": (
+        "def make():\n    k = 0.0\n    def f(x):\n        nonlocal k\n        k += 1.0\n        return x * k\n    return f\nf = make()",
+        "f(x)",
+    ),
     "a counter of a class": (BOX + "\ndef f(x):\n    Box.k += 1.0\n    return x * Box.k", "f(x)"),
     "a counter of a function": ("def f(x):\n    f.k += 1\n    return x\nf.k = 0", "f(x)"),
     "a list that grows": ("k = []", "k.append(1) or x * float(len(k))"),
@@ -288,7 +355,10 @@ WRITES = {
     "a flag that flips": ("k = [True]\ndef f(x):\n    k[0] = not k[0]\n    return x if k[0] else -x", "f(x)"),
     "an attribute of a layer": (layer("(setattr(self, 'k', self.k + 1.0) or self.k)"), "layer(x)"),
     "a list in a layer": (layer("(self.held.append(1.0) or sum(self.held))"), "layer(x)"),
-    "an attribute of a module": ("class M(tf.Module): k = 2.0\nm = M()\ndef f(x):\n    m.k = m.k + 1.0\n    return x * m.k", "f(x)"),
+    "an attribute of a module": (
+        "class M(tf.Module): k = 2.0\nm = M()\ndef f(x):\n    m.k = m.k + 1.0\n    return x * m.k",
+        "f(x)",
+    ),
 }
 DRAWS = {
     "np.random.rand": ("", "x * float(np.random.rand())"),
@@ -337,18 +407,37 @@ DRAWS = {
     "an argument that is changed": ("def f(x, held):\n    held.append(1.0)\n    return x * sum(held)", "f(x, HELD)"),
     "a large array": ("k = np.ones((1200, 1000), 'f')", "x * tf.reduce_sum(k)"),
     "a long list": ("k = [2.0] * 5000", "x * k[0]"),
-    "an object with many attributes": (OWN + "\nfor i in range(1200): setattr(own, f'a{i}', i)", "x * float(getattr(own, 'a' + str('7')))"),
+    "an object with many attributes": (
+        OWN + "\nfor i in range(1200): setattr(own, f'a{i}', i)",
+        "x * float(getattr(own, 'a' + str('7')))",
+    ),
 }
 EAGER = {f"writes {name}": one for name, one in WRITES.items()} | DRAWS
 
 CONSTANT = {
-    "the content of a file": ("import pathlib; file = pathlib.Path(FILE); file.write_text('2')", "x * float(file.read_text())", "file.write_text('3')"),
-    "an array in a file": ("import pathlib; file = pathlib.Path(FILE); file.write_text('2')", "x * float(np.loadtxt(FILE))", "file.write_text('3')"),
+    "the content of a file": (
+        "import pathlib; file = pathlib.Path(FILE); file.write_text('2')",
+        "x * float(file.read_text())",
+        "file.write_text('3')",
+    ),
+    "an array in a file": (
+        "import pathlib; file = pathlib.Path(FILE); file.write_text('2')",
+        "x * float(np.loadtxt(FILE))",
+        "file.write_text('3')",
+    ),
     "the size of a file": ("import os", "x * float(os.stat(FILE).st_size)", "os.truncate(FILE, 3)"),
-    "os.getenv": ("import os; os.environ['OF_A_PROGRAM'] = '2'", "x * float(os.getenv('OF_A_PROGRAM'))", "os.environ['OF_A_PROGRAM'] = '3'"),
+    "os.getenv": (
+        "import os; os.environ['OF_A_PROGRAM'] = '2'",
+        "x * float(os.getenv('OF_A_PROGRAM'))",
+        "os.environ['OF_A_PROGRAM'] = '3'",
+    ),
     "a setting of NumPy's": ("", "x * (2.0 if np.geterr()['under'] == 'ignore' else 3.0)", "np.seterr(under='warn')"),
     "a setting of the interpreter": ("import sys", "x * sys.getswitchinterval()", "sys.setswitchinterval(0.006)"),
-    "an attribute put on a library's module": ("import math; math.of_a_program = 2.0", "x * math.of_a_program", "math.of_a_program = 3.0"),
+    "an attribute put on a library's module": (
+        "import math; math.of_a_program = 2.0",
+        "x * math.of_a_program",
+        "math.of_a_program = 3.0",
+    ),
     "an attribute of a metaclass": ("class M(type): k = 2.0\nclass A(metaclass=M): pass", "x * A.k", "M.k = 3.0"),
     "a made-up name of a global": ("RATE = 2.0", "x * globals()['RA' + str('TE')]", "RATE = 3.0"),
     "what is set past __setattr__": (layer("self.k"), "layer(x)", "vars(layer)['k'] = 3.0"),

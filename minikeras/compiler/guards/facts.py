@@ -145,7 +145,7 @@ class Guards:
         self._version, self._setting = clock.now, clock.setting
         self._count = len(self._plain.expected) + len(arrays)
         if self._count > MOST_FACTS:
-            raise Unguarded(f"it reads {self._count} values in Python, more than {MOST_FACTS}, too many to compare at each call")
+            raise Unguarded(f"it reads {self._count} values in Python, too many to compare at each call")
 
     def changed(self) -> str | None:
         """How to call the first fact that does not hold any more; None if all do."""

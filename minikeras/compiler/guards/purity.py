@@ -77,8 +77,8 @@ class Comparison:
 
 def _shown(record: Record) -> str:
     """The operands of an instruction, constants by their values."""
-    held = [x.array if isinstance(x, Slot) and x.array is not None else x for x in record.inputs]
-    return f"({', '.join(f'{np.array2string(one, threshold=3)}' if isinstance(one, np.ndarray) else f'{one!r:.40}' for one in held)})"
+    held = [getattr(x, "array", None) for x in record.inputs]
+    return f"({', '.join(f'{x if one is None else one!r:.40}' for x, one in zip(record.inputs, held, strict=True))})"
 
 
 def _bytes(array: Any) -> bytes:

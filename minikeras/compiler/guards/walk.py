@@ -182,7 +182,7 @@ class Walk:
                 if asks or isinstance(one, (Mapping, list, set)) or module.__name__ == "secrets":
                     self._follow([one], f"{module.__name__}.{name}")
 
-    def _class(self, kind: type, others: Iterable[str] = ()) -> None:
+    def _class(self, kind: Any, others: Iterable[str] = ()) -> None:
         """What is named, and what Python and the package call by names of their own, such as `__call__` and `call`."""
         own = names_in_class(kind).union(others)
         for base in filter(is_user_class, kind.__mro__):
@@ -191,7 +191,8 @@ class Walk:
 
     def _tracked_object(self, value: Any) -> None:
         """One of the package's objects, held weakly: a model holds its recordings. Its class may be the user's."""
-        own, ignored, owner = names_in_class(type(value)), frozenset(value._unwatched), weakref.ref(value)
+        kind: Any = type(value)
+        own, ignored, owner = names_in_class(kind), frozenset(value._unwatched), weakref.ref(value)
         about, by_users = f"attribute {{}} of {shown(value)}", self.counts
 
         def counts(name: str) -> bool:
@@ -205,9 +206,9 @@ class Walk:
             if name not in ignored:  # private containers of the package's are its own business, but there are objects within
                 open_to_all = name in self.names or (name in own and not name.startswith("_"))
                 self._follow((one,) if open_to_all else objects_in([one]), about.format(f"'{name}'"))
-        if isinstance(getattr(type(value), "metrics", None), property):  # of a model, some of them in its trainer
+        if isinstance(getattr(kind, "metrics", None), property):  # of a model, some of them in its trainer
             self._follow(value.metrics, about.format("'metrics'"))
-        self._class(type(value))
+        self._class(kind)
 
     def _object(self, value: Any) -> None:
         kind = type(value)

@@ -186,8 +186,8 @@ class Function:
             return None, []
         _, tensors, key = self._signature(args, {})
         found = self._cache.get(key)
-        ready = found is not None and found.guards is not None and found.state is None and found.first is None
-        if not ready or found.guards.changed() is not None:
+        alone = found is None or found.state is not None or found.first is not None
+        if found is None or alone or found.guards is None or found.guards.changed() is not None:
             return None, tensors
         return found, tensors
 
@@ -244,71 +244,63 @@ class Function:
                 results = [] if recorder.refusal else [recorder.result(leaf) for leaf in nest.flatten(result)]
             originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
             wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
-            structure = nest.map_structure(lambda leaf: None, result)
-            program = Program(recorder.arguments, recorder.records, results, structure)
-            found = self._judged(recorder, program, before, others, draws.drawn(), any(wrote))
+            program = Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result))
+            drawn = draws.drawn()
+            if recorder.refusal is None and (drawn is not None or any(wrote)):
+                recorder.refuse(
+                    "it changes an argument" if drawn is None else f"it draws from {drawn}; {REMEDY}", located=False
+                )
+            guards = None if recorder.refusal else self._guards(recorder, program, before, others)
         except CompileError:
             recorder.put_back()
             raise
-        entry = CacheEntry(found, None, others, _packing(structure))
+        packed = _packing(program.structure)
         if recorder.refusal is not None:
+            self._warn_once(f"runs eagerly: {recorder.refusal}")
             self.recordings -= first is not None  # in the end the run before was an eager one, too
             self.eager_calls += 2 if first else 1
+            entry = CacheEntry(NoProgram(recorder.refusal, True), None, others, packed)
         else:
             decided = any(getattr(record.params.get("step"), "decided", False) for record in program.records)
-            replay = before.program if before and first and not decided else self._ready(program, once=found is BUILT)
+            replay = before.program if before and first and not decided else self._ready(program, once=guards is None)
             state = recorder.state() if decided else None
             told = any(is_told(record.primitive) for record in program.records)
             # If its bits differ it carries out this run as well, unless another thread has built on what that has left.
             if replay is not None and not (replay.exact or told) and recorder.put_back():
-                result = entry.packed(replay([tensor._array for tensor in tensors]))
-            if replay is not None and found is not BUILT:
-                found.options = replay.program.guards
-                entry = CacheEntry(replay, found, others, entry.packed, state, None if first else program)
-            self.recordings += found is not BUILT and not first
+                result = packed(replay([tensor._array for tensor in tensors]))
+            if guards is None:
+                entry = CacheEntry(BUILT, None, others, packed)
+            else:
+                assert replay is not None
+                guards.options = replay.program.guards
+                entry = CacheEntry(replay, guards, others, packed, state, None if first else program)
+            self.eager_calls += guards is None
+            self.recordings += guards is not None and not first
             self.replays += first is not None
-            self.eager_calls += found is BUILT
         self._cache[key] = entry
         if len(self._cache) > CAPACITY:
             self._cache.popitem(last=False)
         return result
 
-    def _judged(
-        self,
-        recorder: Recorder,
-        program: Program,
-        before: CacheEntry | None,
-        others: Sequence[Any],
-        drawn: str | None,
-        wrote: bool,
-    ) -> Any:
-        """What the program depends on beside its arguments, or why there is none, which is logged once."""
-        cause = None
-        if recorder.refusal is not None:
-            pass
-        elif drawn is not None or wrote:
-            cause = "it changes an argument" if drawn is None else f"it draws from {drawn}; {REMEDY}"
-        elif recorder.born:
-            if before is None:
-                return BUILT
-            cause = "it makes Variables in each call; make them once, outside"
-        elif before is None or before.first is None or before.guards is None:
-            try:
-                return guards_of(self.python_function, others)
-            except Unguarded as error:
-                cause = str(error)
-        elif (changed := before.guards.changed()) is not None:
-            cause = f"it changes {changed}; keep in a tf.Variable what changes from call to call, or change it outside"
-        elif (departure := recorder.departure(program)) is None:
-            return before.guards
-        elif Comparison(optimized(before.first)).gives(optimized(program)):  # constants of the run that nobody uses
-            return before.guards
-        else:
-            cause = f"two runs of it gave two programs: {departure}; {REMEDY}"
-        if cause is not None:
-            recorder.refuse(cause, located=False)
-        self._warn_once(f"runs eagerly: {recorder.refusal}")
-        return NoProgram(str(recorder.refusal), True)
+    def _guards(self, recorder: Recorder, program: Program, before: CacheEntry | None, others: Sequence[Any]) -> Guards | None:
+        """What a program depends on beside its arguments. None if the run made Variables, or its recorder says why not."""
+        first, guards = (before.first, before.guards) if before else (None, None)
+        try:
+            if recorder.born and before is not None:
+                raise Unguarded("it makes Variables in each call; make them once, outside")
+            if first is None or guards is None:
+                return None if recorder.born else guards_of(self.python_function, others)
+            if (changed := guards.changed()) is not None:
+                kept = "keep in a tf.Variable what changes from call to call, or change it outside"
+                raise Unguarded(f"it changes {changed}; {kept}")
+            departure = recorder.departure(program)
+            # Recordings may differ in constants that nobody uses.
+            if departure is not None and not Comparison(optimized(first)).gives(optimized(program)):
+                raise Unguarded(f"two runs of it gave two programs: {departure}; {REMEDY}")
+            return guards
+        except Unguarded as error:
+            recorder.refuse(str(error), located=False)
+            return None
 
     def _ready(self, program: Program, once: bool) -> Executable | None:
         """A program, ready to run, by LLVM if it is asked for or the planned calls are worth it.
@@ -531,15 +523,15 @@ def function(
 ) -> Any:
     """A decorator, with or without arguments, as TensorFlow's.
 
-    Python runs once for each signature: structure of the arguments, shapes and dtypes of tensors and arrays, other arguments
-    by value or identity. Later calls replay the operations of that run: Variables, random streams, optimizers and metrics are
-    state that is read and changed at each call. What else the run has read, such as globals and attributes, is compared at each
-    call, and if it has changed the call is recorded anew; what is printed is printed once.
+    Python runs twice for each signature: structure of the arguments, shapes and dtypes of tensors and arrays, other arguments
+    by value or identity. If both runs are the same, later calls replay their operations: Variables, random streams, optimizers
+    and metrics are state that is read and changed at each call. What else the function names, such as globals and attributes,
+    is compared at each call, and if it has changed the call is recorded anew; what is printed is printed twice.
 
     Args:
-        func: the function. A function that turns a tensor into a Python value, makes Variables in each call, writes Python's
-            state, draws from `np.random` or returns other things than tensors, Variables and plain values runs eagerly; that is
-            logged once, and `program` says why. Numbers and arrays that it returns become tensors.
+        func: the function. A function that turns a tensor into a Python value, makes Variables in each call, does not do the
+            same in both runs, draws from `np.random` or returns other things than tensors, Variables and plain values runs
+            eagerly; that is logged once, and `program` says why. Numbers and arrays that it returns become tensors.
         input_signature: a `TensorSpec` for each argument, None sizes fit any. Arguments are converted and checked.
         jit_compile: True to raise where the function would run eagerly, and to have programs carried out by LLVM,
             if it is installed: `pip install 'minikeras[jit]'`. Results then are the same up to rounding.
@@ -553,11 +545,12 @@ def function(
     ... def square(x):
     ...     print("recorded")
     ...     return x * x
-    >>> print(square(tf.constant(3.0)).numpy(), square(tf.constant(4.0)).numpy())
+    >>> print([float(square(tf.constant(x))) for x in (3.0, 4.0, 5.0)])
     recorded
-    9.0 16.0
+    recorded
+    [9.0, 16.0, 25.0]
     >>> square.recordings, square.replays
-    (1, 1)
+    (1, 2)
     """
     unknown = {key for key in options if key not in {"autograph", "reduce_retracing"} and not key.startswith("experimental_")}
     if unknown:

@@ -64,6 +64,17 @@ len({float(f(tf.constant(1.0))) for _ in range(3)})""",
         why="such a function runs eagerly, which is logged once; one number for ever is no program's wish",
     ),
     Row(
+        what="what a `tf.function` prints",
+        code="""import io
+out = io.StringIO()
+f = tf.function(lambda x: print("runs", file=out) or x)
+_ = [f(tf.constant(0.0)) for _ in range(4)]
+out.getvalue().count("runs")""",
+        ours="2",
+        theirs="1",
+        why="two runs are recorded and compared, so that an impure function is never taken for a program",
+    ),
+    Row(
         what="a Variable that a function returns",
         code="""v = tf.Variable(1.0)
 isinstance(tf.function(lambda: v)(), tf.Variable)""",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....compiler import sweeps
-from ....compiler.sweeps import compiled_plan
 from ....compiler.guards.facts import Outdated
+from ....compiler.sweeps import compiled_plan
 from ....core import Record, Tensor, Variable
 from ....core.stack import BOTTOM, current
 from ....core.tape import Tape
