@@ -313,11 +313,11 @@ TRACKED = {
     "an option of a loss, in place": (
         *("loss = tf.keras.losses.Huber(0.5)", "loss(5.0 * x, 0.0 * x)", "loss.options['delta'] = 5.0"),
     ),
-    "an option of a loss of one's own": (
+    "an option of a custom loss": (
         "class Own(tf.keras.losses.Loss):\n    k = 2.0\n    def call(self, y, p): return (y - p) * self.k\nloss = Own()",
         *("loss(x, 0.0 * x)", "loss.k = 3.0"),
     ),
-    "an option of a metric of one's own": (
+    "an option of a custom metric": (
         "class Own(tf.keras.metrics.Mean):\n    k = 2.0\n    def update_state(self, v): super().update_state(v * self.k)\nm = Own()",
         *("(m.reset_state(), m(x))[1]", "m.k = 3.0"),
     ),
@@ -397,7 +397,7 @@ DRAWS = {
     "a running generator": ("def g():\n    while True: yield 2.0\nk = g()", "x * next(k)"),
     "the bound method of an iterator": ("k = iter([2.0] * 100).__next__", "x * k()"),
     "an iterator in a partial": ("import functools; k = functools.partial(next, iter([2.0] * 100))", "x * k()"),
-    "an iterator of one's own": (
+    "a custom iterator": (
         "class I:\n    n = 0.0\n    def __iter__(self): return self\n    def __next__(self):\n        self.n += 1.0\n        return self.n\nk = I()",
         "x * next(k)",
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import pickle
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -82,7 +81,7 @@ def _shown(record: Record) -> str:
 
 
 def _bytes(array: Any) -> bytes:
-    return b"".join(pickle.dumps(one) for one in array.flat) if array.dtype == object else to_numpy(array).tobytes()
+    return repr(array.tolist()).encode() if array.dtype == object else to_numpy(array).tobytes()
 
 
 def is_generator(value: Any) -> bool:
@@ -117,7 +116,12 @@ def _global_generators() -> Sequence[tuple[str, Any]]:
 
 
 def _state(generator: Any) -> Any:
+    if hasattr(generator, "bit_generator"):
+        return repr(generator.bit_generator.state)
+    if hasattr(generator, "get_state"):
+        kind, key, *position = generator.get_state()
+        return repr((kind, key.tobytes(), position))
     try:
-        return pickle.dumps(generator)
+        return generator.getstate()
     except NotImplementedError:  # the system's: always another number
         return object()

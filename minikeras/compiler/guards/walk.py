@@ -154,20 +154,21 @@ class Walk:
             self._object(value)
 
     def _function(self, function: types.FunctionType) -> None:
-        about, code, held = f"function {function.__name__}", function.__code__, function.__globals__
+        about, code, space = f"function {function.__name__}", function.__code__, function.__globals__
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self._follow([vars(function).get("__wrapped__")], about)
-        if is_library(held.get("__name__")):
-            return self._follow(objects_in([cell.cell_contents for cell in cells.values() if cell != types.CellType()]), about)
+        if is_library(space.get("__name__")):
+            held = objects_in([cell.cell_contents for cell in cells.values() if cell != types.CellType()])
+            return self._follow([one() if type(one) is weakref.ref else one for one in held], about)
         names = names_in(code)
         self.found_names |= names
         parts = [part for part in ("__code__", "__defaults__", "__kwdefaults__") if getattr(function, part)]
         self._note(attrgetter(*parts), function, parts, f"{{}} of {about}")
         for name, cell in cells.items():
             self._note(attrgetter("cell_contents"), cell, (name,), f"variable {{}} around {about}")
-        _, known = self._globals.setdefault(id(held), (held, set()))
+        _, known = self._globals.setdefault(id(space), (space, set()))
         known |= names if "globals" in names else globals_in(code)
-        self._waiting += [(held[name], f"global variable '{name}'") for name in known if name in held]
+        self._waiting += [(space[name], f"global variable '{name}'") for name in known if name in space]
         modules = [sys.modules.get(name) for name in names]
         self._follow([one for one in modules if isinstance(one, types.ModuleType)], "a module")
         self._namespace(vars(function), self.counts, f"attribute {{}} of {about}")

@@ -294,7 +294,7 @@ class Function:
                 kept = "keep in a tf.Variable what changes from call to call, or change it outside"
                 raise Unguarded(f"it changes {changed}; {kept}")
             departure = recorder.departure(program)
-            # Recordings may differ in constants that nobody uses.
+            # Recordings may differ in constants that no instruction uses.
             if departure is not None and not Comparison(optimized(first)).gives(optimized(program)):
                 raise Unguarded(f"two runs of it gave two programs: {departure}; {REMEDY}")
             return guards
