@@ -254,6 +254,43 @@ OBJECTS = {
     ),
     "a callable object within a partial": (BOX + "\nimport functools; f = functools.partial(box)", "f(x)", "box.k = 3.0"),
     "a bound method": (OWN + "\nOwn.f = lambda self, x: x * self.k\nf = own.f", "f(x)", "own.k = 3.0"),
+    "an attribute of a subclass of float": ("class A(float): k = 2.0\na = A(1.0)", "x * a.k", "a.k = 3.0"),
+    "the arguments of a script": ("import argparse; a = argparse.Namespace(k=2.0)", "x * a.k", "a.k = 3.0"),
+    "an object of a library that holds the user's": (
+        "import fractions, threading; t = threading.Thread(); t.box = [2.0]",
+        *("x * t.box[0]", "t.box[0] = 3.0"),
+    ),
+    "a subclass of partial": (
+        OWN + "\nimport functools\nclass P(functools.partial): pass\nf = P(lambda o, x: x * o.k, own)",
+        *("f(x)", "own.k = 3.0"),
+    ),
+    "a tf.function as a method": (
+        "class A:\n    k = 2.0\n    @tf.function\n    def f(self, x): return x * self.k\na = A(); f = a.f",
+        *("f(x)", "a.k = 3.0"),
+    ),
+    "a module that makes up its attributes": (
+        "import types; m = types.ModuleType('m'); m.d = {'k': 2.0}; m.__getattr__ = lambda name: m.d[name]",
+        *("x * m.k", "m.d['k'] = 3.0"),
+    ),
+    "an objective": (
+        "k = [2.0]; o = tf.keras.optimizers.Objective(lambda: tf.constant([k[0]]), tf.reduce_sum)",
+        *("x * o()", "k[0] = 3.0"),
+    ),
+    "a flag of a thread": ("import threading; e = threading.Event()", "x * (3.0 if e.is_set() else 2.0)", "e.set()"),
+    "the name of a thread": (
+        "import threading; t = threading.Thread(name='a')",
+        "x * (2.0 if t.name == 'a' else 3.0)",
+        "t.name = 'b'",
+    ),
+    "a sparse matrix": (
+        "import scipy.sparse as s; m = s.csr_matrix(np.eye(2, dtype='f'))",
+        *("x * float(m.sum())", "m.data[0] = 3.0"),
+    ),
+    "a set of weak references": (
+        OWN + "\nimport weakref; s = weakref.WeakSet([own]); more = Own()",
+        "x * float(len(s))",
+        "s.add(more)",
+    ),
     "an exception's attribute": ("class E(Exception): k = 2.0\ne = E()", "x * e.k", "e.k = 3.0"),
 }
 MADE_UP_NAMES = {

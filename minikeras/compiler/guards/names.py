@@ -29,8 +29,12 @@ def _is_standard(root: str) -> bool:
 def is_library(name: Any) -> bool:
     """Whether the module of this name is part of Python, of this package or of a library below it."""
     root = name.partition(".")[0] if isinstance(name, str) else ""
-    own = root in LIBRARIES or root == __package__.partition(".")[0]
-    return own or (root in sys.stdlib_module_names and _is_standard(root))
+    return root in LIBRARIES or is_own(name) or (root in sys.stdlib_module_names and _is_standard(root))
+
+
+def is_own(name: Any) -> bool:
+    """Whether the module of this name is part of this package."""
+    return isinstance(name, str) and name.partition(".")[0] == __package__.partition(".")[0]
 
 
 def is_user_class(kind: type) -> bool:

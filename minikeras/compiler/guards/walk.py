@@ -30,15 +30,15 @@ import numpy as np
 from ...core import Variable
 from ...core.arrays import is_array
 from ...core.effects import is_watched
-from .facts import END, GONE, MOST_FACTS, PLAIN, Fact, Guards, Unguarded
-from .names import MADE_UP, globals_in, is_library, is_user_class, names_in, names_in_class, shown
+from .facts import END, MOST_FACTS, PLAIN, Fact, Guards, Unguarded
+from .names import MADE_UP, globals_in, is_library, is_own, is_user_class, names_in, names_in_class, shown
 from .purity import REMEDY, is_generator
 
 LARGEST_ARRAY = 1 << 22
 """Bytes of an array that is compared as a whole, in 0.3 ms; an eager step takes longer than that."""
 
 _BYTES = (bytearray, memoryview, array.array)
-_CONTAINERS = (Mapping, MappingView, list, set, collections.deque, collections.UserList)
+_CONTAINERS = (Mapping, MappingView, list, set, collections.deque, collections.UserList, weakref.WeakSet)
 _QUEUES = ("queue", "_queue", "multiprocessing.queues")
 _OUTSIDE = {
     *{("time", name + unit) for name in ("time", "monotonic", "perf_counter", "process_time") for unit in ("", "_ns")},
@@ -80,9 +80,11 @@ class Walk:
         self._follow(values, "the function")
         while self._waiting:
             one, place = self._waiting.pop()
-            if id(one) not in self._met and not isinstance(one, (*PLAIN, np.generic)):
+            if type(one) not in PLAIN and id(one) not in self._met and not isinstance(one, np.generic):
                 self._met[id(one)] = one
                 self._visit(one, place)
+            if len(self.facts) > MOST_FACTS:
+                raise Unguarded("it reads more values in Python than can be compared at each call, such as a library's own")
         for held, names in self._globals.values():
             self._namespace(held, names.__contains__, "global variable {}")
         return self
@@ -136,7 +138,7 @@ class Walk:
         elif isinstance(value, types.FunctionType):
             self._function(value)
         elif isinstance(value, contextvars.ContextVar):
-            self._note(lambda variable: variable.get(GONE), value, (value.name,), "context variable {}")
+            self._note(lambda variable: variable.get(END), value, (value.name,), "context variable {}")
         elif isinstance(value, threading.local):
             self._note(lambda local: [*vars(local), *vars(local).values(), END], value, None, f"the attributes of {where}")
         elif isinstance(value, weakref.ref):
@@ -146,8 +148,10 @@ class Walk:
             self.found_names |= {part for path in value.__reduce__()[1] if type(path) is str for part in path.split(".")}
         elif (hasattr(kind, "__next__") and not hasattr(value, "readline")) or kind.__module__ in _QUEUES:
             raise Unguarded(f"it reads {where}, a {kind.__name__}, which may give something else each time")
-        elif kind in _LEADS_TO:
-            self._follow([getattr(value, name) for name in _LEADS_TO[kind]], where)
+        elif isinstance(value, tuple(_LEADS_TO)):
+            parts = next(parts for known, parts in _LEADS_TO.items() if isinstance(value, known))
+            self._follow([getattr(value, name) for name in parts], where)
+            self._object(value)
         elif hasattr(kind, "experimental_get_tracing_count"):  # which only a tf.function has
             self._follow([value.python_function], where)
         else:
@@ -171,12 +175,13 @@ class Walk:
         self._waiting += [(space[name], f"global variable '{name}'") for name in known if name in space]
         modules = [sys.modules.get(name) for name in names]
         self._follow([one for one in modules if isinstance(one, types.ModuleType)], "a module")
-        self._namespace(vars(function), self.counts, f"attribute {{}} of {about}")
+        if vars(function) or self.names & MADE_UP:
+            self._namespace(vars(function), self.counts, f"attribute {{}} of {about}")
 
     def _module(self, module: types.ModuleType) -> None:
         held, about = vars(module), f"{{}} of module '{module.__name__}'"
         if not is_library(module.__name__):
-            self._namespace(held, self.names.__contains__, about)
+            self._namespace(held, (self.names | {"__getattr__"}).__contains__, about)
         elif module.__name__.partition(".")[0] in sys.stdlib_module_names:  # os.environ, sys.path, os.urandom
             for name in self.names & held.keys() - {module.__name__}:  # `time` is the module itself, and may be time.time
                 one, asks = held[name], (getattr(held[name], "__module__", ""), name) in _OUTSIDE
@@ -212,12 +217,15 @@ class Walk:
         self._class(kind)
 
     def _object(self, value: Any) -> None:
-        kind = type(value)
-        if not is_user_class(kind) and kind is not types.SimpleNamespace:
-            return
+        kind, held = type(value), getattr(value, "__dict__", None)
         about = f"attribute {{}} of {shown(value)}"
-        if isinstance(held := getattr(value, "__dict__", None), dict):
-            self._namespace(held, self.counts, about)
+        if is_own(kind.__module__):  # an Objective holds functions of the user
+            return self._follow(objects_in([held or {}]), about)
+        if isinstance(held, dict):  # the methods of a library are not followed, which may read what the user does not name
+            plain = {name for name, one in held.items() if type(one) in PLAIN or isinstance(one, np.ndarray)} | self.names
+            self._namespace(held, self.counts if is_user_class(kind) else plain.__contains__, about)
+        if not is_user_class(kind):
+            return
         for name, one in [pair for base in kind.__mro__ for pair in vars(base).items()]:
             if type(one) is types.MemberDescriptorType:  # of `__slots__`
                 self._note(functools.partial(_in_slot, name), value, (name,), about)
@@ -249,7 +257,7 @@ def _is_called(counts: Callable[[str], bool], own: frozenset[str], name: str) ->
 
 
 def _in_slot(name: str, holder: Any) -> Any:
-    return getattr(holder, name, GONE)
+    return getattr(holder, name, END)
 
 
 def objects_in(container: Any, depth: int = 3) -> Iterator[Any]:
@@ -272,5 +280,7 @@ def guards_of(function: Any, args: Sequence[Any] = ()) -> Guards:
         while not names >= (walk := Walk(names).walk((function, *args))).found_names:
             names |= walk.found_names
         return walk.guards()
-    except (AttributeError, RuntimeError, TypeError) as error:  # such as a proxy that stands for nothing
+    except Unguarded:
+        raise
+    except Exception as error:  # such as a proxy that stands for nothing
         raise Unguarded(f"it reads an object that cannot be looked at ({type(error).__name__}: {error})") from error
