@@ -126,7 +126,7 @@ class Walk:
             self.generators.append((where, value))
         elif isinstance(value, (np.ndarray, *_BYTES)) or is_array(value):
             self._array(value, where)
-        elif isinstance(value, (tuple, frozenset)):
+        elif isinstance(value, (tuple, frozenset)) and not is_own(kind.__module__):
             self._follow(value, f"an element of {where}")
             self._object(value)  # of a named tuple the class
         elif isinstance(value, _CONTAINERS):
@@ -220,7 +220,7 @@ class Walk:
         kind, held = type(value), getattr(value, "__dict__", None)
         about = f"attribute {{}} of {shown(value)}"
         if is_own(kind.__module__):  # an Objective holds functions of the user
-            return self._follow(objects_in([held or {}]), about)
+            return self._follow(objects_in([list(value) if isinstance(value, tuple) else held or {}]), about)
         if isinstance(held, dict):  # the methods of a library are not followed, which may read what the user does not name
             plain = {name for name, one in held.items() if type(one) in PLAIN or isinstance(one, np.ndarray)} | self.names
             self._namespace(held, self.counts if is_user_class(kind) else plain.__contains__, about)
