@@ -424,6 +424,41 @@ DRAWS = {
     "monotonic": ("from time import monotonic", "x * (monotonic() % 1.0)"),
     "process_time": ("import time", "x * float(time.process_time_ns())"),
     "datetime.now": ("import datetime", "x * datetime.datetime.now().timestamp()"),
+    "a clock in the loss of a second-order method": (
+        "import time; v = tf.Variable([1.0, 2.0]); o = tf.keras.optimizers.Newton()",
+        "o.minimize(lambda: tf.reduce_sum((v - x) ** 2 * (1.0 + time.time() % 1.0)), [v]) * 1.0",
+    ),
+    "a clock in a loss with a tape": (
+        GRADIENT + "\nimport time",
+        "gradient(x * (time.time() % 1.0))",
+    ),
+    "a clock in a loop": (
+        "import time",
+        "tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * (time.time() % 1.0)), [0, x])[1]",
+    ),
+    "a clock in vectorized_map": ("import time", "tf.vectorized_map(lambda a: a * (time.time() % 1.0), x)"),
+    "a clock in a custom gradient": (
+        "import time\n@tf.custom_gradient\ndef g(x): return x * (time.time() % 1.0), lambda d: d\n",
+        "g(x)",
+    ),
+    "a clock in the gradient of a custom gradient": (
+        "import time\n@tf.custom_gradient\ndef g(x): return x * 2.0, lambda d: d * (time.time() % 1.0)\n"
+        "def f(x):\n    with tf.GradientTape() as t:\n        t.watch(x)\n        y = g(x)\n    return t.gradient(y, x)",
+        "f(x)",
+    ),
+    "a clock in the initial value of a slot of an argument": (
+        "import time",
+        "tf.cond(x[0] > 0.0, lambda: x * (time.time() % 1.0), lambda: x)",
+    ),
+    "a clock that is a parameter": ("import time", "tf.clip_by_value(x, 0.0, time.time() % 1.0)"),
+    "a clock that is the seed of a draw": ("import time", "tf.random.stateless_uniform([2], [1, time.time_ns() % 10**6]) + x"),
+    "a clock that is a shape": ("import time", "tf.reduce_sum(x) * tf.ones([time.perf_counter_ns() % 1000 + 1])"),
+    "a clock that is an axis or none": (
+        "import time; n = time.perf_counter_ns\ndef f(x): return tf.reshape(x, [1] * (n() % 30 + 1) + [2])",
+        "f(x)",
+    ),
+    "a clock in a key of a result": ("import time", "{str(time.time_ns()): x}"),
+    "a clock in a result": ("import time", "(x, float(time.time_ns()))"),
     "a constant of the clock": ("import time", "tf.constant([time.time() % 1.0] * 2) * x"),
     "a clock called from C": ("import time", "x * sum(map(lambda f: f(), [time.perf_counter]))"),
     "a clock in an array": ("import time", "tf.cast(x, 'float64') * np.array(time.perf_counter())"),

@@ -21,6 +21,13 @@ SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
 PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
 
 
+def simplified(program: Program) -> Program:
+    """The program without what need not be computed."""
+    for run_pass in SIMPLIFICATIONS:
+        program = run_pass(program)
+    return program
+
+
 def optimized(
     program: Program, whole: Sequence[Primitive] = (), kinds: str = KINDS, graphs: bool = False, native: bool = False
 ) -> Program:

@@ -31,7 +31,7 @@ from ..guards.facts import Guards, Outdated, Unguarded
 from ..guards.purity import REMEDY, Comparison, Draws
 from ..guards.walk import guards_of
 from ..ir import Program
-from ..passes.pipeline import optimized
+from ..passes.pipeline import optimized, simplified
 from ..recorder import Recorder
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 
@@ -295,7 +295,7 @@ class Function:
                 raise Unguarded(f"it changes {changed}; {kept}")
             departure = recorder.departure(program)
             # Recordings may differ in constants that no instruction uses.
-            if departure is not None and not Comparison(optimized(first)).gives(optimized(program)):
+            if departure is not None and not Comparison(simplified(first)).gives(simplified(program)):
                 raise Unguarded(f"two runs of it gave two programs: {departure}; {REMEDY}")
             return guards
         except Unguarded as error:

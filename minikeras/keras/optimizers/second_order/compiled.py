@@ -272,7 +272,11 @@ class RecordedStep:
         """Whether a sweep found something in numbers that may be otherwise in a later step, which then raises `Outdated`."""
 
     def __str__(self) -> str:
-        return "\n\n".join(f"{name}:\n{sweep.replay.program}" for name, sweep in self.sweeps.items())
+        return "\n\n".join(f"{name}:\n{program}" for name, program in self.programs().items())
+
+    def programs(self) -> dict[str, Program]:
+        """The program of each sweep by its name."""
+        return {name: sweep.replay.program for name, sweep in self.sweeps.items()}
 
     def holds(self) -> bool:
         """Whether the optimizer's options are still the same; with others it may ask for other sweeps."""
