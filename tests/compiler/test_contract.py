@@ -5,8 +5,10 @@ Each is noticed at the next call, stays eager with a warning, or is a constant t
 
 from __future__ import annotations
 
+import random
 import sys
 import textwrap
+import time
 import types
 
 import numpy as np
@@ -588,3 +590,69 @@ def test_what_the_guide_lists_is_a_constant_of_the_recording(program, name):
 
 def test_the_table_is_large_enough():
     assert len(NOTICED) + len(EAGER) + len(CONSTANT) >= 200 and len(EAGER) >= 40
+
+
+SOURCES = {
+    "random": lambda: random.random(),
+    "np.random": lambda: float(np.random.rand()),
+    "a clock": lambda: time.time() % 1.0,
+    "a counter": lambda: float(len(COUNTED.append(1) or COUNTED)),
+}
+COUNTED = []
+
+
+def model_with(place, source):
+    """A model with a number from outside in one place."""
+
+    class Layer(tf.keras.layers.Layer):
+        def call(self, x):
+            return x * source()
+
+    class Loss(tf.keras.losses.Loss):
+        def call(self, y_true, y_pred):
+            return tf.reduce_mean(tf.abs(y_true - y_pred), -1) * source()
+
+    class Metric(tf.keras.metrics.Mean):
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            super().update_state(source())
+
+    class Model(tf.keras.Sequential):
+        def train_step(self, data):
+            x, y = data
+            return super().train_step((x * source() if place == "train_step" else x, y))
+
+    layers = [tf.keras.Input((2,)), tf.keras.layers.Dense(2), *([Layer()] if place == "call" else [])]
+    model = Model(layers)
+    loss = {"a loss": Loss(), "a function for a loss": lambda y, p: tf.reduce_mean(tf.abs(y - p)) * source()}.get(place, "mse")
+    model.compile("sgd", loss, metrics=[Metric()] if place == "a metric" else [])
+    return model
+
+
+@pytest.mark.parametrize("place", ["call", "a loss", "a function for a loss", "a metric", "train_step"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_step_of_fit_with_a_number_from_outside_stays_eager_and_says_where_and_what_to_use(place, source, caplog):
+    COUNTED.clear()
+    draws, model = np.random.get_state(), model_with(place, SOURCES[source])
+    model.fit(np.ones((12, 2), "f"), np.ones((12, 2), "f"), batch_size=2, epochs=2, verbose=0)
+    np.random.set_state(draws)
+    step = model._trainer.steps["train_step"]
+    assert (step.recordings, step.replays, step.eager_calls) == (0, 0, 12)
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "tf.Variable" in told and (source == "a counter" or (__file__ in told and "tf.random" in told))
+
+
+def test_a_schedule_is_asked_for_its_number_at_each_step():
+    class Schedule(tf.keras.optimizers.schedules.LearningRateSchedule):
+        def __call__(self, step):
+            COUNTED.append(1)
+            return 0.1 * len(COUNTED)
+
+        def get_config(self):
+            return {}
+
+    COUNTED.clear()
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(2)])
+    model.compile(tf.keras.optimizers.SGD(Schedule()), "mse")
+    model.fit(np.ones((12, 2), "f"), np.ones((12, 2), "f"), batch_size=2, epochs=1, verbose=0)
+    step = model._trainer.steps["train_step"]
+    assert step.replays >= 4 and len(COUNTED) >= 6

@@ -48,6 +48,7 @@ class Comparison:
 
     def gives(self, program: Program) -> bool:
         """Whether a whole program does and returns the same."""
+        self._slots = {x.key: y.key for x, y in zip(self.program.arguments, program.arguments, strict=False)}
         records = enumerate(program.records)
         return all(self.difference(place, record) is None for place, record in records) and self.ends_as(program)
 
@@ -63,9 +64,9 @@ class Comparison:
         if is_array(one):
             return one.shape == other.shape and one.dtype == other.dtype and _bytes(one) == _bytes(other)
         if hasattr(kind, "programs"):  # of the step of a method that needs the loss
-            known = other.programs()
-            pairs = [(program, known[name]) for name, program in one.programs().items() if name in known]
-            return all(Comparison(x).gives(y) for x, y in pairs if _names(x) == _names(y))  # else numbers decided
+            sweeps, others = one.programs(), other.programs()
+            decided = [(name, _names(sweeps[name])) for name in sweeps] != [(name, _names(others[name])) for name in others]
+            return decided or all(Comparison(sweeps[name]).gives(others[name]) for name in sweeps)
         if kind in _PARTS:
             one, other = _PARTS[kind](one), _PARTS[kind](other)
         if isinstance(one, (list, tuple)):

@@ -52,23 +52,16 @@ class NoProgram(NamedTuple):
     """Takes the place of a program where there is none.
 
     Attributes:
-        cause: for a message.
-        permanent: whether the next run will be no other; if not, it is recorded.
+        reason: why the function runs eagerly for this signature; None if the run made Variables, and the next one is recorded.
     """
 
-    cause: str
-    permanent: bool
-
-    @property
-    def reason(self) -> str | None:
-        """Why the function runs eagerly for this signature; None if the next run is recorded."""
-        return self.cause if self.permanent else None
+    reason: str | None
 
     def __str__(self) -> str:
-        return f"no program: {self.cause if self.permanent else f'{self.cause}; the next run is recorded'}"
+        return f"no program: {self.reason or 'the run made Variables; the next run is recorded'}"
 
 
-BUILT = NoProgram("the run made Variables", False)
+BUILT = NoProgram(None)
 
 
 class CacheEntry(NamedTuple):
@@ -133,7 +126,7 @@ class Function:
             return self._recorded(key, values, tensors, "the arguments have another shape, dtype or value")
         program, guards, _, packed, state, first = found
         if guards is None:
-            if program.permanent:
+            if program.reason is not None:
                 return self._run(values[:-1], values[-1])
             return self._record(key, values, tensors, found)
         changed = guards.changed()
@@ -246,20 +239,18 @@ class Function:
             wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
             program = Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result))
             drawn = draws.drawn()
-            if recorder.refusal is None and (drawn is not None or any(wrote)):
-                recorder.refuse(
-                    "it changes an argument" if drawn is None else f"it draws from {drawn}; {REMEDY}", located=False
-                )
-            guards = None if recorder.refusal else self._guards(recorder, program, before, others)
+            guards = None if recorder.refusal else self._guards(recorder, program, before, others, drawn, any(wrote))
         except CompileError:
             recorder.put_back()
+            if before is not None and first is not None:  # the next call is to say so again
+                self._cache[key] = before._replace(guards=guards_of(self.python_function, others))
             raise
         packed = _packing(program.structure)
         if recorder.refusal is not None:
             self._warn_once(f"runs eagerly: {recorder.refusal}")
             self.recordings -= first is not None  # in the end the run before was an eager one, too
             self.eager_calls += 2 if first else 1
-            entry = CacheEntry(NoProgram(recorder.refusal, True), None, others, packed)
+            entry = CacheEntry(NoProgram(recorder.refusal), None, others, packed)
         else:
             decided = any(getattr(record.params.get("step"), "decided", False) for record in program.records)
             replay = before.program if before and first and not decided else self._ready(program, once=guards is None)
@@ -282,10 +273,14 @@ class Function:
             self._cache.popitem(last=False)
         return result
 
-    def _guards(self, recorder: Recorder, program: Program, before: CacheEntry | None, others: Sequence[Any]) -> Guards | None:
+    def _guards(
+        self, recorder: Recorder, program: Program, before: CacheEntry | None, others: list[Any], drawn: str | None, wrote: bool
+    ) -> Guards | None:
         """What a program depends on beside its arguments. None if the run made Variables, or its recorder says why not."""
         first, guards = (before.first, before.guards) if before else (None, None)
         try:
+            if wrote:
+                raise Unguarded("it changes an argument")
             if recorder.born and before is not None:
                 raise Unguarded("it makes Variables in each call; make them once, outside")
             if first is None or guards is None:
@@ -294,6 +289,8 @@ class Function:
                 kept = "keep in a tf.Variable what changes from call to call, or change it outside"
                 raise Unguarded(f"it changes {changed}; {kept}")
             departure = recorder.departure(program)
+            if drawn is not None:
+                raise Unguarded(f"it draws from {drawn}{f': {departure}' if departure else ''}; {REMEDY}")
             # Recordings may differ in constants that no instruction uses.
             if departure is not None and not Comparison(simplified(first)).gives(simplified(program)):
                 raise Unguarded(f"two runs of it gave two programs: {departure}; {REMEDY}")
