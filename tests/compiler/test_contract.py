@@ -16,7 +16,10 @@ import pytest
 
 import minikeras as tf
 
-BOX = "class Box:\n    k = 2.0\n    def times(self, x): return x * self.k\n    def __call__(self, x): return x * self.k\nbox = Box()"
+BOX = (
+    "class Box:\n    k = 2.0\n    def times(self, x): return x * self.k\n"
+    "    def __call__(self, x): return x * self.k\nbox = Box()"
+)
 OWN = "class Own:\n    def __init__(self): self.k = self.k0 = 2.0\nown = Own()"
 LAYER = """
 class Scale(tf.keras.layers.Layer):
@@ -111,7 +114,8 @@ FUNCTIONS = {
     "a global in a comprehension": ("k = 2.0", "sum([x * k for _ in range(1)])", "k = 3.0"),
     "a global in a generator": ("k = 2.0\ndef g(x): yield x * k", "sum(g(x))", "k = 3.0"),
     "a variable around": (
-        "def make():\n    k = 2.0\n    def f(x): return x * k\n    def put(v):\n        nonlocal k\n        k = v\n    return f, put\nf, put = make()",
+        "def make():\n    k = 2.0\n    def f(x): return x * k\n    def put(v):\n"
+        "        nonlocal k\n        k = v\n    return f, put\nf, put = make()",
         *("f(x)", "put(3.0)"),
     ),
     "a list around": ("def make(k): return lambda x: x * k[0]\nheld = [2.0]; f = make(held)", "f(x)", "held[0] = 3.0"),
@@ -123,7 +127,8 @@ FUNCTIONS = {
     "an attribute of a function": ("def f(x): return x * f.k\nf.k = 2.0", "f(x)", "f.k = 3.0"),
     "a new attribute of a function": ("def f(x): return x * getattr(f, 'k', 2.0)", "f(x)", "f.k = 3.0"),
     "what a decorator wraps": (
-        "import functools\nk = [2.0]\ndef d(g):\n    @functools.wraps(g)\n    def w(x): return g(x)\n    return w\n@d\ndef f(x): return x * k[0]",
+        "import functools\nk = [2.0]\ndef d(g):\n    @functools.wraps(g)\n"
+        "    def w(x): return g(x)\n    return w\n@d\ndef f(x): return x * k[0]",
         *("f(x)", "k[0] = 3.0"),
     ),
     "a wrapped function, another one": (
@@ -153,7 +158,8 @@ FUNCTIONS = {
         *("x * f(1)", "f.register(int)(lambda k: 3.0)"),
     ),
     "a context manager": (
-        "import contextlib\nk = [2.0]\n@contextlib.contextmanager\ndef c(): yield k[0]\ndef f(x):\n    with c() as one: return x * one",
+        "import contextlib\nk = [2.0]\n@contextlib.contextmanager\n"
+        "def c(): yield k[0]\ndef f(x):\n    with c() as one: return x * one",
         *("f(x)", "k[0] = 3.0"),
     ),
     "what a function of functions returns": ("k = [2.0]\ndef f(): return lambda x: x * k[0]", "f()(x)", "k[0] = 3.0"),
@@ -197,7 +203,8 @@ OBJECTS = {
         "a.d['k'] = 3.0",
     ),
     "__getattr__": (
-        "class A:\n    def __init__(self): self.__dict__['inner'] = {'k': 2.0}\n    def __getattr__(self, k): return self.inner[k]\na = A()",
+        "class A:\n    def __init__(self): self.__dict__['inner'] = {'k': 2.0}\n"
+        "    def __getattr__(self, k): return self.inner[k]\na = A()",
         *("x * a.k", "a.inner['k'] = 3.0"),
     ),
     "what a property reads": (
@@ -357,7 +364,8 @@ TRACKED = {
         *("loss(x, 0.0 * x)", "loss.k = 3.0"),
     ),
     "an option of a custom metric": (
-        "class Own(tf.keras.metrics.Mean):\n    k = 2.0\n    def update_state(self, v): super().update_state(v * self.k)\nm = Own()",
+        "class Own(tf.keras.metrics.Mean):\n    k = 2.0\n"
+        "    def update_state(self, v): super().update_state(v * self.k)\nm = Own()",
         *("(m.reset_state(), m(x))[1]", "m.k = 3.0"),
     ),
     "a factor of a regularizer": ("r = tf.keras.regularizers.L2(2.0)\nl = [r]", "x * l[0](x)", "r.l2 = 3.0"),
@@ -375,7 +383,8 @@ WRITES = {
     "a counter that is used later": (OWN + "\ndef f(x):\n    own.k += 1.0\n    return x * (2.0 if own.k < 7 else 3.0)", "f(x)"),
     "a global counter": ("k = 0.0\ndef f(x):\n    global k\n    k += 1.0\n    return x * k", "f(x)"),
     "a counter around": (
-        "def make():\n    k = 0.0\n    def f(x):\n        nonlocal k\n        k += 1.0\n        return x * k\n    return f\nf = make()",
+        "def make():\n    k = 0.0\n    def f(x):\n        nonlocal k\n"
+        "        k += 1.0\n        return x * k\n    return f\nf = make()",
         "f(x)",
     ),
     "a counter of a class": (BOX + "\ndef f(x):\n    Box.k += 1.0\n    return x * Box.k", "f(x)"),
@@ -472,7 +481,8 @@ DRAWS = {
     "the bound method of an iterator": ("k = iter([2.0] * 100).__next__", "x * k()"),
     "an iterator in a partial": ("import functools; k = functools.partial(next, iter([2.0] * 100))", "x * k()"),
     "a custom iterator": (
-        "class I:\n    n = 0.0\n    def __iter__(self): return self\n    def __next__(self):\n        self.n += 1.0\n        return self.n\nk = I()",
+        "class I:\n    n = 0.0\n    def __iter__(self): return self\n"
+        "    def __next__(self):\n        self.n += 1.0\n        return self.n\nk = I()",
         "x * next(k)",
     ),
     "a queue": ("import queue; k = queue.Queue()\nfor i in range(50): k.put(2.0)", "x * k.get()"),
