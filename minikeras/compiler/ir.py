@@ -17,6 +17,10 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes)
 """What a function may return beside Tensors and Variables: the same at each call."""
 
 
+class Outdated(Exception):
+    """Raised in a replay by an instruction that finds, in numbers, that the recording does not hold any more; says what."""
+
+
 class Slot:
     """One value of a program: a Tensor of the recorded run, without its values unless they are the same in each.
 

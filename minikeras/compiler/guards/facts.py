@@ -27,10 +27,6 @@ class Unguarded(Exception):
     """Raised where a function reaches what cannot be compared before each replay; the message says what."""
 
 
-class Outdated(Exception):
-    """Raised in a replay by an instruction that finds, in numbers, that the recording does not hold any more; says what."""
-
-
 def same(one: Any, other: Any) -> bool:
     """Whether two values are one object, or equal, of one type and unable to change."""
     if one is other or type(one) is not type(other):
@@ -150,15 +146,14 @@ class Guards:
         """How to call the first fact that does not hold any more; None if all do."""
         if self._version != clock.now:
             now = clock.now
-            if (found := self._changed_tracked()) is not None:
+            if self._setting != clock.setting:
+                return "a setting of the package"
+            if not all([holds() for holds in self.options]):
+                return "an option of an optimizer"
+            if (found := self._tracked.changed()) is not None:
                 return found
             self._version = now
         for read, then, where in self._arrays:
             if read() != then:
                 return f"the values of {where}"
         return self._plain.changed() if self._count else None
-
-    def _changed_tracked(self) -> str | None:
-        if self._setting != clock.setting:
-            return "a setting of the package"
-        return self._tracked.changed() if all([holds() for holds in self.options]) else "an option of an optimizer"

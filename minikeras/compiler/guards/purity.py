@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from .facts import PLAIN, same
 
 REMEDY = "draw with tf.random, keep in a tf.Variable what changes from call to call, or give it as an argument"
 
+_GENERATORS = ("random", "numpy.random.mtrand", "numpy.random._generator")
 _PARTS: dict[type, Callable[[Any], Any]] = {
     types.FunctionType: lambda one: (one.__code__, [cell.cell_contents for cell in one.__closure__ or ()]),
     functools.partial: lambda one: (one.func, one.args, one.keywords),
@@ -65,8 +66,8 @@ class Comparison:
             return one.shape == other.shape and one.dtype == other.dtype and _bytes(one) == _bytes(other)
         if hasattr(kind, "programs"):  # of the step of a method that needs the loss
             sweeps, others = one.programs(), other.programs()
-            decided = [(name, _names(sweeps[name])) for name in sweeps] != [(name, _names(others[name])) for name in others]
-            return decided or all(Comparison(sweeps[name]).gives(others[name]) for name in sweeps)
+            names = [[(name, r.primitive.name) for name in found for r in found[name].records] for found in (sweeps, others)]
+            return names[0] != names[1] or all(Comparison(sweeps[name]).gives(others[name]) for name in sweeps)
         if kind in _PARTS:
             one, other = _PARTS[kind](one), _PARTS[kind](other)
         if isinstance(one, (list, tuple)):
@@ -77,10 +78,6 @@ class Comparison:
         if (one.shape, one.dtype) != (other.shape, other.dtype) or (one.array is None) != (other.array is None):
             return False
         return self._alike(one.array, other.array) and self._slots.setdefault(one.key, other.key) == other.key
-
-
-def _names(program: Program) -> list[str]:
-    return [record.primitive.name for record in program.records]
 
 
 def _shown(record: Record) -> str:
@@ -94,43 +91,29 @@ def _bytes(array: Any) -> bytes:
 
 
 def is_generator(value: Any) -> bool:
-    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question.
-
-    Another thread may be in the middle of that.
-    """
-    numpys: Any = sys.modules.get("numpy.random")
-    pythons: Any = sys.modules.get("random")
-    if hasattr(numpys, "RandomState") and isinstance(value, (numpys.Generator, numpys.RandomState)):
-        return True
-    return hasattr(pythons, "Random") and isinstance(value, pythons.Random)
+    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question."""
+    return any(base.__module__ in _GENERATORS for base in type(value).__mro__)
 
 
 class Draws:
-    """Notes the states of generators of random numbers: those of the modules, and others, by name."""
+    """Notes the states of generators of random numbers by name: of those behind `np.random` and `random`, and of others."""
 
     def __init__(self, others: Iterable[tuple[str, Any]] = ()) -> None:
-        self._noted = [(name, one, _state(one)) for name, one in (*_global_generators(), *others)]
+        numpys: Any = sys.modules.get("numpy.random")
+        pythons: Any = sys.modules.get("random")
+        shared = ("np.random", getattr(getattr(numpys, "mtrand", None), "_rand", None))
+        known = (shared, ("Python's random", getattr(pythons, "_inst", None)), *others)
+        self._noted = [(name, one, _state(one)) for name, one in known if one is not None]
 
     def drawn(self) -> str | None:
         """The name of the first that is in another state."""
         return next((name for name, one, state in self._noted if _state(one) != state), None)
 
 
-def _global_generators() -> Sequence[tuple[str, Any]]:
-    """The generators that functions of `np.random` and `random` draw from."""
-    numpys: Any = sys.modules.get("numpy.random")
-    pythons: Any = sys.modules.get("random")
-    found = [("np.random", numpys.mtrand._rand)] if hasattr(numpys, "RandomState") else []  # else a thread is importing it
-    return [*found, ("Python's random", pythons._inst)] if hasattr(pythons, "_inst") else found
-
-
 def _state(generator: Any) -> Any:
     if hasattr(generator, "bit_generator"):
         return repr(generator.bit_generator.state)
-    if hasattr(generator, "get_state"):
-        kind, key, *position = generator.get_state()
-        return repr((kind, key.tobytes(), position))
     try:
-        return generator.getstate()
+        return repr(generator.get_state(legacy=False)) if hasattr(generator, "get_state") else generator.getstate()
     except NotImplementedError:  # the system's: always another number
         return object()

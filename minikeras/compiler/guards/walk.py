@@ -89,10 +89,6 @@ class Walk:
             self._namespace(held, names.__contains__, "global variable {}")
         return self
 
-    def guards(self) -> Guards:
-        """What was noted."""
-        return Guards(self.facts, self.tracked, self.arrays, self.generators)
-
     def _follow(self, values: Iterable[Any], where: str) -> None:
         self._waiting += [(value, where) for value in values]
 
@@ -190,9 +186,12 @@ class Walk:
 
     def _class(self, kind: Any, others: Iterable[str] = ()) -> None:
         """What is named, and what Python and the package call by names of their own, such as `__call__` and `call`."""
-        own = names_in_class(kind).union(others)
+        own, by_users = names_in_class(kind).union(others), self.counts
+
+        def counts(name: str) -> bool:
+            return by_users(name) or name in own or (name.startswith("__") and name not in _NOT_CALLED)
+
         for base in filter(is_user_class, kind.__mro__):
-            counts = functools.partial(_is_called, self.counts, own)
             self._namespace(vars(base), counts, f"{{}} of class {base.__name__}")
 
     def _tracked_object(self, value: Any) -> None:
@@ -228,7 +227,7 @@ class Walk:
             return
         for name, one in [pair for base in kind.__mro__ for pair in vars(base).items()]:
             if type(one) is types.MemberDescriptorType:  # of `__slots__`
-                self._note(functools.partial(_in_slot, name), value, (name,), about)
+                self._note(attrgetter(name), value, (name,), about)
         self._class(kind)
 
     def _container(self, value: Any, where: str) -> None:
@@ -252,14 +251,6 @@ class Walk:
         self.arrays.append((read, read(), where))
 
 
-def _is_called(counts: Callable[[str], bool], own: frozenset[str], name: str) -> bool:
-    return counts(name) or name in own or (name.startswith("__") and name not in _NOT_CALLED)
-
-
-def _in_slot(name: str, holder: Any) -> Any:
-    return getattr(holder, name, END)
-
-
 def objects_in(container: Any, depth: int = 3) -> Iterator[Any]:
     """The objects in nested containers."""
     for one in list(container.values() if isinstance(container, dict) else container):
@@ -279,7 +270,7 @@ def guards_of(function: Any, args: Sequence[Any] = ()) -> Guards:
     try:
         while not names >= (walk := Walk(names).walk((function, *args))).found_names:
             names |= walk.found_names
-        return walk.guards()
+        return Guards(walk.facts, walk.tracked, walk.arrays, walk.generators)
     except Unguarded:
         raise
     except Exception as error:  # such as a proxy that stands for nothing

@@ -5,6 +5,7 @@ Both runs are recorded. If they are not the same, or nothing can be recorded, th
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -27,10 +28,10 @@ from ...types import TensorSpec
 from ..executors import base as executors
 from ..executors import llvm
 from ..executors.base import Executable
-from ..guards.facts import Guards, Outdated, Unguarded
+from ..guards.facts import Guards, Unguarded
 from ..guards.purity import REMEDY, Comparison, Draws
 from ..guards.walk import guards_of
-from ..ir import Program
+from ..ir import Outdated, Program
 from ..passes.pipeline import optimized, simplified
 from ..recorder import Recorder
 from .signature import Unrecordable, bound, key_of, substituted, written_back
@@ -243,7 +244,8 @@ class Function:
         except CompileError:
             recorder.put_back()
             if before is not None and first is not None:  # the next call is to say so again
-                self._cache[key] = before._replace(guards=guards_of(self.python_function, others))
+                with contextlib.suppress(Unguarded):
+                    self._cache[key] = before._replace(guards=guards_of(self.python_function, others))
             raise
         packed = _packing(program.structure)
         if recorder.refusal is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....compiler import sweeps
-from ....compiler.guards.facts import Outdated
+from ....compiler.ir import Outdated
 from ....compiler.sweeps import compiled_plan
 from ....core import Record, Tensor, Variable
 from ....core.stack import BOTTOM, current
