@@ -338,6 +338,23 @@ def test_what_no_code_reads_does_not_count():
     assert (step.recordings, step.replays) == (1, 19)
 
 
+def test_an_attribute_of_a_module_that_only_its_constructor_names_does_not_count():
+    class Counted(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor, self.calls = 2.0, 0
+
+        @tf.function
+        def __call__(self, x):
+            return x * self.factor
+
+    one = Counted()
+    for i in range(5):
+        one.calls = i
+        one(X)
+    assert (Counted.__call__.recordings, Counted.__call__.replays) == (1, 4)
+
+
 def hidden():
     """Values that are reached otherwise than by a name and a dot: a function, and how to change what it reads."""
 

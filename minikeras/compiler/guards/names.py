@@ -65,11 +65,11 @@ def globals_in(code: types.CodeType) -> frozenset[str]:
     return frozenset(own).union(*[globals_in(one) for one in code.co_consts if isinstance(one, types.CodeType)])
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)  # it holds classes
 def names_in_class(kind: type) -> frozenset[str]:
-    """Names in the methods of a class of the package's objects and of its bases; none of another class."""
-    tracked = kind.__mro__ if hasattr(kind, "_unwatched") else ()
-    held = [getattr(one, "fget", None) or one for base in tracked for one in vars(base).values() if not isinstance(one, type)]
+    """Names in the methods of the package's classes among a class and its bases."""
+    bases = [base for base in kind.__mro__ if is_own(base.__module__)]
+    held = [getattr(one, "fget", None) or one for base in bases for one in vars(base).values() if not isinstance(one, type)]
     found = [inspect.unwrap(one) for one in held if callable(one)]
     return frozenset().union(*[names_in(one.__code__) for one in found if isinstance(one, types.FunctionType)])
 
