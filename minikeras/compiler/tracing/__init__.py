@@ -1,1 +1,1 @@
-"""`tf.function`: which calls one recording serves, and what it read of Python's own state."""
+"""`tf.function`: which calls one recording serves."""

@@ -343,7 +343,7 @@ class Function:
         return entry.program if isinstance(entry.program, NoProgram) else entry.program.program
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Function:
-        """The function for one signature alone: other shapes and dtypes are refused. It is recorded in its first call.
+        """The function for one signature alone: other shapes and dtypes are refused. Its first two calls are recorded.
 
         Args:
             args, kwargs: a `tf.TensorSpec` or a tensor for each argument that calls give; all others are fixed to their values.

@@ -1,7 +1,7 @@
 """What two calls of a function must share so that one recording serves both.
 
 Of tensors and arrays shape, dtype, device and the order of axes in memory; numbers, strings and containers by value; other
-objects by identity, and what the recording read of them are its facts (`facts.py`). A part of a batch
+objects by identity, and what the recording depends on of them are its facts (`compiler/guards`). A part of a batch
 that they compute on (`distribute/replica.py`) is shared too.
 """
 

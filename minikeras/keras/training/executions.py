@@ -1,4 +1,4 @@
-"""The steps of one pass over data, recorded once and replayed, many in a row where nothing has to happen between two."""
+"""The steps of one pass over data, recorded and replayed, many in a row where nothing has to happen between two."""
 
 from __future__ import annotations
 
