@@ -300,6 +300,30 @@ OBJECTS = {
         "x * float(len(s))",
         "s.add(more)",
     ),
+    "an attribute of a subclass of array": (
+        "class A(np.ndarray): pass\na = np.ones(2, 'f').view(A); a.k = 2.0",
+        *("x * a.k", "a.k = 3.0"),
+    ),
+    "a proxy": (BOX + "\nimport weakref; p = weakref.proxy(box)", "p.times(x)", "Box.k = 3.0"),
+    "a callable proxy": (BOX + "\nimport weakref; p = weakref.proxy(box)", "p(x)", "box.k = 3.0"),
+    "a private attribute": (
+        "class A:\n    __k = 2.0\n    def f(self): return self.__k\na = A()",
+        *("x * a.f()", "a._A__k = 3.0"),
+    ),
+    "equality": (
+        "class A:\n    k = 2.0\n    def __eq__(self, o): return self.k == o\na = A()",
+        "x * (2.0 if a == 2.0 else 3.0)",
+        "a.k = 1",
+    ),
+    "iteration": (
+        "class A:\n    k = [2.0]\n    def __iter__(self): return iter(self.k)\na = A()",
+        "x * sum(a)",
+        "A.k[0] = 3.0",
+    ),
+    "text of an object": (
+        "class A:\n    k = 2.0\n    def __repr__(self): return str(self.k)\na = A()",
+        *("x * float(f'{a}')", "a.k = 3.0"),
+    ),
     "an exception's attribute": ("class E(Exception): k = 2.0\ne = E()", "x * e.k", "e.k = 3.0"),
 }
 MADE_UP_NAMES = {
@@ -309,6 +333,21 @@ MADE_UP_NAMES = {
     "getattr of a name in a list": (OWN + "\nnames = ['k0']", "x * getattr(own, names[0])", "own.k0 = 3.0"),
     "getattr with a default": (OWN, "x * getattr(own, 'z' + str('z'), 2.0)", "own.zz = 3.0"),
     "hasattr": (OWN, "x * (3.0 if hasattr(own, 'z' + str('z')) else 2.0)", "own.zz = 1"),
+    "getattr by another name": (OWN + "\nget = getattr", "x * get(own, 'k' + str(0))", "own.k0 = 3.0"),
+    "attrgetter by another name": (
+        OWN + "\nfrom operator import attrgetter as get",
+        *("x * get('k' + str(0))(own)", "own.k0 = 3.0"),
+    ),
+    "__getattribute__": (OWN, "x * own.__getattribute__('k' + str(0))", "own.k0 = 3.0"),
+    "astuple": (
+        "import dataclasses as d\n@d.dataclass\nclass A:\n    k: object = 2.0\na = A()",
+        *("x * sum(d.astuple(a))", "a.k = 3.0"),
+    ),
+    "a made-up name of a module": (
+        "import types; m = types.ModuleType('m'); m.k0 = 2.0",
+        *("x * getattr(m, 'k' + str(0))", "m.k0 = 3.0"),
+    ),
+    "a made-up name of a global": ("RATE = 2.0", "x * globals()['RA' + str('TE')]", "RATE = 3.0"),
     "vars": (OWN, "x * vars(own)['k' + str('0')]", "own.k0 = 3.0"),
     "__dict__": (OWN, "x * own.__dict__['k' + str('0')]", "own.k0 = 3.0"),
     "all attributes": (OWN, "x * sum(vars(own).values())", "own.more = 3.0"),
@@ -489,6 +528,7 @@ DRAWS = {
     "the rows of a file": ("k = open(FILE)", "x * float(len(k.readline()))"),
     "a tensor's value": ("", "x if float(tf.reduce_sum(x)) > 0.0 else -x"),
     "an argument that is changed": ("def f(x, held):\n    held.append(1.0)\n    return x * sum(held)", "f(x, HELD)"),
+    "evaluated text": ("k = 2.0", "x * eval('k')"),
     "a large array": ("k = np.ones((1200, 1000), 'f')", "x * tf.reduce_sum(k)"),
     "a long list": ("k = [2.0] * 5000", "x * k[0]"),
     "an object with many attributes": (
@@ -523,7 +563,10 @@ CONSTANT = {
         "math.of_a_program = 3.0",
     ),
     "an attribute of a metaclass": ("class M(type): k = 2.0\nclass A(metaclass=M): pass", "x * A.k", "M.k = 3.0"),
-    "a made-up name of a global": ("RATE = 2.0", "x * globals()['RA' + str('TE')]", "RATE = 3.0"),
+    "a module imported under a made-up name": (
+        "import sys, types, importlib; m = sys.modules['of_a_program'] = types.ModuleType('of_a_program'); m.k = 2.0",
+        *("x * importlib.import_module('of_a_' + str('program')).k", "m.k = 3.0"),
+    ),
     "what is set past __setattr__": (layer("self.k"), "layer(x)", "vars(layer)['k'] = 3.0"),
     "another class for an object": (
         "class A:\n    def f(self): return 2.0\nclass B:\n    def f(self): return 3.0\na = A()",

@@ -47,6 +47,7 @@ _OUTSIDE = {
     *{("secrets", name) for name in ("randbelow", "token_bytes", "token_hex", "token_urlsafe")},
 }
 """Functions of no state that can be compared, by module and name: two runs may get the same by chance."""
+_EVALUATED = {"eval", "exec"}
 _NOT_CALLED = {
     *{f"__{name}__" for name in ("module", "dict", "weakref", "doc", "qualname", "slots", "slotnames", "init", "new")},
     *{f"__{name}__" for name in ("annotations", "annotations_cache", "annotate", "annotate_func", "firstlineno")},
@@ -60,6 +61,7 @@ _LEADS_TO: dict[Any, Sequence[str]] = {
     functools.partialmethod: ("func", "args", "keywords"),
     functools.cached_property: ("func",),
     property: ("fget", "fset"),
+    **dict.fromkeys((weakref.ProxyType, weakref.CallableProxyType), ("__repr__",)),
     **dict.fromkeys((staticmethod, classmethod, type(functools.cache(len))), ("__wrapped__",)),
 }
 
@@ -110,12 +112,16 @@ class Walk:
 
     def _visit(self, value: Any, where: str) -> None:
         kind = type(value)
-        if kind in (types.FunctionType, types.BuiltinFunctionType) and (value.__module__, value.__name__) in _OUTSIDE:
-            raise Unguarded(f"it asks {value.__name__}(), whose answer would be the same in each call; {REMEDY}")
+        if kind in (types.FunctionType, types.BuiltinFunctionType, type):
+            self.found_names |= MADE_UP & {value.__name__}  # by another name
+            if (value.__module__, value.__name__) in _OUTSIDE:
+                raise Unguarded(f"it asks {value.__name__}(), whose answer would be the same in each call; {REMEDY}")
         if isinstance(value, Variable):  # its value is state, and no fact
             about = f"{{}} of variable '{value.name}'"
             self.tracked.append(Fact(attrgetter("_trainable"), value, ("trainable",), about))
             self.tracked.append(Fact(attrgetter("_constraint"), value, ("constraint",), about))
+            if hasattr(value, "__dict__"):
+                self._namespace(vars(value), self.names.__contains__, about)
         elif is_watched(value):
             self._tracked_object(value)
         elif is_generator(value):
@@ -142,12 +148,12 @@ class Walk:
             self._follow([value()], where)
         elif isinstance(value, (operator.attrgetter, operator.methodcaller)):
             self.found_names |= {part for path in value.__reduce__()[1] if type(path) is str for part in path.split(".")}
-        elif (hasattr(kind, "__next__") and not hasattr(value, "readline")) or kind.__module__ in _QUEUES:
-            raise Unguarded(f"it reads {where}, a {kind.__name__}, which may give something else each time")
         elif isinstance(value, tuple(_LEADS_TO)):
             parts = next(parts for known, parts in _LEADS_TO.items() if isinstance(value, known))
             self._follow([getattr(value, name) for name in parts], where)
             self._object(value)
+        elif (hasattr(kind, "__next__") and not hasattr(value, "readline")) or kind.__module__ in _QUEUES:
+            raise Unguarded(f"it reads {where}, a {kind.__name__}, which may give something else each time")
         elif hasattr(kind, "experimental_get_tracing_count"):  # which only a tf.function has
             self._follow([value.python_function], where)
         else:
@@ -166,8 +172,10 @@ class Walk:
         self._note(attrgetter(*parts), function, parts, f"{{}} of {about}")
         for name, cell in cells.items():
             self._note(attrgetter("cell_contents"), cell, (name,), f"variable {{}} around {about}")
+        if _EVALUATED & globals_in(code):
+            raise Unguarded(f"{about} evaluates text as code, whose names cannot be known")
         _, known = self._globals.setdefault(id(space), (space, set()))
-        known |= names if "globals" in names else globals_in(code)
+        known |= names | _data_in(space) if "globals" in names else globals_in(code)
         self._waiting += [(space[name], f"global variable '{name}'") for name in known if name in space]
         modules = [sys.modules.get(name) for name in names]
         self._follow([one for one in modules if isinstance(one, types.ModuleType)], "a module")
@@ -177,7 +185,8 @@ class Walk:
     def _module(self, module: types.ModuleType) -> None:
         held, about = vars(module), f"{{}} of module '{module.__name__}'"
         if not is_library(module.__name__):
-            self._namespace(held, (self.names | {"__getattr__"}).__contains__, about)
+            data = _data_in(held) if self.names & MADE_UP else set()
+            self._namespace(held, (self.names | data | {"__getattr__"}).__contains__, about)
         elif module.__name__.partition(".")[0] in sys.stdlib_module_names:  # os.environ, sys.path, os.urandom
             for name in self.names & held.keys() - {module.__name__}:  # `time` is the module itself, and may be time.time
                 one, asks = held[name], (getattr(held[name], "__module__", ""), name) in _OUTSIDE
@@ -249,6 +258,12 @@ class Walk:
             raise Unguarded(f"it reads {where}, {what}; make a tensor of it once, outside, or give it as an argument")
         read = getattr(value, "tobytes", None) or functools.partial(bytes, value)
         self.arrays.append((read, read(), where))
+        self._object(value)
+
+
+def _data_in(held: Mapping[str, Any]) -> set[str]:
+    """The names of a module that stand for data, not for functions, classes and modules."""
+    return {name for name, one in held.items() if type(one) in (*PLAIN, list, tuple, dict, set) and not name.startswith("__")}
 
 
 def objects_in(container: Any, depth: int = 3) -> Iterator[Any]:
