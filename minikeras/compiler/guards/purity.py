@@ -114,6 +114,7 @@ def _state(generator: Any) -> Any:
     if hasattr(generator, "bit_generator"):
         return repr(generator.bit_generator.state)
     try:
-        return repr(generator.get_state(legacy=False)) if hasattr(generator, "get_state") else generator.getstate()
+        kind, key, *rest = generator.get_state() if hasattr(generator, "get_state") else generator.getstate()
+        return kind, bytes(key) if isinstance(key, np.ndarray) else key, rest
     except NotImplementedError:  # the system's: always another number
         return object()

@@ -230,7 +230,7 @@ class Function:
         *args, kwargs = [substituted(value, given) for value in values]
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
         first = before.first if before else None
-        draws = Draws(before.guards.generators if before and before.guards else ())
+        draws = Draws(before.guards.generators) if before and before.guards else None
         recorder = Recorder(fresh, bool(self.jit_compile), first=first)
         try:
             with recorder:
@@ -239,7 +239,7 @@ class Function:
             originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
             wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
             program = Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result))
-            drawn = draws.drawn()
+            drawn = draws and draws.drawn()
             guards = None if recorder.refusal else self._guards(recorder, program, before, others, drawn, any(wrote))
         except CompileError:
             recorder.put_back()
