@@ -239,7 +239,7 @@ class Function:
             originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
             wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
             program = Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result))
-            drawn = draws and draws.drawn()
+            drawn = None if draws is None else draws.drawn()
             guards = None if recorder.refusal else self._guards(recorder, program, before, others, drawn, any(wrote))
         except CompileError:
             recorder.put_back()
