@@ -47,12 +47,10 @@ def step_of(model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
     return step
 
 
-def ready(step: Callable[[Any, Any], Any], jit_compile: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
+def ready(step: Callable[[Any, Any], Any], jit_compile: Any) -> Callable[[Any, Any], Any]:
     if not jit_compile:
         return step
-    function = Function(step, jit_compile=None if jit_compile == "auto" else True)
-    function.builds = lambda: bool(optimizer.slot_groups) and not optimizer.built
-    return function
+    return Function(step, jit_compile=None if jit_compile == "auto" else True)
 
 
 class Stack:
@@ -71,7 +69,7 @@ class Stack:
             with members:
                 return members.stack_of(step(x, y))
 
-        self.step = ready(of_all, jit_compile, self.optimizer)
+        self.step = ready(of_all, jit_compile)
 
     def train(self, first: int = 0, last: int = STEPS) -> None:
         with np.errstate(all="ignore"):
@@ -87,7 +85,7 @@ class Stack:
 
 
 def trained_alone(model: Any, optimizer: Any, jit_compile: Any = False) -> tuple[list[Any], list[Any]]:
-    step = ready(step_of(model, optimizer), jit_compile, optimizer)
+    step = ready(step_of(model, optimizer), jit_compile)
     with np.errstate(all="ignore"):
         for number in range(STEPS):
             step(X[number], Y[number])
