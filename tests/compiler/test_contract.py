@@ -348,6 +348,8 @@ MADE_UP_NAMES = {
         *("x * getattr(m, 'k' + str(0))", "m.k0 = 3.0"),
     ),
     "a made-up name of a global": ("RATE = 2.0", "x * globals()['RA' + str('TE')]", "RATE = 3.0"),
+    "evaluated text": ("k = 2.0", "x * eval('k')", "k = 3.0"),
+    "an attribute in evaluated text": (OWN, "x * eval('own.k0') * (own is not None)", "own.k0 = 3.0"),
     "vars": (OWN, "x * vars(own)['k' + str('0')]", "own.k0 = 3.0"),
     "__dict__": (OWN, "x * own.__dict__['k' + str('0')]", "own.k0 = 3.0"),
     "all attributes": (OWN, "x * sum(vars(own).values())", "own.more = 3.0"),
@@ -528,7 +530,6 @@ DRAWS = {
     "the rows of a file": ("k = open(FILE)", "x * float(len(k.readline()))"),
     "a tensor's value": ("", "x if float(tf.reduce_sum(x)) > 0.0 else -x"),
     "an argument that is changed": ("def f(x, held):\n    held.append(1.0)\n    return x * sum(held)", "f(x, HELD)"),
-    "evaluated text": ("k = 2.0", "x * eval('k')"),
     "a large array": ("k = np.ones((1200, 1000), 'f')", "x * tf.reduce_sum(k)"),
     "a long list": ("k = [2.0] * 5000", "x * k[0]"),
     "an object with many attributes": (

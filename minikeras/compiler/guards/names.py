@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import re
 import sys
 import sysconfig
 import types
@@ -58,8 +59,8 @@ def names_in(code: types.CodeType) -> frozenset[str]:
             found |= names_in(constant)
         elif isinstance(constant, (tuple, frozenset)):
             waiting += constant
-        elif isinstance(constant, str) and constant.replace(".", "").isidentifier():
-            found.add(constant)
+        elif isinstance(constant, str) and (constant.replace(".", "").isidentifier() or found & {"eval", "exec"}):
+            found |= {constant, *re.findall(r"[^\W\d]\w*", constant)}
     return frozenset(found)
 
 

@@ -47,7 +47,6 @@ _OUTSIDE = {
     *{("secrets", name) for name in ("randbelow", "token_bytes", "token_hex", "token_urlsafe")},
 }
 """Functions of no state that can be compared, by module and name: two runs may get the same by chance."""
-_EVALUATED = {"eval", "exec"}
 _NOT_CALLED = {
     *{f"__{name}__" for name in ("module", "dict", "weakref", "doc", "qualname", "slots", "slotnames", "init", "new")},
     *{f"__{name}__" for name in ("annotations", "annotations_cache", "annotate", "annotate_func", "firstlineno")},
@@ -172,10 +171,9 @@ class Walk:
         self._note(attrgetter(*parts), function, parts, f"{{}} of {about}")
         for name, cell in cells.items():
             self._note(attrgetter("cell_contents"), cell, (name,), f"variable {{}} around {about}")
-        if _EVALUATED & globals_in(code):
-            raise Unguarded(f"{about} evaluates text as code, whose names cannot be known")
         _, known = self._globals.setdefault(id(space), (space, set()))
-        known |= names | _data_in(space) if "globals" in names else globals_in(code)
+        known |= names if names & {"globals", "eval", "exec"} else globals_in(code)
+        known |= _data_in(space) if "globals" in names else set()
         self._waiting += [(space[name], f"global variable '{name}'") for name in known if name in space]
         modules = [sys.modules.get(name) for name in names]
         self._follow([one for one in modules if isinstance(one, types.ModuleType)], "a module")
