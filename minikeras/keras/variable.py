@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import convert_to_tensor
+from ..core.ops.arithmetic import elementwise_equality
 from ..core.tensor import Operand
 from . import initializers
 from .config import floatx
 from .names import auto_name
+from .promotion import promoted
 from .symbolic.keras_tensor import Operators
+from .symbolic.shapes import is_data, is_numbers
 from .weight import KerasVariable
 
 
@@ -63,6 +66,18 @@ class Variable(Operators, KerasVariable):
             initializer = initializer(tuple(shape), dtype=floatx() if dtype is None else dtype)
         value = convert_to_tensor(initializer, None if isinstance(initializer, Operand) else dtype)
         super().__init__(value, trainable=trainable, name=name, dtype=dtype, aggregation=aggregation)
+
+    __hash__ = KerasVariable.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return elementwise_equality(*self._met(other), True)
+
+    def __ne__(self, other: object) -> Any:
+        return elementwise_equality(*self._met(other), False)
+
+    def _met(self, other: Any) -> Any:
+        """This and another operand, in one dtype if the other holds numbers."""
+        return promoted(self, other) if is_data(other) or is_numbers(other) else (self, other)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.numpy(), self._trainable, self._name, self.path, self.aggregation)

@@ -118,6 +118,9 @@ class Operators:
     def __invert__(self) -> Any:
         return _operate("logical_not", self)
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return _operate("round", self, ndigits or 0)
+
 
 class KerasTensor(Operators):
     """A tensor without values: shape and dtype, and how it will be computed. Made by `keras.Input` and by calling layers on it.
@@ -177,6 +180,14 @@ class KerasTensor(Operators):
     def key(self) -> tuple[int, int]:
         """Equal for two objects that stand for the same output of the same call."""
         return self.node.number, self.position
+
+    def reshape(self, newshape: Any) -> KerasTensor:
+        """The same elements in another shape, as `keras.ops.reshape` gives it."""
+        return _operate("reshape", self, newshape)
+
+    def squeeze(self, axis: Any = None) -> KerasTensor:
+        """Without axes of size 1, as `keras.ops.squeeze` gives it."""
+        return _operate("squeeze", self, axis)
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype.name}, name={self.name}>"
