@@ -189,6 +189,8 @@ def test_compiled_steps_are_the_eager_ones_with_dropout(make, options):
             "a causal mask or a window needs one attention axis",
         ),
         (lambda: L.GroupQueryAttention(2, 4, 3), ValueError, "`num_query_heads` must be divisible"),
+        (lambda: L.GroupQueryAttention(2, 4, 2, key_dim=3), TypeError, r"no \['key_dim'\]; use MultiHeadAttention"),
+        (lambda: L.GroupQueryAttention(2, 4, 2, key_dims=3), ValueError, "Unrecognized keyword arguments"),
         (lambda: L.Attention(score_mode="sum"), ValueError, "Expected one of {'dot', 'concat'}"),
         (lambda: L.Attention()(QUERY), ValueError, r"must be called on a list, \[query, value\]"),
         (lambda: L.Attention()([QUERY, VALUE], mask=[QUERY[..., 0] > 0]), ValueError, "and so must be its mask; found mask"),
