@@ -84,7 +84,7 @@ class FunctionOperation(Operation):
         cost: bounds of what a call costs, for files; None where the result has the shape that broadcasting gives, or fewer
             elements.
         example: makes operands of a shape and dtype, to find out what the function gives.
-        counts: tells of operands whether their values decide on the sizes of the results, which are unknown then.
+        counts: whether values of operands may decide on the sizes of the results: those are tried with several fillings.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -93,7 +93,7 @@ class FunctionOperation(Operation):
     options: ClassVar[tuple[str, ...]]
     cost: ClassVar[Any] = None
     example: ClassVar[Callable[..., Any]] = staticmethod(zeros)
-    counts: ClassVar[Callable[..., bool]]
+    counts: ClassVar[bool]
 
     def __init__(self, *values: Any, name: str | None = None, **config: Any) -> None:
         super().__init__(name)
@@ -147,7 +147,7 @@ def operation(
     named: str = "",
     settle: Settle = dict,
     example: Callable[..., Any] = zeros,
-    counts: Callable[..., bool] = lambda *operands: False,
+    counts: bool = False,
 ) -> Callable[[F], F]: ...
 def operation(
     function: Any = None,
@@ -158,7 +158,7 @@ def operation(
     named: str = "",
     settle: Settle = dict,
     example: Callable[..., Any] = zeros,
-    counts: Callable[..., bool] = lambda *operands: False,
+    counts: bool = False,
 ) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
@@ -173,7 +173,7 @@ def operation(
         named: operands that Keras passes by name.
         settle: what Keras writes in the configuration for the options of a call, if that is not what was given.
         example: makes operands of a shape and dtype to try the function on.
-        counts: tells of operands whether their values decide on the sizes of the results.
+        counts: whether values of operands may decide on the sizes of the results.
     """
     if function is None:
         further = {"name": name, "cost": cost, "given": given, "named": named}
@@ -187,10 +187,11 @@ def operation(
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
     operands = tuple([key for key in parameters if key not in (*options, *named.split(), *rest)])
     variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters.values())
-    members = {"function": function, "example": example, "counts": counts} | ({"cost": cost} if cost else {})
+    members = {"function": function, "example": example} | ({"cost": cost} if cost else {})
     statics = {key: staticmethod(value) for key, value in members.items()}
     kind: Any = type(class_name, (FunctionOperation,), {**statics, "__module__": function.__module__})
     kind.operands, kind.options, kind.variadic = (*operands, *named.split()), options, variadic
+    kind.counts = counts
     CLASSES.setdefault(module, {})[class_name] = kind
 
     def step(*args: Any, **named_ones: Any) -> Any:

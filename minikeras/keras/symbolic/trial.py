@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import nest
-from ...core import Tensor
+from ...core import Tensor, convert_to_tensor
 from ...core.effects import State, Write
 from ...core.stack import BOTTOM, Frame, Interpreter, on_top
 from ...core.variable import restore, snapshot
@@ -113,8 +113,6 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
     if len({len(one) for one in leaves}) > 1:
         raise ShapeError(f"'{operation.name}' gives more or fewer tensors for other sizes of axes that may have any size.")
     specs = [_merged(operation, outputs) for outputs in zip(*leaves, strict=True)]
-    if hasattr(operation, "counts") and operation.counts(*args):
-        specs = [spec._replace(shape=(None,) * len(spec.shape)) for spec in specs]
     return specs, nest.pack(found[0], list(range(len(specs))))
 
 
@@ -127,13 +125,16 @@ def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The results for each of the sizes that unknown axes are tried with."""
 
-    def tried(sizes: Sizes) -> Any:
+    several = [functools.partial(_repeated, numbers) for numbers in ([0], [1], range(100))]
+    examples = several if getattr(operation, "counts", False) else [getattr(operation, "example", zeros)]
+
+    def tried(sizes: Sizes) -> list[Any]:
         check_trial(operation, args, kwargs, sizes.of)
-        return trial.run(functools.partial(_call, operation, args, kwargs, sizes))
+        return [trial.run(functools.partial(_call, operation, args, kwargs, sizes, example)) for example in examples]
 
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
     if not any(None in symbol.shape or symbol.node.measured for symbol in symbols):
-        return [tried(Sizes(*_PAIRS[0][0]))]
+        return tried(Sizes(*_PAIRS[0][0]))
     attempts = itertools.islice(_attempts(operation, args, kwargs, symbols), 40 if trial.is_of_layer else 400)
     failures: list[Exception] = []
     for number, (first, second) in enumerate(attempts):
@@ -142,15 +143,15 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
         found: list[Any] = []
         for sizes in (first, second):
             try:
-                found.append(tried(sizes))
+                found += tried(sizes)
             except LoadError:
                 raise
             except Exception as error:
                 failures.append(error)
-        if len(found) == 2:
+        if len(found) == 2 * len(examples):
             with contextlib.suppress(Exception):  # parts such as x[:, :3] have fewer elements where there are none
-                nothing = None if trial.is_of_layer else tried(Sizes(0, 0, first.bound))
-                found += [nothing] if _ranks(nothing) == _ranks(found[0]) else []
+                nothing = [] if trial.is_of_layer else tried(Sizes(0, 0, first.bound))
+                found += [one for one in nothing if _ranks(one) == _ranks(found[0])]
             return found
         trial.undo()
         trial.build(args, kwargs)
@@ -210,9 +211,11 @@ def _is_symbol(leaf: Any) -> bool:
     return isinstance(leaf, KerasTensor)
 
 
-def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes) -> Any:
-    """The results for zeros, or for what the operation asks for instead; sizes are those of the trial."""
-    filled = functools.partial(_filled, getattr(operation, "example", zeros), sizes, {})
+def _call(
+    operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes, example: Callable[..., Tensor]
+) -> Any:
+    """The results for what `example` makes of shapes and dtypes; sizes are those of the trial."""
+    filled = functools.partial(_filled, example, sizes, {})
     try:
         given, named = nest.map_structure(filled, [args, kwargs])
         return operation(*given, **named)
@@ -223,6 +226,11 @@ def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
             f"output for {', '.join(map(repr, symbols))}."
         )
         raise
+
+
+def _repeated(numbers: Sequence[int], shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """A tensor that holds these numbers, over and over."""
+    return convert_to_tensor(np.resize(numbers, shape).astype(str if dtype == "string" else dtype.numpy))
 
 
 def _filled(example: Callable[..., Tensor], sizes: Sizes, measured: dict[int, Any], leaf: Any) -> Any:
