@@ -19,11 +19,11 @@ from ...functions.shaping import expand_dims, repeat, reshape
 from ...types import as_dtype
 from .. import regularizers
 from ..initializers import GlorotUniform
+from ..saving.description import described
 from ..seeds import SeedGenerator
 from . import building
 from .activations import Softmax
 from .core import EinsumDense
-from .description import described
 from .inputs import mask_of
 from .layer import Layer
 from .regularization import Dropout, checked_rate, dropped

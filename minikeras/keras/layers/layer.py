@@ -20,12 +20,13 @@ from .. import mixed_precision, regularizers
 from ..arguments import made_with_numpy
 from ..calls import context as _context
 from ..names import auto_name
+from ..saving import description
 from ..seeds import SeedState
 from ..symbolic import shapes
 from ..symbolic.keras_tensor import LayerIO, holds_symbol
 from ..symbolic.trial import call_symbolically, output_shapes, output_specs
 from ..weight import Weight
-from . import building, description, inputs, weight_discovery
+from . import building, inputs, weight_discovery
 from .weight_discovery import Contents, Structure
 
 
@@ -70,8 +71,7 @@ class Layer(Module):
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
         object.__setattr__(made, "_structure", Structure())
-        if cls.get_config is Layer.get_config and not description.is_of_package(cls):
-            object.__setattr__(made, "_given", description.recorded(cls, Layer, arguments, options))
+        description.record(made, Layer, arguments, options)
         return made
 
     def __init__(

@@ -15,6 +15,7 @@ from ...functions.symbols import takes_symbols
 from ...module import snake_case
 from ...types import as_dtype
 from ..names import auto_name
+from ..saving import description
 from .keras_tensor import holds_symbol
 from .trial import call_symbolically, output_shapes, output_specs
 
@@ -29,6 +30,9 @@ class Operation:
     Args:
         name: made up from the class name if None.
 
+    Raises:
+        ValueError: for a name that is no string, or has a '/'.
+
     >>> class Cube(tf.keras.Operation):
     ...     def call(self, x):
     ...         return x**3
@@ -40,7 +44,14 @@ class Operation:
     measures = False
     """Whether it asks its operands for their sizes alone."""
 
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:
+        made = super().__new__(cls)
+        description.record(made, Operation, arguments, options)
+        return made
+
     def __init__(self, name: str | None = None) -> None:
+        if name is not None and (not isinstance(name, str) or "/" in name):
+            raise ValueError(f"{type(self).__name__}: name must be a string without '/', found {name!r}.")
         self.name = name or auto_name(snake_case(type(self).__name__))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -61,13 +72,17 @@ class Operation:
         return output_shapes(self, input_shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"name": self.name}
+        """The constructor's arguments, as plain values: those of a user's class as they were given.
+
+        Raises:
+            NotImplementedError: if an argument is no plain value and no attribute of its name.
+        """
+        return {"name": self.name} | description.options(self, Operation)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Operation:
         """An operation from `get_config`."""
-        return cls(**config)
+        return cls(**description.arguments_of(cls, Operation, config)[0])
 
     def __repr__(self) -> str:
         return f"<Operation {type(self).__name__} name={self.name}>"

@@ -211,9 +211,7 @@ def _is_symbol(leaf: Any) -> bool:
     return isinstance(leaf, KerasTensor)
 
 
-def _call(
-    operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes, example: Callable[..., Tensor]
-) -> Any:
+def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes, example: Callable[..., Tensor]) -> Any:
     """The results for what `example` makes of shapes and dtypes; sizes are those of the trial."""
     filled = functools.partial(_filled, example, sizes, {})
     try:
