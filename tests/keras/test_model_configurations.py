@@ -175,6 +175,15 @@ def test_one_object_that_occurs_twice_stays_one():
     assert first is second and third is not first
 
 
+@pytest.mark.parametrize("safe_mode", [None, True, False])
+def test_the_configuration_of_a_lambda_is_read_in_either_mode(safe_mode):
+    config = layers.Lambda(lambda x: 2 * x, name="twice").get_config()
+    again = layers.Lambda.from_config(config, safe_mode=safe_mode)
+    assert again.name == "twice" and again([3.0]).numpy().tolist() == [6.0]
+    with pytest.raises(UnknownObjectError):
+        layers.Lambda.from_config({**config, "function": "4wEAAA=="}, safe_mode=safe_mode)
+
+
 # Clones ---------------------------------------------------------------------------------------------------------------
 
 

@@ -137,8 +137,9 @@ class Attention(Layer):
         if counts is not None:
             scores = where(counts, scores, scores - (65504.0 if scores.dtype == "float16" else 1e9))
         weights = softmax(scores)
-        noise = self.seed_generator if training else None
-        result = matmul(weights if noise is None else dropped(weights, self.dropout, noise.key), value)
+        if training and self.seed_generator is not None:
+            weights = dropped(weights, self.dropout, self.seed_generator.key)
+        result = matmul(weights, value)
         if query_mask is not None:
             result = where(joined([of_rows(query_mask)]), result, 0.0)
         return (result, weights) if return_attention_scores else result

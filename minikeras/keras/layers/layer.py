@@ -19,7 +19,7 @@ from ...types import as_dtype
 from .. import mixed_precision, regularizers
 from ..arguments import made_with_numpy
 from ..calls import context as _context
-from ..names import auto_name
+from ..names import PathMap, auto_name
 from ..saving import description
 from ..seeds import SeedState
 from ..symbolic import shapes
@@ -36,7 +36,8 @@ class Layer(Module):
     Args:
         activity_regularizer: a penalty on the output, divided by the batch size and added to the losses.
         trainable: whether its weights are trained.
-        dtype: of its weights and computations, or a policy such as 'mixed_float16'; the global policy if None.
+        dtype: of its weights and computations; or a policy such as 'mixed_float16', or a map of policies by the paths of layers;
+            the global policy if None.
         autocast: whether float inputs, and weights as they are read, are cast to the compute dtype.
         name: made up from the class name if None.
 
@@ -101,6 +102,7 @@ class Layer(Module):
         """The weights that `add_weight` made: they count whether or not they are kept in an attribute."""
         self._settled: list[Any] = []
         """What it held when `trainable` was last set. What comes later is frozen if it is, once."""
+        self._scope: tuple[str, ...] = ()
         self.dtype_policy = dtype
         self.autocast = bool(autocast)
         self._losses: list[Any] = []
@@ -108,7 +110,6 @@ class Layer(Module):
         self._input_spec: Any = None
         self._accepted: Any = None
         self._build_shape: Any = None
-        self._scope: tuple[str, ...] = ()
         self._label = name or snake_case(kind)
         self._stream: int | None = None
         self._labels: dict[str, int] = {}
@@ -120,12 +121,12 @@ class Layer(Module):
 
     @property
     def dtype_policy(self) -> mixed_precision.DTypePolicy:
-        """The dtypes of weights and computations."""
+        """The dtypes of weights and computations. Of a DTypePolicyMap it is the entry for the path that the layer has then."""
         return self._policy
 
     @dtype_policy.setter
     def dtype_policy(self, policy: Any) -> None:
-        chosen = mixed_precision.get(policy)
+        chosen = mixed_precision.get(policy[self.path] if isinstance(policy, PathMap) else policy)
         if self._added and chosen.name != self._policy.name:
             raise ValueError(f"Layer '{self.name}' has weights already. Set dtype_policy before it is built.")
         self._policy, self._dtype = chosen, chosen.compute_dtype
@@ -356,12 +357,14 @@ class Layer(Module):
             constraint: projection after each step.
             aggregation: how changes by ranks or shards that compute on parts of a batch become one: 'sum', 'mean' weighted by
                 rows, as 'none', or 'only_first_replica'.
-            overwrite_with_gradient: accepted for compatibility.
+            overwrite_with_gradient: not available; False.
             name: within the layer; 'variable' with a number by default.
 
         Raises:
             ValueError: if a name is given where the shape belongs, or the layer is built.
         """
+        if overwrite_with_gradient:
+            raise NotImplementedError("add_weight: overwrite_with_gradient=True is not available: it is about float8. Leave it out.")
         options = regularizer, constraint, aggregation
         return building.add_weight(self, shape, initializer, dtype, trainable, autocast, *options, name)
 

@@ -222,3 +222,10 @@ def test_a_user_s_way_to_compute_attention_is_used():
             return 0.0 * y, weights
 
     np.testing.assert_array_equal(nest.flatten(Halved(2, 3, use_bias=False)(QUERY, VALUE))[0].numpy(), 0.0)
+
+
+def test_the_weights_that_are_returned_are_those_that_counted():
+    layer, x = L.Attention(dropout=0.5, seed=3), np.ones((1, 4, 4), "float32")
+    y, weights = layer([x, x], return_attention_scores=True, training=True)
+    assert set(weights.numpy().ravel().tolist()) == {0.0, 0.5}
+    np.testing.assert_array_equal(y, tf.matmul(weights, x))
