@@ -555,4 +555,4 @@ def test_a_pipeline_goes_to_other_processes_with_cloudpickle_and_not_with_pickle
     with pytest.raises((AttributeError, pickle.PicklingError), match="Can't pickle"):
         pickle.dumps(dataset)
     elements = [one.numpy().tolist() for one in pickle.loads(cloudpickle.dumps(dataset))]
-    assert elements == [one.numpy().tolist() for one in dataset] and sorted(sum(elements, [])) == [0, 2, 4, 6, 8, 10]
+    assert elements == [one.numpy().tolist() for one in dataset] and sorted(np.concatenate(elements)) == [0, 2, 4, 6, 8, 10]

@@ -32,7 +32,7 @@ from .weight_discovery import held_by, locked
 if TYPE_CHECKING:
     from .layer import Layer
 
-ABSENT = ("lora_rank", "lora_alpha", "quantization_config")
+ABSENT = ("lora_rank", "lora_alpha", "quantization_config", "overwrite_with_gradient")
 
 
 def keep(layer: Layer, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None) -> None:

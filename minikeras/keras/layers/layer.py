@@ -36,8 +36,7 @@ class Layer(Module):
     Args:
         activity_regularizer: a penalty on the output, divided by the batch size and added to the losses.
         trainable: whether its weights are trained.
-        dtype: of its weights and computations; or a policy such as 'mixed_float16', or a map of policies by the paths of layers;
-            the global policy if None.
+        dtype: of its weights and computations, a policy such as 'mixed_float16' or a DTypePolicyMap; the global policy if None.
         autocast: whether float inputs, and weights as they are read, are cast to the compute dtype.
         name: made up from the class name if None.
 
@@ -363,8 +362,7 @@ class Layer(Module):
         Raises:
             ValueError: if a name is given where the shape belongs, or the layer is built.
         """
-        if overwrite_with_gradient:
-            raise NotImplementedError("add_weight: overwrite_with_gradient=True is not available: it is about float8. Leave it out.")
+        building.without_absent(self, {"overwrite_with_gradient": overwrite_with_gradient or None})
         options = regularizer, constraint, aggregation
         return building.add_weight(self, shape, initializer, dtype, trainable, autocast, *options, name)
 

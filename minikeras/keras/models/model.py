@@ -25,9 +25,9 @@ from ..layers.input_layer import InputLayer
 from ..layers.layer import Layer
 from ..saving.objects import serialize_keras_object
 from ..training import steps, trainer
-from ..training.placement import on_device_of
 from ..training.state import Snapshot, State, Transaction
 from ..training.steps import Logs
+from ..training.trainer import on_device_of
 from . import configuration
 from .graph import LayerGraph, only_one
 

@@ -31,8 +31,6 @@ class _Shared:
 
     def __init__(self) -> None:
         self.written: dict[int, tuple[Any, dict[str, Any], int]] = {}
-        self.configurations: set[int] = set()
-        """The ids of those in `written`: where a `get_config` holds one, it may get its number later, so no copy is made."""
         self.read: dict[Any, Any] = {}
 
 
@@ -83,7 +81,7 @@ def serialize_keras_object(obj: Any) -> Any:
     if type(obj) in _PLAIN:
         return obj
     if isinstance(obj, Mapping) and not hasattr(obj, "get_config"):
-        if (shared := _shared.get()) is not None and id(obj) in shared.configurations:
+        if obj.keys() >= {"class_name", "config", "registered_name"}:  # written by a `get_config`; it may get a number yet
             return obj
         return {key: serialize_keras_object(value) for key, value in obj.items()}
     if isinstance(obj, TensorShape):
@@ -156,7 +154,6 @@ def _configured(obj: Any) -> dict[str, Any]:
             written[key] = serialize_keras_object(extra)
     if (shared := _shared.get()) is not None:
         _, first, number = shared.written.setdefault(id(obj), (obj, written, len(shared.written) + 1))
-        shared.configurations.add(id(first))
         if first is not written:
             first["shared_object_id"] = written["shared_object_id"] = number
     return written

@@ -260,6 +260,26 @@ def holds_symbol(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(holds_symbol(element) for element in value)
 
 
+def get_source_inputs(tensor: KerasTensor) -> list[KerasTensor]:
+    """The Inputs that a KerasTensor was computed from, each once.
+
+    >>> x = tf.keras.Input((2,), name="x")
+    >>> tf.keras.utils.get_source_inputs(2.0 * x + x)
+    [<KerasTensor shape=(None, 2), dtype=float32, name=x>]
+    """
+    sources: dict[tuple[int, int], KerasTensor] = {}
+    seen: set[int] = set()
+    waiting = [tensor]
+    while waiting:
+        x = waiting.pop()
+        if not x.node.inputs:
+            sources[x.key] = x
+        elif x.node.number not in seen:
+            seen.add(x.node.number)
+            waiting += reversed(x.node.inputs)
+    return list(sources.values())
+
+
 class LayerIO:
     """`layer.input` or `layer.output`: the KerasTensors of its call, unless the layer has an attribute of that name."""
 

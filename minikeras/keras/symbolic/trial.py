@@ -130,7 +130,8 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
 
     def tried(sizes: Sizes) -> list[Any]:
         check_trial(operation, args, kwargs, sizes.of)
-        return [trial.run(functools.partial(_call, operation, args, kwargs, sizes, example)) for example in examples]
+        fillings = [functools.partial(_filled, example, sizes, {}) for example in examples]
+        return [trial.run(functools.partial(_call, operation, args, kwargs, filled)) for filled in fillings]
 
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
     if not any(None in symbol.shape or symbol.node.measured for symbol in symbols):
@@ -211,9 +212,8 @@ def _is_symbol(leaf: Any) -> bool:
     return isinstance(leaf, KerasTensor)
 
 
-def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes, example: Callable[..., Tensor]) -> Any:
-    """The results for what `example` makes of shapes and dtypes; sizes are those of the trial."""
-    filled = functools.partial(_filled, example, sizes, {})
+def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], filled: Callable[[Any], Any]) -> Any:
+    """The results for what `filled` makes of the arguments."""
     try:
         given, named = nest.map_structure(filled, [args, kwargs])
         return operation(*given, **named)

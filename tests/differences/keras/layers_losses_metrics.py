@@ -168,7 +168,7 @@ str(loss(ones(2, 1), ones(2, 1)).dtype).split("'")[1]
     Row(
         what="`overwrite_with_gradient`",
         code="L.Layer().add_weight(shape=(), overwrite_with_gradient=True).overwrite_with_gradient",
-        ours="NotImplementedError: it is about float8",
+        ours="NotImplementedError: overwrite_with_gradient is not available",
         theirs="True",
         why="it is how scales of float8 are kept, which is not here",
     ),
