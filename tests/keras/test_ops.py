@@ -494,7 +494,11 @@ def test_numbers_at_equal_distances_between_ends_of_two_shapes(axis):
     low, high = np.arange(6, dtype="float32").reshape(2, 3), np.float32([10, 20, 30])
     for first, last in ((low, high), (high, low), (low, np.float32(7)), (np.float32(7), low)):
         np.testing.assert_allclose(K.ops.linspace(first, last, 4, axis=axis), np.linspace(first, last, 4, axis=axis), rtol=1e-6)
+        first, last = first + 1, last + 1
+        found = K.ops.geomspace(first, last, 4, endpoint=False, axis=axis)
+        np.testing.assert_allclose(found, np.geomspace(first, last, 4, endpoint=False, axis=axis), rtol=1e-5)
     assert K.ops.logspace(K.Input((3,)), 2, 10, axis=1).shape == (None, 10, 3)
+    assert K.ops.geomspace(K.Input((3, 4)), np.ones((2, 3, 4)), 10, axis=1).shape == (2, 10, 3, 4)
 
 
 def test_weights_of_a_normalization_may_have_another_dtype():

@@ -191,4 +191,18 @@ layer = L.Discretization(bin_boundaries=[0.0, 1.0], output_mode="one_hot")
         theirs="[(3,), (1, 3)]",
         why="`compute_output_shape` gives the shape that the call gives",
     ),
+    Row(
+        what="a product of int8 and bool",
+        code="K.ops.matmul(np.full((1, 200), 1, 'int8'), np.ones((200, 1), bool))",
+        ours="[[200]]",
+        theirs="[[-56]]",
+        why="int8 is summed up as int32, as it is in a product of two matrices of int8",
+    ),
+    Row(
+        what="the positions of what is true in a symbol",
+        code="type(K.ops.where(K.Input(batch_shape=(2, 3)))).__name__",
+        ours="tuple",
+        theirs="KerasTensor",
+        why="a tensor for each axis, as for data",
+    ),
 ]
