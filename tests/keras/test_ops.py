@@ -479,6 +479,11 @@ def test_sizes_that_values_decide_on_are_unknown_and_no_others(dtype):
     assert shapes(unique, 2, 4, size=5) == [(5,)] and shapes(unique, 2, 4, size=3, axis=0) == [(3, 4)]
     assert shapes(K.ops.nonzero, 2, 4) == shapes(K.ops.where, 1, None) == [(None,), (None,)]
     assert shapes(lambda x: K.ops.bincount(K.ops.cast(x, "int32")), 4) == [(None,)]
+    for count in (None, 1, 3):
+        segments = shapes(
+            lambda x, **given: K.ops.segment_max(np.ones((4, 2)), K.ops.cast(x, "int32"), **given), 4, num_segments=count
+        )
+        assert segments == [(count, 2)]
 
 
 def test_quantiles_of_infinite_numbers_are_what_they_lie_between():

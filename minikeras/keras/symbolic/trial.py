@@ -125,13 +125,15 @@ def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The results for each of the sizes that unknown axes are tried with."""
 
-    several = [functools.partial(_repeated, numbers) for numbers in ([0], [1], range(100))]
-    examples = several if getattr(operation, "counts", False) else [getattr(operation, "example", zeros)]
+    others = [functools.partial(_repeated, numbers) for numbers in ([1], range(100)) if getattr(operation, "counts", False)]
 
     def tried(sizes: Sizes) -> list[Any]:
         check_trial(operation, args, kwargs, sizes.of)
-        fillings = [functools.partial(_filled, example, sizes, {}) for example in examples]
-        return [trial.run(functools.partial(_call, operation, args, kwargs, filled)) for filled in fillings]
+        found = [trial.run(functools.partial(_call, operation, args, kwargs, sizes, getattr(operation, "example", zeros)))]
+        for example in others:
+            with contextlib.suppress(Exception):  # such numbers may not be allowed
+                found.append(trial.run(functools.partial(_call, operation, args, kwargs, sizes, example)))
+        return found
 
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
     if not any(None in symbol.shape or symbol.node.measured for symbol in symbols):
@@ -142,6 +144,7 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
         if number and max(math.prod(second.of(symbol)) for symbol in symbols) > _LARGEST:
             continue
         found: list[Any] = []
+        known = len(failures)
         for sizes in (first, second):
             try:
                 found += tried(sizes)
@@ -149,7 +152,7 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
                 raise
             except Exception as error:
                 failures.append(error)
-        if len(found) == 2 * len(examples):
+        if len(failures) == known:
             with contextlib.suppress(Exception):  # parts such as x[:, :3] have fewer elements where there are none
                 nothing = [] if trial.is_of_layer else tried(Sizes(0, 0, first.bound))
                 found += [one for one in nothing if _ranks(one) == _ranks(found[0])]
@@ -212,8 +215,9 @@ def _is_symbol(leaf: Any) -> bool:
     return isinstance(leaf, KerasTensor)
 
 
-def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], filled: Callable[[Any], Any]) -> Any:
-    """The results for what `filled` makes of the arguments."""
+def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes, example: Callable[..., Tensor]) -> Any:
+    """The results for what `example` makes of shapes and dtypes; sizes are those of the trial."""
+    filled = functools.partial(_filled, example, sizes, {})
     try:
         given, named = nest.map_structure(filled, [args, kwargs])
         return operation(*given, **named)
