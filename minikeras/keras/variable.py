@@ -80,11 +80,5 @@ class Variable(Operators, KerasVariable):
         return promoted(self, other) if is_data(other) or is_numbers(other) else (self, other)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.numpy(), self._trainable, self._name, self.path, self.aggregation)
-
-
-def _restored(value: Any, trainable: bool, name: str, path: str, aggregation: str) -> Variable:
-    """A Variable from its pickled parts."""
-    variable = Variable(value, trainable=trainable, name=name, aggregation=aggregation)
-    variable.path = path
-    return variable
+        given = self.numpy(), None, None, self._trainable, True, self.aggregation, "auto", self._name
+        return Variable, given, (None, {"path": self.path})

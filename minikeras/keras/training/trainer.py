@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -430,7 +429,7 @@ def due(frequency: Any) -> Callable[[int], bool]:
     raise ValueError(f"Expected `validation_freq` to be a list or an int above 0. Received: validation_freq={frequency!r}.")
 
 
-def on_device_of(model: Model, name: str) -> AbstractContextManager[None]:
+def on_device_of(model: Model, name: str) -> contextlib.AbstractContextManager[None]:
     """A block on the device of the model's weights; on the current one if it has none yet.
 
     Args:
