@@ -70,14 +70,15 @@ class Variable(Operators, KerasVariable):
     __hash__ = KerasVariable.__hash__
 
     def __eq__(self, other: object) -> Any:
-        return elementwise_equality(*self._met(other), True)
+        return self._compared(other, True)
 
     def __ne__(self, other: object) -> Any:
-        return elementwise_equality(*self._met(other), False)
+        return self._compared(other, False)
 
-    def _met(self, other: Any) -> Any:
-        """This and another operand, in one dtype if the other holds numbers."""
-        return promoted(self, other) if is_data(other) or is_numbers(other) else (self, other)
+    def _compared(self, other: Any, equality: bool) -> Any:
+        """Whether elements are equal, or unequal, to those of another operand; in one dtype if that holds numbers."""
+        first, second = promoted(self, other) if is_data(other) or is_numbers(other) else (self, other)
+        return elementwise_equality(first, second, equality)
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.numpy(), None, None, self._trainable, True, self.aggregation, "auto", self._name

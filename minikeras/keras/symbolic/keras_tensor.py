@@ -267,17 +267,14 @@ def get_source_inputs(tensor: KerasTensor) -> list[KerasTensor]:
     >>> tf.keras.utils.get_source_inputs(2.0 * x + x)
     [<KerasTensor shape=(None, 2), dtype=float32, name=x>]
     """
-    sources: dict[tuple[int, int], KerasTensor] = {}
-    seen: set[int] = set()
+    seen: dict[tuple[int, int], KerasTensor] = {}
     waiting = [tensor]
     while waiting:
         x = waiting.pop()
-        if not x.node.inputs:
-            sources[x.key] = x
-        elif x.node.number not in seen:
-            seen.add(x.node.number)
+        if x.key not in seen:
+            seen[x.key] = x
             waiting += reversed(x.node.inputs)
-    return list(sources.values())
+    return [x for x in seen.values() if not x.node.inputs]
 
 
 class LayerIO:
