@@ -205,4 +205,11 @@ layer = L.Discretization(bin_boundaries=[0.0, 1.0], output_mode="one_hot")
         theirs="KerasTensor",
         why="a tensor for each axis, as for data",
     ),
+    Row(
+        what="a condition on a Variable of one element",
+        code="'yes' if K.Variable(True) else 'no'",
+        ours="yes",
+        theirs="TypeError: cannot be used as a boolean",
+        why="it has one truth value, as a tensor of one element has; several elements are refused",
+    ),
 ]
