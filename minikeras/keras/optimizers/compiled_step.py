@@ -38,8 +38,9 @@ from .step_formula import Sight, StepFormula, changes_others, flag_names, number
 from .update_steps import take_updates
 
 
-def _numbers(*, optimizer: Optimizer, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
-    return numbers_of(optimizer, int(scaler_of(optimizer)[1].state.iterations._array), decays, flags)
+def _numbers(*, optimizer: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
+    inner = optimizer.inner_optimizer if "scale" in flags else optimizer
+    return numbers_of(optimizer, int(inner.state.iterations._array), decays, flags)
 
 
 def _finish(*given: Any, optimizer: Optimizer, formula: StepFormula) -> tuple[()]:
