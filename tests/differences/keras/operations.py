@@ -212,4 +212,34 @@ layer = L.Discretization(bin_boundaries=[0.0, 1.0], output_mode="one_hot")
         theirs="TypeError: cannot be used as a boolean",
         why="it has one truth value, as a tensor of one element has; several elements are refused",
     ),
+    Row(
+        what="an index of more axes than a symbol has",
+        code="K.Input((3, 4))[0, 0, 0, 0]",
+        ours="InvalidArgumentError: Index out of range: 4 indices for a tensor with 3 axes",
+        theirs="ValueError: slice has to many indices",
+        why="the error of TensorFlow, as for a tensor",
+    ),
+    Row(
+        what="`image.scale_and_translate` of a symbol: the number of images in `output_shape`",
+        code="""
+scale, shift = np.ones(2), np.zeros(2)
+K.ops.image.scale_and_translate(K.Input((5, 5, 3)), (7, 8, 8, 3), scale, shift, (1, 2), "linear").shape[0]
+""",
+        ours="None",
+        theirs="7",
+        why="there are as many images as the model is given",
+    ),
+    Row(
+        what="`LayerNormalization(rms_scaling=True)`: warnings",
+        code="""
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    _ = K.layers.LayerNormalization(rms_scaling=True)
+len(caught) > 0
+""",
+        ours="False",
+        theirs="True",
+        why="the argument does what its docstring says; `RMSNormalization` is there too",
+    ),
 ]
