@@ -17,7 +17,7 @@ from ...core import Variable
 from .loss_scale import LossScaleOptimizer
 from .optimizer import Optimizer
 from .options import averaged, decayed, global_factor, scaled
-from .state import Change, SlotState
+from .state import BESIDE, Change, SlotState
 
 
 def scaler_of(optimizer: Optimizer) -> tuple[LossScaleOptimizer | None, Optimizer]:
@@ -113,7 +113,7 @@ class StepFormula:
     @staticmethod
     def columns_of(state: SlotState) -> list[Variable]:
         """A Variable, the slots of its formula, its accumulator and its average."""
-        return [*state.targets, *[state.slots[name] for name in ("gradient_accumulator", "average") if name in state.slots]]
+        return [*state.targets, *[state.slots[name] for name in BESIDE if name in state.slots]]
 
     def __call__(self, gradient: Any, *others: Any) -> tuple[Any, ...]:
         own, before, step, known = self._taken_apart(others)
