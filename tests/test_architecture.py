@@ -55,7 +55,7 @@ LAYERS = [
     ["data"],
     ["module"],
     ["averages", "checkpoint", "train"],
-    ["keras.saving.registry", "keras.saving.objects"],
+    ["keras.saving.registry", "keras.saving.objects", "keras.saving.description"],
     [
         *(
             "keras.arguments",

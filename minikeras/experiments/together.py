@@ -93,7 +93,7 @@ class Together:
         self._looked = -1
         self._asked: Any = None
         self._held: list[Any] = []
-        self._rates: list[Any] = []
+        self._rates: list[Any] | None = None
         self._numbers: list[int] = []
         self._firsts: list[int] = []
         """Whose learning rates there are, what they were, and which members then have the same step."""
@@ -177,23 +177,25 @@ class Together:
     # Its numbers -----------------------------------------------------------------------------------------------------------
 
     def _steps(self, kinds: Sequence[int], groups: Sequence[Group], flags: Sequence[str]) -> list[tuple[float, ...]]:
-        """For each member what `begin_step` gives, flattened, products of weight decays and learning rate, and flags."""
+        """What `begin_step` gives, flattened, products of weight decays and learning rate, and flags: once for members that
+        have the same; `_numbers` says for all members to which they belong.
+        """
         taken = int(self._going_on[0].state.iterations._array)
         decays = [group.decays for group in groups if group.decays]
-        known = [
+        return [
             numbers_of(self.optimizers[place], taken, [own[place] for own in decays], flags) for place in self._alike(kinds)
         ]
-        return known * len(self.optimizers) if len(known) == 1 else [known[number] for number in self._numbers]
 
     def _alike(self, kinds: Sequence[int]) -> list[int]:
-        """The first member of each kind and learning rate; `_numbers` says for all to which they belong."""
+        """The first member of each kind and learning rate."""
         if self._asked != (clock.now, kinds):
-            self._held = [optimizer._learning_rate for optimizer in self.optimizers]
-            self._asked, self._rates = (clock.now, kinds), []
-        rates = [held._array if isinstance(held, Variable) else None for held in self._held]
-        if not self._rates or not all(map(operator.is_, rates, self._rates)):
+            self._held = [one._learning_rate for one in self.optimizers if isinstance(one._learning_rate, Variable)]
+            self._asked, self._rates = (clock.now, kinds), None
+        rates = list(map(_ARRAY, self._held))
+        if rates != self._rates:  # arrays that are the same are not looked at: 1 us for 32 members
             first: dict[Any, int] = {}
-            keys = [(kind, None if rate is None else float(rate)) for kind, rate in zip(kinds, rates, strict=True)]
+            own = [rate if isinstance(rate := one._learning_rate, Variable) else None for one in self.optimizers]
+            keys = [(kind, None if rate is None else float(rate._array)) for kind, rate in zip(kinds, own, strict=True)]
             self._numbers = [first.setdefault(key, len(first)) for key in keys]
             self._rates, self._firsts = rates, [self._numbers.index(number) for number in range(len(first))]
         return self._firsts
@@ -215,7 +217,7 @@ class Together:
             )
         if not plan.differ:
             return [[steps[0][number] for number in group.numbers] for group in plan.groups]
-        columns = list(np.array(steps, np.float64).T)
+        columns = list(np.array(steps, np.float64)[self._numbers].T)
         columns += [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in plan.settings]
         with np.errstate(all="ignore"):
             return [group.body.values([columns[number] for number in group.numbers]) for group in plan.groups]
@@ -249,8 +251,8 @@ class Together:
         changes: list[Change] = [(optimizer.state.iterations, count) for optimizer in self._going_on]
         if type(self.optimizers[0]).end_step is not Optimizer.end_step:
             steps = self._steps(plan.kinds, plan.groups, plan.flags)
-            for place, (optimizer, numbers) in enumerate(zip(self.optimizers, steps, strict=True)):
-                changes += [] if place in self._ended else plan.groups[0].formula.changes_beside(optimizer, numbers)
+            for place, (optimizer, number) in enumerate(zip(self.optimizers, self._numbers, strict=True)):
+                changes += [] if place in self._ended else plan.groups[0].formula.changes_beside(optimizer, steps[number])
         return changes
 
     def _limits(self, plan: Plan) -> dict[str, Any] | None:
@@ -355,6 +357,9 @@ member_numbers = effect(
 members_finished = effect("members_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 
 
+_ARRAY = operator.attrgetter("_array")
+
+
 def _numbers_of(leaves: int, decays: int, decay: int | None, flags: int, settings: int) -> list[int]:
     """Where the numbers that a formula takes are among all: leaves, products of all weight decays, flags, settings."""
     own = [] if decay is None else [leaves + decay]
@@ -364,7 +369,7 @@ def _numbers_of(leaves: int, decays: int, decay: int | None, flags: int, setting
 
 def _agree(steps: Sequence[Any]) -> bool:
     """Whether the numbers of a step are the same for all members."""
-    return all([step is steps[0] or step == steps[0] for step in steps[1:]])
+    return all([step == steps[0] for step in steps[1:]])
 
 
 def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:

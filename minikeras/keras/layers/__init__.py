@@ -79,8 +79,8 @@ for _kind in (
     _kind._makes_nothing = True
 
 if _TYPE_CHECKING:
+    from ..saving.description import deserialize, serialize
     from .attention import AdditiveAttention, Attention, GroupQueryAttention, MultiHeadAttention
-    from .description import deserialize, serialize
     from .lambda_layer import Lambda
     from .preprocessing.discretization import Discretization
     from .preprocessing.encoding import CategoryEncoding
@@ -106,7 +106,7 @@ _LATE = {
     name: module
     for module, names in {
         "attention": "AdditiveAttention Attention GroupQueryAttention MultiHeadAttention",
-        "description": "deserialize serialize",
+        ".saving.description": "deserialize serialize",
         "lambda_layer": "Lambda",
         "preprocessing.discretization": "Discretization",
         "preprocessing.encoding": "CategoryEncoding",

@@ -12,10 +12,10 @@ from ...functions.reductions import l2_normalize, reduce_all
 from ...functions.shaping import reshape, stack
 from ...types import as_dtype
 from ..initializers import TruncatedNormal
+from ..saving.description import is_of_package
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.keras_tensor import KerasTensor, Spec
 from .batch_normalization import BatchNormalization
-from .description import is_of_package
 from .inputs import InputSpec, marked
 from .lambda_layer import Lambda
 from .layer import Layer

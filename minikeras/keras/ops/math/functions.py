@@ -84,7 +84,7 @@ def _segments(reduce: Callable[..., Tensor], summary: str, empty: str, expected:
     row.__name__ = row.__qualname__ = name
     row.__module__ = sys._getframe(0).f_globals["__name__"]
     row.__doc__ = _SEGMENTS.format(summary=summary, empty=empty, name=name, expected=expected)
-    return operation(cost=_cost_of_segments)(row)
+    return operation(cost=_cost_of_segments, counts=True)(row)
 
 
 segment_sum = _segments(segments.unsorted_segment_sum, "Sum", "0", "[3. 3.]")

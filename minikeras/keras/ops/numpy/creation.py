@@ -11,7 +11,7 @@ from ....errors import DTypeError
 from ....functions import creation as tf
 from ....functions.elementwise import bitcast, cast, pow
 from ....functions.publish import integer, static_shape
-from ....functions.shaping import broadcast_to, reshape
+from ....functions.shaping import broadcast_to, expand_dims, reshape
 from ....functions.symbols import takes_symbols
 from ....types import TensorLike, as_dtype
 from ... import config
@@ -253,7 +253,9 @@ def geomspace(
     [  1.  10. 100.]
     """
     first, last = map(floating, promoted(start, stop))
-    found = first * pow(last / first, linspace(first * 0.0, last * 0.0 + 1.0, num, endpoint, axis=axis))
+    ratio = last / first
+    base, quotient = expand_dims(broadcast_to(first, ratio.shape), axis), expand_dims(ratio, axis)
+    found = base * pow(quotient, linspace(tf.zeros_like(ratio), tf.ones_like(ratio), num, endpoint, axis=axis))
     return found if dtype is None else cast(found, dtype)
 
 

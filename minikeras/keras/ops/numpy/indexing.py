@@ -36,7 +36,7 @@ def get_item(x: TensorLike, key: TensorLike) -> Any:
     return convert_to_tensor(x)[tuple(key) if isinstance(key, list) else key]
 
 
-@operation(counts=lambda condition, x1=None, x2=None: x1 is None)
+@operation(counts=True)
 def where(condition: TensorLike, x1: TensorLike = None, x2: TensorLike = None) -> Any:
     """x1 where the condition is true, else x2; without the two the places where it is true, as `nonzero` gives them.
 
@@ -65,7 +65,7 @@ def select(condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], def
     return found
 
 
-@operation(counts=lambda x: True)
+@operation(counts=True)
 def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
     """The places of what is not 0: int32 positions along each axis.
 

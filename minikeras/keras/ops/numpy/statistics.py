@@ -12,7 +12,7 @@ from ....errors import ShapeError
 from ....functions import contractions, linalg, ordering
 from ....functions.convolution import convolution
 from ....functions.creation import linspace, zeros_like
-from ....functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_nan, round, sqrt, where
+from ....functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_inf, is_nan, round, sqrt, where
 from ....functions.indexing import gather, take_along_axis
 from ....functions.publish import integer
 from ....functions.reductions import reduce_max, reduce_mean, reduce_min, reduce_sum
@@ -151,7 +151,8 @@ def _quantile(name: str, x: Tensor, q: Any, axis: Any, method: str, keepdims: bo
     else:
         low, high = _at(rows, floor(places)), _at(rows, ceil(places))
         between = places - floor(places) if method == "linear" else where(places == floor(places), 0.0, 0.5)
-        found = low + (high - low) * cast(between, x.dtype)
+        share, step = cast(between, x.dtype), where(is_inf(low), high, high - low)  # infinity - infinity is NaN
+        found = where(share > 0.0, low + step * share, low)
     spoiled = count == 0 if nans else missing > 0
     found = where(spoiled, cast(float("nan"), x.dtype), found)
     kept = [1 if one in axes else x.shape[one] for one in range(x.ndim)] if keepdims else rest
@@ -192,7 +193,7 @@ def digitize(x: TensorLike, bins: TensorLike) -> Tensor:
     return searchsorted(bins, convert_to_tensor(x), side="right")
 
 
-@operation(cost=cost_of_anything, counts=lambda *operands: True)
+@operation(cost=cost_of_anything, counts=True)
 def bincount(x: TensorLike, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Tensor:
     """How often each number occurs, or the sum of the weights where it does, along the last axis.
 
@@ -270,7 +271,7 @@ def isin(x1: TensorLike, x2: TensorLike, assume_unique: bool = False, invert: bo
     return ~found if invert else found
 
 
-@operation(counts=lambda x: True)
+@operation(counts=True)
 def unique(
     x: TensorLike,
     sorted: bool = True,
