@@ -25,6 +25,7 @@ from ..layers.input_layer import InputLayer
 from ..layers.layer import Layer
 from ..saving.objects import serialize_keras_object
 from ..training import steps, trainer
+from ..training.executions import on_host
 from ..training.model_like import Logs
 from ..training.state import Snapshot, State, Transaction
 from . import configuration
@@ -385,7 +386,7 @@ class Model(Layer):
             text = trainer.takes_text(self)
             data = batches.source("predict_on_batch", x, None, None, None, False, whole=True, text=text).first()
             with np.errstate(all="ignore"):
-                return nest.map_structure(trainer.as_numpy, self.predict_step(data))
+                return nest.map_structure(on_host, self._trainer.steps.of(self, "predict_step")(data))
 
     @explaining
     @takes_numpy

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
+
+from ... import nest
 from ...compiler import Function
 from ...compiler.tracing.pace import Pace
+from ...core.arrays import to_numpy
 from ...data.table import RowBatches, of_one_size
 from ...distribute.strategy import Split
 from ...errors import ShapeError
 from .. import batches
 from ..batches import Feed
-from .model_like import Logs
 from .shared_step import shared_step
 from .state import Transaction
 
@@ -144,12 +148,6 @@ class AllRows:
         return output
 
 
-def one_by_one(steps: Steps, elements: Iterator[Any], is_stopped: Callable[[], bool]) -> Iterator[Any]:
-    """Elements of a source, each once all ranks have come to it, until one of them is told to stop."""
-    while steps.agreed(1, is_stopped()) and (met := steps.met(list(itertools.islice(elements, 1)))):
-        yield met[0]
-
-
 class Executions:
     """Takes the steps of an epoch: many in a row where a program carries them out, batches are rows of arrays and no callback
     has a say in between, so no code of the user runs between two; else one by one.
@@ -163,6 +161,9 @@ class Executions:
         group: callbacks have a say after each multiple of this number of batches; None for never.
         pace: how many steps take about 20 ms, as far as it is known.
     """
+
+    stacked = False
+    """Whether the results of steps in a row are wanted, not those of the last one alone."""
 
     def __init__(
         self, name: str, attempt: Transaction, steps: Steps, feed: Feed, done: int, group: int | None, pace: Pace
@@ -182,37 +183,43 @@ class Executions:
         self._next = self.steps.met(list(itertools.islice(self._elements, count))) if count else []
         return bool(self._next)
 
-    def run(self) -> Logs:
+    def run(self) -> Any:
         """Take these steps; the logs of the last one."""
         began, replayed = time.perf_counter(), True
-        logs: Logs = {}
+        result: Any = {}
         for alike in of_one_size(self._next):
             split = self.steps.split(alike[0])
             step = self.steps.step(split)
             own = alike if split is None else [self.steps.own(element, split) for element in alike]
-            found = self._replay(step, own)
-            if found is None:
-                replayed = False
-                for element in own:
-                    logs = self._run_one(step, self._source.batch(element))
-            else:
-                logs = found
+            with self.steps.computing_on(split):
+                found = self._replay(step, own)
+                replayed = replayed and found is not None
+                for element in own if found is None else ():
+                    result = self._run_one(step, self._source.batch(element))
+                    self.keep(result, split)
+            if found is not None:
+                result = found
+                for number in range(len(own) if self.stacked else 0):
+                    self.keep(nest.map_structure(operator.itemgetter(number), result), split)
         self.done += len(self._next)
         if replayed:
             self._pace.took(len(self._next), time.perf_counter() - began)
         else:  # Python carries out the step, and may decide in it that there is no next one
             self._pace.steps = 1
-        return logs
+        return result
 
-    def _replay(self, step: StepFunction, elements: list[Any]) -> Logs | None:
+    def keep(self, result: Any, split: Any) -> None:
+        """Have the result of a step on these rows, if it is wanted."""
+
+    def _replay(self, step: StepFunction, elements: list[Any]) -> Any:
         """Carry steps out in a row, if a program can."""
         if self._source.table is None or not isinstance(step, Function):
             return None
         rows = RowBatches(self._source.table, elements)
         self._check(rows.first)
-        return self._attempt.replay(step, rows)
+        return self._attempt.replay(step, rows, self.stacked)
 
-    def _run_one(self, step: StepFunction, batch: Any) -> Logs:
+    def _run_one(self, step: StepFunction, batch: Any) -> Any:
         self._check(batch)
         try:
             return self._attempt(step, batch)
@@ -224,3 +231,40 @@ class Executions:
     def _check(self, batch: Any) -> None:
         if not self._source.checked:
             batches.check_rows(self._name, self.done, batch)
+
+
+class Predictions(Executions):
+    """Takes steps that predict, and keeps what they give.
+
+    Attributes:
+        structure: of the outputs.
+        parts: the outputs of each batch for the rows of all ranks, on the host.
+    """
+
+    stacked = True
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__("predict", *args)
+        self.structure: Any = None
+        self.parts: list[list[Any]] = []
+
+    def run(self) -> Any:
+        """Take these steps; their outputs, in one."""
+        before = len(self.parts)
+        super().run()
+        return self.joined(before)
+
+    def keep(self, result: Any, split: Any) -> None:
+        self.structure = result
+        self.parts.append([self.steps.whole(on_host(output), split) for output in nest.flatten(result)])
+
+    def joined(self, first: int = 0) -> Any:
+        """The outputs from the `first` batch on."""
+        parts = self.parts[first:]
+        leaves = parts[0] if len(parts) == 1 else [np.concatenate(found) for found in zip(*parts, strict=True)]
+        return nest.pack(self.structure, leaves)
+
+
+def on_host(output: Any) -> Any:
+    """An output in host memory."""
+    return to_numpy(output._array) if hasattr(output, "_array") else output

@@ -65,6 +65,7 @@ class RankedSteps:
 
     def __init__(self, model: ModelLike, name: str, source: Source, strategy: DataParallel) -> None:
         self._model, self._name, self._source, self._strategy = model, name, source, strategy
+        self._predicts = name == "predict_step"
         self._meets = world().size > 1
         self._knows_rows = not self._meets or (strategy.auto_shard_dataset and source.table is not None)
         self._counts: list[int] = []
@@ -135,11 +136,11 @@ class RankedSteps:
     def step(self, split: Split | None) -> StepFunction:
         """The step on these rows."""
         steps: CompiledSteps = self._model._trainer.steps
-        return steps.of(self._model, self._name, split)
+        return steps.of(self._model, self._name, None if self._predicts else split)
 
     def computing_on(self, split: Split | None) -> AbstractContextManager[None]:
-        """Within the block draws are those for these rows."""
-        if split is None:
+        """Within the block draws of a step that predicts are those for these rows; other steps see to it themselves."""
+        if split is None or not self._predicts:
             return nullcontext()
         first, last = split.parts[0], split.parts[-1]
         return computing_on(first._replace(rows=last.first + last.rows - first.first))

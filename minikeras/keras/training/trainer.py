@@ -13,12 +13,13 @@ import numpy as np
 
 from ... import nest
 from ...compiler import Function
-from ...core.arrays import chosen_device, current_device, device, to_numpy
+from ...compiler.tracing.pace import Pace
+from ...core.arrays import chosen_device, current_device, device
 from ...core.variable import restore, snapshot
 from ...data.table import RowBatches
 from ...distribute.strategy import DataParallel, distribution
 from ...distribute.world import barrier, is_first
-from ...errors import InvalidArgumentError, ShapeError
+from ...errors import InvalidArgumentError
 from .. import batches, metrics, optimizers
 from ..arguments import whole
 from ..batches import Feed, Source
@@ -29,7 +30,7 @@ from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from ..weight import Weight
 from . import state as states
-from .executions import AllRows, CompiledSteps, Executions, Steps, one_by_one
+from .executions import AllRows, CompiledSteps, Executions, Predictions, Steps
 from .model_like import Logs, ModelLike
 from .ranks import TRAINING, RankedSteps, agree, any_rank, check_scope, check_training, check_weights
 from .state import Run, Transaction
@@ -192,7 +193,7 @@ class Trainer:
         strategy = self._shared
         if strategy is not None:
             return RankedSteps(model, name, source, strategy)
-        return AllRows(model.predict_step if name == "predict_step" else self.steps.of(model, name))
+        return AllRows(self.steps.of(model, name))
 
     # Loops ---------------------------------------------------------------------------------------------------------------
 
@@ -304,6 +305,8 @@ class Trainer:
 
     def evaluate(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Logs:
         """Loss and metrics over data."""
+        if self.run is None:
+            self.steps.planned = feed.steps or 0
         self._join(model, "evaluate", feed.source)
         model.reset_metrics()
         model.stop_evaluating = False
@@ -314,34 +317,25 @@ class Trainer:
 
     def predict(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Any:
         """The outputs for all rows, as NumPy arrays."""
-        collected: list[list[Any]] = []
-        structure: Any = None
+        self.steps.planned = feed.steps or 0
         self._join(model, "predict", feed.source)
-        steps, source = self._steps_of(model, "predict_step", feed.source), feed.source
+        steps = self._steps_of(model, "predict_step", feed.source)
+        executions = Predictions(Transaction(model), steps, feed, 0, hooks.group("predict"), Pace())
+        heard = hooks.listens("predict")
         with hooks, np.errstate(all="ignore"):
             model.stop_predicting = False
             hooks.call("on_predict_begin", {})
-            for count, element in enumerate(one_by_one(steps, feed.epoch(), lambda: model.stop_predicting)):
-                hooks.batch_begin("predict", count)
-                split = steps.split(element)
-                batch = source.batch(steps.own(element, split))
-                try:
-                    with steps.computing_on(split):
-                        structure = model.predict_step(batch)
-                except ShapeError as error:
-                    if source.checked:
-                        raise
-                    raise ShapeError(f"{error}{batches.batching_hint(batch)}") from error
-                collected.append([steps.whole(as_numpy(output), split) for output in nest.flatten(structure)])
-                outputs = structure if split is None else nest.pack(structure, collected[-1])
-                hooks.batch_end("predict", count, {"outputs": outputs})
+            while executions.prepare(model.stop_predicting):
+                if heard:
+                    hooks.batch_begin("predict", executions.done)
+                outputs = executions.run()
+                if heard:
+                    hooks.batch_end("predict", executions.done - 1, {"outputs": outputs})
             hooks.report("predict")
             hooks.call("on_predict_end", {})
-        if not collected:
+        if not executions.parts:
             raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
-        if len(collected) == 1:
-            return nest.pack(structure, collected[0])
-        return nest.pack(structure, [np.concatenate(parts) for parts in zip(*collected, strict=True)])
+        return executions.joined()
 
     # Going on -------------------------------------------------------------------------------------------------------------
 
@@ -410,11 +404,6 @@ def check_counts(name: str, least: int = 0, **counts: int | None) -> None:
     """Refuse counts that are no whole numbers; None says nothing."""
     for argument, count in counts.items():
         whole(f"{name}: {argument}", count, least, optional=True)
-
-
-def as_numpy(output: Any) -> Any:
-    """An output in host memory."""
-    return to_numpy(output._array) if hasattr(output, "_array") else output
 
 
 def listed(logs: Logs) -> Any:
