@@ -1,4 +1,4 @@
-"""Special functions that NumPy lacks, in the accuracy of their dtype: error, gamma, zeta and Bessel functions, and their inverses.
+"""Special functions that NumPy lacks: error, gamma, zeta and Bessel functions, and their inverses, in float64 accuracy.
 
 First how the values are found, then the operations with their derivatives.
 """

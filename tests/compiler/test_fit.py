@@ -62,6 +62,74 @@ def test_single_batches_are_the_same_bits():
     assert_same(*map(state, models))
 
 
+def test_predict_is_the_same_bits_and_takes_many_batches_in_a_row():
+    plain, compiled = made(False), made("auto")
+    for rows in (26, 16, 26):
+        by_batches = [compiled(X[start : min(start + 8, rows)], training=False).numpy() for start in range(0, rows, 8)]
+        assert_same([plain.predict(X[:rows], batch_size=8, verbose=0)], [compiled.predict(X[:rows], batch_size=8, verbose=0)])
+        assert_same([compiled.predict(X[:rows], batch_size=8, verbose=0)], [np.concatenate(by_batches)])
+    step = compiled._trainer.steps["predict_step"]
+    assert step.recordings == 2 and step.eager_calls == 0, "batches of 8 rows, and the last two rows"
+
+
+def test_predict_on_batch_and_generators_replay_too():
+    plain, compiled = made(False), made("auto")
+    batches = [X[start : start + 8] for start in range(0, 24, 8)]
+    for given in (iter, tf.data.Dataset.from_tensor_slices):
+        first, second = [model.predict(given(batches), verbose=0) for model in (plain, compiled)]
+        assert_same([first], [second])
+    assert_same([plain.predict_on_batch(X[:8])], [compiled.predict_on_batch(X[:8])])
+    assert compiled._trainer.steps["predict_step"].recordings == 1
+
+
+def test_predict_sees_what_has_changed_since_the_last_call():
+    model = made("auto")
+    for _ in range(3):
+        before = model.predict(X, 8, 0)
+    model.layers[-1].bias.assign([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(model.predict(X, 8, 0), before + np.array([1.0, 2.0, 3.0]), rtol=1e-6)
+    model.layers[0].activation = tf.nn.tanh
+    assert_same([model.predict(X, 13, 0)], [model(X, training=False).numpy()])
+
+
+def test_predictions_of_several_outputs_keep_their_structure():
+    x = tf.keras.Input((5,))
+    model = tf.keras.Model(x, {"sum": tf.reduce_sum(x, -1), "both": [x, 2.0 * x]})
+    for _ in range(3):
+        found = model.predict(X, 8, 0)
+        assert_same([found["both"][1]], [2.0 * X])
+        assert found["sum"].shape == (26,)
+
+
+def test_a_prediction_that_draws_draws_anew_for_each_batch():
+    class Noise(L.Layer):
+        def call(self, x):
+            return x + tf.random.normal(tf.shape(x))
+
+    def predictions(jit_compile):
+        tf.random.set_seed(3)
+        model = tf.keras.Sequential([tf.keras.Input((5,)), Noise()])
+        model.compile(jit_compile=jit_compile)
+        return [model.predict(np.zeros((24, 5), "f"), 8, 0) for _ in range(3)]
+
+    drawn = predictions("auto")
+    assert len(np.unique(np.concatenate(drawn))) == 360
+    assert_same(predictions(False), drawn)
+
+
+def test_a_predict_step_that_gives_arrays_runs_eagerly():
+    class Labels(tf.keras.Model):
+        def call(self, x):
+            return x
+
+        def predict_step(self, data):
+            return np.array(["yes" if row[0] > 0 else "no" for row in data.numpy()])
+
+    model = Labels()
+    for _ in range(2):
+        assert model.predict(X, 8, 0).tolist() == ["yes" if row[0] > 0 else "no" for row in X]
+
+
 def test_what_callbacks_change_between_steps_counts():
     class Change(tf.keras.callbacks.Callback):
         def on_train_batch_begin(self, batch, logs=None):

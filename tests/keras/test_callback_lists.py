@@ -219,4 +219,4 @@ def test_hooks_of_batches_are_called_once_for_several_steps_in_every_run():
     shapes = []
     note = callbacks.LambdaCallback(on_predict_batch_end=lambda batch, logs: shapes.append(logs["outputs"].shape))
     model.predict(X, batch_size=2, callbacks=[note], verbose=0)
-    assert shapes == [(2, 1), (2, 1)]
+    assert shapes == [(6, 1), (2, 1)]

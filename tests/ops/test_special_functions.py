@@ -84,3 +84,14 @@ def test_poles_and_what_is_not_defined():
     assert np.isnan(tf.math.polygamma(of(0.5, -1.0, -2.0), of(2.0, 2.0, 2.0)).numpy()).all()
     assert np.isnan(tf.math.zeta(of(0.5, -1.0), of(2.0, 2.0)).numpy()).all()
     assert tf.math.lgamma(of(-np.inf)).numpy() == np.inf
+
+
+@pytest.mark.parametrize(
+    ("function", "exact", "most"), [(M.erf, special.erf, 4.0), (M.erfc, special.erfc, 9.0)], ids=["erf", "erfc"]
+)
+def test_the_error_function_of_float32_is_right_to_a_few_units_in_the_last_place(function, exact, most):
+    x = np.concatenate([np.linspace(-12, 9.1, 400_001), np.geomspace(1e-37, 1, 50_001)]).astype("f")
+    wanted = exact(x.astype("d"))
+    units = np.spacing(np.abs(wanted).astype("f"))
+    assert np.max(np.abs(function(x).numpy() - wanted) / units) <= most
+    assert np.array_equal(function(np.array([np.inf, -np.inf, np.nan], "f")).numpy(), exact([np.inf, -np.inf, np.nan]), True)

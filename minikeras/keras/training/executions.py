@@ -248,12 +248,6 @@ class Predictions(Executions):
         self.structure: Any = None
         self.parts: list[list[Any]] = []
 
-    def run(self) -> Any:
-        """Take these steps; their outputs, in one."""
-        before = len(self.parts)
-        super().run()
-        return self.joined(before)
-
     def keep(self, result: Any, split: Any) -> None:
         self.structure = result
         self.parts.append([self.steps.whole(on_host(output), split) for output in nest.flatten(result)])

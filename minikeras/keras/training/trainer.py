@@ -320,17 +320,19 @@ class Trainer:
         self.steps.planned = feed.steps or 0
         self._join(model, "predict", feed.source)
         steps = self._steps_of(model, "predict_step", feed.source)
-        executions = Predictions(Transaction(model), steps, feed, 0, hooks.group("predict"), Pace())
-        heard = hooks.listens("predict")
+        heard, group = hooks.listens("predict"), hooks.group("predict")
+        executions = Predictions(Transaction(model), steps, feed, 0, group, Pace())
         with hooks, np.errstate(all="ignore"):
             model.stop_predicting = False
             hooks.call("on_predict_begin", {})
             while executions.prepare(model.stop_predicting):
                 if heard:
                     hooks.batch_begin("predict", executions.done)
-                outputs = executions.run()
+                executions.run()
+                last = executions.done - 1
                 if heard:
-                    hooks.batch_end("predict", executions.done - 1, {"outputs": outputs})
+                    logs = {} if group is None else {"outputs": executions.joined(last // group * group)}
+                    hooks.batch_end("predict", last, logs)
             hooks.report("predict")
             hooks.call("on_predict_end", {})
         if not executions.parts:
