@@ -37,8 +37,8 @@ def rows_taken(monkeypatch):
     """The numbers of steps that programs carry out in a row, one after another."""
     found, replay = [], Transaction.replay
 
-    def noted(self, step, rows, stacked=False):
-        logs = replay(self, step, rows, stacked)
+    def noted(self, step, rows):
+        logs = replay(self, step, rows)
         if logs is not None:
             found.append(len(rows))
         return logs

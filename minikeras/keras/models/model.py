@@ -95,7 +95,7 @@ class Model(Layer):
         self.loss: Any = None
         self.stop_training = self.stop_evaluating = self.stop_predicting = False
         self.history: Any = None
-        self.run_eagerly, self.jit_compile, self.steps_per_execution = False, False, "auto"
+        self.run_eagerly, self.jit_compile, self.steps_per_execution = False, "auto", "auto"
         self._graph = graph
         if graph is not None:
             self._layers = tuple(operation for operation in graph.operations if isinstance(operation, Layer))

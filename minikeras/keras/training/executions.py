@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import time
 import weakref
 from collections.abc import Callable
@@ -162,11 +161,8 @@ class Executions:
         pace: how many steps take about 20 ms, as far as it is known.
     """
 
-    stacked = False
-    """Whether the results of steps in a row are wanted, not those of the last one alone."""
-
     def __init__(
-        self, name: str, attempt: Transaction, steps: Steps, feed: Feed, done: int, group: int | None, pace: Pace
+        self, name: str, attempt: Transaction | Unchanged, steps: Steps, feed: Feed, done: int, group: int | None, pace: Pace
     ) -> None:
         self._name, self._attempt, self.steps, self._feed = name, attempt, steps, feed
         self._source, self._group, self.done = feed.source, group, done
@@ -199,8 +195,7 @@ class Executions:
                     self.keep(result, split)
             if found is not None:
                 result = found
-                for number in range(len(own) if self.stacked else 0):
-                    self.keep(nest.map_structure(operator.itemgetter(number), result), split)
+                self.keep_many(found, split, len(own))
         self.done += len(self._next)
         if replayed:
             self._pace.took(len(self._next), time.perf_counter() - began)
@@ -211,13 +206,16 @@ class Executions:
     def keep(self, result: Any, split: Any) -> None:
         """Have the result of a step on these rows, if it is wanted."""
 
+    def keep_many(self, results: Any, split: Any, count: int) -> None:
+        """Have what so many steps in a row gave."""
+
     def _replay(self, step: StepFunction, elements: list[Any]) -> Any:
         """Carry steps out in a row, if a program can."""
         if self._source.table is None or not isinstance(step, Function):
             return None
         rows = RowBatches(self._source.table, elements)
         self._check(rows.first)
-        return self._attempt.replay(step, rows, self.stacked)
+        return self._attempt.replay(step, rows)
 
     def _run_one(self, step: StepFunction, batch: Any) -> Any:
         self._check(batch)
@@ -233,6 +231,19 @@ class Executions:
             batches.check_rows(self._name, self.done, batch)
 
 
+class Unchanged:
+    """Runs steps that predict: they change nothing, so there is no state to go back to."""
+
+    def __call__(self, step: StepFunction, data: Any) -> Any:
+        """Run a step."""
+        return step(data)
+
+    def replay(self, step: Function, batches: RowBatches) -> Any:
+        """Replay a compiled step for each batch: all results, stacked; or None, and nothing was done, without a program."""
+        found = step.replay_many(batches, (batches.first,), lambda: None, stacked=True)
+        return None if found is None else found[0]
+
+
 class Predictions(Executions):
     """Takes steps that predict, and keeps what they give.
 
@@ -241,16 +252,19 @@ class Predictions(Executions):
         parts: the outputs of each batch for the rows of all ranks, on the host.
     """
 
-    stacked = True
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__("predict", *args)
+    def __init__(self, steps: Steps, feed: Feed, group: int | None) -> None:
+        super().__init__("predict", Unchanged(), steps, feed, 0, group, Pace())
         self.structure: Any = None
         self.parts: list[list[Any]] = []
 
     def keep(self, result: Any, split: Any) -> None:
         self.structure = result
         self.parts.append([self.steps.whole(on_host(output), split) for output in nest.flatten(result)])
+
+    def keep_many(self, results: Any, split: Any, count: int) -> None:
+        leaves = [on_host(output) for output in nest.flatten(results)]
+        for number in range(count):
+            self.keep(nest.pack(results, [leaf[number] for leaf in leaves]), split)
 
     def joined(self, first: int = 0) -> Any:
         """The outputs from the `first` batch on."""

@@ -96,9 +96,8 @@ class Transaction:
             self._model._trainer.targets = targets
             raise
 
-    def replay(self, step: Function, batches: RowBatches, stacked: bool = False) -> Any:
-        """Replay a compiled step for each batch; what the last one gives, or all of them `stacked`. None, and nothing was done,
-        without a program.
+    def replay(self, step: Function, batches: RowBatches) -> Any:
+        """Replay a compiled step for each batch; what the last one gives, or None, and nothing was done, without a program.
 
         If a step raises, all state is as it was after the one before it.
         """
@@ -109,7 +108,7 @@ class Transaction:
             before[:] = [Snapshot(self._variables, self._unbuilt, self._holders) if before else self.snapshot()]
 
         try:
-            found = step.replay_many(batches, (batches.first,), keep_state, stacked)
+            found = step.replay_many(batches, (batches.first,), keep_state)
         except BaseException:
             for snapshot in before:
                 snapshot.restore()

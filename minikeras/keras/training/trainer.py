@@ -13,7 +13,6 @@ import numpy as np
 
 from ... import nest
 from ...compiler import Function
-from ...compiler.tracing.pace import Pace
 from ...core.arrays import chosen_device, current_device, device
 from ...core.variable import restore, snapshot
 from ...data.table import RowBatches
@@ -321,7 +320,7 @@ class Trainer:
         self._join(model, "predict", feed.source)
         steps = self._steps_of(model, "predict_step", feed.source)
         heard, group = hooks.listens("predict"), hooks.group("predict")
-        executions = Predictions(Transaction(model), steps, feed, 0, group, Pace())
+        executions = Predictions(steps, feed, group)
         with hooks, np.errstate(all="ignore"):
             model.stop_predicting = False
             hooks.call("on_predict_begin", {})
