@@ -21,6 +21,7 @@ from ..keras.callbacks import BackupAndRestore, CallbackList
 from ..keras.models import Model
 from ..keras.seeds import default_seed
 from ..keras.training import trainer
+from ..keras.training.executions import AllRows, Predictions
 from ..types import Array
 from .hyperparameters import settings
 from .members import Member, MemberSource, check_apart, folds_of, resampled
@@ -255,21 +256,16 @@ class Ensemble:
         trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
         source = batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self[0]))
         self._build(source.first())
-        collected: list[list[Array]] = []
-        structure: Any = None
         feed = Feed(source, steps)
         bar = trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps)
         with bar, self._stacked() as stack, np.errstate(all="ignore"):
             bar.call("on_predict_begin", {})
-            for count, batch in enumerate(map(source.batch, feed.epoch())):
-                structure = stack.predict_step(batch)
-                collected.append([reduced(leaf.numpy()) for leaf in nest.flatten(structure)])
-                bar.batch_end("predict", count, {})
+            executions = Predictions(AllRows(stack.steps.of(stack, "predict_step")), feed, None, reduced)
+            while executions.prepare():
+                executions.run()
+                bar.batch_end("predict", executions.done - 1, {})
             bar.call("on_predict_end", {})
-        if not collected:
-            raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
-        axis = 0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1
-        return nest.pack(structure, [np.concatenate(parts, axis) for parts in zip(*collected, strict=True)])
+        return executions.joined(axis=0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1)
 
     @contextlib.contextmanager
     def _stacked(self) -> Iterator[ModelStack]:

@@ -247,29 +247,42 @@ class Unchanged:
 class Predictions(Executions):
     """Takes steps that predict, and keeps what they give.
 
+    Args:
+        steps, feed, group: as of `Executions`.
+        reduced: what is kept of an output; all of it by default.
+
     Attributes:
         structure: of the outputs.
         parts: the outputs of each batch for the rows of all ranks, on the host.
     """
 
-    def __init__(self, steps: Steps, feed: Feed, group: int | None) -> None:
+    def __init__(
+        self, steps: Steps, feed: Feed, group: int | None, reduced: Callable[[Any], Any] = lambda output: output
+    ) -> None:
         super().__init__("predict", Unchanged(), steps, feed, 0, group, Pace())
+        self._reduced = reduced
         self.structure: Any = None
         self.parts: list[list[Any]] = []
 
     def keep(self, result: Any, split: Any) -> None:
         self.structure = result
-        self.parts.append([self.steps.whole(on_host(output), split) for output in nest.flatten(result)])
+        self.parts.append([self.steps.whole(self._reduced(on_host(output)), split) for output in nest.flatten(result)])
 
     def keep_many(self, results: Any, split: Any, count: int) -> None:
         leaves = [on_host(output) for output in nest.flatten(results)]
         for number in range(count):
             self.keep(nest.pack(results, [leaf[number] for leaf in leaves]), split)
 
-    def joined(self, first: int = 0) -> Any:
-        """The outputs from the `first` batch on."""
+    def joined(self, first: int = 0, axis: int = 0) -> Any:
+        """The outputs from the `first` batch on, whose rows are along an axis.
+
+        Raises:
+            ValueError: if there were no batches.
+        """
         parts = self.parts[first:]
-        leaves = parts[0] if len(parts) == 1 else [np.concatenate(found) for found in zip(*parts, strict=True)]
+        if not parts:
+            raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
+        leaves = parts[0] if len(parts) == 1 else [np.concatenate(found, axis) for found in zip(*parts, strict=True)]
         return nest.pack(self.structure, leaves)
 
 

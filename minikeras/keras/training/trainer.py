@@ -334,8 +334,6 @@ class Trainer:
                     hooks.batch_end("predict", last, logs)
             hooks.report("predict")
             hooks.call("on_predict_end", {})
-        if not executions.parts:
-            raise ValueError("predict: the data gave no batches. Check its length; a generator can be used up only once.")
         return executions.joined()
 
     # Going on -------------------------------------------------------------------------------------------------------------
