@@ -91,8 +91,8 @@ def _tree_of(variables: Sequence[Variable], value_format: str) -> Tree:
             place = place.setdefault(part, {})
         if last in place:
             raise ValueError(
-                f"get_state_tree: two variables have the path '{name_of(variable)}'. Give layers, metrics and weights names that "
-                "differ."
+                f"get_state_tree: two variables have the path '{name_of(variable)}'. Give layers, metrics and weights names "
+                "that differ."
             )
         place[last] = variable.numpy() if value_format == "numpy_array" else Tensor(variable._array)
     return tree
