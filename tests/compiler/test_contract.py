@@ -574,7 +574,9 @@ CONSTANT = {
         *("x * a.f()", "a.__class__ = B"),
     ),
 }
-X = tf.constant([1.0, 2.0])
+@pytest.fixture
+def x():
+    return tf.constant([1.0, 2.0])
 
 
 @pytest.fixture
@@ -605,41 +607,41 @@ def same(results, expected):
 
 
 @pytest.mark.parametrize("name", NOTICED)
-def test_a_change_is_noticed_at_the_next_call_and_without_one_calls_are_replays(program, name, caplog):
+def test_a_change_is_noticed_at_the_next_call_and_without_one_calls_are_replays(program, name, x, caplog):
     before, result, change = NOTICED[name]
     function, carry_out = program(before, result)
     compiled = tf.function(function)
-    found, replays = [compiled(X) for _ in range(5)], compiled.replays
-    first = function(X)
+    found, replays = [compiled(x) for _ in range(5)], compiled.replays
+    first = function(x)
     assert same(found, first) and replays >= 3 and compiled.eager_calls <= 1
     carry_out(change)
-    found = [compiled(X) for _ in range(5)]
-    assert same(found, function(X)) and compiled.replays >= replays + 3 and not caplog.records
+    found = [compiled(x) for _ in range(5)]
+    assert same(found, function(x)) and compiled.replays >= replays + 3 and not caplog.records
     assert not same(found[:1], first), "the change is to change something"
 
 
 @pytest.mark.parametrize("name", EAGER)
-def test_what_is_impure_or_cannot_be_compared_stays_eager_and_says_so_once(program, name, caplog):
+def test_what_is_impure_or_cannot_be_compared_stays_eager_and_says_so_once(program, name, x, caplog):
     before, result = EAGER[name]
     function, _ = program(before, result)
     compiled = tf.function(function)
     for _ in range(10):
-        compiled(X)
+        compiled(x)
     assert (compiled.recordings, compiled.replays, compiled.eager_calls) == (0, 0, 10)
     (told,) = [record.getMessage() for record in caplog.records]
     assert "runs eagerly: " in told
 
 
 @pytest.mark.parametrize("name", CONSTANT)
-def test_what_the_guide_lists_is_a_constant_of_the_recording(program, name):
+def test_what_the_guide_lists_is_a_constant_of_the_recording(program, name, x):
     before, result, change = CONSTANT[name]
     function, carry_out = program(before, result)
     compiled = tf.function(function)
-    found = [compiled(X) for _ in range(5)]
-    first = function(X)
+    found = [compiled(x) for _ in range(5)]
+    first = function(x)
     assert same(found, first) and compiled.replays == 4
     carry_out(change)
-    assert same([compiled(X) for _ in range(5)], first) and not same([first], function(X))
+    assert same([compiled(x) for _ in range(5)], first) and not same([first], function(x))
 
 
 def test_the_table_is_large_enough():
