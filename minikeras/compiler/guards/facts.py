@@ -40,6 +40,19 @@ def same(one: Any, other: Any) -> bool:
     return type(one) in PLAIN and bool(one == other)
 
 
+def kept(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Reads the same, but of what is equal one object, so that the comparison in C finds it."""
+    last = None
+
+    def found(holder: Any) -> Any:
+        nonlocal last
+        now = read(holder)
+        last = last if now == last else now
+        return last
+
+    return found
+
+
 class Fact(NamedTuple):
     """What `read(holder)` gives.
 
@@ -120,31 +133,23 @@ class Guards:
     Args:
         plain: facts that are compared before each replay.
         tracked: facts about the package's own objects; compared if the clock has moved.
-        arrays: how to read the content of an array, the content, and how to call it.
         generators: generators of random numbers that were met, and how to call them.
 
     Attributes:
         options: of the program; each says whether it still holds, and depends on attributes of the package's objects alone.
     """
 
-    def __init__(
-        self,
-        plain: Sequence[Fact],
-        tracked: Sequence[Fact],
-        arrays: Sequence[tuple[Callable[[], bytes], bytes, str]],
-        generators: Sequence[tuple[str, Any]],
-    ) -> None:
+    def __init__(self, plain: Sequence[Fact], tracked: Sequence[Fact], generators: Sequence[tuple[str, Any]]) -> None:
         self.options: Sequence[Callable[[], bool]] = ()
         self.generators = generators
-        self._plain, self._tracked, self._arrays = Group(plain), Group(tracked), arrays
+        self._plain, self._tracked = Group(plain), Group(tracked)
         self._version, self._setting = clock.now, clock.setting
-        self._count = len(self._plain.expected) + len(arrays)
-        if self._count > MOST_FACTS:
-            raise Unguarded(f"it reads {self._count} values in Python, too many to compare at each call")
+        if (count := len(self._plain.expected)) > MOST_FACTS:
+            raise Unguarded(f"it reads {count} values in Python, too many to compare at each call")
 
-    def changed(self) -> str | None:
-        """How to call the first fact that does not hold any more; None if all do."""
-        if self._version != clock.now:
+    def changed(self, thorough: bool = False) -> str | None:
+        """How to call the first fact that does not hold any more; None if all do. If `thorough`, no clock is asked."""
+        if self._version != clock.now or thorough:
             now = clock.now
             if self._setting != clock.setting:
                 return "a setting of the package"
@@ -153,7 +158,4 @@ class Guards:
             if (found := self._tracked.changed()) is not None:
                 return found
             self._version = now
-        for read, then, where in self._arrays:
-            if read() != then:
-                return f"the values of {where}"
-        return self._plain.changed() if self._count else None
+        return self._plain.changed() if self._plain.expected else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -91,7 +92,9 @@ def _bytes(array: Any) -> bytes:
 
 
 def is_generator(value: Any) -> bool:
-    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question."""
+    """Whether a value is a generator of random numbers, of NumPy or of Python, or a file to read from, which has a state too."""
+    if isinstance(value, io.IOBase):
+        return not value.closed and value.readable()
     return any(base.__module__ in _GENERATORS for base in type(value).__mro__)
 
 
@@ -114,7 +117,9 @@ def _state(generator: Any) -> Any:
     if hasattr(generator, "bit_generator"):
         return repr(generator.bit_generator.state)
     try:
+        if isinstance(generator, io.IOBase):
+            return generator.tell()
         kind, key, *rest = generator.get_state() if hasattr(generator, "get_state") else generator.getstate()
         return kind, bytes(key) if isinstance(key, np.ndarray) else key, rest
-    except NotImplementedError:  # the system's: always another number
+    except (NotImplementedError, OSError, ValueError):  # the system's: always another number; a file that cannot tell
         return object()

@@ -287,7 +287,7 @@ class Function:
                 raise Unguarded("it makes Variables in each call; make them once, outside")
             if first is None or guards is None:
                 return None if recorder.born else guards_of(self.python_function, others)
-            if (changed := guards.changed()) is not None:
+            if (changed := guards.changed(thorough=True)) is not None:
                 kept = "keep in a tf.Variable what changes from call to call, or change it outside"
                 raise Unguarded(f"it changes {changed}; {kept}")
             departure = recorder.departure(program)
