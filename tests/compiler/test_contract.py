@@ -363,6 +363,7 @@ OBJECTS = {
         *("x * float(f'{a}')", "a.k = 3.0"),
     ),
     "an exception's attribute": ("class E(Exception): k = 2.0\ne = E()", "x * e.k", "e.k = 3.0"),
+    "what an exception holds": ("e = ValueError([2.0])", "x * e.args[0][0]", "e.args[0][0] = 3.0"),
     "a list behind a member of an enum": (
         "import enum\nclass M(enum.Enum):\n    A = [2.0]",
         *("x * M.A.value[0]", "M.A.value[0] = 3.0"),

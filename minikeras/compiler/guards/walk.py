@@ -54,6 +54,7 @@ _LEADS_TO: dict[Any, Sequence[str]] = {
     functools.cached_property: ("func",),
     functools.singledispatchmethod: ("dispatcher",),
     property: ("fget", "fset"),
+    BaseException: ("args",),
     **dict.fromkeys((weakref.ProxyType, weakref.CallableProxyType), ("__repr__",)),
     **dict.fromkeys((staticmethod, classmethod, type(functools.cache(len))), ("__wrapped__",)),
 }

@@ -230,6 +230,7 @@ class Function:
         *args, kwargs = [substituted(value, given) for value in values]
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
         first = before.first if before else None
+        others = before.others if before and first else others  # of which the guards tell
         draws = Draws(before.guards.generators) if before and before.guards else None
         recorder = Recorder(fresh, bool(self.jit_compile), first=first)
         try:
