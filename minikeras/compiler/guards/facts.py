@@ -6,7 +6,7 @@ says that any was set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import chain
 from operator import call, is_
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ MOST_FACTS = 1_000
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice)
 END = (object(),)
-"""Stands behind the elements of a container, so that one of another length is another one."""
+"""Stands behind elements that have no length of their own, so that others in another number are others."""
 
 
 class Unguarded(Exception):
@@ -51,6 +51,11 @@ def kept(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return last
 
     return found
+
+
+def length_of(held: Sized) -> Callable[[Any], Any]:
+    """What reads how many there are: Python makes a number above 256 anew each time."""
+    return len if len(held) <= 256 else kept(len)
 
 
 class Fact(NamedTuple):

@@ -31,7 +31,7 @@ import numpy as np
 from ...core import Variable
 from ...core.arrays import is_array
 from ...core.effects import is_watched
-from .facts import END, MOST_FACTS, PLAIN, Fact, Guards, Unguarded, kept
+from .facts import END, MOST_FACTS, PLAIN, Fact, Guards, Unguarded, kept, length_of
 from .names import MADE_UP, globals_in, is_library, is_own, is_user_class, names_in, names_in_class, shown
 from .purity import REMEDY, is_generator
 
@@ -102,7 +102,7 @@ class Walk:
         """Note the names of a module, a class, a function or an object that count, and that there may be more."""
         if present := sorted(filter(counts, list(held))):
             self._note(itemgetter(*present), held, present, where)
-        self.facts.append(Fact(len, held, tuple(held), where, counts))
+        self.facts.append(Fact(length_of(held), held, tuple(held), where, counts))
 
     def _visit(self, value: Any, where: str) -> None:
         kind = type(value)
@@ -243,7 +243,7 @@ class Walk:
             raise Unguarded(f"it reads {where}, which holds {len(value)} elements, too many to compare at each call")
         for read in (iter, type(value).values) if isinstance(value, Mapping) else (iter,):
             self._note(read, value, None, f"the elements of {where}")
-            self.facts.append(Fact(iter, END, None, f"the number of elements of {where}"))
+        self.facts.append(Fact(length_of(value), value, ("",), f"the number of elements of {where}"))
         self._follow([getattr(value, "default_factory", None)], where)
         self._object(value)
 
