@@ -78,7 +78,11 @@ GLOBALS = {
     "an array of one number": ("k = np.array(2.0)", "x * float(k)", "k.fill(3.0)"),
     "a view of an array": ("a = np.full(4, 2.0, 'f'); k = a[::2]", "x * k", "a.fill(3.0)"),
     "the shape of an array": ("k = np.ones((1, 2), 'f')", "x * float(k.shape[0])", "k.resize((2, 1))"),
-    "whether an array can be written": ("k = np.ones(1)", "x * (2.0 if k.flags.writeable else 3.0)", "k.flags.writeable = False"),
+    "whether an array can be written": (
+        "k = np.ones(1)",
+        "x * (2.0 if k.flags.writeable else 3.0)",
+        "k.flags.writeable = False",
+    ),
     "rows in a masked array": ("k = np.ma.array([2.0, 4.0])", "x * float(k.sum())", "k.mask = [0, 1]"),
     "an array of objects": ("k = np.array([2.0, 'a'], object)", "x * k[0]", "k[0] = 3.0"),
     "an array of text": ("k = np.array(['2'])", "x * float(k[0])", "k[0] = '3'"),
@@ -185,8 +189,7 @@ FUNCTIONS = {
         *("x * a.f(1)", "A.f.register(int)(lambda self, k: 3.0)"),
     ),
     "a module that is loaded anew": (
-        "import sys, pathlib, importlib\nfile = pathlib.Path(FILE).parent / 'of_a_program.py'; sys.path.insert(0, str(file.parent))\n"
-        "file.write_text('def h(x): return x * 2.0'); import of_a_program as m; sys.path.pop(0)",
+        "import types; m = types.ModuleType('m'); exec('def h(x): return x * 2.0', vars(m))",
         *("m.h(x)", "exec('def h(x): return x * 3.0', vars(m))"),
     ),
     "a bound method of a list": ("k = [2.0]; get = k.__getitem__", "x * get(0)", "k[0] = 3.0"),
@@ -374,8 +377,9 @@ OBJECTS = {
     ),
     "an attribute of a metaclass": ("class M(type): k = 2.0\nclass A(metaclass=M): pass", "x * A.k", "M.k = 3.0"),
     "what a metaclass keeps": (
-        "class M(type):\n    kept = {}\n    def __call__(cls):\n        if cls not in M.kept: M.kept[cls] = super().__call__()\n"
-        "        return M.kept[cls]\nclass A(metaclass=M): k = 2.0\nA()",
+        "class M(type):\n    kept = {}\n    def __call__(cls):\n"
+        "        if cls not in M.kept: M.kept[cls] = super().__call__()\n        return M.kept[cls]\n"
+        "class A(metaclass=M): k = 2.0\nA()",
         *("x * A().k", "A().k = 3.0"),
     ),
     "another class for an object": (
@@ -397,7 +401,8 @@ OBJECTS = {
         *("x * a.f()", "a._A__k = 3.0"),
     ),
     "a descriptor that writes": (
-        "class D:\n    def __set_name__(self, o, n): self.n = '_' + n\n    def __get__(self, o, t): return getattr(o, self.n, 2.0)\n"
+        "class D:\n    def __set_name__(self, o, n): self.n = '_' + n\n"
+        "    def __get__(self, o, t): return getattr(o, self.n, 2.0)\n"
         "    def __set__(self, o, v): setattr(o, self.n, v)\nclass A: k = D()\na = A()",
         *("x * a.k", "a.k = 3.0"),
     ),
@@ -549,7 +554,8 @@ WRITES = {
     "an attribute of a layer": (layer("(setattr(self, 'k', self.k + 1.0) or self.k)"), "layer(x)"),
     "a counter past __setattr__": (layer("(vars(self).update(k=self.k + 1.0) or float(self.k > 6))"), "layer(x)"),
     "a counter of a metaclass": (
-        "class M(type):\n    def __call__(cls):\n        cls.n += 1\n        return float(cls.n > 5)\nclass A(metaclass=M): n = 0",
+        "class M(type):\n    def __call__(cls):\n        cls.n += 1\n        return float(cls.n > 5)\n"
+        "class A(metaclass=M): n = 0",
         "x * A()",
     ),
     "a counter in a property": (
@@ -573,7 +579,8 @@ WRITES = {
     ),
     "a list in a default": ("def f(x, k=[]): return k.append(1) or x * float(len(k) > 5)", "f(x)"),
     "errors that are kept": (
-        "k = []\ndef f(x):\n    try: raise ValueError\n    except ValueError as e: k.append(e)\n    return x * float(len(k) > 5)",
+        "k = []\ndef f(x):\n    try: raise ValueError\n    except ValueError as e: k.append(e)\n"
+        "    return x * float(len(k) > 5)",
         "f(x)",
     ),
     "a list in a layer": (layer("(self.held.append(1.0) or sum(self.held))"), "layer(x)"),
@@ -728,7 +735,11 @@ CONSTANT = {
     ),
     "other bases of a class": (BOX + "\nclass A(Box): pass\nclass B: k = 3.0", "x * A.k", "A.__bases__ = (B,)"),
     "the name of a class": (BOX, "x * float(len(Box.__name__))", "Box.__name__ = 'Other'"),
-    "a builtin that is replaced": ("import builtins; builtins.of_a_program = 2.0", "x * of_a_program", "builtins.of_a_program = 3.0"),
+    "a builtin that is replaced": (
+        "import builtins; builtins.of_a_program = 2.0",
+        "x * of_a_program",
+        "builtins.of_a_program = 3.0",
+    ),
     "a lock": ("import threading; k = threading.Lock()", "x * (3.0 if k.locked() else 2.0)", "k.acquire()"),
     "text in memory": ("import io; k = io.StringIO('2')", "x * float(k.getvalue())", "k.write('3')"),
     "rows of a database": (
@@ -737,6 +748,8 @@ CONSTANT = {
     ),
     "a setting of decimals": ("import decimal", "x * float(decimal.getcontext().prec)", "decimal.getcontext().prec += 1"),
 }
+
+
 @pytest.fixture
 def x():
     return tf.constant([1.0, 2.0])

@@ -138,13 +138,13 @@ class Guards:
     Args:
         plain: facts that are compared before each replay.
         tracked: facts about the package's own objects; compared if the clock has moved.
-        generators: generators of random numbers that were met, and how to call them.
+        generators: the states of those that were met; a run must not change them.
 
     Attributes:
         options: of the program; each says whether it still holds, and depends on attributes of the package's objects alone.
     """
 
-    def __init__(self, plain: Sequence[Fact], tracked: Sequence[Fact], generators: Sequence[tuple[str, Any]]) -> None:
+    def __init__(self, plain: Sequence[Fact], tracked: Sequence[Fact], generators: Sequence[Fact]) -> None:
         self.options: Sequence[Callable[[], bool]] = ()
         self.generators = generators
         self._plain, self._tracked = Group(plain), Group(tracked)

@@ -14,12 +14,8 @@ from typing import Any
 from ...core.effects import is_watched
 
 LIBRARIES = frozenset({"numpy", "scipy", "cupy", "cupy_backends", "cupyx", "llvmlite", "ml_dtypes", "tqdm", "h5py", "_pytest"})
-MADE_UP = frozenset(
-    {
-        *("getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "__getattribute__", "__getstate__"),
-        *("attrgetter", "methodcaller", "asdict", "astuple", "fields", "getmembers"),
-    }
-)
+MADE_UP = frozenset({"getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "__getattribute__", "__getstate__"})
+MADE_UP |= {"attrgetter", "methodcaller", "asdict", "astuple", "fields", "getmembers"}
 """Names in code that may put the names of attributes together, so that any of the user's objects' may be meant."""
 
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))

@@ -33,7 +33,7 @@ from ...core.arrays import is_array
 from ...core.effects import is_watched
 from .facts import END, MOST_FACTS, PLAIN, Fact, Guards, Unguarded, kept, length_of
 from .names import MADE_UP, globals_in, is_library, is_own, is_user_class, names_in, names_in_class, shown
-from .purity import REMEDY, is_generator
+from .purity import REMEDY, is_generator, state_of
 
 LARGEST_ARRAY = 1 << 22
 """Bytes of an array that is compared as a whole, in 0.3 ms; an eager step takes longer than that."""
@@ -41,23 +41,15 @@ LARGEST_ARRAY = 1 << 22
 _BYTES = (bytearray, memoryview, array.array)
 _CONTAINERS = (Mapping, MappingView, list, set, collections.deque, collections.UserList, weakref.WeakSet)
 _QUEUES = ("queue", "_queue", "multiprocessing.queues")
-_OUTSIDE = re.compile(r"time\.(?!sleep|struct_time).*|(posix|nt)\.(urandom|getrandom|times)|uuid\.uuid[14678]|secrets\..*|random.Sys.*")
+_OUTSIDE = r"time\.(?!sleep|struct_time).*|(posix|nt)\.(urandom|getrandom|times)|uuid\.uuid[14678]|secrets\..*|random\.Sys.*"
 """Functions of no state that can be compared, by module and name: two runs may get the same by chance."""
-_NOT_CALLED = re.compile("__(module|dict|weakref|doc|qualname|slots|slotnames|init|new|firstlineno|annot.*)__")
+_NOT_CALLED = "__(module|dict|weakref|doc|qualname|slots|slotnames|init|new|firstlineno|annot.*)__"
 """Names in a class that Python sets by itself, and those that are called where an object is made."""
-_LEADS_TO: dict[Any, Sequence[str]] = {
-    types.MethodType: ("__func__", "__self__"),
-    types.BuiltinFunctionType: ("__self__",),
-    types.MethodWrapperType: ("__self__",),
-    functools.partial: ("func", "args", "keywords"),
-    functools.partialmethod: ("func", "args", "keywords"),
-    functools.cached_property: ("func",),
-    functools.singledispatchmethod: ("dispatcher",),
-    property: ("fget", "fset"),
-    BaseException: ("args",),
-    **dict.fromkeys((weakref.ProxyType, weakref.CallableProxyType), ("__repr__",)),
-    **dict.fromkeys((staticmethod, classmethod, type(functools.cache(len))), ("__wrapped__",)),
-}
+_WRAPPERS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType, type(functools.cache(len)), BaseException)
+_WRAPPERS += (functools.partial, functools.partialmethod, functools.cached_property, functools.singledispatchmethod)
+_WRAPPERS += (staticmethod, classmethod, property)
+_WRAPPED = ("__func__", "__self__", "__wrapped__", "func", "args", "keywords", "dispatcher", "fget", "fset")
+"""What leads to other functions and values, and by which attributes."""
 
 
 class Walk:
@@ -66,8 +58,7 @@ class Walk:
     def __init__(self, names: frozenset[str]) -> None:
         self.names, self.found_names = names, set[str]()
         self.counts: Callable[[str], bool] = (lambda name: True) if names & MADE_UP else names.__contains__
-        self.facts, self.tracked = list[Fact](), list[Fact]()
-        self.generators = list[tuple[str, Any]]()
+        self.facts, self.tracked, self.generators = list[Fact](), list[Fact](), list[Fact]()
         self._globals = dict[int, tuple[dict[str, Any], set[str]]]()
         self._met, self._waiting = dict[int, Any](), list[tuple[Any, str]]()
 
@@ -112,14 +103,13 @@ class Walk:
                 raise Unguarded(f"it asks {value.__name__}(), whose answer would be the same in each call; {REMEDY}")
         if isinstance(value, Variable):  # its value is state, and no fact
             about = f"{{}} of variable '{value.name}'"
-            self.tracked.append(Fact(attrgetter("_trainable"), value, ("trainable",), about))
-            self.tracked.append(Fact(attrgetter("_constraint"), value, ("constraint",), about))
+            self.tracked.append(Fact(attrgetter("_trainable", "_constraint"), value, ("trainable", "constraint"), about))
             if hasattr(value, "__dict__"):
                 self._namespace(vars(value), self.names.__contains__, about)
         elif is_watched(value):
             self._tracked_object(value)
         elif is_generator(value):
-            self.generators.append((where, value))
+            self.generators.append(Fact(state_of, value, ("",), where))
         elif isinstance(value, (np.ndarray, *_BYTES)) or is_array(value):
             self._array(value, where)
         elif isinstance(value, (tuple, frozenset)) and not is_own(kind.__module__):
@@ -142,9 +132,10 @@ class Walk:
             self._follow([value()], where)
         elif isinstance(value, (operator.attrgetter, operator.methodcaller)):
             self.found_names |= {part for path in value.__reduce__()[1] if type(path) is str for part in path.split(".")}
-        elif isinstance(value, tuple(_LEADS_TO)):
-            parts = next(parts for known, parts in _LEADS_TO.items() if isinstance(value, known))
-            self._follow([getattr(value, name) for name in parts], where)
+        elif kind in weakref.ProxyTypes:
+            self._follow([value.__repr__], where)
+        elif isinstance(value, _WRAPPERS):
+            self._follow([getattr(value, name, None) for name in _WRAPPED], where)
             self._object(value)
         elif (hasattr(kind, "__next__") and not hasattr(value, "readline")) or kind.__module__ in _QUEUES:
             raise Unguarded(f"it reads {where}, a {kind.__name__}, which may give something else each time")
@@ -192,7 +183,7 @@ class Walk:
         own, by_users = names_in_class(kind).union(others), self.counts
 
         def counts(name: str) -> bool:
-            return by_users(name) or name in own or (name.startswith("__") and not _NOT_CALLED.fullmatch(name))
+            return by_users(name) or name in own or (name.startswith("__") and not re.fullmatch(_NOT_CALLED, name))
 
         for base in filter(is_user_class, (*kind.__mro__, *type(kind).__mro__)):
             self._namespace(vars(base), counts, f"{{}} of class {base.__name__}")
@@ -243,7 +234,7 @@ class Walk:
             raise Unguarded(f"it reads {where}, which holds {len(value)} elements, too many to compare at each call")
         for read in (iter, type(value).values) if isinstance(value, Mapping) else (iter,):
             self._note(read, value, None, f"the elements of {where}")
-        self.facts.append(Fact(length_of(value), value, ("",), f"the number of elements of {where}"))
+        self.facts.append(Fact(length_of(value), value, ("",), f"the elements of {where}"))
         self._follow([getattr(value, "default_factory", None)], where)
         self._object(value)
 
@@ -264,7 +255,7 @@ class Walk:
         """Whether a function is a clock or draws what no state tells of; whether a class is, and the code names its method."""
         place = f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
         by_class = place in ("datetime.datetime", "datetime.date") and self.names & {"now", "today", "utcnow"}
-        return bool(by_class or _OUTSIDE.fullmatch(place))
+        return bool(by_class or re.fullmatch(_OUTSIDE, place))
 
 
 def _of_array(array: Any) -> tuple[Any, ...]:
