@@ -505,6 +505,10 @@ TRACKED = {
     "an option of a layer": ("d = tf.keras.layers.LeakyReLU(0.5)", "d(-x)", "d.negative_slope = 0.25"),
     "an attribute of a module": ("class M(tf.Module):\n    k = 2.0\nm = M(); m.k = 2.0", "x * m.k", "m.k = 3.0"),
     "a list in a module": ("class M(tf.Module): pass\nm = M(); m.k = [2.0]", "x * m.k[0]", "m.k[0] = 3.0"),
+    "an option of a layer with braces in its name": (
+        "d = tf.keras.layers.LeakyReLU(0.5, name='a{b}{}')",
+        *("d(-x)", "d.negative_slope = 0.25"),
+    ),
     "an option of a loss": ("loss = tf.keras.losses.Huber(0.5)", "loss(5.0 * x, 0.0 * x)", "loss.options = {'delta': 5.0}"),
     "an option of a loss, in place": (
         *("loss = tf.keras.losses.Huber(0.5)", "loss(5.0 * x, 0.0 * x)", "loss.options['delta'] = 5.0"),

@@ -63,21 +63,21 @@ class Fact(NamedTuple):
 
     Attributes:
         read, holder: how and where it is read.
-        names: of the values that are read; None for the elements of a container.
+        names: of the values that are read; none for the elements of a container.
         where: how to call it in a message, with `{}` for a name.
         counts: for the number of names in a namespace: which of those that are added matter, as they may hide others.
     """
 
     read: Callable[[Any], Any]
     holder: Any
-    names: Sequence[Any] | None
+    names: Sequence[Any]
     where: str
     counts: Callable[[str], bool] | None = None
 
     @property
     def is_single(self) -> bool:
         """Whether it is read as one value."""
-        return self.counts is not None or (self.names is not None and len(self.names) == 1)
+        return self.counts is not None or len(self.names) == 1
 
     def now(self) -> list[Any]:
         """The present values; none if a name is gone."""
@@ -91,14 +91,12 @@ class Fact(NamedTuple):
         now = self.now()
         if len(now) == len(then) and all(map(same, now, then)):
             return None
-        if self.names is None:
-            return self.where
         if self.counts is not None:
             held = self.holder if isinstance(self.holder, Mapping) else vars(self.holder())
             added = (name for name in held if name not in self.names and self.counts(name))
-            return next((self.where.format(f"'{name}'") for name in added), None)
+            return next((self.where.replace("{}", f"'{name}'") for name in added), None)
         changed = [name for name, one, other in zip(self.names, then, now, strict=False) if not same(one, other)]
-        return self.where.format(f"'{[*changed, *self.names][0]}'")
+        return self.where.replace("{}", f"'{[*changed, *self.names, ''][0]}'")
 
 
 class Group:

@@ -23,6 +23,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence
+from itertools import zip_longest
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -45,9 +46,9 @@ _OUTSIDE = r"time\.(?!sleep|struct_time).*|(posix|nt)\.(urandom|getrandom|times)
 """Functions of no state that can be compared, by module and name: two runs may get the same by chance."""
 _NOT_CALLED = "__(module|dict|weakref|doc|qualname|slots|slotnames|init|new|firstlineno|annot.*)__"
 """Names in a class that Python sets by itself, and those that are called where an object is made."""
-_WRAPPERS = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType, type(functools.cache(len)), BaseException)
+_WRAPPERS: tuple[Any, ...] = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType, BaseException)
 _WRAPPERS += (functools.partial, functools.partialmethod, functools.cached_property, functools.singledispatchmethod)
-_WRAPPERS += (staticmethod, classmethod, property)
+_WRAPPERS += (staticmethod, classmethod, property, type(functools.cache(len)))
 _WRAPPED = ("__func__", "__self__", "__wrapped__", "func", "args", "keywords", "dispatcher", "fget", "fset")
 """What leads to other functions and values, and by which attributes."""
 
@@ -79,15 +80,11 @@ class Walk:
     def _follow(self, values: Iterable[Any], where: str) -> None:
         self._waiting += [(value, where) for value in values]
 
-    def _note(self, read: Callable[[Any], Any], holder: Any, names: Sequence[Any] | None, where: str) -> None:
+    def _note(self, read: Callable[[Any], Any], holder: Any, names: Sequence[Any], where: str) -> None:
         """Note a fact, and follow the values that it reads."""
         fact = Fact(read, holder, names, where)
         self.facts.append(fact)
-        values = fact.now()
-        if names is None:
-            self._follow(values, where)
-        else:
-            self._waiting += [(one, where.format(f"'{name}'")) for name, one in zip(names, values, strict=False)]
+        self._waiting += [(one, where.replace("{}", f"'{name}'")) for one, name in zip_longest(fact.now(), names)]
 
     def _namespace(self, held: Mapping[str, Any], counts: Callable[[str], bool], where: str) -> None:
         """Note the names of a module, a class, a function or an object that count, and that there may be more."""
@@ -126,7 +123,7 @@ class Walk:
         elif isinstance(value, contextvars.ContextVar):
             self._note(lambda variable: variable.get(END), value, (value.name,), "context variable {}")
         elif isinstance(value, threading.local):
-            self._note(lambda local: [*vars(local), *vars(local).values(), END], value, None, f"the attributes of {where}")
+            self._note(lambda local: [*vars(local), *vars(local).values(), END], value, (), f"the attributes of {where}")
         elif isinstance(value, weakref.ref):
             self.facts.append(Fact(lambda reference: reference() is None, value, ("object",), f"the {{}} of {where}"))
             self._follow([value()], where)
@@ -205,21 +202,21 @@ class Walk:
         for name, one in list(vars(value).items()):
             if name not in ignored:  # private containers of the package's are its own business, but there are objects within
                 open_to_all = name in self.names or (name in own and not name.startswith("_"))
-                self._follow((one,) if open_to_all else objects_in([one]), about.format(f"'{name}'"))
+                self._follow((one,) if open_to_all else objects_in([one]), about.replace("{}", f"'{name}'"))
         if isinstance(getattr(kind, "metrics", None), property):  # of a model, some of them in its trainer
-            self._follow(value.metrics, about.format("'metrics'"))
+            self._follow(value.metrics, about.replace("{}", "'metrics'"))
         self._class(kind)
 
     def _object(self, value: Any) -> None:
-        kind, held = type(value), getattr(value, "__dict__", None)
-        about = f"attribute {{}} of {shown(value)}"
+        kind: Any = type(value)
+        held, about = getattr(value, "__dict__", None), f"attribute {{}} of {shown(value)}"
         if is_own(kind.__module__):  # an Objective holds functions of the user
             return self._follow(objects_in([list(value) if isinstance(value, tuple) else held or {}]), about)
         if not is_user_class(kind):  # the methods of a library are not followed, which may read what the user does not name
             plain = {name for name, one in (held or {}).items() if type(one) in PLAIN or isinstance(one, np.ndarray)}
             return self._namespace(held, (plain | self.names).__contains__, about) if isinstance(held, dict) else None
         parts = ("__class__", "__dict__") if isinstance(held, dict) else ("__class__",)
-        holder = weakref.proxy(value) if hasattr(value, "__weakref__") else value  # it may be one that shall go
+        holder = weakref.proxy(value) if kind.__weakrefoffset__ else value  # it may be one that shall go
         self.facts.append(Fact(attrgetter(*parts), holder, parts, about))
         if isinstance(held, dict):
             own, by_users = names_in_class(kind), self.counts
@@ -233,14 +230,14 @@ class Walk:
         if len(value) > MOST_FACTS:
             raise Unguarded(f"it reads {where}, which holds {len(value)} elements, too many to compare at each call")
         for read in (iter, type(value).values) if isinstance(value, Mapping) else (iter,):
-            self._note(read, value, None, f"the elements of {where}")
+            self._note(read, value, (), f"the elements of {where}")
         self.facts.append(Fact(length_of(value), value, ("",), f"the elements of {where}"))
         self._follow([getattr(value, "default_factory", None)], where)
         self._object(value)
 
     def _array(self, value: Any, where: str) -> None:
         if isinstance(value, np.ndarray) and value.dtype == object:
-            return self._note(lambda one: [*one.flat, END], value, None, f"the elements of {where}")
+            return self._note(lambda one: [*one.flat, END], value, (), f"the elements of {where}")
         if not isinstance(value, (np.ndarray, *_BYTES)):
             raise Unguarded(f"it reads {where}, an array on the GPU that may change unseen; make it a tensor once, outside")
         size = memoryview(value).nbytes if isinstance(value, _BYTES) else value.nbytes

@@ -240,7 +240,7 @@ class Function:
             originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
             wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
             program = Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result))
-            source = drawn and drawn.changed()
+            source = drawn.changed() if drawn else None
             guards = None if recorder.refusal else self._guards(recorder, program, before, others, source, any(wrote))
         except CompileError:
             recorder.put_back()
