@@ -106,7 +106,8 @@ class Group:
         self._facts = sorted(facts, key=lambda fact: not fact.is_single)
         count = sum(fact.is_single for fact in facts)
         reads, holders = [fact.read for fact in self._facts], [fact.holder for fact in self._facts]
-        self._single, self._several = (reads[:count], holders[:count]), (reads[count:], holders[count:])
+        self._single, self._single_of = reads[:count], holders[:count]
+        self._several, self._several_of = reads[count:], holders[count:]
         self._refresh()
 
     def _refresh(self) -> None:  # equal values may be other objects
@@ -115,9 +116,9 @@ class Group:
 
     def changed(self) -> str | None:
         """How to call the first fact that does not hold any more; None if all do."""
-        found: Iterable[Any] = map(call, *self._single)
-        if self._several[0]:
-            found = chain(found, chain.from_iterable(map(call, *self._several)))
+        found: Iterable[Any] = map(call, self._single, self._single_of)
+        if self._several:
+            found = chain(found, chain.from_iterable(map(call, self._several, self._several_of)))
         try:
             if all(map(is_, found, self.expected)):
                 return None
