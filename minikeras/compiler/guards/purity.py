@@ -114,7 +114,7 @@ def state_of(generator: Any) -> Any:
         return repr(generator.bit_generator.state)
     try:
         if isinstance(generator, io.IOBase):
-            return generator.tell()
+            return generator.tell() - len(getattr(generator, "getvalue", str)())  # what is appended in memory is not read
         kind, key, *rest = generator.get_state() if hasattr(generator, "get_state") else generator.getstate()
         return kind, bytes(key) if isinstance(key, np.ndarray) else key, *rest
     except (NotImplementedError, OSError, ValueError):

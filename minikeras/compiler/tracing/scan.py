@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ... import nest
 from ...core import Tensor, Variable, convert_to_tensor
@@ -18,14 +18,30 @@ from .pace import Pace
 
 if TYPE_CHECKING:
     from ...data.table import Table
-    from .function import Function
 
 
 INFINITE = -1
 """The cardinality of a Dataset without end."""
 
 
-def scan(function: Function, first: tuple[Any, ...], data: Sequence[Any]) -> Any:
+class Replayed(Protocol):
+    """What can be called many times in a row: a compiled function."""
+
+    @property
+    def name(self) -> str:
+        """Shown in messages."""
+        ...
+
+    def __call__(self, *args: Any) -> Any:
+        """One call."""
+        ...
+
+    def replay_many(self, batches: Any, args: Any, keep_state: Any, stacked: bool) -> Any:
+        """Several calls at once; None if these cannot be."""
+        ...
+
+
+def scan(function: Replayed, first: tuple[Any, ...], data: Sequence[Any]) -> Any:
     """What `Function.scan` does; `first` are arguments before those from the data, the same in each call."""
     from ...data.table import of_one_size
 
@@ -69,7 +85,7 @@ def _arguments(element: Any) -> tuple[Any, ...]:
     return element if isinstance(element, tuple) else (element,)
 
 
-def _replay(function: Function, first: tuple[Any, ...], table: Table, rows: Sequence[Any], results: _Results) -> bool:
+def _replay(function: Replayed, first: tuple[Any, ...], table: Table, rows: Sequence[Any], results: _Results) -> bool:
     """Have a program carry out the calls; False, and nothing was done, if there is none."""
     from ...data.table import RowBatches
 
