@@ -231,7 +231,7 @@ class Function:
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
         first = before.first if before else None
         others = before.others if before and first else others  # of which the guards tell
-        drawn = draws(before.guards.generators) if before and before.guards else None
+        states = draws(before.guards.generators) if before and before.guards else None
         recorder = Recorder(fresh, bool(self.jit_compile), first=first)
         try:
             with recorder:
@@ -240,8 +240,8 @@ class Function:
             originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
             wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
             program = Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result))
-            source = drawn.changed() if drawn else None
-            guards = None if recorder.refusal else self._guards(recorder, program, before, others, source, any(wrote))
+            drawn = states.changed() if states else None
+            guards = None if recorder.refusal else self._guards(recorder, program, before, others, drawn, any(wrote))
         except CompileError:
             recorder.put_back()
             if before is not None and first is not None:  # the next call is to say so again
@@ -277,13 +277,7 @@ class Function:
         return result
 
     def _guards(
-        self,
-        recorder: Recorder,
-        program: Program,
-        before: CacheEntry | None,
-        others: list[Any],
-        source: str | None,
-        wrote: bool,
+        self, recorder: Recorder, program: Program, before: CacheEntry | None, others: list[Any], drawn: str | None, wrote: bool
     ) -> Guards | None:
         """What a program depends on beside its arguments. None if the run made Variables, or its recorder says why not."""
         first, guards = (before.first, before.guards) if before else (None, None)
@@ -298,8 +292,8 @@ class Function:
                 kept = "keep in a tf.Variable what changes from call to call, or change it outside"
                 raise Unguarded(f"it changes {changed}; {kept}")
             departure = recorder.departure(program)
-            if source is not None:
-                raise Unguarded(f"it draws from {source}{f': {departure}' if departure else ''}; {REMEDY}")
+            if drawn is not None:
+                raise Unguarded(f"it draws from {drawn}{f': {departure}' if departure else ''}; {REMEDY}")
             # Recordings may differ in constants that no instruction uses.
             if departure is not None and not Comparison(simplified(first)).gives(simplified(program)):
                 raise Unguarded(f"two runs of it gave two programs: {departure}; {REMEDY}")
