@@ -69,15 +69,6 @@ GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = GlobalAveragePooling1D, Glob
 GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 
-for _kind in (
-    *(Activation, ActivityRegularization, AlphaDropout, AveragePooling1D, AveragePooling2D, AveragePooling3D),
-    *(Dropout, ELU, Flatten, GaussianDropout, GaussianNoise, GlobalAveragePooling1D, GlobalAveragePooling2D),
-    *(GlobalAveragePooling3D, GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D, Identity, LeakyReLU),
-    *(Masking, MaxPooling1D, MaxPooling2D, MaxPooling3D, Permute, ReLU, RepeatVector, Rescaling, Reshape, Softmax),
-    *(SpatialDropout1D, SpatialDropout2D, SpatialDropout3D, UnitNormalization),
-):
-    _kind._makes_nothing = True
-
 if _TYPE_CHECKING:
     from .attention import AdditiveAttention, Attention, GroupQueryAttention, MultiHeadAttention
     from .description import deserialize, serialize
