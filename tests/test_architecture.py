@@ -13,6 +13,7 @@ import ast
 import functools
 import graphlib
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -106,7 +107,7 @@ CORE_ALONE = {"errors", "types", "nest"}
 """All that the core may import of what is not in it."""
 
 ASKS_FOR_PACKAGE = {
-    "": "whether an import of the package that failed has left its finder",
+    "": "whether the package was loaded before and has left its finder",
     "compiler.tracing.reach": "whose objects a recording looks into",
     "functions.symbols": "which functions of a public module are written in one folder, as they all are the package's",
     "keras.optimizers.optimizer": "whether a schedule is of the module of schedules",

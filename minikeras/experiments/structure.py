@@ -114,7 +114,9 @@ def _with_attributes(config: Any, custom: Mapping[str, Any]) -> Any:
         return config
     own = config.get("config")
     if "class_name" in config and isinstance(own, Mapping) and own.get("name") in custom:
-        return {"class_name": config["class_name"], "config": {"name": own["name"], **_attributes(custom[own["name"]])}}
+        layer = custom[own["name"]]
+        held = _fixed(_attributes(layer), options_of(type(layer)))
+        return {"class_name": config["class_name"], "config": {"name": own["name"], **held}}
     return {name: _with_attributes(one, custom) for name, one in config.items()}
 
 
