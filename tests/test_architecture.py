@@ -111,7 +111,7 @@ ASKS_FOR_PACKAGE = {
     "compiler.tracing.reach": "whose objects a recording looks into",
     "functions.symbols": "which functions of a public module are written in one folder, as they all are the package's",
     "keras.optimizers.optimizer": "whether a schedule is of the module of schedules",
-    "keras.saving.registry": "what a file may name: nobody's class can declare that it may",
+    "keras.saving.registry": "what a file may name: no class can declare that it may",
 }
 """Files that tell things by the names of their modules, and what they ask."""
 

@@ -134,6 +134,7 @@ def test_of_a_described_layer_only_the_configuration_is_compared() -> None:
         pass
 
     made: list[Any] = []
+
     def difference(kind: type) -> list[str]:
         return compare([build(lambda rate: [kind()], 0.0) for _ in range(2)])
 
