@@ -3,6 +3,5 @@
 from ..absent import late as _late
 from . import dlpack
 
-__all__ = ["dlpack"]
-
-__getattr__, __dir__ = _late(__name__, {})
+__getattr__, __dir__ = _late(__name__, {"dlpack": None})
+__all__ = [name for name in __dir__() if not name.startswith("_")]
