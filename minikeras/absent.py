@@ -257,6 +257,16 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
     return lambda name: found(module, name, names), listed
 
 
+def defined(module: str) -> list[str]:
+    """The public names that a module defines itself: its `__all__`, where it imports others beside them.
+
+    >>> defined("minikeras.keras.tree")[:3]
+    ['MAP_TO_NONE', 'assert_same_paths', 'assert_same_structure']
+    """
+    held = vars(sys.modules[module])
+    return sorted([name for name, value in held.items() if name[0] != "_" and getattr(value, "__module__", "") == module])
+
+
 def error(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have.
 

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """TensorFlow's `tf.experimental`, as far as it is here: the exchange of tensors with other libraries. Read `dlpack.py`."""
 
 from ..absent import late as _late

@@ -51,7 +51,7 @@ _MODULES = (
 _LATE = dict.fromkeys(_MODULES) | {"Variable": "variable"}
 _EAGER = (
     *("activations", "callbacks", "config", "constraints", "initializers", "layers", "losses", "metrics", "mixed_precision"),
-    *("models", "optimizers", "regularizers", "saving"),
+    *("models", "optimizers", "regularizers", "saving", "symbolic"),
 )
 
 _register_hooks("minikeras", "keras")
