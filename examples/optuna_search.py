@@ -32,9 +32,8 @@ def objective(trial):
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 pruner = optuna.pruners.MedianPruner(n_startup_trials=3, n_warmup_steps=2)
-study = optuna.create_study(
-    storage="sqlite:///optuna_search.db", study_name="digits", direction="maximize", pruner=pruner, load_if_exists=True
-)
+journal = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend("optuna_search.log"))
+study = optuna.create_study(storage=journal, study_name="digits", direction="maximize", pruner=pruner, load_if_exists=True)
 ended = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
 done = len(study.get_trials(states=ended))
 for number in range(done, TRIALS):

@@ -56,7 +56,7 @@ LAYERS = [
     ["data"],
     ["module"],
     ["averages", "checkpoint", "train"],
-    ["keras.saving.registry", "keras.saving.objects"],
+    ["keras.saving.registry", "keras.saving.objects", "keras.saving.description"],
     [
         *(
             "keras.arguments",

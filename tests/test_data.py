@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 import types
 from typing import NamedTuple
@@ -546,3 +547,12 @@ def test_leaves_of_unequal_length_are_not_unbatched():
     for element in ((np.arange(2), np.arange(3)), np.int64(1)):
         with pytest.raises(tf.errors.InvalidArgumentError, match="same number of rows"):
             list(tf.data.Dataset.from_tensors(element).unbatch())
+
+
+def test_a_pipeline_goes_to_other_processes_with_cloudpickle_and_not_with_pickle():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    dataset = tf.data.Dataset.range(6).shuffle(6, seed=1).map(lambda x: 2 * x).batch(2)
+    with pytest.raises((AttributeError, pickle.PicklingError), match="Can't pickle"):
+        pickle.dumps(dataset)
+    elements = [one.numpy().tolist() for one in pickle.loads(cloudpickle.dumps(dataset))]
+    assert elements == [one.numpy().tolist() for one in dataset] and sorted(np.concatenate(elements)) == [0, 2, 4, 6, 8, 10]

@@ -139,7 +139,7 @@ class Variable(Operand):
         self._trainable = bool(trainable)
         self._name = scoped(name or "Variable") if type(self) is Variable else name or "Variable"
         self._open: TensorShape | None = None if declared.is_fully_defined() else declared
-        self._constraint = constraint
+        self.constraint = constraint
         self._update_lock: UpdateLock | None = None
         self.key = next_key()
         self._note(initial_value, array, Write.INITIAL)
@@ -166,6 +166,8 @@ class Variable(Operand):
 
     @constraint.setter
     def constraint(self, value: Callable[[Any], Any] | None) -> None:
+        if value is not None and not callable(value):
+            raise ValueError(f"Variable: the constraint must be a function of a Tensor or None, found {value!r:.80}.")
         self._constraint = value
         clock.tick()
 

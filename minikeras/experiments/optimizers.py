@@ -26,7 +26,7 @@ from ..errors import InvalidArgumentError
 from ..functions.publish import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
 from ..keras.optimizers.compiled_step import Write
-from ..keras.optimizers.state import Change, SlotState
+from ..keras.optimizers.state import BESIDE, Change, SlotState
 from ..keras.optimizers.update_steps import minimized
 from ..keras.weight import KerasVariable
 from ..types import Array
@@ -188,7 +188,7 @@ class MemberOptimizers(Optimizer):
         """The slots of all members beside a whole Variable."""
         columns = zip(*[self._own_slots(whole, place) for place, _ in enumerate(self.optimizers)], strict=True)
         slots = {pairs[0][0]: _whole_slot([slot for _, slot in pairs]) for pairs in columns}
-        names = [name for name in slots if name not in ("average", "gradient_accumulator")]
+        names = [name for name in slots if name not in BESIDE]
         return SlotState(whole, slots, [whole, *(slots[name] for name in names)], True)
 
     def _own_slots(self, whole: Variable, place: int) -> list[tuple[str, Variable]]:

@@ -36,7 +36,8 @@ class Group(NamedTuple):
     Attributes:
         places: their positions.
         formula: of the step.
-        reads: which of the formula's operands the loop takes.
+        elements: what the loop takes of the gradient and the columns, by number.
+        numbers: what it takes of the numbers of a step and the settings after them.
         decays: the weight decay of each member; empty for none.
         body: of the loop over their elements.
         layout: where they lie in one flat array.
@@ -44,24 +45,11 @@ class Group(NamedTuple):
 
     places: list[int]
     formula: StepFormula
-    reads: tuple[int, ...]
+    elements: list[int]
+    numbers: list[int]
     decays: tuple[float, ...]
     body: MemberBody
     layout: Layout
-
-    def columns_of(self, state: SlotState) -> list[Variable]:
-        """A Variable and what a step changes beside it."""
-        return self.formula.columns_of(state)
-
-    def numbers(self, given: Sequence[Any], settings: Sequence[Any], decay: Any, flags: Sequence[Any]) -> list[Any]:
-        """Those numbers of a step that the loop takes, in its order."""
-        numbers = [*given, *settings, *([] if decay is None else [decay]), *flags]
-        first = 1 + self.formula.width
-        return [numbers[one - first] for one in self.reads if one >= first]
-
-    def elements(self, given: Sequence[Any]) -> list[Any]:
-        """What the loop takes of gradient and columns."""
-        return [given[one] for one in self.reads if one < len(given)]
 
 
 class Plan(NamedTuple):
@@ -105,7 +93,7 @@ class Together:
         self._looked = -1
         self._asked: Any = None
         self._held: list[Any] = []
-        self._rates: list[Any] = []
+        self._rates: list[Any] | None = None
         self._numbers: list[int] = []
         self._firsts: list[int] = []
         """Whose learning rates there are, what they were, and which members then have the same step."""
@@ -148,6 +136,7 @@ class Together:
         for place, state in enumerate(states):
             marks.setdefault((state.variable._array.dtype, self._decays(state.variable)), []).append(place)
         kinds, flags = self._kinds(options, [decays for _, decays in marks]), flag_names(first)
+        decayed = [decays for _, decays in marks if any(decays)]
         groups: list[Group] = []
         for (dtype, decays), places in marks.items():
             names = (*(["decay"] if any(decays) else []), *flags)
@@ -160,7 +149,11 @@ class Together:
             if spread is None:
                 return None
             layout = Layout([states[place].variable._array.shape for place in places], dtype)
-            groups.append(Group(places, formula, passes[0].reads, decays if any(decays) else (), spread, layout))
+            decay = decayed.index(decays) if decays in decayed else None
+            numbers = _numbers_of(formula.leaves, len(decayed), decay, len(flags), len(settings))
+            count, reads = 1 + formula.width, passes[0].reads
+            elements, taken = [one for one in reads if one < count], [numbers[one - count] for one in reads if one >= count]
+            groups.append(Group(places, formula, elements, taken, decays if any(decays) else (), spread, layout))
         steps = self._steps(kinds, groups, flags)
         differ = any(one != options[0] for one in options) or not _agree(steps) or any(len(set(one)) > 1 for _, one in marks)
         return Plan(states, kinds, settings, flags, differ, groups, options)
@@ -184,23 +177,25 @@ class Together:
     # Its numbers -----------------------------------------------------------------------------------------------------------
 
     def _steps(self, kinds: Sequence[int], groups: Sequence[Group], flags: Sequence[str]) -> list[tuple[float, ...]]:
-        """For each member what `begin_step` gives, flattened, products of weight decays and learning rate, and flags."""
+        """What `begin_step` gives, flattened, products of weight decays and learning rate, and flags: once for members that
+        have the same; `_numbers` says for all members to which they belong.
+        """
         taken = int(self._going_on[0].state.iterations._array)
         decays = [group.decays for group in groups if group.decays]
-        known = [
+        return [
             numbers_of(self.optimizers[place], taken, [own[place] for own in decays], flags) for place in self._alike(kinds)
         ]
-        return known * len(self.optimizers) if len(known) == 1 else [known[number] for number in self._numbers]
 
     def _alike(self, kinds: Sequence[int]) -> list[int]:
-        """The first member of each kind and learning rate; `_numbers` says for all to which they belong."""
+        """The first member of each kind and learning rate."""
         if self._asked != (clock.now, kinds):
-            self._held = [optimizer._learning_rate for optimizer in self.optimizers]
-            self._asked, self._rates = (clock.now, kinds), []
-        rates = [held._array if isinstance(held, Variable) else None for held in self._held]
-        if not self._rates or not all(map(operator.is_, rates, self._rates)):
+            self._held = [one._learning_rate for one in self.optimizers if isinstance(one._learning_rate, Variable)]
+            self._asked, self._rates = (clock.now, kinds), None
+        rates = list(map(_ARRAY, self._held))
+        if rates != self._rates:  # arrays that are the same are not looked at: 1 us for 32 members
             first: dict[Any, int] = {}
-            keys = [(kind, None if rate is None else float(rate)) for kind, rate in zip(kinds, rates, strict=True)]
+            own = [rate if isinstance(rate := one._learning_rate, Variable) else None for one in self.optimizers]
+            keys = [(kind, None if rate is None else float(rate._array)) for kind, rate in zip(kinds, own, strict=True)]
             self._numbers = [first.setdefault(key, len(first)) for key in keys]
             self._rates, self._firsts = rates, [self._numbers.index(number) for number in range(len(first))]
         return self._firsts
@@ -220,19 +215,12 @@ class Together:
                 "learning rates that were one for all members were assigned different values. Set them instead, so that "
                 "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
             )
-        numbers: Sequence[Any] = steps[0] if not plan.differ else list(np.array(steps, np.float64).T)
-        settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in plan.settings]
-        flags, end = numbers[len(numbers) - len(plan.flags) :], len(numbers) - len(plan.flags)
-        decayed = sum(bool(group.decays) for group in plan.groups)
-        decays = iter(numbers[end - decayed : end])
-        found = [
-            group.numbers(numbers[: end - decayed], settings, next(decays) if group.decays else None, flags)
-            for group in plan.groups
-        ]
         if not plan.differ:
-            return found
+            return [[steps[0][number] for number in group.numbers] for group in plan.groups]
+        columns = list(np.array(steps, np.float64)[self._numbers].T)
+        columns += [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in plan.settings]
         with np.errstate(all="ignore"):
-            return [group.body.values(own) for group, own in zip(plan.groups, found, strict=True)]
+            return [group.body.values([columns[number] for number in group.numbers]) for group in plan.groups]
 
     # The step ------------------------------------------------------------------------------------------------------------
 
@@ -247,12 +235,13 @@ class Together:
             for group, found in zip(plan.groups, self._coefficients(plan), strict=True):
                 body: Body = group.body.body if plan.differ else group.body.single
                 for place in group.places:
-                    targets = group.columns_of(states[place])
+                    targets = StepFormula.columns_of(states[place])
                     value = targets[0]._array
                     fit = (-1, *[1] * (value.ndim - 1))
                     asarray = namespace(value).asarray
                     numbers = [asarray(one).reshape(fit) for one in found] if plan.differ else found
-                    results = body(*group.elements([gradients[place], *[target._array for target in targets]]), *numbers)
+                    given = [gradients[place], *[target._array for target in targets]]
+                    results = body(*[given[number] for number in group.elements], *numbers)
                     changes += zip(targets, results, strict=True)
         return [*changes, *self.finished(plan)]
 
@@ -262,8 +251,8 @@ class Together:
         changes: list[Change] = [(optimizer.state.iterations, count) for optimizer in self._going_on]
         if type(self.optimizers[0]).end_step is not Optimizer.end_step:
             steps = self._steps(plan.kinds, plan.groups, plan.flags)
-            for place, (optimizer, numbers) in enumerate(zip(self.optimizers, steps, strict=True)):
-                changes += [] if place in self._ended else plan.groups[0].formula.changes_beside(optimizer, numbers)
+            for place, (optimizer, number) in enumerate(zip(self.optimizers, self._numbers, strict=True)):
+                changes += [] if place in self._ended else plan.groups[0].formula.changes_beside(optimizer, steps[number])
         return changes
 
     def _limits(self, plan: Plan) -> dict[str, Any] | None:
@@ -303,10 +292,11 @@ class Together:
             gradients = writer.write(clip_members, gradients, limits, clipped)
         for group, numbers in zip(plan.groups, own, strict=True):
             layout, places = group.layout, group.places
-            columns = list(zip(*[group.columns_of(states[place]) for place in places], strict=True))
+            columns = list(zip(*[StepFormula.columns_of(states[place]) for place in places], strict=True))
             gradient = writer.flatten([gradients[place] for place in places], layout)
             body = group.body.body if plan.differ else group.body.single
-            operands = [*group.elements([gradient, *writer.read(columns, layout)]), *numbers]
+            given = [gradient, *writer.read(columns, layout)]
+            operands = [*[given[number] for number in group.elements], *numbers]
             writer.assign(columns, writer.loop(body, operands, layout.size), layout)
         writer.write(members_finished, (), params)
         writer.guards.append(functools.partial(self._is_of, plan))
@@ -367,9 +357,19 @@ member_numbers = effect(
 members_finished = effect("members_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 
 
+_ARRAY = operator.attrgetter("_array")
+
+
+def _numbers_of(leaves: int, decays: int, decay: int | None, flags: int, settings: int) -> list[int]:
+    """Where the numbers that a formula takes are among all: leaves, products of all weight decays, flags, settings."""
+    own = [] if decay is None else [leaves + decay]
+    end = leaves + decays + flags
+    return [*range(leaves), *range(end, end + settings), *own, *range(leaves + decays, end)]
+
+
 def _agree(steps: Sequence[Any]) -> bool:
     """Whether the numbers of a step are the same for all members."""
-    return all([step is steps[0] or step == steps[0] for step in steps])
+    return all([step == steps[0] for step in steps[1:]])
 
 
 def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:

@@ -158,6 +158,8 @@ def linspace(start: TensorLike, stop: TensorLike, num: int, name: str | None = N
     [0.   0.25 0.5  0.75 1.  ]
     """
     first, last = tensors(start, stop)
+    shape = np.broadcast_shapes(first.shape, last.shape)
+    first, last = (broadcast_to(value, shape) for value in (first, last))
     if not first.dtype.is_differentiable:
         first, last = (arithmetic.cast(value, dtype="float64") for value in (first, last))
     if (count := integer(num)) < 0:

@@ -10,6 +10,7 @@ from ..core.effects import Write
 from ..core.stack import Frame, Interpreter, on_top
 from ..core.variable import read_variable
 from ..errors import InvalidArgumentError, ShapeError
+from ..functions.elementwise import cast
 
 Groups = Sequence[tuple[str, Sequence[Variable], Sequence[Any]]]
 """Name of an argument, Variables, and a value for each."""
@@ -58,7 +59,7 @@ def without_effects(asker: str, groups: Groups, call: Callable[[], Any]) -> tupl
                 f"{asker}: {name} must be {len(variables)} values, one for each Variable, found {len(given)}. Variables are "
                 "made when a layer or an optimizer is built."
             )
-        values |= {held.key: convert_to_tensor(value, held.dtype) for held, value in zip(variables, given, strict=True)}
+        values |= {held.key: cast(convert_to_tensor(value), held.dtype) for held, value in zip(variables, given, strict=True)}
     with Stateless(values):
         result = call()
     return result, [[values[held.key] for held in variables] for _, variables, _ in groups]

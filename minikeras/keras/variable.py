@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import convert_to_tensor
+from ..core.ops.arithmetic import elementwise_equality
 from ..core.tensor import Operand
 from . import initializers
 from .config import floatx
 from .names import auto_name
+from .promotion import promoted
 from .symbolic.keras_tensor import Operators
+from .symbolic.shapes import is_data, is_numbers
 from .weight import KerasVariable
 
 
@@ -64,12 +67,19 @@ class Variable(Operators, KerasVariable):
         value = convert_to_tensor(initializer, None if isinstance(initializer, Operand) else dtype)
         super().__init__(value, trainable=trainable, name=name, dtype=dtype, aggregation=aggregation)
 
+    __hash__ = KerasVariable.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, True)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, False)
+
+    def _compared(self, other: Any, equality: bool) -> Any:
+        """Whether elements are equal, or unequal, to those of another operand; in one dtype if that holds numbers."""
+        first, second = promoted(self, other) if is_data(other) or is_numbers(other) else (self, other)
+        return elementwise_equality(first, second, equality)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.numpy(), self._trainable, self._name, self.path, self.aggregation)
-
-
-def _restored(value: Any, trainable: bool, name: str, path: str, aggregation: str) -> Variable:
-    """A Variable from its pickled parts."""
-    variable = Variable(value, trainable=trainable, name=name, aggregation=aggregation)
-    variable.path = path
-    return variable
+        given = self.numpy(), None, None, self._trainable, True, self.aggregation, "auto", self._name
+        return Variable, given, (None, {"path": self.path})

@@ -46,6 +46,9 @@ class KerasVariable(Variable):
         """The value at this moment, a Tensor; what is made by `tf.Variable` has TensorFlow's method of this name."""
         return self.read_value()
 
+    def __repr__(self) -> str:
+        return f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, value={self.numpy()}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (*super().__reduce__(), (None, {"aggregation": self.aggregation, "path": self.path}))
 
@@ -85,9 +88,6 @@ class Weight(KerasVariable):
         """Stop or resume training it, if it is trainable by its nature."""
         self._trainable = self.learns and not frozen
         clock.tick()
-
-    def __repr__(self) -> str:
-        return f"<Variable path={self.path}, shape={self.shape}, dtype={self.dtype.name}, value={self.numpy()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.numpy(), self._name, self.path, self._trainable, self.regularizer, self.constraint

@@ -9,8 +9,10 @@ from specimens import SPECIMENS
 
 import minikeras as tf
 from minikeras.compiler.executors.base import NUMPY
+from minikeras.compiler.executors.numpy.blocks import BlockLoop
 from minikeras.compiler.executors.numpy.lowering import Call, View, _rows, lowered
 from minikeras.compiler.ir import Program, Slot
+from minikeras.compiler.loops import traced
 from minikeras.compiler.passes.expansion import expand
 from minikeras.core import Record, bind
 from minikeras.core.registry import operations
@@ -192,3 +194,12 @@ def test_labels_of_any_integers(dtype):
     compiled(tf.constant(labels), tf.constant(logits))
     with pytest.raises(tf.errors.InvalidArgumentError, match="label value of 7"):
         compiled(wrong, tf.constant(logits))
+
+
+def test_an_output_spares_an_operand_that_is_read_later_also_behind_steps_that_are_taken_once():
+    def kernel(x, number):
+        root = np.sqrt(np.sqrt(np.sqrt(number)))
+        return x * 2.0, x * 3.0 + root
+
+    block = BlockLoop(traced(kernel, [np.dtype("float32")] * 2), [1])
+    assert 0 not in block.may_alias(0) and 0 in block.may_alias(1)

@@ -88,6 +88,11 @@ def test_trainable_and_constraint_are_kept_and_assign_does_not_apply_the_constra
     assert v.assign([-3.0]).numpy().tolist() == [-3.0]
     v.trainable = 1
     assert v.trainable is True
+    with pytest.raises(ValueError, match="the constraint must be a function of a Tensor or None, found 'relu'"):
+        v.constraint = "relu"
+    with pytest.raises(ValueError, match="found 3"):
+        tf.Variable([1.0], constraint=3)
+    assert v.constraint is tf.abs
 
 
 # Reading is a snapshot: every hazard -------------------------------------------------------------------------------

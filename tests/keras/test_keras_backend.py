@@ -333,6 +333,22 @@ def test_operators_of_a_variable_promote_dtypes(function, dtype):
     assert found.dtype == dtype and np.array_equal(found, np.asarray(expected, dtype))
 
 
+def test_a_variable_equals_operands_of_other_dtypes_by_value():
+    variable, nothing = tf.keras.Variable(np.array([3, 5], "int8")), [None, "a", (1, 2, 3)]
+    for other in (np.array([3.0, 5.5]), tf.constant([3.0, 5.5]), tf.keras.Variable([3.0, 5.5]), [3, 5.5]):
+        assert (variable == other).numpy().tolist() == [True, False]
+        assert (variable != other).numpy().tolist() == [False, True]
+    assert (variable == 3.0).numpy().tolist() == [True, False] and (variable == 3.5).numpy().tolist() == [False, False]
+    assert not any(bool(variable == one) for one in nothing) and all(bool(variable != one) for one in nothing)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(variable)
+
+
+def test_a_variable_is_rounded():
+    variable = tf.keras.Variable([1.26, 2.5])
+    assert round(variable).numpy().tolist() == [1.0, 2.0] and np.allclose(round(variable, 1), [1.3, 2.5])
+
+
 def test_gradients_flow_through_operators_of_a_variable():
     variable = tf.keras.Variable(np.array([3.0, 5.0], "float32"))
     with tf.GradientTape() as tape:

@@ -175,6 +175,15 @@ def test_one_object_that_occurs_twice_stays_one():
     assert first is second and third is not first
 
 
+@pytest.mark.parametrize("safe_mode", [None, True, False])
+def test_the_configuration_of_a_lambda_is_read_in_either_mode(safe_mode):
+    config = layers.Lambda(lambda x: 2 * x, name="twice").get_config()
+    again = layers.Lambda.from_config(config, safe_mode=safe_mode)
+    assert again.name == "twice" and again([3.0]).numpy().tolist() == [6.0]
+    with pytest.raises(UnknownObjectError):
+        layers.Lambda.from_config({**config, "function": "4wEAAA=="}, safe_mode=safe_mode)
+
+
 # Clones ---------------------------------------------------------------------------------------------------------------
 
 
@@ -369,3 +378,21 @@ def test_a_tuple_of_outputs_is_one_after_a_configuration():
     x = tf.keras.Input((3,))
     model = tf.keras.Model(x, (tf.keras.layers.Dense(1)(x), tf.keras.layers.Dense(2)(x)))
     assert type(tf.keras.Model.from_config(model.get_config())(np.ones((1, 3)))) is tuple
+
+
+class Around(layers.Wrapper):
+    def call(self, x):
+        return self.layer(x)
+
+
+@pytest.mark.parametrize("wrapper_first", [False, True])
+def test_a_layer_that_a_wrapper_shares_with_the_model_is_one_layer_after_loading(tmp_path, wrapper_first):
+    shared, x = layers.Dense(1, name="shared"), [keras.Input((2,)), keras.Input((2,))]
+    calls = [Around(shared), shared] if wrapper_first else [shared, Around(shared)]
+    model = keras.Model(x, [call(one) for call, one in zip(calls, x, strict=True)])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras", custom_objects={"Around": Around})
+    around = next(layer for layer in loaded.layers if isinstance(layer, Around))
+    assert around.layer is loaded.get_layer("shared") and len(loaded.weights) == 2
+    values = [np.ones((1, 2), "float32"), np.full((1, 2), 3.0, "float32")]
+    assert all(np.array_equal(a, b) for a, b in zip(model(values), loaded(values), strict=True))

@@ -465,3 +465,47 @@ def test_more_differences_than_elements_leave_nothing():
 def test_a_number_has_no_digits_beyond_those_of_floats(dtype):
     x = tf.constant([2, -70], dtype)
     assert [tf.keras.ops.round(x, decimals).numpy().tolist() for decimals in (10**9, -(10**9))] == [[2, -70], [0, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+def test_sizes_that_values_decide_on_are_unknown_and_no_others(dtype):
+    def shapes(function, *shape, **options):
+        return [one.shape for one in nest.flatten(function(K.Input(batch_shape=shape, dtype=dtype), **options))]
+
+    unique, everything = K.ops.unique, {"return_index": True, "return_inverse": True, "return_counts": True}
+    assert shapes(unique, 2, 4, **everything) == [(None,), (None,), (2, 4), (None,)]
+    assert shapes(unique, None, 3, axis=0, **everything) == [(None, 3), (None,), (None,), (None,)]
+    assert shapes(unique, 2, 4, axis=0, **everything) == [(None, 4), (None,), (2,), (None,)]
+    assert shapes(unique, 2, 4, size=5) == [(5,)] and shapes(unique, 2, 4, size=3, axis=0) == [(3, 4)]
+    assert shapes(K.ops.nonzero, 2, 4) == shapes(K.ops.where, 1, None) == [(None,), (None,)]
+    assert shapes(lambda x: K.ops.bincount(K.ops.cast(x, "int32")), 4) == [(None,)]
+    for count in (None, 1, 3):
+        segments = shapes(
+            lambda x, **given: K.ops.segment_max(np.ones((4, 2)), K.ops.cast(x, "int32"), **given), 4, num_segments=count
+        )
+        assert segments == [(count, 2)]
+
+
+def test_quantiles_of_infinite_numbers_are_what_they_lie_between():
+    infinity = float("inf")
+    assert K.ops.nanmedian([infinity, float("nan")]) == K.ops.median([0.0, infinity, infinity]) == infinity
+    assert K.ops.median([-infinity, 1.0]) == -infinity and np.isnan(K.ops.median([-infinity, infinity]))
+    found = K.ops.quantile([-infinity, 1.0, infinity], [0.0, 0.25, 0.5, 0.75, 1.0]).numpy().tolist()
+    assert found == [-infinity, -infinity, 1.0, infinity, infinity]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_numbers_at_equal_distances_between_ends_of_two_shapes(axis):
+    low, high = np.arange(6, dtype="float32").reshape(2, 3), np.float32([10, 20, 30])
+    for first, last in ((low, high), (high, low), (low, np.float32(7)), (np.float32(7), low)):
+        np.testing.assert_allclose(K.ops.linspace(first, last, 4, axis=axis), np.linspace(first, last, 4, axis=axis), rtol=1e-6)
+        first, last = first + 1, last + 1
+        found = K.ops.geomspace(first, last, 4, endpoint=False, axis=axis)
+        np.testing.assert_allclose(found, np.geomspace(first, last, 4, endpoint=False, axis=axis), rtol=1e-5)
+    assert K.ops.logspace(K.Input((3,)), 2, 10, axis=1).shape == (None, 10, 3)
+    assert K.ops.geomspace(K.Input((3, 4)), np.ones((2, 3, 4)), 10, axis=1).shape == (2, 10, 3, 4)
+
+
+def test_weights_of_a_normalization_may_have_another_dtype():
+    found = K.ops.layer_normalization(K.ops.ones((2, 8), "bfloat16"), K.ops.ones(8, "float16"), K.ops.ones(8))
+    assert found.dtype == "bfloat16" and found.numpy().astype(int).tolist() == [[1] * 8] * 2

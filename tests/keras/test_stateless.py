@@ -120,3 +120,10 @@ def test_a_metric_counts_in_values(name):
     assert same(found, values(metric.variables)) and same(metric.stateless_reset_state(), first)
     with pytest.raises(ValueError, match="metric_variables must be"):
         metric.stateless_result([*found, 1.0])
+
+
+def test_values_are_cast_to_the_dtypes_of_variables():
+    metric = keras.metrics.Accuracy()
+    count = metric.add_variable((), "zeros", dtype="int32", name="count")
+    metric.result = lambda: count.read_value()
+    assert metric.stateless_result([8.0, 4.0, tf.constant(3.0)]).dtype == "int32" and int(count) == 0

@@ -413,6 +413,14 @@ def test_further_operators():
     assert [y.shape for y in outputs[3:5]] == [(None, 2), (None, 2, 1)]
 
 
+def test_methods_of_a_symbol_are_functions_of_keras_ops():
+    x, a = Input((1, 4)), np.arange(8, dtype="float32").reshape(2, 1, 4) / 3
+    outputs = [x.reshape((-1, 2, 2)), x.squeeze(1), round(x), round(x, 1)]
+    assert [y.shape for y in outputs] == [(None, 2, 2), (None, 4), (None, 1, 4), (None, 1, 4)]
+    expected = [a.reshape(-1, 2, 2), a[:, 0], a.round(), a.round(1)]
+    assert all(np.allclose(y, e) for y, e in zip(Model(x, outputs)(a), expected, strict=True))
+
+
 def test_indices_survive_files():
     keys = [(0, 1), (..., 1), np.s_[:, None], 0, np.s_[:, 1:, 0], np.s_[1:2]]
     x = Input((3, 2))

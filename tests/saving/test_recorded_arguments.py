@@ -57,6 +57,23 @@ class WithGraph(tf.keras.Model):
         return {**super().get_config(), "units": self.units}
 
 
+class Line(tf.keras.Operation):
+    def __init__(self, slope, *, shift=1.0, name=None):
+        super().__init__(name=name)
+        self.slope = slope
+
+    def call(self, x):
+        return self.slope * x
+
+
+class Unnamed(tf.keras.Operation):
+    def __init__(self, slope, *others):
+        super().__init__()
+
+    def call(self, x):
+        return x
+
+
 KNOWN = {kind.__name__: kind for kind in (Plain, Closed, Wrapping, Positional, WithGraph)}
 
 
@@ -107,3 +124,23 @@ def test_a_functional_subclass_adds_arguments_to_the_configuration_of_its_base(t
     loaded = again(model, tmp_path)
     assert type(loaded) is WithGraph and loaded.name == "graph" and loaded.output_shape == (None, 4)
     assert all((a == b).all() for a, b in zip(model.get_weights(), loaded.get_weights(), strict=True))
+
+
+def test_an_operation_describes_itself_by_what_it_was_made_with():
+    made = Line(0.5, name="line")
+    assert made.get_config() == {"name": "line", "slope": 0.5, "shift": 1.0}
+    again = Line.from_config(made.get_config())
+    assert (again.get_config(), again.slope) == (made.get_config(), 0.5)
+    assert isinstance(Unnamed.from_config(Unnamed(2).get_config()), Unnamed)
+    with pytest.raises(NotImplementedError, match="positional"):
+        Unnamed(2, 3).get_config()
+    with pytest.raises(ValueError, match="Line: name must be a string without '/', found 'a/b'"):
+        Line(1, name="a/b")
+
+
+def test_a_model_with_an_operation_of_ones_own_is_loaded(tmp_path):
+    x = tf.keras.Input((2,))
+    model = tf.keras.Model(x, Line(3.0)(x))
+    model.save(tmp_path / "m.keras")
+    loaded = tf.keras.models.load_model(tmp_path / "m.keras", custom_objects={"Line": Line})
+    assert loaded(tf.ones((1, 2))).numpy().tolist() == [[3.0, 3.0]]

@@ -271,7 +271,7 @@ is_finite = elementwise("IsFinite", "isfinite", None, differentiable=True, vjp=N
 def elementwise_equality(a: Any, b: Any, equality: bool) -> Any:
     """`a == b` or `a != b` as operators see it: shapes that do not fit, and None, are simply unequal."""
     if b is None or isinstance(b, (str, type)):
-        return (a.dtype.name == "string" and _compare(a, b, equality)) if b is not None and isinstance(b, str) else not equality
+        return _compare(a, b, equality) if isinstance(b, str) and a.dtype.name == "string" else not equality
     try:
         return _compare(a, b, equality)
     except ShapeError:

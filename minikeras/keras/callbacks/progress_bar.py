@@ -90,8 +90,12 @@ class ProgressBar(Callback):
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
         label = f"Epoch {epoch + 1}/{self.params.get('epochs')}"
-        _write(label)
-        self.begin(label)
+        if _has_widgets():  # the bar stands above all lines
+            self.begin(label)
+            _write(label)
+        else:
+            _write(label)
+            self.begin(label)
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         self.advance(batch, logs)
@@ -123,7 +127,7 @@ class ProgressBar(Callback):
 
 def _bar(label: str, steps: int | None, width: int, interval: float) -> Any:
     """A bar of tqdm's: of widgets in a notebook that has them, else of characters."""
-    places = "bar" if in_notebook() and importlib.util.find_spec("ipywidgets") else f"bar:{width}"
+    places = "bar" if _has_widgets() else f"bar:{width}"
     layout = f"{{desc}} {{n_fmt}}/{{total_fmt}} |{{{places}}}| {{remaining}}{{postfix}}"
     options = {"dynamic_ncols": True, "bar_format": layout, "leave": False, "mininterval": interval}
     if places == "bar":
@@ -133,6 +137,11 @@ def _bar(label: str, steps: int | None, width: int, interval: float) -> Any:
     from tqdm import tqdm
 
     return tqdm(total=steps, desc=label, file=sys.stdout if in_notebook() else sys.stderr, **options)
+
+
+def _has_widgets() -> bool:
+    """Whether a bar is one of widgets, in a notebook."""
+    return in_notebook() and importlib.util.find_spec("ipywidgets") is not None
 
 
 def _write(line: str) -> None:

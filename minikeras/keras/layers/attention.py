@@ -19,11 +19,11 @@ from ...functions.shaping import expand_dims, repeat, reshape
 from ...types import as_dtype
 from .. import regularizers
 from ..initializers import GlorotUniform
+from ..saving.description import described
 from ..seeds import SeedGenerator
 from . import building
 from .activations import Softmax
 from .core import EinsumDense
-from .description import described
 from .inputs import mask_of
 from .layer import Layer
 from .regularization import Dropout, checked_rate, dropped
@@ -138,8 +138,9 @@ class Attention(Layer, described=True):
         if counts is not None:
             scores = where(counts, scores, scores - (65504.0 if scores.dtype == "float16" else 1e9))
         weights = softmax(scores)
-        noise = self.seed_generator if training else None
-        result = matmul(weights if noise is None else dropped(weights, self.dropout, noise.key), value)
+        if training and self.seed_generator is not None:
+            weights = dropped(weights, self.dropout, self.seed_generator.key)
+        result = matmul(weights, value)
         if query_mask is not None:
             result = where(joined([of_rows(query_mask)]), result, 0.0)
         return (result, weights) if return_attention_scores else result
@@ -452,9 +453,9 @@ class GroupedQueryAttention(MultiHeadAttention, described=True):
         head_dim: features of a head.
         num_query_heads: number of heads.
         num_key_value_heads: number of groups, which divides that of the heads.
-        dropout, use_bias, sliding_window, flash_attention, use_gate, seed: as in `MultiHeadAttention`, as are the options of
-            the projections, and the call.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
+        dropout, use_bias: as in `MultiHeadAttention`, as is the call.
+        options: `sliding_window`, `flash_attention`, `use_gate`, `seed` and the options of the projections, as in
+            `MultiHeadAttention`; `name`, `dtype`, `trainable`, as in `Layer`.
 
     Source: Ainslie et al., GQA (2023), section 2.2.
 
@@ -478,40 +479,11 @@ class GroupedQueryAttention(MultiHeadAttention, described=True):
         num_key_value_heads: int,
         dropout: float = 0.0,
         use_bias: bool = True,
-        sliding_window: int | None = None,
-        flash_attention: bool | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        use_gate: bool = False,
-        seed: int | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(
-            num_query_heads,
-            head_dim,
-            None,
-            dropout,
-            use_bias,
-            None,
-            None,
-            sliding_window,
-            flash_attention,
-            kernel_initializer,
-            bias_initializer,
-            kernel_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            kernel_constraint,
-            bias_constraint,
-            use_gate,
-            seed,
-            **options,
-        )
+        if options.keys() & _OF_HEADS:
+            raise TypeError(f"GroupQueryAttention: there is no {sorted(options.keys() & _OF_HEADS)}; use MultiHeadAttention.")
+        super().__init__(num_query_heads, head_dim, dropout=dropout, use_bias=use_bias, **options)
         if not isinstance(num_key_value_heads, int) or num_key_value_heads < 1 or num_query_heads % num_key_value_heads:
             raise ValueError(
                 "`num_query_heads` must be divisible by `num_key_value_heads`, a positive int. Received: "
@@ -521,11 +493,13 @@ class GroupedQueryAttention(MultiHeadAttention, described=True):
         self._heads_of_values = num_key_value_heads
 
     def get_config(self) -> dict[str, Any]:
-        foreign = ("num_heads", "key_dim", "value_dim", "output_shape", "attention_axes")
-        return {name: value for name, value in super().get_config().items() if name not in foreign}
+        return {name: value for name, value in super().get_config().items() if name not in _OF_HEADS}
 
     def _for_each(self, of_groups: Tensor) -> Tensor:
         return repeat(of_groups, self.num_heads // self.num_key_value_heads, axis=2)
 
+
+_OF_HEADS = {"num_heads", "key_dim", "value_dim", "output_shape", "attention_axes"}
+"""Arguments of `MultiHeadAttention` that a group has not."""
 
 GroupQueryAttention = GroupedQueryAttention  # Keras's name of it in `keras.layers`; the class has the other one

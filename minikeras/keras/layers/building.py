@@ -48,7 +48,7 @@ class Buildable(WeightOwner, Protocol):
     def _restore(self, attributes: dict[str, Any]) -> None: ...
 
 
-ABSENT = ("lora_rank", "lora_alpha", "quantization_config")
+ABSENT = ("lora_rank", "lora_alpha", "quantization_config", "overwrite_with_gradient")
 
 
 def keep(layer: Module, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None) -> None:

@@ -82,7 +82,8 @@ class Lambda(Layer, described=True):
         return {"name": self.name, "trainable": self._trainable, "dtype": self._policy.name, **own}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Lambda:
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None, safe_mode: bool | None = None) -> Lambda:
+        """A Lambda from `get_config`; `safe_mode` makes no difference: no code of a configuration is ever run."""
         if not isinstance(config["function"], dict) and not callable(config["function"]):
             raise UnknownObjectError(registry.unknown("Lambda", "keras.layers"))  # code, as Keras 2 wrote it
         read = {name: _read(config.get(name), custom_objects) for name in ("function", "output_shape", "mask")}

@@ -19,13 +19,14 @@ from ...types import as_dtype
 from .. import constraints, mixed_precision, regularizers
 from ..arguments import made_with_numpy
 from ..calls import context as _context
-from ..names import auto_name
+from ..names import PathMap, auto_name
+from ..saving import description
 from ..stateless import without_effects
 from ..symbolic import shapes
 from ..symbolic.keras_tensor import LayerIO, holds_symbol
 from ..symbolic.trial import call_symbolically, output_shapes, output_specs
 from ..weight import CastWeight, Weight
-from . import building, description, inputs, weight_discovery
+from . import building, inputs, weight_discovery
 
 
 class Layer(Module):
@@ -34,7 +35,7 @@ class Layer(Module):
     Args:
         activity_regularizer: a penalty on the output, divided by the batch size and added to the losses.
         trainable: whether its weights are trained.
-        dtype: of its weights and computations, or a policy such as 'mixed_float16'; the global policy if None.
+        dtype: of its weights and computations, a policy such as 'mixed_float16' or a DTypePolicyMap; the global policy if None.
         autocast: whether float inputs, and weights as they are read, are cast to the compute dtype.
         name: made up from the class name if None.
 
@@ -69,8 +70,7 @@ class Layer(Module):
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
         object.__setattr__(made, "_structure", weight_discovery.Structure())
-        if cls.get_config is Layer.get_config and not cls._is_described:
-            object.__setattr__(made, "_given", description.recorded(cls, Layer, arguments, options))
+        description.record(made, Layer, arguments, options)
         return made
 
     def __init__(
@@ -98,6 +98,7 @@ class Layer(Module):
         self._frozen: set[int] = set()
         self._added: tuple[Weight, ...] = ()
         self._settled: list[Any] = []
+        self._scope: tuple[str, ...] = ()
         self.dtype_policy = dtype
         self.autocast = bool(autocast)
         self._losses: list[Any] = []
@@ -105,7 +106,6 @@ class Layer(Module):
         self._input_spec: Any = None
         self._accepted: Any = None
         self._build_shape: Any = None
-        self._scope: tuple[str, ...] = ()
         self._label = name or snake_case(kind)
         self._stream: int | None = None
         self._labels: dict[str, int] = {}
@@ -117,12 +117,12 @@ class Layer(Module):
 
     @property
     def dtype_policy(self) -> mixed_precision.DTypePolicy:
-        """The dtypes of weights and computations."""
+        """The dtypes of weights and computations. Of a DTypePolicyMap it is the entry for the path that the layer has then."""
         return self._policy
 
     @dtype_policy.setter
     def dtype_policy(self, policy: Any) -> None:
-        chosen = mixed_precision.get(policy)
+        chosen = mixed_precision.get(policy[self.path] if isinstance(policy, PathMap) else policy)
         if self._added and chosen.name != self._policy.name:
             raise ValueError(f"Layer '{self.name}' has weights already. Set dtype_policy before it is built.")
         self._policy, self._dtype = chosen, chosen.compute_dtype
@@ -351,12 +351,13 @@ class Layer(Module):
             constraint: projection after each step.
             aggregation: how changes by ranks or shards that compute on parts of a batch become one: 'sum', 'mean' weighted by
                 rows, as 'none', or 'only_first_replica'.
-            overwrite_with_gradient: accepted for compatibility.
+            overwrite_with_gradient: not available; False.
             name: within the layer; 'variable' with a number by default.
 
         Raises:
             ValueError: if a name is given where the shape belongs, or the layer is built.
         """
+        building.without_absent(self, {"overwrite_with_gradient": overwrite_with_gradient or None})
         if self._built:
             raise ValueError(weight_discovery.locked(self.name, f"weight {name!r}"))
         kind, seed = as_dtype(dtype or self.variable_dtype), lambda: building.seed_for(self, name or "variable")
@@ -364,8 +365,7 @@ class Layer(Module):
         name = name or auto_name("variable")
         cls = CastWeight if autocast and kind.is_floating and kind != self._dtype else Weight
         path = "/".join((self.path, *_context.names(), name))
-        penalty, projection = regularizers.get(regularizer), constraints.get(constraint)
-        weight = cls(value, name, path, trainable, penalty, projection, aggregation)
+        weight = cls(value, name, path, trainable, regularizers.get(regularizer), constraints.get(constraint), aggregation)
         weight.freeze(not self._trainable)
         self._added = (*self._added, weight)
         return weight

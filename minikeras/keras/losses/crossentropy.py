@@ -151,46 +151,38 @@ def smooth_labels(labels: Tensor, smoothing: float, classes: int) -> Tensor:
 # Classes ---------------------------------------------------------------------------------------------------------------
 
 
+class Crossentropy(FunctionLoss):
+    """A loss of probabilities, or of logits if `from_logits`, whose labels may be smoothed."""
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super(FunctionLoss, self).__init__(self._function, reduction, name, dtype, **options)
+
+
 @catalogue.add("bce", "BCE")
-class BinaryCrossentropy(LossFunctionWrapper):
+class BinaryCrossentropy(Crossentropy, fn=binary_crossentropy):
     """Cross-entropy of yes or no. Options as in `binary_crossentropy`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.BinaryCrossentropy(from_logits=True)([[1.0]], [[0.0]]).numpy().round(4))
     0.6931
     """
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "binary_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(binary_crossentropy, reduction, name, dtype, **options)
-
 
 @catalogue.add("cce", "CCE")
-class CategoricalCrossentropy(LossFunctionWrapper):
+class CategoricalCrossentropy(Crossentropy, fn=categorical_crossentropy):
     """Cross-entropy of one-hot labels. Options as in `categorical_crossentropy`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.CategoricalCrossentropy(from_logits=True)([[1.0, 0.0]], [[0.0, 0.0]]).numpy().round(4))
     0.6931
     """
-
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "categorical_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(categorical_crossentropy, reduction, name, dtype, **options)
 
 
 @catalogue.add("scce")

@@ -213,7 +213,7 @@ def with_function(config: dict[str, Any]) -> dict[str, Any]:
 
 
 class FunctionLoss(LossFunctionWrapper):
-    """A loss of one function without options, which the class statement names: `class Hinge(FunctionLoss, fn=hinge)`."""
+    """A loss of one function, which the class statement names: `class Hinge(FunctionLoss, fn=hinge)`."""
 
     _function: Callable[..., Tensor]
 

@@ -93,7 +93,8 @@ def _written(graph: LayerGraph) -> dict[str, Any]:
     for operation in graph.operations:
         calls = [] if isinstance(operation, InputLayer) else graph.calls_of(operation)
         nodes = [{"args": _plain(graph, list(node.args)), "kwargs": _plain(graph, node.kwargs)} for node in calls]
-        layers.append({**serialize_keras_object(operation), "name": operation.name, "inbound_nodes": nodes})
+        layers.append(serialize_keras_object(operation))
+        layers[-1].update(name=operation.name, inbound_nodes=nodes)  # in its place: what is shared may get a number yet
     return {
         "layers": layers,
         "input_layers": nest.map_structure(lambda x: _end(graph, x), graph.inputs),

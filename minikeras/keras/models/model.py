@@ -26,7 +26,6 @@ from ..layers.layer import Layer
 from ..saving.objects import serialize_keras_object
 from ..training import steps, trainer
 from ..training.model_like import Logs
-from ..training.placement import on_device_of
 from ..training.state import Snapshot, State, Transaction
 from . import configuration
 from .graph import LayerGraph, only_one
@@ -367,7 +366,7 @@ class Model(Layer, described=True):
     ) -> Any:
         """One step on one batch; metrics start anew. Gives the loss, [loss, metrics...], or logs by name with `return_dict`."""
         self._trainer.need_compile("train_on_batch")
-        with on_device_of(self, "train_on_batch"):
+        with trainer.on_device_of(self, "train_on_batch"):
             text = trainer.takes_text(self)
             source = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True, text=text)
             return self._trainer.on_batch(self, "train_step", source, return_dict)
@@ -375,14 +374,14 @@ class Model(Layer, described=True):
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
         """Loss and metrics of one batch, which start anew."""
         self._trainer.need_compile("test_on_batch")
-        with on_device_of(self, "test_on_batch"):
+        with trainer.on_device_of(self, "test_on_batch"):
             text = trainer.takes_text(self)
             source = batches.source("test_on_batch", x, y, sample_weight, None, False, whole=True, text=text)
             return self._trainer.on_batch(self, "test_step", source, return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays."""
-        with on_device_of(self, "predict_on_batch"):
+        with trainer.on_device_of(self, "predict_on_batch"):
             text = trainer.takes_text(self)
             data = batches.source("predict_on_batch", x, None, None, None, False, whole=True, text=text).first()
             with np.errstate(all="ignore"):
@@ -448,7 +447,7 @@ class Model(Layer, described=True):
         trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
         epochs = trainer.limited(epochs)
         due = trainer.due(validation_freq)
-        with on_device_of(self, "fit"):
+        with trainer.on_device_of(self, "fit"):
             text = trainer.takes_text(self)
             if validation_split:
                 (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
@@ -484,7 +483,7 @@ class Model(Layer, described=True):
         """
         self._trainer.need_compile("evaluate")
         trainer.check_counts("evaluate", 1, batch_size=batch_size, steps=steps)
-        with on_device_of(self, "evaluate"):
+        with trainer.on_device_of(self, "evaluate"):
             feed = Feed(
                 batches.source("evaluate", x, y, sample_weight, batch_size, False, text=trainer.takes_text(self)), steps
             )
@@ -504,7 +503,7 @@ class Model(Layer, described=True):
         [1.0, 2.0]
         """
         trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
-        with on_device_of(self, "predict"):
+        with trainer.on_device_of(self, "predict"):
             feed = Feed(batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self)), steps)
             return self._trainer.predict(self, trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps), feed)
 

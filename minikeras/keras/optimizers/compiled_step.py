@@ -38,8 +38,9 @@ from .step_formula import Sight, StepFormula, changes_others, flag_names, number
 from .update_steps import take_updates
 
 
-def _numbers(*, optimizer: Optimizer, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
-    return numbers_of(optimizer, int(scaler_of(optimizer)[1].state.iterations._array), decays, flags)
+def _numbers(*, optimizer: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
+    inner = optimizer.inner_optimizer if "scale" in flags else optimizer
+    return numbers_of(optimizer, int(inner.state.iterations._array), decays, flags)
 
 
 def _finish(*given: Any, optimizer: Optimizer, formula: StepFormula) -> tuple[()]:
@@ -119,16 +120,7 @@ def _written(optimizer: Optimizer, states: Sequence[SlotState], writer: Writer) 
             return CompiledStep(optimizer, states, writer).write
         except Untraceable:
             return None
-    write = _updates_written(inner, states) if optimizer is inner else None
-    if write is None:
-        return None
-    still_holds = unchanged(inner, [state.variable for state in states])
-
-    def guarded(writer: Writer, gradients: Sequence[Any]) -> None:
-        write(writer, gradients)
-        writer.guards.append(still_holds)
-
-    return guarded
+    return _updates_written(inner, states) if optimizer is inner else None
 
 
 def _members_written(optimizer: PerLayer, states: Sequence[SlotState], writer: Writer) -> Write | None:
@@ -331,6 +323,7 @@ def _updates_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write
     program = Program(recorder.arguments, records, [], None).over_numpy()
     for simplify in (forward_state, *SIMPLIFICATIONS):
         program = simplify(program)
+    still_holds = unchanged(optimizer, [state.variable for state in states])
 
     def write(writer: Writer, gradients: Sequence[Any]) -> None:
         known = {mine.key: theirs for mine, theirs in zip(program.arguments, gradients, strict=True)}
@@ -345,6 +338,7 @@ def _updates_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write
             outputs = tuple([placed(y) for y in outputs_of(record)])
             results = outputs if type(record.outputs) is tuple else outputs[0]
             writer.keep(Record(record.primitive, [placed(x) for x in record.inputs], record.params, results))
+        writer.guards.append(still_holds)
 
     return write
 

@@ -19,6 +19,10 @@ Change = tuple[Variable, Array]
 """A Variable and the array that it is to hold."""
 
 
+BESIDE = ("gradient_accumulator", "average")
+"""Names of the slots that are not the formula's, in the order in which a step gives them."""
+
+
 class SlotState:
     """What an optimizer remembers for one Variable.
 

@@ -17,7 +17,7 @@ from ...core import Variable
 from .loss_scale import LossScaleOptimizer
 from .optimizer import Optimizer
 from .options import averaged, decayed, global_factor, scaled
-from .state import Change, SlotState
+from .state import BESIDE, Change, SlotState
 
 
 def scaler_of(optimizer: Optimizer) -> tuple[LossScaleOptimizer | None, Optimizer]:
@@ -43,7 +43,7 @@ def flag_names(optimizer: Optimizer) -> tuple[str, ...]:
     return tuple([name for name, needed in found.items() if needed])
 
 
-def numbers_of(optimizer: Optimizer, taken: int, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
+def numbers_of(optimizer: Any, taken: int, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
     """What `begin_step` gives, flattened, then the products of weight decay and learning rate, then the flags.
 
     Args:
@@ -52,18 +52,19 @@ def numbers_of(optimizer: Optimizer, taken: int, decays: Sequence[float], flags:
         decays: weight decays.
         flags: their names.
     """
-    scaler, inner = scaler_of(optimizer)
-    rate, count = inner._rate(), taken // (inner.gradient_accumulation_steps or 1)
+    inner: Optimizer = optimizer.inner_optimizer if "scale" in flags else optimizer
+    steps, rate = inner.gradient_accumulation_steps or 1, inner._rate()
+    count = taken // steps
     step = inner.begin_step(count + 1, rate)
     own = (step,) if type(step) is float else tuple(step)
     if not decays and not flags:
         return own
     every = inner.ema_overwrite_frequency
     known = {
-        "updates": float((taken + 1) % (inner.gradient_accumulation_steps or 1) == 0),
+        "updates": float((taken + 1) % steps == 0),
         "momentum": inner.ema_momentum if count else 0.0,
         "overwrites": float(every is not None and (count + 1) % every == 0),
-        "scale": 1.0 if scaler is None else float(scaler.dynamic_scale._array),
+        "scale": float(optimizer.dynamic_scale._array) if "scale" in flags else 1.0,
     }
     return (*own, *[decay * rate for decay in decays], *[known[name] for name in flags])
 
@@ -112,7 +113,7 @@ class StepFormula:
     @staticmethod
     def columns_of(state: SlotState) -> list[Variable]:
         """A Variable, the slots of its formula, its accumulator and its average."""
-        return [*state.targets, *[state.slots[name] for name in ("gradient_accumulator", "average") if name in state.slots]]
+        return [*state.targets, *[state.slots[name] for name in BESIDE if name in state.slots]]
 
     def __call__(self, gradient: Any, *others: Any) -> tuple[Any, ...]:
         own, before, step, known = self._taken_apart(others)

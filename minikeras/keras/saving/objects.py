@@ -81,6 +81,8 @@ def serialize_keras_object(obj: Any) -> Any:
     if type(obj) in _PLAIN:
         return obj
     if isinstance(obj, Mapping) and not hasattr(obj, "get_config"):
+        if obj.keys() >= {"class_name", "config", "registered_name"}:  # written by a `get_config`; it may get a number yet
+            return obj
         return {key: serialize_keras_object(value) for key, value in obj.items()}
     if isinstance(obj, TensorShape):
         return list(obj)

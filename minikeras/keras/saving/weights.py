@@ -20,10 +20,10 @@ from ...core import Variable
 from ...core.arrays import to_numpy
 from ...files import archive, durable, hdf5, strict_json, tensors
 from ...files.reading import budget, read_file, refused
-from ..layers.description import described_kind
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
 from .assignments import Assignments, Place, overrides, places
+from .description import described_kind
 from .legacy_h5 import load_legacy_weights
 
 STATES = "minikeras_states"

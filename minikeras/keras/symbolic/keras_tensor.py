@@ -116,6 +116,9 @@ class Operators:
     def __invert__(self) -> Any:
         return _operate("logical_not", self)
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return _operate("round", self, ndigits or 0)
+
 
 class KerasTensor(Operators):
     """A tensor without values: shape and dtype, and how it will be computed. Made by `keras.Input` and by calling layers on it.
@@ -175,6 +178,14 @@ class KerasTensor(Operators):
     def key(self) -> tuple[int, int]:
         """Equal for two objects that stand for the same output of the same call."""
         return self.node.number, self.position
+
+    def reshape(self, newshape: Any) -> KerasTensor:
+        """The same elements in another shape, as `keras.ops.reshape` gives it."""
+        return _operate("reshape", self, newshape)
+
+    def squeeze(self, axis: Any = None) -> KerasTensor:
+        """Without axes of size 1, as `keras.ops.squeeze` gives it."""
+        return _operate("squeeze", self, axis)
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype.name}, name={self.name}>"
@@ -245,6 +256,23 @@ def holds_symbol(value: Any) -> bool:
     if isinstance(value, list) and value and isinstance(value[0], (int, float)):
         return any(type(element) is KerasTensor for element in value)
     return isinstance(value, (list, tuple)) and any(holds_symbol(element) for element in value)
+
+
+def get_source_inputs(tensor: KerasTensor) -> list[KerasTensor]:
+    """The Inputs that a KerasTensor was computed from, each once.
+
+    >>> x = tf.keras.Input((2,), name="x")
+    >>> tf.keras.utils.get_source_inputs(2.0 * x + x)
+    [<KerasTensor shape=(None, 2), dtype=float32, name=x>]
+    """
+    seen: dict[tuple[int, int], KerasTensor] = {}
+    waiting = [tensor]
+    while waiting:
+        x = waiting.pop()
+        if x.key not in seen:
+            seen[x.key] = x
+            waiting += reversed(x.node.inputs)
+    return [x for x in seen.values() if not x.node.inputs]
 
 
 class LayerIO:

@@ -15,6 +15,7 @@ from ...functions.symbols import takes_symbols
 from ...module import snake_case
 from ...types import as_dtype
 from ..names import auto_name
+from ..saving import description
 from .keras_tensor import holds_symbol
 from .trial import call_symbolically, output_shapes, output_specs
 
@@ -29,6 +30,9 @@ class Operation:
     Args:
         name: made up from the class name if None.
 
+    Raises:
+        ValueError: for a name that is no string, or has a '/'.
+
     >>> class Cube(tf.keras.Operation):
     ...     def call(self, x):
     ...         return x**3
@@ -36,11 +40,18 @@ class Operation:
     (None, 2)
     """
 
-    built, trainable = True, False
+    built, trainable, _is_described = True, False, True
     measures = False
     """Whether it asks its operands for their sizes alone."""
 
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:
+        made = super().__new__(cls)
+        description.record(made, Operation, arguments, options)
+        return made
+
     def __init__(self, name: str | None = None) -> None:
+        if name is not None and (not isinstance(name, str) or "/" in name):
+            raise ValueError(f"{type(self).__name__}: name must be a string without '/', found {name!r}.")
         self.name = name or auto_name(snake_case(type(self).__name__))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -61,13 +72,17 @@ class Operation:
         return output_shapes(self, input_shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"name": self.name}
+        """The constructor's arguments, as plain values: those of a user's class as they were given.
+
+        Raises:
+            NotImplementedError: if an argument is no plain value and no attribute of its name.
+        """
+        return {"name": self.name} | description.options(self, Operation)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Operation:
         """An operation from `get_config`."""
-        return cls(**config)
+        return description.made_of(cls, Operation, config)
 
     def __repr__(self) -> str:
         return f"<Operation {type(self).__name__} name={self.name}>"
@@ -84,7 +99,7 @@ class FunctionOperation(Operation):
         cost: bounds of what a call costs, for files; None where the result has the shape that broadcasting gives, or fewer
             elements.
         example: makes operands of a shape and dtype, to find out what the function gives.
-        counts: tells of operands whether their values decide on the sizes of the results, which are unknown then.
+        counts: whether values of operands may decide on the sizes of the results: those are tried with several fillings.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -93,7 +108,7 @@ class FunctionOperation(Operation):
     options: ClassVar[tuple[str, ...]]
     cost: ClassVar[Any] = None
     example: ClassVar[Callable[..., Any]] = staticmethod(zeros)
-    counts: ClassVar[Callable[..., bool]]
+    counts: ClassVar[bool]
 
     def __init__(self, *values: Any, name: str | None = None, **config: Any) -> None:
         super().__init__(name)
@@ -146,7 +161,7 @@ def operation(
     named: str = "",
     settle: Settle = dict,
     example: Callable[..., Any] = zeros,
-    counts: Callable[..., bool] = lambda *operands: False,
+    counts: bool = False,
 ) -> Callable[[F], F]: ...
 def operation(
     function: Any = None,
@@ -157,7 +172,7 @@ def operation(
     named: str = "",
     settle: Settle = dict,
     example: Callable[..., Any] = zeros,
-    counts: Callable[..., bool] = lambda *operands: False,
+    counts: bool = False,
 ) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
@@ -172,7 +187,7 @@ def operation(
         named: operands that Keras passes by name.
         settle: what Keras writes in the configuration for the options of a call, if that is not what was given.
         example: makes operands of a shape and dtype to try the function on.
-        counts: tells of operands whether their values decide on the sizes of the results.
+        counts: whether values of operands may decide on the sizes of the results.
     """
     if function is None:
         further = {"name": name, "cost": cost, "given": given, "named": named}
@@ -186,10 +201,11 @@ def operation(
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
     operands = tuple([key for key in parameters if key not in (*options, *named.split(), *rest)])
     variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters.values())
-    members = {"function": function, "example": example, "counts": counts} | ({"cost": cost} if cost else {})
+    members = {"function": function, "example": example} | ({"cost": cost} if cost else {})
     statics = {key: staticmethod(value) for key, value in members.items()}
     kind: Any = type(class_name, (FunctionOperation,), {**statics, "__module__": function.__module__})
     kind.operands, kind.options, kind.variadic = (*operands, *named.split()), options, variadic
+    kind.counts = counts
     CLASSES.setdefault(module, {})[class_name] = kind
 
     def step(*args: Any, **named_ones: Any) -> Any:

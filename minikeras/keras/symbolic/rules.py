@@ -18,6 +18,7 @@ from ...files import limits
 from ...functions.creation import ones, zeros
 from ...types import as_dtype
 from ..promotion import result_type
+from ..saving.description import is_described
 from .keras_tensor import KerasTensor, Spec
 
 _FLOPS = 5_000
@@ -26,7 +27,7 @@ _FLOPS = 5_000
 
 def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Spec], Any] | None:
     """Shape and dtype of each output, and the nest that they form; None if the class is not described or has no rule."""
-    if not getattr(operation, "_is_described", False):
+    if not is_described(type(operation)):
         return None
     if hasattr(operation, "scores_shape"):
         return _of_attention(operation, args, kwargs)

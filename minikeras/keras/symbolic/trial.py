@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import nest
-from ...core import Tensor
+from ...core import Tensor, convert_to_tensor
 from ...core.effects import State, Write
 from ...core.stack import BOTTOM, Frame, Interpreter, on_top
 from ...core.variable import restore, snapshot
@@ -24,7 +24,7 @@ from ...errors import LoadError, ShapeError
 from ...files import limits
 from ...functions.creation import zeros
 from ...nn_ops import streams
-from ...types import as_dtype
+from ...types import DType, as_dtype
 from ..calls import context
 from ..config import floatx
 from .keras_tensor import KerasTensor, Node, Spec
@@ -109,8 +109,6 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
     if len({len(one) for one in leaves}) > 1:
         raise ShapeError(f"'{operation.name}' gives more or fewer tensors for other sizes of axes that may have any size.")
     specs = [_merged(operation, outputs) for outputs in zip(*leaves, strict=True)]
-    if hasattr(operation, "counts") and operation.counts(*args):
-        specs = [spec._replace(shape=(None,) * len(spec.shape)) for spec in specs]
     return specs, nest.pack(found[0], list(range(len(specs))))
 
 
@@ -123,30 +121,37 @@ def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The results for each of the sizes that unknown axes are tried with."""
 
-    def tried(sizes: Sizes) -> Any:
+    others = [functools.partial(_repeated, numbers) for numbers in ([1], range(100)) if getattr(operation, "counts", False)]
+
+    def tried(sizes: Sizes) -> list[Any]:
         check_trial(operation, args, kwargs, sizes.of)
-        return trial.run(functools.partial(_call, operation, args, kwargs, sizes))
+        found = [trial.run(functools.partial(_call, operation, args, kwargs, sizes, getattr(operation, "example", zeros)))]
+        for example in others:
+            with contextlib.suppress(Exception):  # such numbers may not be allowed
+                found.append(trial.run(functools.partial(_call, operation, args, kwargs, sizes, example)))
+        return found
 
     symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
     if not any(None in symbol.shape or symbol.node.measured for symbol in symbols):
-        return [tried(Sizes(*_PAIRS[0][0]))]
+        return tried(Sizes(*_PAIRS[0][0]))
     attempts = itertools.islice(_attempts(operation, args, kwargs, symbols), 40 if trial.is_of_layer else 400)
     failures: list[Exception] = []
     for number, (first, second) in enumerate(attempts):
         if number and max(math.prod(second.of(symbol)) for symbol in symbols) > _LARGEST:
             continue
         found: list[Any] = []
+        known = len(failures)
         for sizes in (first, second):
             try:
-                found.append(tried(sizes))
+                found += tried(sizes)
             except LoadError:
                 raise
             except Exception as error:
                 failures.append(error)
-        if len(found) == 2:
+        if len(failures) == known:
             with contextlib.suppress(Exception):  # parts such as x[:, :3] have fewer elements where there are none
-                nothing = None if trial.is_of_layer else tried(Sizes(0, 0, first.bound))
-                found += [nothing] if _ranks(nothing) == _ranks(found[0]) else []
+                nothing = [] if trial.is_of_layer else tried(Sizes(0, 0, first.bound))
+                found += [one for one in nothing if _ranks(one) == _ranks(found[0])]
             return found
         trial.undo()
         trial.build(args, kwargs)
@@ -206,9 +211,9 @@ def _is_symbol(leaf: Any) -> bool:
     return isinstance(leaf, KerasTensor)
 
 
-def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes) -> Any:
-    """The results for zeros, or for what the operation asks for instead; sizes are those of the trial."""
-    filled = functools.partial(_filled, getattr(operation, "example", zeros), sizes, {})
+def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes, example: Callable[..., Tensor]) -> Any:
+    """The results for what `example` makes of shapes and dtypes; sizes are those of the trial."""
+    filled = functools.partial(_filled, example, sizes, {})
     try:
         given, named = nest.map_structure(filled, [args, kwargs])
         return operation(*given, **named)
@@ -219,6 +224,11 @@ def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
             f"output for {', '.join(map(repr, symbols))}."
         )
         raise
+
+
+def _repeated(numbers: Sequence[int], shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """A tensor that holds these numbers, over and over."""
+    return convert_to_tensor(np.resize(numbers, shape).astype(str if dtype == "string" else dtype.numpy))
 
 
 def _filled(example: Callable[..., Tensor], sizes: Sizes, measured: dict[int, Any], leaf: Any) -> Any:

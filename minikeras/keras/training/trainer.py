@@ -4,6 +4,7 @@ model is freed with its last user; every method is given the model.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,12 +13,12 @@ import numpy as np
 
 from ... import nest
 from ...compiler import Function
-from ...core.arrays import to_numpy
+from ...core.arrays import chosen_device, current_device, device, to_numpy
 from ...core.variable import restore, snapshot
 from ...data.table import RowBatches
 from ...distribute.strategy import DataParallel, distribution
 from ...distribute.world import barrier, is_first
-from ...errors import ShapeError
+from ...errors import InvalidArgumentError, ShapeError
 from .. import batches, metrics, optimizers
 from ..arguments import whole
 from ..batches import Feed, Source
@@ -26,6 +27,7 @@ from ..config import max_epochs
 from ..logs import numbers
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
+from ..weight import Weight
 from . import state as states
 from .executions import AllRows, CompiledSteps, Executions, Steps, one_by_one
 from .model_like import Logs, ModelLike
@@ -428,3 +430,25 @@ def due(frequency: Any) -> Callable[[int], bool]:
     if isinstance(frequency, (list, tuple, set)):
         return lambda epoch: epoch + 1 in frequency
     raise ValueError(f"Expected `validation_freq` to be a list or an int above 0. Received: validation_freq={frequency!r}.")
+
+
+def on_device_of(model: ModelLike, name: str) -> contextlib.AbstractContextManager[None]:
+    """A block on the device of the model's weights; on the current one if it has none yet.
+
+    Args:
+        model: whose weights.
+        name: of the method that is called.
+
+    Raises:
+        InvalidArgumentError: if a `with tf.device` block around it names another one.
+    """
+    home = next((one.device for one in model._collect().variables if isinstance(one, Weight)), None)
+    if home is None or home == current_device():
+        return contextlib.nullcontext()
+    if chosen_device() is not None:
+        raise InvalidArgumentError(
+            f"{name}: the weights of model '{model.name}' are on {home}, and the block around it says {current_device()}. "
+            f"Leave the block out, or make the model within it: weights stay where they are made. Another model takes them "
+            "over by set_weights(model.get_weights())."
+        )
+    return device(home)

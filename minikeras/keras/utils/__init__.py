@@ -1,8 +1,7 @@
+# mypy: implicit-reexport
 """Small public tools: one-hot labels, seeds, files, sequences, images, pictures of models and of training, names of classes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ...absent import late as _late
 from ...figures import plot_history
@@ -23,15 +22,15 @@ from ..saving import (
 from ..seeds import set_random_seed
 from .arrays import normalize, split_dataset, to_categorical
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ..backend import is_keras_tensor, standardize_dtype
     from ..datasets.download import get_file
     from ..feature_space import FeatureSpace
+    from ..symbolic.keras_tensor import get_source_inputs
     from .arrays import pad_sequences, timeseries_dataset_from_array
     from .directories import image_dataset_from_directory, text_dataset_from_directory
     from .images import array_to_img, img_to_array, load_img, save_img
     from .progress import Progbar
-    from .symbols import get_source_inputs
 
 Sequence = PyDataset
 """The older name."""
@@ -42,51 +41,11 @@ _LATE = {
     **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "arrays"),
     "FeatureSpace": ".feature_space",
     **dict.fromkeys(("is_keras_tensor", "standardize_dtype"), ".backend"),
-    "get_source_inputs": "symbols",
+    "get_source_inputs": ".symbolic.keras_tensor",
     "Progbar": "progress",
     "get_file": ".datasets.download",
 }
 
-__all__ = [
-    "CustomObjectScope",
-    "FeatureSpace",
-    "Progbar",
-    "PyDataset",
-    "Sequence",
-    "array_to_img",
-    "clear_session",
-    "custom_object_scope",
-    "deserialize_keras_object",
-    "disable_interactive_logging",
-    "enable_interactive_logging",
-    "get_custom_objects",
-    "get_file",
-    "get_registered_name",
-    "get_registered_object",
-    "get_source_inputs",
-    "image_dataset_from_directory",
-    "img_to_array",
-    "is_interactive_logging_enabled",
-    "is_keras_tensor",
-    "load_img",
-    "model_drawing",
-    "model_to_dot",
-    "normalize",
-    "pack_x_y_sample_weight",
-    "pad_sequences",
-    "plot_history",
-    "plot_model",
-    "register_keras_serializable",
-    "save_img",
-    "serialize_keras_object",
-    "set_random_seed",
-    "split_dataset",
-    "standardize_dtype",
-    "text_dataset_from_directory",
-    "timeseries_dataset_from_array",
-    "to_categorical",
-    "unpack_x_y_sample_weight",
-]
-
 
 __getattr__, __dir__ = _late(__name__, _LATE)
+__all__ = [name for name in __dir__() if not name.startswith("_")]

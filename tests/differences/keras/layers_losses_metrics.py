@@ -147,4 +147,40 @@ K.saving.deserialize_keras_object(config, custom_objects={"__lambda__": abs}, sa
         theirs="IndexError",
         why="the message names the layer, the axis and the shape",
     ),
+    Row(
+        what="the function in the configuration of a `Lambda`",
+        code="type(L.Lambda(lambda x: 2 * x).get_config()['function']).__name__",
+        ours="function",
+        theirs="dict",
+        why="a configuration has no code, so a clone needs the function itself; a file has a mark in the place of a lambda",
+    ),
+    Row(
+        what="setting `dtype` of a loss or metric",
+        code="""
+loss = losses.MeanSquaredError()
+loss.dtype = "float64"
+str(loss(ones(2, 1), ones(2, 1)).dtype).split("'")[1]
+""",
+        ours="float64",
+        theirs="AttributeError: setter",
+        why="it is an attribute like the others of a loss, and counts from the next call on",
+    ),
+    Row(
+        what="`overwrite_with_gradient`",
+        code="L.Layer().add_weight(shape=(), overwrite_with_gradient=True).overwrite_with_gradient",
+        ours="NotImplementedError: overwrite_with_gradient is not available",
+        theirs="True",
+        why="it is how scales of float8 are kept, which is not here",
+    ),
+    Row(
+        what="`regularizer` of a Variable that no layer has made",
+        code="""
+v = K.Variable([3.0])
+v.regularizer = K.regularizers.L2(1.0)
+v.regularizer is not None
+""",
+        ours="AttributeError: regularizer",
+        theirs="True",
+        why="only layers collect penalties; elsewhere nothing would come of it: `add_weight(regularizer=...)`, or `add_loss`",
+    ),
 ]

@@ -82,7 +82,7 @@ ROWS = [
         code="K.dtype_policies.get(123)",
         ours="TypeError: Cannot convert 123",
         theirs="ValueError: Cannot interpret",
-        why="something of a wrong type is a TypeError",
+        why="something of a wrong type is a TypeError; so with `Hashing(num_bins=None)`",
     ),
     Row(
         what="sizes that are no integers",
@@ -149,5 +149,97 @@ K.utils.get_file('x', 'file:///x', cache_subdir=tempfile.mkdtemp())
         ours="LoadError: could leave its directory",
         theirs="Exception",
         why="what is downloaded stays below `cache_dir`, which can be any folder",
+    ),
+    Row(
+        what="shapes of `slogdet` and `corrcoef` of symbols",
+        code="""
+x = K.Input(batch_shape=(2, 4, 3, 3))
+[K.ops.slogdet(x)[0].shape, K.ops.corrcoef(K.Input(batch_shape=(3, None))).shape]
+""",
+        ours="[(2, 4), (3, 3)]",
+        theirs="[(), (3, None)]",
+        why="the shape of a result is the one that tensors give: a sign for each matrix, a row and a column for each variable",
+    ),
+    Row(
+        what="an axis of any size of a symbol, cut at places",
+        code="[part.shape for part in K.ops.split(K.Input(batch_shape=(3, None)), [1, 3], axis=1)]",
+        ours="[(3, None), (3, None), (3, None)]",
+        theirs="[(3, 1), (3, 2), (3, None)]",
+        why="an axis that is shorter gives shorter parts; so with `hsplit`, `vsplit` and `dsplit`",
+    ),
+    Row(
+        what="an axis of any size of a symbol, squeezed",
+        code="K.ops.squeeze(K.Input(batch_shape=(None, 1)), axis=0).shape",
+        ours="(1,)",
+        theirs="ValueError: Cannot squeeze axis 0",
+        why="its size may be 1; a call on data with another size is an error",
+    ),
+    Row(
+        what="a symbol as the new shape",
+        code="K.ops.reshape(K.Input(batch_shape=(None, 6)), K.Input(batch_shape=(2,), dtype='int32')).shape",
+        ours="ShapeError: reshape",
+        theirs="(None, None)",
+        why="shapes follow from shapes: sizes that `ops.shape` gives, and -1, may stand there, values of data may not",
+    ),
+    Row(
+        what="the one-hot shape of a number without axes, and what comes out",
+        code="""
+layer = L.Discretization(bin_boundaries=[0.0, 1.0], output_mode="one_hot")
+[layer.compute_output_shape(()), tuple(layer(np.float32(0.5)).shape)]
+""",
+        ours="[(1, 3), (1, 3)]",
+        theirs="[(3,), (1, 3)]",
+        why="`compute_output_shape` gives the shape that the call gives",
+    ),
+    Row(
+        what="a product of int8 and bool",
+        code="K.ops.matmul(np.full((1, 200), 1, 'int8'), np.ones((200, 1), bool))",
+        ours="[[200]]",
+        theirs="[[-56]]",
+        why="int8 is summed up as int32, as it is in a product of two matrices of int8",
+    ),
+    Row(
+        what="the positions of what is true in a symbol",
+        code="type(K.ops.where(K.Input(batch_shape=(2, 3)))).__name__",
+        ours="tuple",
+        theirs="KerasTensor",
+        why="a tensor for each axis, as for data",
+    ),
+    Row(
+        what="a condition on a Variable of one element",
+        code="'yes' if K.Variable(True) else 'no'",
+        ours="yes",
+        theirs="TypeError: cannot be used as a boolean",
+        why="it has one truth value, as a tensor of one element has; several elements are refused",
+    ),
+    Row(
+        what="an index of more axes than a symbol has",
+        code="K.Input((3, 4))[0, 0, 0, 0]",
+        ours="InvalidArgumentError: Index out of range: 4 indices for a tensor with 3 axes",
+        theirs="ValueError: slice has to many indices",
+        why="the error of TensorFlow, as for a tensor",
+    ),
+    Row(
+        what="`image.scale_and_translate` of a symbol: the number of images in `output_shape`",
+        code="""
+scale, shift = np.ones(2), np.zeros(2)
+K.ops.image.scale_and_translate(K.Input((5, 5, 3)), (7, 8, 8, 3), scale, shift, (1, 2), "linear").shape[0]
+""",
+        ours="None",
+        theirs="7",
+        why="there are as many images as the model is given",
+    ),
+    Row(
+        what="`LayerNormalization(rms_scaling=True)`: warnings",
+        code="""
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    _ = K.layers.LayerNormalization(rms_scaling=True)
+len(caught) > 0
+""",
+        ours="False",
+        theirs="True",
+        why="the argument does what its docstring says; `RMSNormalization` is there too",
     ),
 ]

@@ -189,6 +189,8 @@ def test_compiled_steps_are_the_eager_ones_with_dropout(make, options):
             "a causal mask or a window needs one attention axis",
         ),
         (lambda: L.GroupQueryAttention(2, 4, 3), ValueError, "`num_query_heads` must be divisible"),
+        (lambda: L.GroupQueryAttention(2, 4, 2, key_dim=3), TypeError, r"no \['key_dim'\]; use MultiHeadAttention"),
+        (lambda: L.GroupQueryAttention(2, 4, 2, key_dims=3), ValueError, "Unrecognized keyword arguments"),
         (lambda: L.Attention(score_mode="sum"), ValueError, "Expected one of {'dot', 'concat'}"),
         (lambda: L.Attention()(QUERY), ValueError, r"must be called on a list, \[query, value\]"),
         (lambda: L.Attention()([QUERY, VALUE], mask=[QUERY[..., 0] > 0]), ValueError, "and so must be its mask; found mask"),
@@ -220,3 +222,10 @@ def test_a_user_s_way_to_compute_attention_is_used():
             return 0.0 * y, weights
 
     np.testing.assert_array_equal(nest.flatten(Halved(2, 3, use_bias=False)(QUERY, VALUE))[0].numpy(), 0.0)
+
+
+def test_the_weights_that_are_returned_are_those_that_counted():
+    layer, x = L.Attention(dropout=0.5, seed=3), np.ones((1, 4, 4), "float32")
+    y, weights = layer([x, x], return_attention_scores=True, training=True)
+    assert set(weights.numpy().ravel().tolist()) == {0.0, 0.5}
+    np.testing.assert_array_equal(y, tf.matmul(weights, x))

@@ -171,3 +171,16 @@ def test_masks_stay_with_inputs_that_meet_in_another_dtype():
     embedded = L.Embedding(3, 2, mask_zero=True)(np.array([[1, 0]]))
     steps = L.Masking()(tf.constant([[[0, 0], [1, 1]]]))
     assert L.Add()([steps, embedded])._keras_mask.numpy().tolist() == [[True, True]]
+
+
+def test_a_map_of_policies_is_looked_up_by_the_path_of_the_layer():
+    policies = tf.keras.dtype_policies.DTypePolicyMap("float32", {"head": "mixed_float16", "body.*": "float64"})
+    made = [L.Dense(1, name=name, dtype=policies) for name in ("head", "body_1", "tail")]
+    assert [layer.dtype_policy.name for layer in made] == ["mixed_float16", "float64", "float32"]
+    assert [layer(np.ones((1, 2))).dtype for layer in made] == ["float16", "float64", "float32"]
+    assert L.Dense.from_config(made[0].get_config()).dtype_policy == made[0].dtype_policy
+    late = L.Dense(1, name="head")
+    late.dtype_policy = policies
+    assert late.compute_dtype == "float16"
+    with pytest.raises(ValueError, match="several patterns match 'head'"):
+        L.Dense(1, name="head", dtype=tf.keras.dtype_policies.DTypePolicyMap(policy_map={"h.*": "float16", ".*d": "float64"}))

@@ -46,12 +46,12 @@ class BlockLoop:
         single: the operands without axes: steps of these alone are taken once, not for each element.
     """
 
-    __slots__ = ("_buffers", "_early", "_last", "_plan", "_sizes", "body")
+    __slots__ = ("_buffers", "_early", "_last", "_later", "_plan", "_sizes", "body")
 
     def __init__(self, body: Body, single: Iterable[int] = ()) -> None:
         self.body = body
         self._early = body.early(single)
-        later = body._replace(steps=tuple([step for step in body.steps if step not in self._early]))
+        self._later = later = body._replace(steps=tuple([step for step in body.steps if step not in self._early]))
         self._last = _last_uses(later)
         self._buffers, self._sizes = _buffers_of(later, self._last)
         """For each register between steps its dtype and number among those of that dtype; how many there are of each dtype."""
@@ -60,7 +60,7 @@ class BlockLoop:
     def may_alias(self, output: int) -> list[int]:
         """The operands whose memory an output may be written into: those that no step reads after it."""
         register = self.body.outputs[output]
-        made = {step.register: (position, step) for position, step in enumerate(self.body.steps)}
+        made = {step.register: (position, step) for position, step in enumerate(self._later.steps)}
         if register not in made:
             return []
         position, step = made[register]

@@ -21,7 +21,7 @@ from ....functions.creation import constant
 from ....types import Array
 from ...arguments import whole
 from ...config import floatx
-from ..description import described
+from ...saving.description import described
 from ..layer import Layer
 from .encoding import (
     ColumnLayer,

@@ -92,10 +92,10 @@ def layer_normalization(
     shape, centered = _beside(x, axis), x - reduce_mean(x, axis, keepdims=True)
     scale = rsqrt(reduce_mean(square(centered), axis, keepdims=True) + _positive(epsilon))
     if gamma is not None:
-        scale = scale * _shaped(gamma, shape)
+        scale = scale * cast(_shaped(gamma, shape), x.dtype)
     if rms_scaling:
         return x * scale
-    return centered * scale if beta is None else centered * scale + _shaped(beta, shape)
+    return centered * scale if beta is None else centered * scale + cast(_shaped(beta, shape), x.dtype)
 
 
 @operation(name="RMSNorm", named="scale")

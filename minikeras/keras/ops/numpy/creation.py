@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError
 from ....functions import creation as tf
 from ....functions.elementwise import bitcast, cast, pow
 from ....functions.publish import integer, static_shape
-from ....functions.shaping import broadcast_to, reshape
+from ....functions.shaping import broadcast_to, expand_dims, reshape
 from ....functions.symbols import takes_symbols
 from ....types import TensorLike, as_dtype
 from ... import config
@@ -20,24 +21,6 @@ from ...symbolic.keras_tensor import KerasTensor
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything
 from .indexing import tril
-
-__all__ = [
-    *("arange", "array", "bartlett", "blackman", "empty", "empty_like", "eye", "full", "full_like", "geomspace", "hamming"),
-    *(
-        "hanning",
-        "identity",
-        "kaiser",
-        "linspace",
-        "logspace",
-        "ones",
-        "ones_like",
-        "tri",
-        "vander",
-        "view",
-        "zeros",
-        "zeros_like",
-    ),
-]
 
 
 def array(x: Any, dtype: Any = None) -> Any:
@@ -253,7 +236,9 @@ def geomspace(
     [  1.  10. 100.]
     """
     first, last = map(floating, promoted(start, stop))
-    found = first * pow(last / first, linspace(first * 0.0, last * 0.0 + 1.0, num, endpoint, axis=axis))
+    ratio = last / first
+    base, quotient = expand_dims(broadcast_to(first, ratio.shape), axis), expand_dims(ratio, axis)
+    found = base * pow(quotient, linspace(tf.zeros_like(ratio), tf.ones_like(ratio), num, endpoint, axis=axis))
     return found if dtype is None else cast(found, dtype)
 
 
@@ -319,3 +304,6 @@ def kaiser(x: int, beta: float) -> Tensor:
 
 def _window(function: Any, places: Any, *options: float) -> Tensor:
     return cast(convert_to_tensor(function(int(convert_to_tensor(places).numpy()), *options)), config.floatx())
+
+
+__all__ = defined(__name__)

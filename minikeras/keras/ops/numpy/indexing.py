@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import indexing as tf
@@ -20,11 +21,6 @@ from ...promotion import promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
 
-__all__ = [
-    *("diag", "diagflat", "diagonal", "get_item", "nonzero", "select", "take", "take_along_axis", "trace", "tril", "triu"),
-    *("unravel_index", "where"),
-]
-
 
 @operation
 def get_item(x: TensorLike, key: TensorLike) -> Any:
@@ -36,7 +32,7 @@ def get_item(x: TensorLike, key: TensorLike) -> Any:
     return convert_to_tensor(x)[tuple(key) if isinstance(key, list) else key]
 
 
-@operation(counts=lambda condition, x1=None, x2=None: x1 is None)
+@operation(counts=True)
 def where(condition: TensorLike, x1: TensorLike = None, x2: TensorLike = None) -> Any:
     """x1 where the condition is true, else x2; without the two the places where it is true, as `nonzero` gives them.
 
@@ -65,7 +61,7 @@ def select(condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], def
     return found
 
 
-@operation(counts=lambda x: True)
+@operation(counts=True)
 def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
     """The places of what is not 0: int32 positions along each axis.
 
@@ -207,3 +203,6 @@ def diagflat(x: TensorLike, k: int = 0) -> Tensor:
     flat = reshape(convert_to_tensor(x), [-1])
     check_size((flat.shape[0] + abs(k)) ** 2, "a diagonal matrix")
     return diag(flat, k)
+
+
+__all__ = defined(__name__)

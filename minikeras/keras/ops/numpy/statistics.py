@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
-from ....functions import contractions, linalg, ordering
+from ....functions import contractions, ordering
+from ....functions import linalg as _linalg
 from ....functions.convolution import convolution
 from ....functions.creation import linspace, zeros_like
-from ....functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_nan, round, sqrt, where
+from ....functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_inf, is_nan, round, sqrt, where
 from ....functions.indexing import gather, take_along_axis
 from ....functions.publish import integer
 from ....functions.reductions import reduce_max, reduce_mean, reduce_min, reduce_sum
@@ -21,11 +23,6 @@ from ....types import TensorLike
 from ...promotion import floating, promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
-
-__all__ = [
-    *("argpartition", "argsort", "bincount", "corrcoef", "correlate", "digitize", "histogram", "isin", "median"),
-    *("nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile", "searchsorted", "sort", "unique"),
-]
 
 
 @operation
@@ -151,7 +148,8 @@ def _quantile(name: str, x: Tensor, q: Any, axis: Any, method: str, keepdims: bo
     else:
         low, high = _at(rows, floor(places)), _at(rows, ceil(places))
         between = places - floor(places) if method == "linear" else where(places == floor(places), 0.0, 0.5)
-        found = low + (high - low) * cast(between, x.dtype)
+        share, step = cast(between, x.dtype), where(is_inf(low), high, high - low)  # infinity - infinity is NaN
+        found = where(share > 0.0, low + step * share, low)
     spoiled = count == 0 if nans else missing > 0
     found = where(spoiled, cast(float("nan"), x.dtype), found)
     kept = [1 if one in axes else x.shape[one] for one in range(x.ndim)] if keepdims else rest
@@ -192,7 +190,7 @@ def digitize(x: TensorLike, bins: TensorLike) -> Tensor:
     return searchsorted(bins, convert_to_tensor(x), side="right")
 
 
-@operation(cost=cost_of_anything, counts=lambda *operands: True)
+@operation(cost=cost_of_anything, counts=True)
 def bincount(x: TensorLike, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Tensor:
     """How often each number occurs, or the sum of the weights where it does, along the last axis.
 
@@ -270,7 +268,7 @@ def isin(x1: TensorLike, x2: TensorLike, assume_unique: bool = False, invert: bo
     return ~found if invert else found
 
 
-@operation(counts=lambda x: True)
+@operation(counts=True)
 def unique(
     x: TensorLike,
     sorted: bool = True,
@@ -328,7 +326,7 @@ def corrcoef(x: TensorLike) -> Tensor:
     rows = expand_dims(x, 0) if x.ndim < 2 else x
     centred = rows - reduce_mean(rows, -1, keepdims=True)
     covariance = contractions.matmul(centred, centred, adjoint_b=True)
-    deviation = sqrt(linalg.diag_part(covariance))
+    deviation = sqrt(_linalg.diag_part(covariance))
     found = clip_by_value(covariance / expand_dims(deviation, 1) / deviation, -1.0, 1.0)
     return reshape(found, []) if x.ndim < 2 else found
 
@@ -352,3 +350,6 @@ def correlate(x1: TensorLike, x2: TensorLike, mode: str = "valid") -> Tensor:
     more = {"valid": 0, "full": v.shape[0] - 1, "same": v.shape[0] // 2}[mode]
     behind = {"valid": 0, "full": more, "same": v.shape[0] - 1 - more}[mode]
     return reshape(convolution(pad(a, [[more, behind]])[None, :, None], conj(v)[:, None, None]), [-1])
+
+
+__all__ = defined(__name__)

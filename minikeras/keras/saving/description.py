@@ -1,5 +1,5 @@
-"""A layer as plain values: the arguments of its constructor, kept in attributes of the same names, or written down when it is
-made.
+"""A layer or operation as plain values: the arguments of its constructor, kept in attributes of the same names, or written down
+when it is made.
 """
 
 from __future__ import annotations
@@ -7,22 +7,13 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ...core.tensor import Operand
-from ..saving.objects import serialize_keras_object
-from ..saving.registry import place_of
-from .weight_discovery import is_layer
-
-
-class Configurable(Protocol):
-    """What has arguments, as a layer has; `base` is the class whose arguments and `get_config` all of its kind have."""
-
-    @property
-    def name(self) -> str: ...
-    def get_config(self) -> dict[str, Any]: ...
+from .objects import deserialize_keras_object, serialize_keras_object
+from .registry import place_of
 
 
 def described(value: Any) -> Any:
@@ -40,15 +31,15 @@ def described(value: Any) -> Any:
     return serialize_keras_object(value)
 
 
-def options(layer: Configurable, base: type[Configurable]) -> dict[str, Any]:
-    """The arguments of a layer's constructor that `base` does not have: as recorded, else from the attributes of their names.
+def options(layer: Any, base: type) -> dict[str, Any]:
+    """The arguments of a constructor that `base` does not have: as recorded, else from the attributes of their names.
 
     A user's `get_config` adds those of the user's classes itself.
 
     Raises:
         NotImplementedError: if an argument is neither, and the class has no `get_config` of its own.
     """
-    own = type(layer).get_config is base.get_config
+    own = type(layer).get_config is base.get_config  # type: ignore[attr-defined]
     given, reason = layer.__dict__.get("_given", ({}, "")) if own else ({}, "")
     if reason:
         raise NotImplementedError(f"Object {type(layer).__name__} was created by passing {reason}")
@@ -72,7 +63,7 @@ def options(layer: Configurable, base: type[Configurable]) -> dict[str, Any]:
     return found
 
 
-def serialize(layer: Configurable) -> dict[str, Any]:
+def serialize(layer: Any) -> dict[str, Any]:
     """The configuration of a layer, as plain data that `deserialize` reads.
 
     >>> tf.keras.layers.serialize(tf.keras.layers.Flatten())["class_name"]
@@ -94,10 +85,8 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     >>> tf.keras.layers.deserialize({"class_name": "Dense", "config": {"units": 3, "name": "d"}})
     <Dense name=d, built=False>
     """
-    from ..saving.objects import deserialize_keras_object
-
     found = deserialize_keras_object(config, custom_objects)
-    if not is_layer(found):
+    if not getattr(type(found), "_is_layer", False):
         raise ValueError(f"layers.deserialize: {config!r:.200} is no configuration of a layer.")
     return found
 
@@ -105,19 +94,27 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 # Classes of the user that do not describe themselves ------------------------------------------------------------------
 
 
+def is_described(cls: type[Any]) -> bool:
+    """Whether a class says of itself that it is described: what is derived from it may be otherwise."""
+    return bool(vars(cls).get("_is_described"))
+
+
 def described_kind(cls: type[Any]) -> type[Any]:
-    """The nearest of a class and its bases that says that it is described; `object` if none does.
+    """The nearest of a class and its bases that is described; `object` if none is.
 
     A described layer has an attribute of the name of each argument, its configuration says all that it is, a rule of shapes is
-    right without a trial, and NumPy's numbers are as good as Python's. What is derived from it may be otherwise, unless it says
-    so too: `class Dense(Layer, described=True)`.
+    right without a trial, and NumPy's numbers are as good as Python's: `class Dense(Layer, described=True)`.
     """
-    return next((one for one in cls.__mro__ if vars(one).get("_is_described")), object)
+    return next(filter(is_described, cls.__mro__), object)
 
 
-def recorded(
-    cls: type[Configurable], base: type[Configurable], arguments: tuple[Any, ...], given: dict[str, Any]
-) -> tuple[dict[str, Any], str]:
+def record(made: Any, base: Any, arguments: tuple[Any, ...], given: dict[str, Any]) -> None:
+    """Write down what the constructor of a user's class is given, if the class does not describe itself."""
+    if type(made).get_config is base.get_config and not is_described(type(made)):
+        object.__setattr__(made, "_given", _recorded(type(made), base, arguments, given))
+
+
+def _recorded(cls: type, base: type, arguments: tuple[Any, ...], given: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The plain values among a constructor's arguments, defaults included, by name; or why they cannot be given by name."""
     signature = _constructor(cls)
     parameters = list(signature.parameters.values())[1:]
@@ -140,7 +137,7 @@ def recorded(
     return {name: value for name, value in plain.items() if name not in ("input_shape", "input_dim")}, ""
 
 
-def _constructor(cls: type[Configurable]) -> inspect.Signature:
+def _constructor(cls: type) -> inspect.Signature:
     return inspect.signature(cls.__init__)  # type: ignore[misc]  # every subclass has one of its own
 
 
@@ -153,13 +150,11 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float, bool))
 
 
-def made_of(cls: type[Any], base: type[Configurable], config: dict[str, Any]) -> Any:
-    """A layer from its configuration, objects within it revived.
+def made_of(cls: type, base: type, config: dict[str, Any]) -> Any:
+    """A layer or an operation from its configuration, objects within it revived.
 
-    What every layer has is left out where the constructor does not take it.
+    What all have is left out where the constructor does not take it.
     """
-    from ..saving.objects import deserialize_keras_object
-
     parameters = _constructor(cls).parameters
     is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
     common = _constructor(base).parameters
@@ -175,7 +170,7 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and {"class_name", "config"} <= set(value)
 
 
-def _arguments(cls: type[Configurable], base: type[Configurable]) -> tuple[str, ...]:
+def _arguments(cls: type, base: type) -> tuple[str, ...]:
     """Names of the arguments that the constructors of a class take, up to those of `base`."""
     names: list[str] = []
     for owner in cls.__mro__:
