@@ -66,7 +66,7 @@ def unmarked(x: Any) -> Any:
     return x if mask_of(x) is None else identity(x)
 
 
-class Attention(Layer):
+class Attention(Layer, described=True):
     """Dot-product attention: softmax(q k^T) v, after Luong.
 
     Args:
@@ -90,6 +90,7 @@ class Attention(Layer):
     [[[9. 0.]]]
     """
 
+    _member_numbers = ("dropout",)
     _gives_floats = True
 
     def __init__(
@@ -168,7 +169,7 @@ class Attention(Layer):
         return list(given)
 
 
-class AdditiveAttention(Attention):
+class AdditiveAttention(Attention, described=True):
     """Additive attention: softmax(scores) v, where a score is the sum of scale * tanh(q + k) over the features, after Bahdanau.
 
     Args:
@@ -182,6 +183,8 @@ class AdditiveAttention(Attention):
     >>> print(tf.keras.layers.AdditiveAttention(use_scale=False)([query, value]).numpy().round(2))
     [[[2.86 6.14]]]
     """
+
+    _member_numbers = ("dropout",)
 
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **options: Any) -> None:
         super().__init__(use_scale, dropout=dropout, **options)
@@ -199,7 +202,7 @@ class AdditiveAttention(Attention):
         return {name: value for name, value in super().get_config().items() if name != "score_mode"}
 
 
-class MultiHeadAttention(Layer):
+class MultiHeadAttention(Layer, described=True):
     """Attention of several heads: softmax(q k^T / sqrt(key_dim)) v for each head, with q, k, v and the result projected.
 
     Args:
@@ -244,6 +247,7 @@ class MultiHeadAttention(Layer):
      [0.25 0.25 0.25 0.25]]
     """
 
+    _member_numbers = ("dropout",)
     supports_masking = True
     _gives_floats = True
     _projections = ""
@@ -442,7 +446,7 @@ class MultiHeadAttention(Layer):
         return (*rows, self.num_heads, *(query_shape[axis] for axis in axes), *(value_shape[axis] for axis in axes))
 
 
-class GroupedQueryAttention(MultiHeadAttention):
+class GroupedQueryAttention(MultiHeadAttention, described=True):
     """Attention of several heads, groups of which share the projected key and value.
 
     Args:
@@ -461,6 +465,7 @@ class GroupedQueryAttention(MultiHeadAttention):
     (TensorShape([5, 6, 8]), [4, 2, 2, 3])
     """
 
+    _member_numbers = ("dropout",)
     _projections = "_"
     query_dense = property(lambda self: self._query_dense)
     key_dense = property(lambda self: self._key_dense)

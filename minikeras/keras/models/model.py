@@ -32,7 +32,7 @@ from . import configuration, state_tree
 from .graph import LayerGraph, only_one
 
 
-class Model(Layer):
+class Model(Layer, described=True):
     """Base class of models: make layers in `__init__` and use them in `call`; or give inputs and outputs.
 
     Called, it gives its outputs nested as they were declared; a list of one output is given as that output.
@@ -588,7 +588,7 @@ class Model(Layer):
         self._trainer.compile_from_config(self, config)
 
 
-class Functional(Model):
+class Functional(Model, described=True):
     """The class of `keras.Model(inputs, outputs)`, which files and error messages name.
 
     >>> inputs = tf.keras.Input((2,))
