@@ -108,7 +108,7 @@ CORE_ALONE = {"errors", "types", "nest"}
 
 ASKS_FOR_PACKAGE = {
     "": "whether the package was loaded before and has left its finder",
-    "compiler.tracing.reach": "whose objects a recording looks into",
+    "compiler.guards.names": "whose objects a recording looks into",
     "functions.symbols": "which functions of a public module are written in one folder, as they all are the package's",
     "keras.optimizers.optimizer": "whether a schedule is of the module of schedules",
     "keras.saving.registry": "what a file may name: no class can declare that it may",
@@ -302,7 +302,8 @@ def asks_for_package(node: ast.AST) -> bool:
     else:
         return False
     texts = list(map(ast.unparse, sides))
-    return any("__module__" in one for one in texts) and any(re.search(OF_PACKAGE, one) for one in texts)
+    is_own = any(re.search(OF_PACKAGE, one) for one in texts)
+    return any("__package__" in one for one in texts) or (is_own and any("__module__" in one for one in texts))
 
 
 def test_files_stay_short_and_say_what_they_are_for() -> None:
