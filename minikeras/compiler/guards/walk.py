@@ -175,7 +175,8 @@ class Walk:
         known |= names if names & {"globals", "eval", "exec"} else globals_in(code)
         known |= _data_in(space) if "globals" in names else set()
         self._waiting += [(space[name], f"global variable '{name}'") for name in known if name in space]
-        modules = [sys.modules.get(name) for name in names]
+        imports = names if names & {"modules", "import_module", "__import__"} else globals_in(code) - space.keys()
+        modules = [sys.modules.get(name) for name in imports]
         self._follow([one for one in modules if isinstance(one, types.ModuleType)], "a module")
         if vars(function) or self.names & MADE_UP:
             self._namespace(vars(function), self.counts, f"attribute {{}} of {about}")
