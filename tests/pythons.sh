@@ -8,7 +8,8 @@
 #
 # It needs Debian, root, and `debootstrap`; each Python takes some 4 GB in $PYTHONS, by default the folder minikeras-pythons
 # beside other temporary files. What is there stays for the next time; to begin afresh, delete a folder. Mirror, proxies,
-# certificates and settings of apt and pip are this machine's. /proc and /dev are mounted for this program alone, and go with it.
+# certificates and settings of apt and pip are this machine's. /proc, /dev and /sys are mounted for this program alone, and go
+# with it.
 #
 # A package of the extra `test` without a wheel for a Python is left out, and a line says which; its tests are skipped.
 set -euo pipefail
@@ -61,6 +62,7 @@ a_debian() { # in $folder/trixie, once
     fi
     mount --types proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
+    mount --rbind /sys "$root/sys" # MPI asks it for networks
 }
 
 a_python() { # python3.13 on the path of a Debian, once
@@ -94,15 +96,15 @@ an_environment() { # as the README says, in a copy of the files; what has no whe
     within "$root" "python$version" -m venv "$place/.venv"
     local install="cd $place && .venv/bin/python -m pip install -q --prefer-binary --only-binary=:all:"
     echo "== packages"
-    within "$root" bash -c "$install -e '.[test]'" > "$folder/packages.log" 2>&1 && return
+    within "$root" bash -c "$install -e '.[test]'" > "$folder/packages-$version.log" 2>&1 && return
     within "$root" bash -c "$install -e ."
     within "$root" "$place/.venv/bin/python" -c '
 import sys, tomllib
 with open(sys.argv[1], "rb") as file:
     print(*tomllib.load(file)["project"]["optional-dependencies"]["test"], sep="\n")' "$place/pyproject.toml" \
         | while IFS= read -r package; do
-            within "$root" bash -c "$install \"$package\"" < /dev/null > "$folder/packages.log" 2>&1 \
-                || echo "   left out: $package ($(grep -m1 -i error "$folder/packages.log" || echo "pip says no more"))"
+            within "$root" bash -c "$install \"$package\"" < /dev/null > "$folder/packages-$version.log" 2>&1 \
+                || echo "   left out: $package ($(grep -m1 -i error "$folder/packages-$version.log" || echo "pip says no more"))"
         done
 }
 
