@@ -3,7 +3,8 @@
 #
 #     tests/pythons.sh                            3.13 of trixie, 3.14 and 3.15 of forky, with all that `pip install -e '.[test]'` gives
 #     tests/pythons.sh 3.14 3.15                  these alone
-#     tests/pythons.sh 3.14t                      one without the interpreter's lock, built from Debian's source: 10 minutes more
+#     tests/pythons.sh 3.14t                      one without the interpreter's lock, built from Debian's source, or from that in
+#                                                 SOURCE=python3.14_3.14.4.orig.tar.xz: 10 minutes more
 #     tests/pythons.sh 3.15 -- -n 2 tests/core    what follows the `--` goes to pytest
 #
 # It needs Debian, root, and `debootstrap`; each Python takes some 4 GB in $PYTHONS, by default the folder minikeras-pythons
@@ -73,17 +74,24 @@ a_python() { # python3.13 on the path of a Debian, once
         within "$root" apt-get -qq install --no-install-recommends "python$version-venv" "python$version-dev" > /dev/null
         return
     fi
-    sed 's/^deb /deb-src /' "$root/etc/apt/sources.list" > "$root/etc/apt/sources.list.d/source.list"
+    mkdir -p "$root/usr/src/python"
+    if [ -n "${SOURCE:-}" ]; then
+        cp "$SOURCE" "$root/usr/src/python/source.orig.tar.xz"
+    else
+        sed 's/^deb /deb-src /' "$root/etc/apt/sources.list" > "$root/etc/apt/sources.list.d/source.list"
+        within "$root" bash -c "apt-get -qq update && cd /usr/src/python && apt-get -qq source --download-only python${version%t}" \
+            > "$folder/python$version.log" 2>&1 || { tail -3 "$folder/python$version.log" >&2; exit 1; }
+    fi
     within "$root" bash -euo pipefail -c "
-        apt-get -qq update
-        apt-get -qq install --no-install-recommends make pkgconf dpkg-dev zlib1g-dev libssl-dev libffi-dev libsqlite3-dev libbz2-dev \
+        apt-get -qq install --no-install-recommends make pkgconf xz-utils zlib1g-dev libssl-dev libffi-dev libsqlite3-dev libbz2-dev \
             liblzma-dev
-        mkdir -p /usr/src/python && cd /usr/src/python
-        apt-get -qq source python${version%t}
-        cd python${version%t}-*/
+        cd /usr/src/python
+        mkdir -p python && tar -xf *.orig.tar.xz -C python --strip-components=1 && cd python
         ./configure --disable-gil --prefix=/usr/local
         make -s -j\"\$(nproc)\"
-        make -s altinstall" > "$folder/python$version.log" 2>&1 || { tail -3 "$folder/python$version.log" >&2; exit 1; }
+        make -s altinstall
+        rm /usr/local/bin/python${version%t} # Debian's own goes by this name
+        " > "$folder/python$version.log" 2>&1 || { tail -3 "$folder/python$version.log" >&2; exit 1; }
 }
 
 an_environment() { # as the README says, in a copy of the files; what has no wheel is left out
@@ -104,7 +112,7 @@ with open(sys.argv[1], "rb") as file:
     print(*tomllib.load(file)["project"]["optional-dependencies"]["test"], sep="\n")' "$place/pyproject.toml" \
         | while IFS= read -r package; do
             within "$root" bash -c "$install \"$package\"" < /dev/null > "$folder/packages-$version.log" 2>&1 \
-                || echo "   left out: $package ($(grep -m1 -i error "$folder/packages-$version.log" || echo "pip says no more"))"
+                || echo "   left out: $package ($(grep -m1 -i error "$folder/packages-$version.log" | cut -c 1-100))"
         done
 }
 
