@@ -99,7 +99,7 @@ class FlatBuffer:
 
     @property
     def is_held_alone(self) -> bool:
-        """Whether each part is referred to once beside programs, by the Variable that holds it if one does, until it is written."""
+        """Whether each part is referred to once beside programs, by its Variable if one holds it, until it is written."""
         return IS_LOCKED and self._owned.is_shared_by(len(self.pieces))
 
     @property
