@@ -158,7 +158,8 @@ class Walk:
         _, used = self._globals.setdefault(id(space), (space, set()))
         used |= names | _data_in(space) if names & {"globals", "eval", "exec"} else globals_in(code)
         self._waiting += [(space[name], f"global variable '{name}'") for name in used if name in space]
-        modules = [sys.modules.get(name) for name in names]
+        imports = names if names & {"modules", "import_module", "__import__"} else globals_in(code) - space.keys()
+        modules = [sys.modules.get(name) for name in imports]
         self._follow([one for one in modules if isinstance(one, types.ModuleType)], "a module")
         if vars(function) or self.names & MADE_UP:
             self._namespace(vars(function), self.counts, f"attribute {{}} of {about}")

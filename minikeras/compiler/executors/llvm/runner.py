@@ -258,6 +258,8 @@ wake:
   %slot = getelementptr i64, ptr %box, i64 JOB
   store atomic ptr %job, ptr %slot seq_cst, align 8
   %lock = load ptr, ptr %box
+  %takes = load ptr, ACQUIRE of %box
+  %held = call i32 %takes(ptr %lock, i32 0)  ; a worker that is late has not taken it, and only a lock that is held is released
   %wakes = load ptr, RELEASE of %box
   call void %wakes(ptr %lock)
   %w1 = add i64 %w, 1
@@ -470,8 +472,9 @@ class _Team:
     def stop(self) -> None:
         """Let the threads end, after the job that has taken them."""
         for box in self.mailboxes:
-            box[_STOP] = 1
-            ctypes.pythonapi.PyThread_release_lock(ctypes.c_void_p(int(box[_LOCK])))
+            lock, box[_STOP] = ctypes.c_void_p(int(box[_LOCK])), 1
+            ctypes.pythonapi.PyThread_acquire_lock(lock, 0)
+            ctypes.pythonapi.PyThread_release_lock(lock)
         _stopped.append(self)  # their memory is read until they have ended
 
 
