@@ -13,7 +13,7 @@ from .arrays import is_array, to_numpy
 from .convert import convert_to_tensor
 from .effects import State
 from .primitive import Primitive
-from .stack import BOTTOM, Frame, Interpreter, on_top, perform
+from .stack import BOTTOM, Frame, Interpreter, current, on_top, perform
 from .tensor import Tensor
 from .variable import read_variable
 
@@ -244,6 +244,14 @@ class BodyRecorder(Interpreter):
     def _new(self, value: Value) -> int:
         self.values.append(value)
         return len(self.values) - 1
+
+
+def is_recorded() -> bool:
+    """Whether this thread runs a step of a loop to record it."""
+    frame = current()
+    while frame is not BOTTOM and not isinstance(frame.interpreter, BodyRecorder):
+        frame = frame.below
+    return frame is not BOTTOM
 
 
 @functools.lru_cache(maxsize=256)

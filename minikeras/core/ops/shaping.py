@@ -81,6 +81,19 @@ stack_along = linear(
 )
 
 
+
+def _split(xp: Any, x: Array, sizes: Sizes, axis: int) -> tuple[Array, ...]:
+    behind, start, parts = (slice(None),) * (-1 - axis), 0, []
+    for size in sizes:
+        parts.append(x[(..., slice(start, start + size), *behind)])
+        start += size
+    return tuple(parts)
+
+
+# Pieces of these sizes, whose cotangents are put together in one go.
+split_along = linear("split_along", _split, lambda g, x, sizes, axis: concat(*g, axis=axis), moves=True)
+
+
 def stack(parts: Sequence[Any], axis: int | None = None) -> Any:
     """Tensors of one shape and dtype joined along a new axis: a negative one, or the first one if None."""
     if any(part.shape != parts[0].shape for part in parts):

@@ -87,6 +87,9 @@ if _TYPE_CHECKING:
     from .preprocessing.hashing import HashedCrossing, Hashing
     from .preprocessing.lookup import IntegerLookup, StringLookup
     from .preprocessing.text_vectorization import TextVectorization
+    from .recurrent import RNN, Bidirectional, StackedRNNCells
+    from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
+    from .recurrent_layers import GRU, LSTM, ConvLSTM1D, ConvLSTM2D, ConvLSTM3D, SimpleRNN
     from .resizing import (
         CenterCrop,
         Cropping1D,
@@ -113,6 +116,9 @@ _LATE = {
         "preprocessing.hashing": "HashedCrossing Hashing",
         "preprocessing.lookup": "IntegerLookup StringLookup",
         "preprocessing.text_vectorization": "TextVectorization",
+        "recurrent": "Bidirectional RNN StackedRNNCells",
+        "recurrent_cells": "GRUCell LSTMCell SimpleRNNCell",
+        "recurrent_layers": "ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU LSTM SimpleRNN",
         "resizing": (
             "CenterCrop Resizing "
             "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"
@@ -124,6 +130,9 @@ _LATE = {
 
 __all__ = [
     "ELU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "Activation",
     "ActivityRegularization",
     "AdaptiveAveragePooling1D",
@@ -144,6 +153,7 @@ __all__ = [
     "AvgPool2D",
     "AvgPool3D",
     "BatchNormalization",
+    "Bidirectional",
     "CategoryEncoding",
     "CenterCrop",
     "Concatenate",
@@ -153,6 +163,9 @@ __all__ = [
     "Conv2DTranspose",
     "Conv3D",
     "Conv3DTranspose",
+    "ConvLSTM1D",
+    "ConvLSTM2D",
+    "ConvLSTM3D",
     "Convolution1D",
     "Convolution1DTranspose",
     "Convolution2D",
@@ -171,6 +184,7 @@ __all__ = [
     "EinsumDense",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GaussianDropout",
     "GaussianNoise",
     "GlobalAveragePooling1D",
@@ -194,6 +208,7 @@ __all__ = [
     "InputLayer",
     "InputSpec",
     "IntegerLookup",
+    "LSTMCell",
     "Lambda",
     "Layer",
     "LayerNormalization",
@@ -224,11 +239,14 @@ __all__ = [
     "SeparableConv2D",
     "SeparableConvolution1D",
     "SeparableConvolution2D",
+    "SimpleRNN",
+    "SimpleRNNCell",
     "Softmax",
     "SpatialDropout1D",
     "SpatialDropout2D",
     "SpatialDropout3D",
     "SpectralNormalization",
+    "StackedRNNCells",
     "StringLookup",
     "Subtract",
     "TextVectorization",

@@ -24,7 +24,7 @@ from ..seeds import SeedGenerator
 from . import building
 from .activations import Softmax
 from .core import EinsumDense
-from .inputs import mask_of
+from .inputs import mask_of, unmarked
 from .layer import Layer
 from .regularization import Dropout, checked_rate, dropped
 
@@ -59,11 +59,6 @@ def of_rows(mask: Any) -> Any:
 def of_columns(mask: Any) -> Any:
     """A mask of the steps that are attended to, as a row."""
     return None if mask is None else expand_dims(tensor(mask), -2)
-
-
-def unmarked(x: Any) -> Any:
-    """A tensor without the mask that it carries."""
-    return x if mask_of(x) is None else identity(x)
 
 
 class Attention(Layer):
