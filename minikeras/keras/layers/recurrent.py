@@ -214,7 +214,8 @@ class RNN(Layer):
         if initial_state is None:
             initial_state = self.states if self.stateful else self.get_initial_state(sequences.shape[0])
         states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
-        states = nest.map_structure(lambda x: cast(convert_to_tensor(x), self.compute_dtype), states)
+        kind = getattr(self.cell, "compute_dtype", self.compute_dtype)
+        states = nest.map_structure(lambda x: cast(convert_to_tensor(x), kind), states)
         inputs = sequences if sequences.dtype.is_floating else cast(sequences, self.compute_dtype)
         cells = [cell for cell in self._cells if isinstance(cell, Cell)] if training else []
         own, width = (states if self._is_stack else [states]), (inputs.shape[0], *inputs.shape[2:])
@@ -452,4 +453,7 @@ def _copied(layer: Any, prefix: str, **changes: Any) -> Any:
     config.pop("build_config", None)
     name = layer.name.removeprefix(prefix)
     config["config"] |= {**changes, "name": f"{prefix}{name}"}
-    return deserialize_keras_object(config)
+    made = deserialize_keras_object(config)
+    if hasattr(layer, "use_cudnn"):  # which no configuration holds
+        made.use_cudnn = layer.use_cudnn
+    return made

@@ -35,15 +35,16 @@ class CellLayer(RNN):
                 if not hasattr(cls, name):
                     setattr(cls, name, property(lambda self, name=name: getattr(self.cell, name)))
 
-    def __init__(self, *arguments: Any, activity_regularizer: Any = None, use_cudnn: Any = "auto", **options: Any) -> None:
-        kind = type(self).__name__
-        if use_cudnn not in ("auto", True, False):
-            raise ValueError(f"{kind}: use_cudnn must be 'auto', True or False, found {use_cudnn!r}. It changes nothing here.")
+    def __init__(self, *arguments: Any, activity_regularizer: Any = None, **options: Any) -> None:
+        choice = options.pop("use_cudnn", "auto") if self.cell_class in (GRUCell, LSTMCell) else None
+        if choice not in ("auto", True, False, None):
+            raise ValueError(f"{type(self).__name__}: use_cudnn must be 'auto', True or False, found {choice!r}.")
         own = {name: options.pop(name) for name in _OF_LAYERS if name in options}
         common = {name: own[name] for name in ("dtype", "trainable") if name in own}
         cell = self.cell_class(*arguments, **options, **common, name=self.name_of_cell())
         super().__init__(cell, activity_regularizer=activity_regularizer, **own)
-        self.use_cudnn = use_cudnn
+        if choice is not None:  # kept for Keras; it changes nothing here
+            self.use_cudnn = choice
         self.input_spec = InputSpec(ndim=3)
 
     @classmethod
@@ -55,8 +56,7 @@ class CellLayer(RNN):
 
     def get_config(self) -> dict[str, Any]:
         config, cell = super().get_config(), self.cell.get_config()
-        for name in ("cell", "use_cudnn"):
-            config.pop(name, None)
+        del config["cell"]
         return config | {name: value for name, value in cell.items() if name not in ("name", "trainable", "dtype")}
 
     @classmethod
