@@ -13,7 +13,7 @@ from .arrays import is_array, to_numpy
 from .convert import convert_to_tensor
 from .effects import State
 from .primitive import Primitive
-from .stack import BOTTOM, Frame, Interpreter, current, on_top, perform
+from .stack import BOTTOM, Frame, Interpreter, current, on_top, only_shapes, perform
 from .tensor import Tensor
 from .variable import read_variable
 
@@ -162,7 +162,7 @@ class BodyRecorder(Interpreter):
     sees_all = True
 
     def __init__(self, outer: Frame | None = None) -> None:
-        self.outer = outer
+        self.outer, self.only_shapes = outer, only_shapes()
         self.values: list[Value] = []
         self.instructions: list[Instruction] = []
         self.constants: dict[int, Tensor] = {}

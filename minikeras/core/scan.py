@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..types import Array
 from .arrays import namespace
 from .batch import Batch, BatchedTensor
+from .convert import convert_to_tensor
 from .forward import ForwardAccumulator
 from .indexed_slices import IndexedSlices
 from .loop_body import Body, BodyRecorder, Instruction, Unrepeatable, Value, needed, record, replay
@@ -85,7 +86,8 @@ def _one_by_one(
     """The loop in Python, for a step that cannot be recorded."""
     rows: list[Any] = [None] * length
     for i in range(length)[:: -1 if reverse else 1]:
-        carried, rows[i] = step(list(carried), [getitem(x, i) for x in sliced])
+        carried, outputs = step(list(carried), [getitem(x, i) for x in sliced])
+        carried, rows[i] = list(map(convert_to_tensor, carried)), list(map(convert_to_tensor, outputs))
     return list(carried), [stack(list(column)) for column in zip(*rows, strict=True)]
 
 

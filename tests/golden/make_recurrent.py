@@ -53,7 +53,7 @@ CASES = [
     ("both states", "Bidirectional", {"layer": ("GRU", {"units": 2, **ALL})}, SERIES, [STATE, STATE], MASK),
     ("both last", "Bidirectional", {"layer": ("SimpleRNN", {"units": 2}), "merge_mode": None}, SERIES, [], MASK),
     ("conv 1", "ConvLSTM1D", {"filters": 2, "kernel_size": 3, **ALL}, (2, 3, 5, 2), [], None),
-    ("conv 1 mask", "ConvLSTM1D", {"filters": 2, "kernel_size": 2, "strides": 2}, (2, 4, 5, 2), [], MASK),
+    ("conv 1 strides", "ConvLSTM1D", {"filters": 2, "kernel_size": 2, "strides": 2}, (2, 4, 5, 2), [], None),
     ("conv 2", "ConvLSTM2D", {"filters": 2, "kernel_size": (2, 3), "padding": "same"}, (2, 2, 4, 4, 1), [], None),
     (
         "conv 2 first",
