@@ -1,4 +1,4 @@
-"""The step of a loop as a small program: recorded by one run of a function, carried out and differentiated without Python code."""
+"""The step of a loop as a small program, recorded by a run of a function, and carried out without it."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _loop(xp: Any, *arrays: Array, body: Body, length: int, reverse: bool) -> tu
         values[place] = array
     carried, given = list(arrays[:count]), list(zip(body.sliced, arrays[count:split], strict=True))
     rows = [
-        (place, xp.empty((length, *body.values[place].shape), dtype=body.values[place].dtype)) for place in body.results[count:]
+        (place, xp.zeros((length, *body.values[place].shape), dtype=body.values[place].dtype)) for place in body.results[count:]
     ]
     for i in range(length)[:: -1 if reverse else 1]:
         for place, array in zip(body.carried, carried, strict=True):
@@ -379,7 +379,7 @@ def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: d
     count = len(body.carried)
     back = _reversed(body, tuple(part is not None for part in g[count:]), tuple(i for i in wanted if i >= count))
     rows = dict(zip(body.results[count:], y[count:], strict=True))
-    if not rows.keys() >= set(back.saved):  # nobody has watched: the loop once more
+    if not rows.keys() >= set(back.saved):  # no tape has watched: the loop once more
         whole = _with(body, back.saved)
         outputs = loop(*inputs, body=whole, length=length, reverse=reverse)
         rows = dict(zip(whole.results[count:], outputs[count:], strict=True))

@@ -1,5 +1,5 @@
-"""Writes recurrent.json, what Keras's recurrent layers compute in float64, with gradients, and files/recurrent.keras, a model of
-them with its numbers.
+"""Writes recurrent.json, what Keras's recurrent layers compute in float64, with gradients, and what a model of them predicts,
+which is in files/recurrent.keras and .weights.h5.
 
 Run with `KERAS_BACKEND=jax JAX_ENABLE_X64=1 python tests/golden/make_recurrent.py`.
 """
@@ -49,7 +49,10 @@ CASES = [
     ("stack mask", "RNN", {**ALL, "cell": ("StackedRNNCells", {"cells": SECOND})}, SERIES, [], MASK),
     ("cell", "RNN", {**ALL, "cell": ("GRUCell", {"units": 2, "reset_after": False})}, SERIES, [], None),
     *((f"both {mode}", "Bidirectional", {"layer": LSTM, "merge_mode": mode}, SERIES, [], None) for mode in ("concat", "sum")),
-    *((f"both {mode}", "Bidirectional", {"layer": LSTM, "merge_mode": mode}, SERIES, [], MASK) for mode in ("mul", "ave", None)),
+    *(
+        (f"both {mode}", "Bidirectional", {"layer": LSTM, "merge_mode": mode}, SERIES, [], MASK)
+        for mode in ("mul", "ave", None)
+    ),
     ("both states", "Bidirectional", {"layer": ("GRU", {"units": 2, **ALL})}, SERIES, [STATE, STATE], MASK),
     ("both last", "Bidirectional", {"layer": ("SimpleRNN", {"units": 2}), "merge_mode": None}, SERIES, [], MASK),
     ("conv 1", "ConvLSTM1D", {"filters": 2, "kernel_size": 3, **ALL}, (2, 3, 5, 2), [], None),

@@ -81,7 +81,6 @@ stack_along = linear(
 )
 
 
-
 def _split(xp: Any, x: Array, sizes: Sizes, axis: int) -> tuple[Array, ...]:
     behind, start, parts = (slice(None),) * (-1 - axis), 0, []
     for size in sizes:

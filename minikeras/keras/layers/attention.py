@@ -11,7 +11,7 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...functions.contractions import einsum, matmul
 from ...functions.creation import ones
-from ...functions.elementwise import abs, cast, identity, logical_and, tanh, where
+from ...functions.elementwise import abs, cast, logical_and, tanh, where
 from ...functions.nn import softmax
 from ...functions.publish import tensor
 from ...functions.reductions import cumsum, reduce_sum
@@ -24,7 +24,7 @@ from ..seeds import SeedGenerator
 from . import building
 from .activations import Softmax
 from .core import EinsumDense
-from .inputs import mask_of, unmarked
+from .inputs import unmarked
 from .layer import Layer
 from .regularization import Dropout, checked_rate, dropped
 

@@ -15,7 +15,6 @@ from ...errors import ShapeError
 from ...functions.creation import zeros, zeros_like
 from ...functions.elementwise import cast, where
 from ...functions.shaping import concat, reshape, reverse, transpose
-from ...types import as_dtype
 from ..saving.description import is_of_package
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState

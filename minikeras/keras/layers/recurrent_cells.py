@@ -297,9 +297,7 @@ class LSTMCell(GatedCell):
         def start(shape: Any, dtype: Any = None) -> Tensor:
             return concat([first((n,), dtype=dtype), initializers.Ones()((n,), dtype=dtype), first((2 * n,), dtype=dtype)], 0)
 
-        return self.add_weight(
-            (width,), start, regularizer=self.bias_regularizer, constraint=self.bias_constraint, name="bias"
-        )
+        return self.add_weight((width,), start, regularizer=self.bias_regularizer, constraint=self.bias_constraint, name="bias")
 
     def call(self, inputs: Tensor, states: Any, training: bool | None = False) -> tuple[Tensor, Any]:
         h, c = states

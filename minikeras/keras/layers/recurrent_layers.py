@@ -47,6 +47,11 @@ class CellLayer(RNN):
             self.use_cudnn = choice
         self.input_spec = InputSpec(ndim=3)
 
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        super().build(sequences_shape, initial_state_shape)
+        axis = getattr(self.cell, "channel_axis", -1)
+        self.input_spec = InputSpec(ndim=len(sequences_shape), axes={axis: sequences_shape[axis]}, fixed_by=self.cell.kernel)
+
     @classmethod
     def name_of_cell(cls) -> str:
         """The name of the cell within the layer."""
