@@ -88,7 +88,7 @@ def _one_by_one(
     for i in range(length)[:: -1 if reverse else 1]:
         carried, outputs = step(list(carried), [getitem(x, i) for x in sliced])
         carried, rows[i] = list(map(convert_to_tensor, carried)), list(map(convert_to_tensor, outputs))
-    return list(carried), [stack(list(column)) for column in zip(*rows, strict=True)]
+    return list(carried), [stack(column) for column in zip(*rows, strict=True)]
 
 
 # Carrying it out ------------------------------------------------------------------------------------------------------
@@ -101,7 +101,8 @@ def _loop(xp: Any, *arrays: Array, body: Body, length: int, reverse: bool) -> tu
         values[place] = array
     carried, given = list(arrays[:count]), list(zip(body.sliced, arrays[count:split], strict=True))
     rows = [
-        (place, xp.zeros((length, *body.values[place].shape), dtype=body.values[place].dtype)) for place in body.results[count:]
+        (place, xp.zeros((length, *(body.values[place].shape or ())), dtype=body.values[place].dtype))
+        for place in body.results[count:]
     ]
     for i in range(length)[:: -1 if reverse else 1]:
         for place, array in zip(body.carried, carried, strict=True):
@@ -202,7 +203,7 @@ def _divided(body: Body, length: int) -> _Parts:
             of_slices.update(one.outputs)
             parts.before.append(one)
     count = len(body.carried)
-    wanted, late = set(body.results[:count]), set()
+    wanted, late = set(body.results[:count]), set[int]()
     for one in inner:
         is_product = one.primitive.weight is not None or not late.isdisjoint(one.operands)
         if is_product and _can_be_stacked(body, one, length):

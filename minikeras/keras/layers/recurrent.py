@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ... import nest
@@ -438,7 +438,7 @@ class Bidirectional(Layer):
         return cls(**{**config, **layers})
 
 
-_MERGED = {
+_MERGED: dict[Any, Callable[[Any, Any], Any]] = {
     "concat": lambda y, back: concat([y, back], -1),
     "sum": lambda y, back: y + back,
     "ave": lambda y, back: (y + back) / 2.0,

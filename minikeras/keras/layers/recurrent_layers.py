@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from ...core import Tensor
@@ -14,7 +15,7 @@ from .convolution import check_positive, checked_padding, one_for_each, output_s
 from .inputs import InputSpec
 from .layer import Layer
 from .recurrent import RNN
-from .recurrent_cells import Cell, GRUCell, LSTMCell, SimpleRNNCell
+from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
 from .reshaping import checked_format
 
 _OF_LAYERS = (*constructor_arguments(Layer, object), *constructor_arguments(RNN, Layer), "input_shape", "input_dim")
@@ -26,14 +27,14 @@ class CellLayer(RNN):
     A subclass names the class of its cell; the arguments of that are attributes of the layer, too.
     """
 
-    cell_class: type[Cell]
+    cell_class: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if hasattr(cls, "cell_class"):
             for name in constructor_arguments(cls.cell_class, Layer):
                 if not hasattr(cls, name):
-                    setattr(cls, name, property(lambda self, name=name: getattr(self.cell, name)))
+                    setattr(cls, name, property(operator.attrgetter(f"cell.{name}")))
 
     def __init__(self, *arguments: Any, activity_regularizer: Any = None, **options: Any) -> None:
         choice = options.pop("use_cudnn", "auto") if self.cell_class in (GRUCell, LSTMCell) else None
