@@ -205,6 +205,8 @@ class RNN(Layer):
     reset_states = reset_state
 
     def call(self, sequences: Tensor, initial_state: Any = None, mask: Any = None, training: bool | None = False) -> Any:
+        if not sequences.shape[1]:
+            raise ShapeError(f"Layer '{self.name}' ({type(self).__name__}): the series has no steps: {sequences.shape}.")
         if self.stateful and sequences.shape[0] != (expected := nest.flatten(self.states)[0].shape[0]):
             raise ValueError(
                 f"Layer '{self.name}' is stateful, so each batch must have {expected} rows as the first one, found "
@@ -267,10 +269,7 @@ class RNN(Layer):
                 output = _chosen(slices[1], output, zeros_like(output)) if zeroed else chosen
             return after, [output] if all_rows else []
 
-        try:
-            last, rows = scan(step, first, sliced, inputs.shape[1], self.go_backwards, trusted=place is not None)
-        except Unrepeatable:
-            raise ShapeError(f"Layer '{self.name}' ({type(self).__name__}): the series has no steps.") from None
+        last, rows = scan(step, first, sliced, inputs.shape[1], self.go_backwards, trusted=place is not None)
         states = nest.pack(states, last[:count])
         if not all_rows:
             return last[place or 0], states

@@ -191,6 +191,8 @@ class GatedCell(Cell):
 
     def opened(self, y: Tensor, count: int) -> list[Tensor]:
         """The values of so many gates."""
+        if count == 1:
+            return [self.recurrent_activation(y)]
         if self.recurrent_activation in _BY_ELEMENTS:
             return list(self.parts(self.recurrent_activation(y), *(1,) * count))
         return [self.recurrent_activation(part) for part in self.parts(y, *(1,) * count)]
