@@ -9,9 +9,9 @@ from typing import Any
 from .. import nest
 from ..core import Tensor, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor, all_values
-from ..core.scan import scan as repeated
 from ..core.stack import only_shapes
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..nn_ops.scan import scan as repeated
 from ..types import TensorLike, TensorShape, as_dtype
 from .creation import zeros
 from .elementwise import logical_or, where

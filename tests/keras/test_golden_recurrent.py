@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
 
 import numpy as np
 import pytest
@@ -77,26 +76,3 @@ def test_a_model_that_keras_saved_predicts_what_it_did():
     again = tf.keras.models.clone_model(model)
     again.load_weights(FILES / "recurrent.weights.h5")
     np.testing.assert_allclose(again.predict(x, verbose=0), y, rtol=0, atol=1e-6)
-
-
-KERAS = pathlib.Path("/opt/tf/bin/python")
-
-
-@pytest.mark.skipif(not KERAS.exists(), reason="no Keras here")
-def test_keras_loads_a_model_that_was_saved_here(tmp_path):
-    model = tf.keras.models.load_model(FILES / "recurrent.keras")
-    model.set_weights([weight + 0.1 for weight in model.get_weights()])
-    x = np.asarray(GOLDEN["file"]["x"])
-    model.save(tmp_path / "m.keras")
-    model.save_weights(tmp_path / "m.weights.h5")
-    np.save(tmp_path / "y.npy", model.predict(x, verbose=0))
-    program = f"""
-import os; os.environ["KERAS_BACKEND"] = "jax"
-import keras, numpy as np
-model = keras.models.load_model("m.keras"); x = np.array({x.tolist()}); y = np.load("y.npy")
-assert abs(model.predict(x, verbose=0) - y).max() < 1e-6
-model.set_weights([w * 0 for w in model.get_weights()]); model.load_weights("m.weights.h5")
-assert abs(model.predict(x, verbose=0) - y).max() < 1e-6
-"""
-    done = subprocess.run([KERAS, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]

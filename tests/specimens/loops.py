@@ -6,11 +6,11 @@ import numpy as np
 
 import minikeras as tf
 from minikeras.core.registry import operations
-from minikeras.core.scan import scan
+from minikeras.nn_ops.scan import scan
 from specimens.table import fixed, normal, row
 
 
-def stepped(step, *, reverse=False, trusted=False):
+def run_step(step, *, reverse=False, trusted=False):
     """A call of the primitive: from first values, slices and constants to the last values and the rows."""
 
     def call(h, x, *constants):
@@ -62,11 +62,11 @@ def chosen(lib):
 PRODUCTS = (normal(2, 3), normal(4, 2, 2), normal(2, 3), normal(3, 3), normal(3), normal(3, 2))
 KEEP = fixed([[True], [False]])
 SPECIMENS = [
-    row(operations.scan, PRODUCTS, looped(product(np)), "of products", call=stepped(product(tf))),
-    row(operations.scan, PRODUCTS, looped(product(np), reverse=True), "from the end", call=stepped(product(tf), reverse=True)),
-    row(operations.scan, PRODUCTS[:5], looped(product(np)), "without rows", call=stepped(product(tf), trusted=True)),
-    row(operations.scan, (normal(3), normal(5, 3), normal(3)), looped(gate(np)), "of elements", call=stepped(gate(tf))),
-    row(operations.scan, (normal(2, 3), normal(4, 2, 3), KEEP), looped(chosen(np)), "with choices", call=stepped(chosen(tf))),
+    row(operations.scan, PRODUCTS, looped(product(np)), "of products", call=run_step(product(tf))),
+    row(operations.scan, PRODUCTS, looped(product(np), reverse=True), "from the end", call=run_step(product(tf), reverse=True)),
+    row(operations.scan, PRODUCTS[:5], looped(product(np)), "without rows", call=run_step(product(tf), trusted=True)),
+    row(operations.scan, (normal(3), normal(5, 3), normal(3)), looped(gate(np)), "of elements", call=run_step(gate(tf))),
+    row(operations.scan, (normal(2, 3), normal(4, 2, 3), KEEP), looped(chosen(np)), "with choices", call=run_step(chosen(tf))),
     row(
         operations.scan,
         (normal(4, 3), normal(3, 3)),

@@ -9,12 +9,12 @@ from typing import Any
 
 from ... import nest
 from ...core import Tensor, convert_to_tensor
-from ...core.loop_body import Unrepeatable, is_recorded
-from ...core.scan import scan
 from ...errors import ShapeError
 from ...functions.creation import zeros, zeros_like
 from ...functions.elementwise import cast, where
 from ...functions.shaping import concat, reshape, reverse, transpose
+from ...nn_ops.loop_body import Unrepeatable, is_recorded
+from ...nn_ops.scan import scan
 from ..saving.description import is_of_package
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState

@@ -13,13 +13,13 @@ from ... import nest
 from ...core import Tensor
 from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
-from ...core.scan import scan as repeated
 from ...core.stack import only_shapes
 from ...errors import ShapeError
 from ...functions import control_flow, creation, indexing, segments, shaping
 from ...functions import elementwise as tf
 from ...functions.creation import range as numbers
 from ...functions.symbols import takes_symbols
+from ...nn_ops.scan import scan as repeated
 from ...types import TensorLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import KerasTensor

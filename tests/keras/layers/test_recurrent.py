@@ -10,7 +10,7 @@ import pytest
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.core import scan as loops
+from minikeras.nn_ops import scan as loops
 from minikeras.nn_ops import streams
 
 keras = tf.keras

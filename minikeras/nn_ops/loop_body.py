@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.arrays import is_array, to_numpy
+from ..core.convert import convert_to_tensor
+from ..core.effects import State
+from ..core.primitive import Primitive
+from ..core.stack import BOTTOM, Frame, Interpreter, current, on_top, only_shapes, perform
+from ..core.tensor import Tensor
+from ..core.variable import read_variable
 from ..types import Array
-from .arrays import is_array, to_numpy
-from .convert import convert_to_tensor
-from .effects import State
-from .primitive import Primitive
-from .stack import BOTTOM, Frame, Interpreter, current, on_top, only_shapes, perform
-from .tensor import Tensor
-from .variable import read_variable
 
 
 class Unrepeatable(Exception):

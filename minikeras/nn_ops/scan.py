@@ -9,22 +9,22 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..core import convert_to_tensor
+from ..core.arrays import namespace
+from ..core.batch import Batch, BatchedTensor
+from ..core.forward import ForwardAccumulator
+from ..core.indexed_slices import IndexedSlices
+from ..core.ops.arithmetic import add
+from ..core.ops.contractions import matrix_product
+from ..core.ops.indexing import getitem
+from ..core.ops.shaping import reshape, stack, swap_last, transpose
+from ..core.primitive import Primitive
+from ..core.registry import operations
+from ..core.stack import Frame, current, on_top
+from ..core.tape import Tape
+from ..core.tensor import Tensor
 from ..types import Array
-from .arrays import namespace
-from .batch import Batch, BatchedTensor
-from .convert import convert_to_tensor
-from .forward import ForwardAccumulator
-from .indexed_slices import IndexedSlices
 from .loop_body import Body, BodyRecorder, Instruction, Unrepeatable, Value, needed, record, replay
-from .ops.arithmetic import add
-from .ops.contractions import matrix_product
-from .ops.indexing import getitem
-from .ops.shaping import reshape, stack, swap_last, transpose
-from .primitive import Primitive
-from .registry import operations
-from .stack import Frame, current, on_top
-from .tape import Tape
-from .tensor import Tensor
 
 Step = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
 """From what is carried and the slices to what is carried next and what the step gives."""
