@@ -101,9 +101,17 @@ class Body:
             self._steps[id(xp)] = found
         return found  # type: ignore[no-any-return]
 
-    def numbers(self) -> list[Any]:
-        """A list with a place for each value, in which the Python numbers stand."""
-        return [one.number for one in self.values]
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The values that a loop is given: first those that are carried, then slices, then constants."""
+        return (*self.carried, *self.sliced, *self.constants)
+
+    def filled(self, operands: Iterable[Any]) -> list[Any]:
+        """A list with a place for each value, in which the operands stand, and Python numbers."""
+        values = [one.number for one in self.values]
+        for place, x in zip(self.operands, operands, strict=True):
+            values[place] = x
+        return values
 
     def giving(self, results: Sequence[int]) -> Body:
         """The same steps with other results."""

@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..core import convert_to_tensor
 from ..core.arrays import namespace
 from ..core.batch import Batch, BatchedTensor
@@ -20,7 +22,7 @@ from ..core.ops.indexing import getitem
 from ..core.ops.shaping import reshape, stack, swap_last, transpose
 from ..core.primitive import Primitive
 from ..core.registry import operations
-from ..core.stack import Frame, current, on_top
+from ..core.stack import Frame, current, on_top, only_shapes
 from ..core.tape import Tape
 from ..core.tensor import Tensor
 from ..types import Array
@@ -65,6 +67,9 @@ def scan(
         if not length:
             raise
         return _one_by_one(step, carried, sliced, length, reverse)
+    if only_shapes():
+        values = [body.values[place] for place in body.results[len(carried) :]]
+        return following, [Tensor(np.zeros((length, *(one.shape or ())), one.dtype)) for one in values]
     return run(body, carried, sliced, constants, length, reverse)
 
 
@@ -96,9 +101,7 @@ def _one_by_one(
 
 def _loop(xp: Any, *arrays: Array, body: Body, length: int, reverse: bool) -> tuple[Array, ...]:
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
-    steps, values = body.steps(xp), body.numbers()
-    for place, array in zip(body.constants, arrays[split:], strict=True):
-        values[place] = array
+    steps, values = body.steps(xp), body.filled(arrays)
     carried, given = list(arrays[:count]), list(zip(body.sliced, arrays[count:split], strict=True))
     rows = [
         (place, xp.zeros((length, *(body.values[place].shape or ())), dtype=body.values[place].dtype))
@@ -127,14 +130,9 @@ def run(
 ) -> tuple[list[Any], list[Any]]:
     """The loop over a body: what depends on nothing carried before it, products of which no step needs the result after it."""
     parts = _divided(body, length)
-    values = body.numbers()
-    ends = ((body.carried, carried), (body.constants, constants))
-    for place, x in [pair for places, tensors in ends for pair in zip(places, tensors, strict=True)]:
-        values[place] = x
-    replay(parts.once, values)
     batch = Batch(length)
-    for place, x in zip(body.sliced, sliced, strict=True):
-        values[place] = BatchedTensor(x, batch)
+    values = body.filled([*carried, *(BatchedTensor(x, batch) for x in sliced), *constants])
+    replay(parts.once, values)
     with batch:
         replay(parts.before, values)
     inner = parts.body
@@ -276,14 +274,11 @@ def _is_smooth(x: Tensor) -> bool:
 @functools.lru_cache(maxsize=256)
 def _reversed(body: Body, given: tuple[bool, ...], wanted: tuple[int, ...]) -> _Reverse:
     """The step of the backward loop: the step once more, its backward sweep, and of both what is needed that is not saved."""
-    recorder, tape = BodyRecorder(), Tape(False)
-    count, places = len(body.carried), (*body.carried, *body.sliced, *body.constants)
-    values: list[Any] = body.numbers()
-    for place in places:
-        values[place] = recorder.zeros(body.values[place])
-    carried = [values[place] for place in body.carried]
-    smooth = [i for i, x in enumerate(carried) if _is_smooth(x)]
-    sources = [values[places[i]] for i in (*smooth, *wanted)]
+    recorder, tape, count, places = BodyRecorder(), Tape(False), len(body.carried), body.operands
+    operands = [recorder.zeros(body.values[place]) for place in places]
+    values = body.filled(operands)
+    smooth = [i for i, x in enumerate(operands[:count]) if _is_smooth(x)]
+    sources = [operands[i] for i in (*smooth, *wanted)]
     tape.tracked.update([x.key for x in sources])
     with on_top(Frame(tape, recorder.frame())):
         replay(body.instructions, values)
@@ -449,14 +444,11 @@ def _jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[st
 def _forward(body: Body, moving: tuple[int, ...]) -> tuple[Body, list[Tensor]]:
     """The step on values and tangents, those of what is carried and of further operands, and the constants of its rules."""
     recorder = BodyRecorder()
-    places = (*body.carried, *body.sliced, *body.constants)
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
-    values: list[Any] = body.numbers()
-    for place in places:
-        values[place] = recorder.zeros(body.values[place])
-    operands = [values[place] for place in places]
+    operands = [recorder.zeros(body.values[place]) for place in body.operands]
+    values = body.filled(operands)
     smooth = [i for i in range(count) if _is_smooth(operands[i])]
-    directions = {i: recorder.zeros(body.values[places[i]]) for i in (*smooth, *moving)}
+    directions = {i: recorder.zeros(body.values[body.operands[i]]) for i in (*smooth, *moving)}
     accumulator = ForwardAccumulator([operands[i] for i in directions], list(directions.values()))
     with on_top(recorder.frame()):
         with accumulator:
@@ -497,14 +489,12 @@ def _batched(batch: Any, primitive: Primitive, inputs: Sequence[Any], params: di
 def _of_stacks(body: Body, size: int, held: tuple[bool, ...]) -> tuple[Body, list[Tensor]]:
     """The step on stacks of so many values, and the constants of its rules."""
     recorder, batch = BodyRecorder(), Batch(size)
-    places = (*body.carried, *body.sliced, *body.constants)
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
-    values: list[Any] = body.numbers()
-    given = []
-    for i, place in enumerate(places):
-        is_stack, value = held[i] or i < count, body.values[place]
-        given.append(recorder.zeros(value._replace(shape=(size, *(value.shape or ()))) if is_stack else value))
-        values[place] = BatchedTensor(given[-1], batch) if is_stack else given[-1]
+    stacks = [i < count or is_stack for i, is_stack in enumerate(held)]
+    known = [body.values[place] for place in body.operands]
+    known = [one._replace(shape=(size, *(one.shape or ()))) if stack else one for one, stack in zip(known, stacks, strict=True)]
+    given = [recorder.zeros(one) for one in known]
+    values = body.filled([BatchedTensor(x, batch) if stack else x for x, stack in zip(given, stacks, strict=True)])
     with on_top(recorder.frame()):
         with batch:
             replay(body.instructions, values)

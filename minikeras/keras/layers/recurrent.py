@@ -294,14 +294,6 @@ class RNN(Layer):
                 del one._losses[count:]
             raise Unrepeatable("a cell adds losses")
 
-    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """(batch, steps, units) or (batch, units), and the shapes of the states behind it if they are given."""
-        batch, steps = sequences_shape[:2]
-        size = _size_of_output(self.cell)
-        output = (batch, steps, size) if self.return_sequences else (batch, size)
-        states = nest.map_structure(lambda one: (batch, one), self.state_size)
-        return (output, *states) if self.return_state else output
-
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the series, if that is what comes out."""
         mask = nest.flatten(mask)[0] if self.return_sequences and mask is not None else None
@@ -399,15 +391,6 @@ class Bidirectional(Layer):
         """The states of both layers, None if they are not stateful."""
         both = self.forward_layer.states, self.backward_layer.states
         return None if None in both else (*both[0], *both[1])
-
-    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """That of the layer, twice as wide if outputs are joined, and the shapes of the states of both."""
-        output: Any = self.forward_layer.compute_output_shape(sequences_shape)
-        output, states = (output[0], output[1:]) if self.return_state else (output, ())
-        if self.merge_mode == "concat":
-            output = (*output[:-1], output[-1] * 2)
-        outputs = (output, output) if self.merge_mode is None else (output,)
-        return (*outputs, *states, *states) if len(outputs) + len(states) > 1 else output
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the series for each output that is one."""

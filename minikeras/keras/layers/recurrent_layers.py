@@ -10,6 +10,7 @@ from ...errors import ShapeError
 from ...functions import convolution as functions
 from ...functions.creation import zeros
 from ...functions.shaping import reshape
+from ...module import snake_case
 from ..saving.description import constructor_arguments
 from .convolution import check_positive, checked_padding, one_for_each, output_shape
 from .inputs import InputSpec
@@ -42,7 +43,7 @@ class CellLayer(RNN):
             raise ValueError(f"{type(self).__name__}: use_cudnn must be 'auto', True or False, found {choice!r}.")
         own = {name: options.pop(name) for name in _OF_LAYERS if name in options}
         common = {name: own[name] for name in ("dtype", "trainable") if name in own}
-        cell = self.cell_class(*arguments, **options, **common, name=self.name_of_cell())
+        cell = self.cell_class(*arguments, **options, **common, name=snake_case(self.cell_class.__name__))
         super().__init__(cell, activity_regularizer=activity_regularizer, **own)
         if choice is not None:  # kept for Keras; it changes nothing here
             self.use_cudnn = choice
@@ -52,13 +53,6 @@ class CellLayer(RNN):
         super().build(sequences_shape, initial_state_shape)
         axis = getattr(self.cell, "channel_axis", -1)
         self.input_spec = InputSpec(ndim=len(sequences_shape), axes={axis: sequences_shape[axis]}, fixed_by=self.cell.kernel)
-
-    @classmethod
-    def name_of_cell(cls) -> str:
-        """The name of the cell within the layer."""
-        return {"SimpleRNNCell": "simple_rnn_cell", "GRUCell": "gru_cell", "LSTMCell": "lstm_cell"}.get(
-            cls.cell_class.__name__, "conv_lstm_cell"
-        )
 
     def get_config(self) -> dict[str, Any]:
         config, cell = super().get_config(), self.cell.get_config()
@@ -215,13 +209,6 @@ class ConvLSTM(CellLayer):
     ) -> None:
         super().__init__(self.rank, filters, kernel_size, strides, padding, data_format, dilation_rate, **options)
         self.input_spec = InputSpec(ndim=self.rank + 3)
-
-    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """(batch, steps, *places, filters) or without the steps, and the shapes of the states if they are given."""
-        batch, steps, *rest = sequences_shape
-        state = self.cell.compute_output_shape((batch, *rest))
-        output = (batch, steps, *state[1:]) if self.return_sequences else state
-        return (output, state, state) if self.return_state else output
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         found = super().compute_mask(inputs, mask)
