@@ -79,6 +79,8 @@ def _no_slice(array: Array) -> Array:
 
 def _same(one: Tensor, other: Tensor) -> bool:
     """Whether two constants of a step have the same values."""
+    while isinstance(one, BatchedTensor) and isinstance(other, BatchedTensor) and one.batch is other.batch:
+        one, other = one.stacked, other.stacked
     if one.key == other.key or one._array is other._array:
         return True
     alike = type(one) is type(other) is Tensor and one.shape == other.shape and one.dtype == other.dtype

@@ -279,13 +279,22 @@ def test_kernels_of_llvm_train_nearly_the_same():
     assert_same(numpy_s, llvm_s, 1e-5)
 
 
-@each_kind
-def test_members_of_an_ensemble_equal_models_alone(kind):
-    seeds, fallbacks = (1, 5, 9), dict(tf.autodiff.loop_fallbacks)
-    made = lambda seed=1: network("adam", kind, seed, dropout=0.2, recurrent_dropout=0.1)
+ENSEMBLES = {
+    **{
+        kind: lambda cls=cls: cls(3, kernel_regularizer="l2", dropout=0.2, recurrent_dropout=0.1)
+        for kind, cls in LAYERS.items()
+    },
+    "own cell": lambda: L.RNN(Own()),
+    "both": lambda: L.Bidirectional(L.LSTM(2)),
+}
+
+
+@pytest.mark.parametrize("kind", ENSEMBLES)
+def test_members_of_an_ensemble_equal_models_alone(kind, monkeypatch):
+    seeds, fallbacks, bodies = (1, 5, 9), dict(tf.autodiff.loop_fallbacks), count_of_loops(monkeypatch)
 
     def built():
-        layer = LAYERS[kind](3, kernel_regularizer="l2", dropout=0.2, recurrent_dropout=0.1)
+        layer = ENSEMBLES[kind]()
         model = keras.Sequential([keras.Input((6, 3)), layer, L.Dense(2)])
         model.compile("adam", "mse")
         return model
@@ -297,7 +306,7 @@ def test_members_of_an_ensemble_equal_models_alone(kind):
         alone = built()
         alone.fit(X, np.repeat(Y, 2, 1), batch_size=8, epochs=2, shuffle=False, verbose=0)
         assert_same(alone, ensemble[place], 1e-6)
-    assert made().count_params() and dict(tf.autodiff.loop_fallbacks) == fallbacks
+    assert bodies and dict(tf.autodiff.loop_fallbacks) == fallbacks
 
 
 class Broken(Exception):
