@@ -130,14 +130,13 @@ def _loop(xp: Any, *arrays: Array, body: Body, length: int, reverse: bool) -> tu
 def run(
     body: Body, carried: Sequence[Any], sliced: Sequence[Any], constants: Sequence[Any], length: int, reverse: bool
 ) -> tuple[list[Any], list[Any]]:
-    """The loop over a body: what depends on nothing carried before it, products of which no step needs the result after it."""
-    parts = _divided(body, length)
+    """The loop over a body; what depends on nothing that is carried comes before it, for all steps at once."""
+    once, before, inner = _divided(body, length)
     batch = Batch(length)
     values = body.filled([*carried, *(BatchedTensor(x, batch) for x in sliced), *constants])
-    replay(parts.once, values)
+    replay(once, values)
     with batch:
-        replay(parts.before, values)
-    inner = parts.body
+        replay(before, values)
     whole = [batch.stack_of(values[place]) for place in inner.sliced]
     count = len(body.carried)
     last: list[Any] = list(carried)
@@ -145,8 +144,6 @@ def run(
         last, rows = _carried_out(inner, carried, whole, [values[place] for place in inner.constants], length, reverse)
         for place, y in zip(inner.results[count:], rows, strict=True):
             values[place] = BatchedTensor(y, batch)
-    with batch:
-        replay(parts.after, values)
     return last, [batch.stack_of(values[place]) for place in body.results[count:]]
 
 
@@ -178,52 +175,26 @@ def _is_watched(operands: Sequence[Any]) -> bool:
     return False
 
 
-class _Parts(NamedTuple):
-    """A body in four: what is the same in each step, what slices alone decide, the loop, and what comes of its results."""
-
-    once: list[Instruction]
-    before: list[Instruction]
-    body: Body
-    after: list[Instruction]
-
-
 @functools.lru_cache(maxsize=256)
-def _divided(body: Body, length: int) -> _Parts:
-    parts = _Parts([], [], body, [])
-    inner: list[Instruction] = []
+def _divided(body: Body, length: int) -> tuple[list[Instruction], list[Instruction], Body]:
+    """A body in three: what is the same in each step, what slices alone decide, and the loop."""
+    parts: tuple[list[Instruction], ...] = ([], [], [])
     in_loop, of_slices = set(body.carried), set(body.sliced)
     for one in body.instructions:
-        operands, carries = set(one.operands), not in_loop.isdisjoint(one.operands)
-        if not carries and of_slices.isdisjoint(operands):
-            parts.once.append(one)
-        elif carries or not _can_be_stacked(body, one, length):
-            in_loop.update(one.outputs)
-            inner.append(one)
-        else:
+        if in_loop.isdisjoint(one.operands) and of_slices.isdisjoint(one.operands):
+            parts[0].append(one)
+        elif in_loop.isdisjoint(one.operands) and _can_be_stacked(body, one, length):
             of_slices.update(one.outputs)
-            parts.before.append(one)
-    count = len(body.carried)
-    wanted, late = set(body.results[:count]), set[int]()
-    for one in inner:
-        is_product = one.primitive.weight is not None or not late.isdisjoint(one.operands)
-        if is_product and _can_be_stacked(body, one, length):
-            late.update(one.outputs)
-    staying: list[Instruction] = []
-    for one in reversed(inner):
-        if late.isdisjoint(one.outputs) or not wanted.isdisjoint(one.outputs):
-            wanted.update(one.operands)
-            staying.append(one)
+            parts[1].append(one)
         else:
-            parts.after.append(one)
-    parts.after.reverse()
-    computed = {y for one in staying for y in one.outputs}.union(body.carried)
-    read = [*body.results[count:], *(i for one in parts.after for i in one.operands)]
-    results = [*body.results[:count], *dict.fromkeys(place for place in read if place in computed)]
-    used = {i for one in staying for i in one.operands}.union(results)
-    known = {y for one in parts.once for y in one.outputs}.union(body.constants)
-    sliced = [place for place in range(len(body.values)) if place in of_slices & used]
-    constants = [place for place in range(len(body.values)) if place in known & used]
-    return parts._replace(body=Body(body.values, body.carried, sliced, constants, staying[::-1], results))
+            in_loop.update(one.outputs)
+            parts[2].append(one)
+    count = len(body.carried)
+    results = [*body.results[:count], *dict.fromkeys(place for place in body.results[count:] if place in in_loop)]
+    used = {i for one in parts[2] for i in one.operands}.union(results)
+    same = {y for one in parts[0] for y in one.outputs}.union(body.constants)
+    sliced, constants = sorted(of_slices & used), sorted(same & used)
+    return parts[0], parts[1], Body(body.values, body.carried, sliced, constants, parts[2], results)
 
 
 def _can_be_stacked(body: Body, one: Instruction, length: int) -> bool:

@@ -39,7 +39,7 @@ def looped(step, *, reverse=False):
 
 
 def product(lib):
-    """Products of slices (before the loop), of what is carried, and of results (after it); a sum over rows."""
+    """Products of slices (before the loop), of what is carried, and of results; a sum over rows."""
     tanh, matmul = lib.tanh, lib.matmul
 
     def step(h, x, kernel, recurrent, bias, *last):

@@ -218,17 +218,17 @@ class RNN(Layer):
         kind = getattr(self.cell, "compute_dtype", self.compute_dtype)
         states = nest.map_structure(lambda x: cast(convert_to_tensor(x), kind), states)
         inputs = sequences if sequences.dtype.is_floating else cast(sequences, self.compute_dtype)
-        cells = [cell for cell in self._cells if isinstance(cell, Cell)] if training else []
         own, width = (states if self._is_stack else [states]), (inputs.shape[0], *inputs.shape[2:])
         try:
             for cell, state in zip(self._cells, own, strict=True):
-                if cell in cells:
+                if training and isinstance(cell, Cell):
                     cell.draw_masks(width, nest.flatten(state)[0])
                 width = (inputs.shape[0], _size_of_output(cell))
             output, states = self._repeated(inputs, states, None if mask is None else nest.flatten(mask)[0], training)
         finally:
-            for cell in cells:
-                cell.reset_masks()
+            for cell in self._collect().sublayers if training else ():
+                if isinstance(cell, Cell):
+                    cell.reset_masks()
         states = nest.map_structure(lambda x: cast(x, self.compute_dtype), states)
         output = cast(output, self.compute_dtype)
         if self.stateful:

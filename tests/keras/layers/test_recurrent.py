@@ -158,8 +158,10 @@ def test_what_dropout_lets_through_is_the_same_in_each_step_and_repeats_by_its_s
     np.testing.assert_allclose(y, expected, atol=1e-6)
 
 
-def test_each_cell_of_several_draws_for_its_own_inputs():
-    layer = L.RNN([L.LSTMCell(5, dropout=0.5, seed=1), L.GRUCell(4, dropout=0.5, recurrent_dropout=0.5, seed=2)])
+@pytest.mark.parametrize("nested", [False, True])
+def test_each_cell_of_several_draws_for_its_own_inputs(nested):
+    last = L.GRUCell(4, dropout=0.5, recurrent_dropout=0.5, seed=2)
+    layer = L.RNN([L.LSTMCell(5, dropout=0.5, seed=1), L.StackedRNNCells([last]) if nested else last])
     assert layer(X, training=True).shape == (24, 4)
     assert len({layer(X, training=True).numpy().tobytes() for _ in range(3)}) == 3
 
