@@ -124,6 +124,8 @@ def _loop(xp: Any, *arrays: Array, body: Body, length: int, reverse: bool) -> tu
         for place, whole in rows:
             whole[i] = values[place]
         carried = [values[place] for place in body.results[:count]]
+    if xp is not np:  # on a device results without gaps
+        carried = [array.copy() for array in carried]
     return *carried, *[whole for _, whole in rows]
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...errors import ShapeError
 from ...types import Array
 from ..families import linear, unbroadcast
@@ -84,7 +86,8 @@ stack_along = linear(
 def _split(xp: Any, x: Array, sizes: Sizes, axis: int) -> tuple[Array, ...]:
     behind, start, parts = (slice(None),) * (-1 - axis), 0, []
     for size in sizes:
-        parts.append(x[(..., slice(start, start + size), *behind)])
+        part = x[(..., slice(start, start + size), *behind)]
+        parts.append(part if xp is np else part.copy())  # on a device pieces without gaps
         start += size
     return tuple(parts)
 
