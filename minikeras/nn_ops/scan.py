@@ -230,8 +230,8 @@ class _Reverse(NamedTuple):
         sliced, constants: the places among the operands of the loop of what the step needs.
         saved: the numbers of the values of the loop that it needs.
         more: constants that the rules have made.
-        found: for each operand asked for, the positions of its parts: `sum` among the carried ones, else among the results;
-            for a product two, whose rows are multiplied for all steps at once.
+        found: for each operand asked for, the positions of its parts among what each step gives, of a product two, whose rows
+            are multiplied for all steps at once; none if its sum is carried.
     """
 
     body: Body
@@ -270,39 +270,27 @@ def _reversed(body: Body, given: tuple[bool, ...], wanted: tuple[int, ...]) -> _
         cotangents = tape.gradients(seeds, [x.key for x in sources], bare=False)
         dense = {key: g.read_value() if isinstance(g, IndexedSlices) else g for key, g in cotangents.items()}
         following = [dense[x.key] if x.key in dense else operations.zeros_like(x) for x in sources[: len(smooth)]]
-    sweep = recorder.instructions[start:]
+    made = {y: one for one in recorder.instructions[start:] for y in one.outputs}
     sums: list[Tensor] = []
-    outputs: list[Any] = []
+    outputs: list[int] = []
     found: dict[int, list[tuple[int, ...]]] = {}
     for i, x in zip(wanted, sources[len(smooth) :], strict=True):
         if x.key not in dense:
             continue
-        number = recorder.number(dense[x.key])
-        if i < count + len(body.sliced):
-            found[i] = [(len(outputs),)]
-            outputs.append(number)
-            continue
-        parts, rest = _terms(number, sweep, recorder.values)
-        found[i] = []
-        for pair in parts:
-            found[i].append((len(outputs), len(outputs) + 1))
-            outputs.extend(pair)
-        if rest:
-            so_far = recorder.zeros(body.values[places[i]])
-            found[i].append(())
-            sums.append(so_far)
-            total = recorder.number(so_far)
-            for term in rest:
-                recorder.values.append(recorder.values[total])
-                sweep.append(Instruction(add, (total, term), {}, (len(recorder.values) - 1,), False))
-                total = len(recorder.values) - 1
-            following.append(total)
-    results = [x if isinstance(x, int) else recorder.number(x) for x in following] + outputs
-    known = {recorder.number(values[place]): i for i, place in enumerate(places)}
-    made = {y for one in sweep for y in one.outputs}
+        number, is_slice = recorder.number(dense[x.key]), i < count + len(body.sliced)
+        parts = [(number,)] if is_slice else _products(number, made, recorder.values)
+        found[i] = [tuple(range(len(outputs) + 2 * k, len(outputs) + 2 * k + len(part))) for k, part in enumerate(parts)]
+        outputs += [y for part in parts for y in part]
+        if not parts:
+            sums.append(recorder.zeros(body.values[places[i]]))
+            with on_top(recorder.frame()):
+                following.append(add(sums[-1], dense[x.key]))
+    results, sweep = [*map(recorder.number, following), *outputs], recorder.instructions[start:]
+    known = {recorder.number(x): i for i, x in enumerate(operands)}
     used = {i for one in needed(sweep, results) for i in one.operands}.union(results)
     inputs = {recorder.number(x) for x in (*arriving, *outside, *sums)}
-    before = [place for place in sorted(used - made - inputs) if recorder.values[place].shape is not None]
+    inputs |= {y for one in sweep for y in one.outputs}
+    before = [place for place in sorted(used - inputs) if recorder.values[place].shape is not None]
     slices = [place for place in before if count <= known.get(place, -1) < count + len(body.sliced)]
     constants = [place for place in before if known.get(place, -1) >= count + len(body.sliced)]
     more = [place for place in before if place in recorder.constants]
@@ -325,20 +313,19 @@ def _reversed(body: Body, given: tuple[bool, ...], wanted: tuple[int, ...]) -> _
     )
 
 
-def _terms(number: int, sweep: Sequence[Instruction], values: Sequence[Value]) -> tuple[list[tuple[int, int]], list[int]]:
-    """A cotangent as a sum: products of matrices, each by the rows of its two factors, and others."""
-    made = {y: one for one in sweep for y in one.outputs}
+def _products(number: int, made: dict[int, Instruction], values: Sequence[Value]) -> list[tuple[int, int]]:
+    """A cotangent as a sum of products of matrices, each by the rows of its two factors; none if it is something else."""
     one = made.get(number)
     if one is not None and one.primitive is add and all(values[i].shape == values[number].shape for i in one.operands):
-        parts = [_terms(i, sweep, values) for i in one.operands]
-        return [pair for pairs, _ in parts for pair in pairs], [i for _, others in parts for i in others]
+        parts = [_products(i, made, values) for i in one.operands]
+        return [pair for part in parts for pair in part] if all(parts) else []
     if one is not None and one.primitive is matrix_product:
         left, right = made.get(one.operands[0]), one.operands[1]
         if left is not None and left.primitive is transpose and left.params["perm"] == (-1, -2):
             a, b = (values[i].shape for i in (left.operands[0], right))
             if a is not None and b is not None and a[:-1] == b[:-1]:
-                return [(left.operands[0], right)], []
-    return [], [number]
+                return [(left.operands[0], right)]
+    return []
 
 
 def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -356,7 +343,7 @@ def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: d
         rows = dict(zip(whole.results[count:], outputs[count:], strict=True))
     smooth = [i for i in range(count) if _is_smooth(inputs[i])]
     arriving = [operations.zeros_like(y[i]) if g[i] is None else g[i] for i in smooth]
-    sums = [inputs[i] for i in back.found for part in back.found[i] if not part]
+    sums = [inputs[i] for i, parts in back.found.items() if not parts]
     last, outputs = run(
         back.body,
         [*arriving, *map(operations.zeros_like, sums)],
@@ -368,11 +355,8 @@ def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: d
     found: dict[int, Any] = dict(zip(smooth, last, strict=False))
     added = iter(last[len(smooth) :])
     for i, parts in back.found.items():
-        terms = [
-            next(added) if not part else outputs[part[0]] if len(part) == 1 else _product_of_rows(*(outputs[k] for k in part))
-            for part in parts
-        ]
-        found[i] = functools.reduce(add, terms)
+        terms = [outputs[part[0]] if len(part) == 1 else _product_of_rows(*(outputs[k] for k in part)) for part in parts]
+        found[i] = functools.reduce(add, terms) if terms else next(added)
     result = [found.get(i) for i in wanted]
     return [None if x is None else x._array for x in result] if bare else result
 
