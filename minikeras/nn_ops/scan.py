@@ -68,8 +68,8 @@ def scan(
             raise
         return _one_by_one(step, carried, sliced, length, reverse)
     if only_shapes():
-        values = [body.values[place] for place in body.results[len(carried) :]]
-        return following, [Tensor(np.zeros((length, *(one.shape or ())), one.dtype)) for one in values]
+        xp, values = namespace(*state, *slices), [body.values[place] for place in body.results[len(carried) :]]
+        return following, [Tensor(xp.zeros((length, *(one.shape or ())), dtype=one.dtype)) for one in values]
     return run(body, carried, sliced, constants, length, reverse)
 
 
