@@ -15,7 +15,9 @@ import numpy as np
 
 from ....core import Record
 from ...ir import Slot, outputs_of
+from ...loop_ir.operations import Launch
 from ...loops import Body
+from ...render.llvm import NestKernel
 from ..numpy.lowering import Call
 from . import jit, products
 from .functions import LIBRARY, is_known
@@ -132,6 +134,22 @@ def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, rec
     if product is not tiled and products.on_one_thread() is None:
         seconds = 0.0
     return KernelCall(kernel, operands, [a.slot, b.slot], [y], record, seconds=seconds)
+
+
+def nest_call(launch: Launch, operands: Sequence[Slot], record: Record) -> KernelCall:
+    """A nest, for each member of a stack if there is one; its products are BLAS's."""
+    kernel, y = NestKernel(launch.nest), launch.result
+    numbers, seconds = list(launch.sizes), launch.seconds
+    if kernel.multiplies:
+        numbers.append(products.gemm(y.dtype))
+        seconds = seconds if products.on_one_thread() is not None else 0.0
+
+    def places(address: Address) -> list[int]:
+        return [*map(address, operands), address(y), *numbers]
+
+    moves = [*zip(operands, launch.moving, strict=True), (y, True)]
+    whole, given = for_each(kernel, places, launch.members, moves)
+    return KernelCall(whole, given, operands, [y], record, seconds=seconds)
 
 
 # Loops and sums ----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from ....core.registry import operations
 from ....nn_ops.philox4x32 import threshold
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
+from ...loop_ir.operations import has_nest, launches
 from ...loops import Body, Step, body_of, elementwise_body
 from ...passes.expansion import add_at, take_at
 from ...planning.flat_variables import part
@@ -30,6 +31,7 @@ from .calls import (
     bits,
     can_loop,
     known,
+    nest_call,
     product_call,
     reduction,
     repetition,
@@ -56,7 +58,9 @@ def encode(program: Program) -> list[Lowered]:
 def supports(record: Record) -> bool:
     """Whether there may be a kernel for an instruction; shapes and dtypes decide."""
     slots = slots_of(record)
-    return all(x.xp is np for x in slots) and (record.primitive in _encoders() or elementwise_body(record)[1] is not None)
+    if any(x.xp is not np for x in slots):
+        return False
+    return record.primitive in _encoders() or has_nest(record) or elementwise_body(record)[1] is not None
 
 
 class Encoder:
@@ -93,7 +97,7 @@ class Encoder:
         encode = _encoders().get(record.primitive)
         slots = slots_of(record)
         if all(x.xp is np for x in slots) and (
-            (encode is not None and encode(self, record)) or (encode is None and self._elementwise(record))
+            encode(self, record) if encode is not None else self._nests(record) or self._elementwise(record)
         ):
             return
         first = len(self._found)
@@ -191,6 +195,12 @@ class Encoder:
             return False
         self.add_loop(LoopCall(body, split, [self.operand(x, record) for x in slots], record))
         return True
+
+    def _nests(self, record: Record) -> bool:
+        found = launches(record, self.temporary)
+        for one in found or ():
+            self.add(nest_call(one, [self.operand(x, record) for x in one.operands], record))
+        return found is not None
 
     def add_loop(self, call: LoopCall) -> None:
         """Write a loop, which may then also add up what it makes."""

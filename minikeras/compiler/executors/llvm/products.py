@@ -240,12 +240,14 @@ class ProductKernel:
         dtype: float32 or float64.
     """
 
+    multiplies = True
+
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._kind = type_of(dtype)
+        self._dtype = dtype
 
     def text(self, name: str) -> str:
         """The function."""
-        to, kind = Instructions(), self._kind
+        to, kind = Instructions(), type_of(self._dtype)
         out, a, b = [load_address(to, number) for number in range(3)]
         m, n, k, transpose_a, transpose_b, gemm, by_rows = [load_operand(to, number) for number in range(3, 10)]
         turned_a, turned_b, rows = [to.add(f"icmp ne i64 {one}, 0") for one in (transpose_a, transpose_b, by_rows)]
@@ -262,34 +264,38 @@ class ProductKernel:
         def place(array: Value, at: Value) -> Value:
             return to.add(f"getelementptr {kind}, ptr {array}, i64 {at}")
 
-        # BLAS counts columns first: the transpose of out is the product of the transposes of b and a.
-        operands = [
-            *(self._letter(to, turned_b), self._letter(to, turned_a), *(self._integer(to, one) for one in (width, height, k))),
-            *(self._float(to, "1.0"), place(b, first_b), self._integer(to, stride_b)),
-            *(place(a, first_a), self._integer(to, stride_a), self._float(to, "0.0"), place(out, first_out)),
-            self._integer(to, n),
-        ]
         address = to.add(f"inttoptr i64 {gemm} to ptr")
-        to.do(f"call void {address}({', '.join(f'ptr {one}' for one in operands)})")
-        to.do("ret i64 0")
-        return "\n".join([f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"])
+        factors = [(place(a, first_a), stride_a), (place(b, first_b), stride_b), (place(out, first_out), n)]
+        given = [f"ptr {address}, i1 {turned_a}, i1 {turned_b}", *(f"i64 {one}" for one in (height, width, k))]
+        given += [f"ptr {start}, i64 {line}" for start, line in factors]
+        to.do(f"call void @{name}_product({', '.join(given)}, {kind} 0.0)\n  ret i64 0")
+        head = f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{"
+        return "\n".join([product_function(f"{name}_product", self._dtype), head, "entry:", *to.lines, "}"])
 
-    def _letter(self, to: Instructions, turned: Value) -> Value:
-        """The address of 'T' or 'N', as numbers."""
-        cell = to.add("alloca i8")
-        to.do(f"store i8 {to.add(f'select i1 {turned}, i8 84, i8 78')}, ptr {cell}")
-        return cell
 
-    def _integer(self, to: Instructions, number: Value) -> Value:
-        """The address of an integer of 32 bits."""
-        cell = to.add("alloca i32")
-        to.do(f"store i32 {to.add(f'trunc i64 {number} to i32')}, ptr {cell}")
-        return cell
+def product_function(name: str, dtype: np.dtype[Any]) -> str:
+    """A function that calls BLAS: c (m, n) = a @ b + factor * c; each is stored in lines, a and b perhaps transposed.
 
-    def _float(self, to: Instructions, number: str) -> Value:
-        cell = to.add(f"alloca {self._kind}")
-        to.do(f"store {self._kind} {number}, ptr {cell}")
-        return cell
+    BLAS counts columns first: the transpose of c is the product of the transposes of b and a.
+    """
+    to, kind = Instructions(), type_of(dtype)
+    letters = [to.add(f"select i1 %turned{one}, i8 84, i8 78") for one in "ba"]  # 'T' or 'N', as numbers
+    short = {one: to.add(f"trunc i64 %{one} to i32") for one in ("n", "m", "k", "lineb", "linea", "linec")}
+    n, m, k, line_b, line_a, line_c = [("i32", one) for one in short.values()]
+    cells: list[Value] = []
+    for one, value in [*(("i8", one) for one in letters), n, m, k, (kind, "1.0"), line_b, line_a, (kind, "%factor"), line_c]:
+        cells.append(to.add(f"alloca {one}"))
+        to.do(f"store {one} {value}, ptr {cells[-1]}")
+    operands = [*cells[:6], "%b", cells[6], "%a", *cells[7:9], "%c", cells[9]]
+    strides = "ptr %a, i64 %linea, ptr %b, i64 %lineb, ptr %c, i64 %linec"
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %gemm, i1 %turneda, i1 %turnedb, i64 %m, i64 %n, i64 %k, {strides}, {kind} %factor) "
+            "noinline {",
+            *("entry:", *to.lines),
+            f"  call void %gemm({', '.join(f'ptr {one}' for one in operands)})\n  ret void\n}}",
+        ]
+    )
 
 
 class TiledProductKernel:

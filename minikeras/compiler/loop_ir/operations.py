@@ -1,0 +1,145 @@
+"""Which primitives have nests: from an instruction to nests with their operands, by dtypes, shapes and parameters alone."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import Record
+from ...core.registry import operations
+from ..ir import Slot
+from . import windows
+from .nest import Nest
+from .windows import Windows
+
+Temporary = Callable[[tuple[int, ...], Any], Slot]
+"""Makes a slot for what lies between two nests, by its shape and dtype."""
+
+
+class Launch(NamedTuple):
+    """A nest over slots.
+
+    Attributes:
+        nest: what is done.
+        operands: what it reads, in the order of its arrays.
+        result: what it writes, its last array.
+        sizes: in the order of the nest's.
+        seconds: what it takes one thread, roughly.
+        members: how many times it is done, each time for the next member of the result.
+        moving: whether each operand is a stack, too, with an own member each time.
+    """
+
+    nest: Nest
+    operands: Sequence[Slot]
+    result: Slot
+    sizes: Sequence[int]
+    seconds: float
+    members: int = 1
+    moving: Sequence[bool] = ()
+
+
+def launches(record: Record, temporary: Temporary) -> list[Launch] | None:
+    """What carries an instruction out; None if there is no nest for it."""
+    find = _rows().get(record.primitive)
+    slots = [x for x in record.inputs if isinstance(x, Slot)]
+    if find is None or len(slots) != len(record.inputs) or 0 in [n for x in (*slots, record.outputs) for n in x.shape]:
+        return None
+    return find(record, temporary)
+
+
+def has_nest(record: Record) -> bool:
+    """Whether there are nests for an instruction."""
+    return launches(record, lambda shape, dtype: Slot(-1, shape, np.dtype(dtype))) is not None
+
+
+def _floats(record: Record, count: int | None = None) -> bool:
+    """Whether the result and the first operands are floats of one dtype that nests have."""
+    dtype = record.outputs.dtype
+    return dtype in (np.float32, np.float64) and all(x.dtype == dtype for x in record.inputs[:count])
+
+
+def _members(shape: Sequence[int], rank: int) -> int:
+    return math.prod(shape[: len(shape) - rank])
+
+
+def _windows(shape: Sequence[int], window: Sequence[int], record: Record, count: Sequence[int], channels: int) -> Windows:
+    params, rank = record.params, len(window)
+    sizes = tuple(shape[-rank - 1 : -1])
+    geometry = [tuple(params[name]) for name in ("strides", "padding", "dilation")]
+    return Windows(sizes, tuple(window), *geometry, tuple(count), channels, params.get("groups", 1))
+
+
+def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, int] | None:
+    """Windows, outputs, tiles and the batch of a convolution or of a transpose of it."""
+    first, second = record.inputs
+    image, places = {"y": (first, record.outputs), "x": (record.outputs, first), "kernel": (first, second)}[of]
+    kernel = record.outputs if of == "kernel" else second
+    rank = len(record.params["strides"])
+    outputs = kernel.shape[-1]
+    w = _windows(image.shape, kernel.shape[-2 - rank : -2], record, places.shape[-rank - 1 : -1], image.shape[-1])
+    tile = windows.tile_of(w, outputs, record.outputs.dtype.itemsize)
+    if not _floats(record) or tile is None or w.groups == w.channels > 1:
+        return None
+    return w, outputs, tile, int(places.shape[-rank - 2])
+
+
+def _seconds(w: Windows, outputs: int, batch: int, itemsize: int) -> float:
+    """Of products and patches."""
+    rows, inner = batch * w.lines * w.wide, w.taps * w.channels
+    return rows * inner * (outputs / w.groups * itemsize / 2e11 + itemsize / 2e10)
+
+
+def _convolve(record: Record, temporary: Temporary) -> list[Launch] | None:
+    return _of_windows(record, "y", windows.convolution)
+
+
+def _spread(record: Record, temporary: Temporary) -> list[Launch] | None:
+    return _of_windows(record, "x", windows.by_input)
+
+
+def _of_windows(record: Record, of: str, nest: Any) -> list[Launch] | None:
+    """The array with a batch and a kernel give another array with a batch."""
+    found = _convolution(record, of)
+    if found is None:
+        return None
+    w, outputs, tile, batch = found
+    (x, kernel), y, rank = record.inputs, record.outputs, len(w.window) + 2
+    members, own = _members(y.shape, rank), _members(kernel.shape, rank)
+    if _members(x.shape, rank) != members or own not in (1, members):
+        return None
+    if own == 1:
+        batch, members = batch * members, 1
+    seconds = members * _seconds(w, outputs, batch, y.dtype.itemsize)
+    return [Launch(nest(w, outputs, tile, y.dtype), [x, kernel], y, [batch], seconds, members, [True, own > 1])]
+
+
+def _correlate(record: Record, temporary: Temporary) -> list[Launch] | None:
+    found = _convolution(record, "kernel")
+    if found is None:
+        return None
+    w, outputs, tile, batch = found
+    (x, g), y, rank = record.inputs, record.outputs, len(w.window) + 2
+    members, length = _members(y.shape, rank), math.prod(y.shape[-rank:])
+    if {_members(one.shape, rank) for one in (x, g)} - {1, members}:
+        return None
+    parts = min(max(windows.PARTIAL // (length * y.dtype.itemsize), 4), 16)
+    sums = temporary((*y.shape[:-rank], parts, *y.shape[-rank:]), y.dtype)
+    seconds = members * _seconds(w, outputs, batch, y.dtype.itemsize)
+    nest = windows.by_kernel(w, outputs, tile, y.dtype, parts)
+    return [
+        Launch(nest, [x, g], sums, [batch], seconds, members, [_members(one.shape, rank) > 1 for one in (x, g)]),
+        Launch(windows.total(parts, length, y.dtype), [sums], y, [], members * parts * length / 4e9, members, [True]),
+    ]
+
+
+@functools.cache
+def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
+    return {
+        operations.convolve: _convolve,
+        operations.spread_windows: _spread,
+        operations.correlate_windows: _correlate,
+    }
