@@ -147,6 +147,23 @@ def test_convolutions_of_long_lines_and_of_many_tiles(sizes):
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
 
 
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 3, 8, 20]))
+def test_pools(geometry, dtype, batch, channels):
+    sizes, window, params = geometry
+    params = params | {"window": window}
+    x = numbers((batch, *sizes, channels), dtype).round(0)  # with equal elements
+    x[0, ..., 0] = np.nan
+    assert_nests_give_numpys_numbers(operations.max_pool, [x], params, exact=True)
+    assert_nests_give_numpys_numbers(operations.first_largest_in_window, [x], params, exact=True)
+    chosen = operations.first_largest_in_window.kernel(np)(x, **params)
+    assert_nests_give_numpys_numbers(operations.pick_from_window, [np.nan_to_num(x), chosen], params, exact=True)
+    g = numbers(chosen.shape, dtype, 1)
+    assert_nests_give_numpys_numbers(operations.put_into_window, [g, chosen], params | {"sizes": sizes})
+    assert_nests_give_numpys_numbers(operations.window_sum, [np.nan_to_num(x)], params)
+    assert_nests_give_numpys_numbers(operations.window_spread, [g], params | {"sizes": sizes})
+
+
 # The language ----------------------------------------------------------------------------------------------------------------
 
 

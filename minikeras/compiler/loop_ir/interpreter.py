@@ -54,7 +54,11 @@ class Interpreter:
 
     def _write(self, body: Sequence[Any]) -> None:
         """Statements that all read before one of them writes."""
-        found = [(one, self.value(one.value), self.value(one.index) if isinstance(one, Store) else None) for one in body]
+        known: dict[Expr, Any] = {}
+        found = [
+            (one, self.value(one.value, known), self.value(one.index, known) if isinstance(one, Store) else None)
+            for one in body
+        ]
         for one, value, index in found:
             if isinstance(one, Fold):
                 self._fold(one, value)
@@ -74,13 +78,19 @@ class Interpreter:
             ufunc = getattr(np, one.op)
             self._values[one.register] = ufunc(self._values[one.register], ufunc.reduce(np.atleast_1d(value)))
 
-    def value(self, x: Expr) -> Any:
-        """A scalar, or one for each point of the innermost axis."""
+    def value(self, x: Expr, known: dict[Expr, Any] | None = None) -> Any:
+        """A scalar, or one for each point of the innermost axis; each is computed once where nothing is written between."""
+        known = {} if known is None else known
+        if x not in known:
+            known[x] = self._computed(x, known)
+        return known[x]
+
+    def _computed(self, x: Expr, known: dict[Expr, Any]) -> Any:
         if x.op in ("axis", "register", "size"):
             return self._values[x]
         if x.op == "constant":
             return x.dtype.type(x.value)
-        args = [self.value(one) for one in x.args]
+        args = [self.value(one, known) for one in x.args]
         if x.op == "load":
             memory, at = self._memory[x.value], np.asarray(args[0])
             if at.size and not (0 <= at.min() and at.max() < memory.size):

@@ -12,7 +12,7 @@ import numpy as np
 from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
-from . import windows
+from . import pools, windows
 from .nest import Nest
 from .windows import Windows
 
@@ -136,10 +136,35 @@ def _correlate(record: Record, temporary: Temporary) -> list[Launch] | None:
     ]
 
 
+def _pool(op: str, back: bool = False) -> Callable[[Record, Temporary], list[Launch] | None]:
+    """What is folded under windows, or with `back` put under them."""
+
+    def find(record: Record, temporary: Temporary) -> list[Launch] | None:
+        x, y, window = record.inputs[0], record.outputs, record.params["window"]
+        image, places = (y, x) if back else (x, y)
+        rank = len(window) + 1
+        if x.dtype not in (np.float32, np.float64) or math.prod(window) > pools.MOST_TAPS:
+            return None
+        if len({_members(one.shape, rank) for one in (*record.inputs, y)}) > 1:
+            return None
+        w = _windows(image.shape, window, record, places.shape[-rank:-1], image.shape[-1])
+        nest = pools.put(w, x.dtype, op == "pick") if back else pools.fold(w, op, x.dtype)
+        traffic = sum(one.bytes for one in (*record.inputs, y)) * (2 if back else 1)
+        return [Launch(nest, record.inputs, y, [_members(x.shape, rank)], traffic / 1e10)]
+
+    return find
+
+
 @functools.cache
 def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
     return {
         operations.convolve: _convolve,
         operations.spread_windows: _spread,
         operations.correlate_windows: _correlate,
+        operations.max_pool: _pool("maximum"),
+        operations.window_sum: _pool("add"),
+        operations.first_largest_in_window: _pool("first"),
+        operations.pick_from_window: _pool("pick"),
+        operations.put_into_window: _pool("pick", back=True),
+        operations.window_spread: _pool("add", back=True),
     }

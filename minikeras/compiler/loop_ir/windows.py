@@ -7,13 +7,15 @@ outputs). All but the batch is known when a nest is written.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .expression import Array, Axis, Expr, all_of, lift, maximum, minimum, size, where
 from .nest import For, Matrix, Nest, Product, Statement, Store, loops
 
 Sizes = tuple[int, ...]
+
+Value = Callable[[Expr, Expr, Expr], Expr]
 
 SMALL = 10**6
 """Multiplications of a product that BLAS carries out without copying its factors first."""
@@ -71,6 +73,18 @@ class Windows(NamedTuple):
     def is_padded(self) -> bool:
         """Whether an element of a window may lie outside."""
         return any(map(any, self.padding))
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether each element lies under one window at most."""
+        taken = [(width - 1) * spread + 1 for width, spread in zip(self.window, self.dilation, strict=True)]
+        return all(step >= size for step, size in zip(self.strides, taken, strict=True))
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether each element lies under just one window."""
+        covered = tuple([n * width for n, width in zip(self.count, self.window, strict=True)]) == self.sizes
+        return covered and self.window == self.strides and not self.is_padded
 
     def under(self, axis: int, place: Any, tap: Any) -> Expr:
         """The coordinate that lies under an element of a window."""
@@ -276,6 +290,7 @@ def by_input(w: Windows, outputs: int, tile: Tile, dtype: Any) -> Nest:
     """x (batch, *sizes, channels): each place adds its row of g, times the kernel, to what lies under its window."""
     g, kernel, x = [Array(name, dtype) for name in ("g", "kernel", "x")]
     image, group, inner, own = Axis(BATCH), _groups(w), w.taps * w.channels, outputs // w.groups
+    w_own = w.channels // w.groups
     rows = Array("rows", dtype, tile.rows * inner)
     length = math.prod(w.sizes) * w.channels
     zero, t = Axis(length), Axis(tile.number(w.lines), "sequential")
@@ -284,22 +299,32 @@ def by_input(w: Windows, outputs: int, tile: Tile, dtype: Any) -> Nest:
     result = Matrix(rows, group * (inner // w.groups), inner)
     sizes = (count * columns, inner // w.groups, own)
     product = Product(sizes, factor, Matrix(kernel, group * own, outputs, turned=True), result)
-    body = [*loops([group], [product]), *_added(w, rows, x, image * w.lines + line, column, count, columns)]
+    offset = (image * w.lines + line) * w.wide + column  # of the first place of the tile
+
+    def value(place: Expr, tap: Expr, channel: Expr) -> Expr:
+        inside = channel % w_own + channel // w_own * (w.taps * w_own) if w.groups > 1 else channel
+        return rows[(place - offset) * inner + tap * w_own + inside]
+
+    several = Axis(count, "sequential")
+    added = loops([several], spread(w, x, image * w.lines + line + several, column, columns, value))
+    body = [*loops([group], [product]), *added]
     clear = For(zero, [Store(x, image * length + zero, 0)])
     return Nest("spread", [g, kernel, x], [BATCH], For(image, [clear, For(t, body)]), [rows])
 
 
-def _added(w: Windows, rows: Array, x: Array, first: Any, column: Any, count: Any, columns: Any) -> list[Statement]:
-    """Add the rows of a tile to what lies under its windows."""
-    own, inner = w.channels // w.groups, w.taps * w.channels
-    line, taps, last, group, c = Axis(count, "sequential"), outer_taps(w), Axis(w.window[-1], "sequential"), _groups(w), lanes(own)
-    under = line_under(w, first + line, taps)
-    start, number = w.reach(last, column, columns)
+def spread(w: Windows, x: Array, line: Expr, first: Expr, columns: Expr, value: Value) -> list[Statement]:
+    """Add to what lies under the windows of a line from a place on; `value(place, tap, channel)` with places counted over all.
+
+    Where windows are disjoint it is stored.
+    """
+    taps, last, c = outer_taps(w), Axis(w.window[-1], "sequential"), lanes(w.channels)
+    under = line_under(w, line, taps)
+    start, number = w.reach(last, first, columns)
     place = Axis(where(under.inside, number, 0), "sequential")
-    at = w.under(len(w.sizes) - 1, column + start + place, last)
-    row = (line * columns + start + place) * inner + group * (inner // w.groups) + (under.tap + last) * own + c
-    add = Store(x, under.start + at * w.channels + group * own + c, rows[row], adds=True)
-    return loops([line, *taps, last, place, group, c], [add])
+    column = first + start + place
+    at = under.start + w.under(len(w.sizes) - 1, column, last) * w.channels + c
+    add = Store(x, at, value(line * w.wide + column, under.tap + last, c), adds=not w.is_disjoint)
+    return loops([*taps, last, place, c], [add])
 
 
 def _groups(w: Windows) -> Axis:

@@ -221,10 +221,11 @@ def _integer(to: Instructions, op: str, a: Value, b: Value) -> Value:
 
 def _functions(nest: Nest) -> set[str]:
     """The functions in a nest."""
-    found: set[str] = set()
+    seen: set[Expr] = set()
     waiting = [one.value for one in statements([nest.grid]) if isinstance(one, (Store, Fold))]
     while waiting:
         x = waiting.pop()
-        found.add(x.op)
-        waiting += x.args
-    return found
+        if x not in seen:
+            seen.add(x)
+            waiting += x.args
+    return {x.op for x in seen}

@@ -147,7 +147,7 @@ def nest_call(launch: Launch, operands: Sequence[Slot], record: Record) -> Kerne
     def places(address: Address) -> list[int]:
         return [*map(address, operands), address(y), *numbers]
 
-    moves = [*zip(operands, launch.moving, strict=True), (y, True)]
+    moves = [*zip(operands, launch.moving or [False] * len(operands), strict=True), (y, True)]
     whole, given = for_each(kernel, places, launch.members, moves)
     return KernelCall(whole, given, operands, [y], record, seconds=seconds)
 
