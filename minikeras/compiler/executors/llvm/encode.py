@@ -197,7 +197,7 @@ class Encoder:
         return True
 
     def _nests(self, record: Record) -> bool:
-        found = launches(record, self.temporary)
+        found = None if any(y.order is not None for y in outputs_of(record)) else launches(record, self.temporary)
         for one in found or ():
             self.add(nest_call(one, [self.operand(x, record) for x in one.operands], record))
         return found is not None
