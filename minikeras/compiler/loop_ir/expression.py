@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -128,6 +129,16 @@ def all_of(conditions: list[Expr]) -> Expr:
     for one in conditions:
         found = one if found.op == "constant" else Expr("logical_and", (found, one), TRUTH)
     return found
+
+
+def bound(x: Expr) -> int | None:
+    """What a size, which is at least 0, cannot exceed; None if that is not known."""
+    if x.op == "constant":
+        return int(x.value)
+    known = [one for one in map(bound, x.args) if one is not None]
+    if x.op == "minimum":
+        return min(known, default=None)
+    return math.prod(known) if x.op == "multiply" and len(known) == 2 else None
 
 
 def cast(x: Expr, dtype: Any) -> Expr:

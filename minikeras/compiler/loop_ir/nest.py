@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .expression import Array, Axis, Expr, lift
+from .expression import Array, Axis, Expr, bound, lift
 
 
 class For:
@@ -57,6 +57,12 @@ class Product:
 
     def __init__(self, sizes: tuple[Any, Any, Any], a: Matrix, b: Matrix, c: Matrix, adds: bool = False) -> None:
         self.sizes, self.factors, self.result, self.adds = tuple([lift(one) for one in sizes]), (a, b), c, adds
+
+    @property
+    def most(self) -> tuple[int | None, int | None, int | None]:
+        """Bounds of its sizes; None where there is none known."""
+        m, n, k = [bound(one) for one in self.sizes]
+        return m, n, k
 
 
 Statement = For | Store | Fold | Product

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, type_of
 from ..executors.llvm.kernels import ALIGN, load_address, load_operand, part_of
-from ..executors.llvm.products import product_function
+from ..executors.llvm.products import called
 from ..loop_ir.expression import INDEX, Array, Axis, Expr, lift
 from ..loop_ir.nest import Fold, For, Nest, Product, Store, runs, statements
 
@@ -28,14 +28,15 @@ INTEGERS = {
 class NestKernel:
     """A nest as a kernel; parts are ranges of the outermost axis.
 
-    Its operands are the places of the arrays, then the sizes, then, if it has products, the address of BLAS's `gemm`.
+    Its operands are the places of the arrays, then the sizes, then, if it has products, the addresses of a `Way` to compute them.
 
     Args:
         nest: what is written.
+        multiplies: whether the way is BLAS.
     """
 
-    def __init__(self, nest: Nest) -> None:
-        self.nest = nest
+    def __init__(self, nest: Nest, multiplies: bool = False) -> None:
+        self.nest, self.multiplies = nest, multiplies
         self._to = Instructions()
         self._cells: dict[Expr, Value] = {}
         self._names: dict[Any, Value] = {}
@@ -43,29 +44,21 @@ class NestKernel:
         self._metadata: list[str] = []
         self._group = ""
 
-    @property
-    def multiplies(self) -> bool:
-        """Whether it calls BLAS."""
-        return bool(self.nest.products)
-
     def text(self, name: str) -> str:
         """The function, and before it that of a range of the grid."""
-        self.__init__(self.nest)  # type: ignore[misc]
+        self.__init__(self.nest, self.multiplies)  # type: ignore[misc]
         nest, to = self.nest, self._to
         self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
         self._names |= {one: f"%scratch{number}" for number, one in enumerate(nest.scratch)}
         self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
-        self._product = f"@{name}_product"
         self._entry += [f"  {self._names[x]} = alloca [{x.scratch} x {_memory(x.dtype)}], align 64" for x in nest.scratch]
         self._loop(nest.grid, "%start", "%stop")
         given = ["i64 %start", "i64 %stop", *(f"ptr noalias {self._names[x]}" for x in nest.arrays)]
-        given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %gemm"]
+        given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
         width = ' "prefer-vector-width"="512"' if _functions(nest) & WIDE else ""
-        products = [product_function(f"{name}_product", nest.products[0].result.array.dtype)] if nest.products else []
         return "\n".join(
             [
                 *sorted(to.declared),
-                *products,
                 f"define internal void @{name}_range({', '.join(given)}) noinline{width} {{",
                 *("entry:", *self._entry, *to.lines, "  ret void", "}"),
                 *self._whole(name),
@@ -77,12 +70,13 @@ class NestKernel:
         to, nest = Instructions(), self.nest
         arrays = [load_address(to, number) for number in range(len(nest.arrays))]
         sizes = [load_operand(to, len(arrays) + number) for number in range(len(nest.sizes))]
-        gemm = "null"
+        way = ["null", "null"]
         if nest.products:
-            gemm = to.add(f"inttoptr i64 {load_operand(to, len(arrays) + len(sizes))} to ptr")
+            way = [load_operand(to, len(arrays) + len(sizes) + number) for number in range(2)]
+            way = [to.add(f"inttoptr i64 {one} to ptr") for one in way]
         extent = self._extent(to, nest.grid.axis.extent, dict(zip(nest.sizes, sizes, strict=True)))
         start, stop = part_of(to, extent, ALIGN if nest.grid.is_innermost else 1)
-        given = [f"i64 {start}", f"i64 {stop}", *(f"ptr {x}" for x in arrays), *(f"i64 {x}" for x in sizes), f"ptr {gemm}"]
+        given = [f"i64 {start}", f"i64 {stop}", *(f"ptr {x}" for x in arrays), *(f"i64 {x}" for x in sizes), *(f"ptr {x}" for x in way)]
         to.do(f"call void @{name}_range({', '.join(given)})\n  ret i64 0")
         return [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]
 
@@ -169,14 +163,14 @@ class NestKernel:
         to.do(f"store {kind} {value}, ptr {cell}")
 
     def _multiply(self, one: Product) -> None:
-        to, (a, b), c = self._to, one.factors, one.result
-        given, known = ["ptr %gemm", f"i1 {int(a.turned)}", f"i1 {int(b.turned)}"], {}
-        given += [f"i64 {self._value(size, known)}" for size in one.sizes]
-        for matrix in (a, b, c):
-            given.append(f"ptr {self._place(matrix.array, self._value(lift(matrix.start), known))}")
-            given.append(f"i64 {self._value(lift(matrix.line), known)}")
-        kind = type_of(c.array.dtype)
-        to.do(f"call void {self._product}({', '.join(given)}, {kind} {constant(float(one.adds), kind)})")
+        known: dict[Expr, Value] = {}
+        sizes = [self._value(size, known) for size in one.sizes]
+        places = [
+            (self._place(x.array, self._value(lift(x.start), known)), self._value(lift(x.line), known))
+            for x in (*one.factors, one.result)
+        ]
+        turned = [str(int(flag)) for flag in (*(x.turned for x in one.factors), one.adds)]
+        self._to.do(called(("%product", "%blas"), turned, sizes, places))
 
     # Values -------------------------------------------------------------------------------------------------------------------
 
