@@ -164,6 +164,32 @@ def test_pools(geometry, dtype, batch, channels):
     assert_nests_give_numpys_numbers(operations.window_spread, [g], params | {"sizes": sizes})
 
 
+@pytest.mark.parametrize(
+    ("terms", "result"),
+    [
+        (("abcd", "aecd"), "acbe"),
+        (("acbe", "aecd"), "abcd"),
+        (("abcd", "acbe"), "aecd"),
+        (("acbe", "abcd"), "aecd"),
+        (("abc", "acd"), "abd"),
+        (("abc", "adc"), "abd"),
+        (("abc", "acd"), "adb"),
+        (("ab", "ab"), "a"),
+        (("abc", "ab"), "ac"),
+        (("bacd", "adce"), "abe"),
+    ],
+)
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5, 6), (1, 1, 1, 1, 1), (3, 1, 2, 1, 4)])
+def test_contractions(terms, result, sizes):
+    length = dict(zip("abcde", sizes, strict=True))
+    arrays = [numbers([length[one] for one in term], "float64", len(term)) for term in terms]
+    record, _ = record_of(operations.einsum, arrays, {"terms": terms, "result": result})
+    if terms == ("bacd", "adce"):
+        assert launches(record, None) is None  # the axes of the sum have another order in each array
+    else:
+        assert_nests_give_numpys_numbers(operations.einsum, arrays, {"terms": terms, "result": result})
+
+
 # The language ----------------------------------------------------------------------------------------------------------------
 
 

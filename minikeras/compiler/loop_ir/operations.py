@@ -12,7 +12,7 @@ import numpy as np
 from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
-from . import pools, windows
+from . import contractions, pools, windows
 from .nest import Nest
 from .windows import Windows
 
@@ -155,12 +155,32 @@ def _pool(op: str, back: bool = False) -> Callable[[Record, Temporary], list[Lau
     return find
 
 
+def contraction(record: Record) -> tuple[contractions.Contraction, list[Slot]] | None:
+    """An `einsum` of two arrays as products, and the arrays in the order of their factors."""
+    if len(record.inputs) != 2 or not _floats(record):
+        return None
+    terms, result = record.params["terms"], record.params["result"]
+    found = contractions.contraction_of(terms, result, [x.shape for x in record.inputs])
+    return None if found is None else (found[0], list(record.inputs)[:: -1 if found[1] else 1])
+
+
+def _einsum(record: Record, temporary: Temporary) -> list[Launch] | None:
+    found = contraction(record)
+    if found is None or not found[0].each:
+        return None
+    x, factors = found
+    number = x.extent(x.each) * math.prod(x.product)
+    nest = contractions.contraction(x, record.outputs.dtype)
+    return [Launch(nest, factors, record.outputs, [x.sizes[x.each[0]]], number * record.outputs.dtype.itemsize / 2e11)]
+
+
 @functools.cache
 def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
     return {
         operations.convolve: _convolve,
         operations.spread_windows: _spread,
         operations.correlate_windows: _correlate,
+        operations.einsum: _einsum,
         operations.max_pool: _pool("maximum"),
         operations.window_sum: _pool("add"),
         operations.first_largest_in_window: _pool("first"),

@@ -116,7 +116,7 @@ def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, rec
     A stack whose rows all meet one matrix is one matrix with more rows.
     """
     m, n, k = sizes
-    members = math.prod(y.shape[:-2])
+    members = max(a.members, b.members)
     seconds = 2.0 * members * m * n * k / (1e11 if y.dtype == np.float32 else 5e10)
     if b.members == 1 and not a.turned:
         m, members = m * members, 1

@@ -16,7 +16,7 @@ from ....core.registry import operations
 from ....nn_ops.philox4x32 import threshold
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
-from ...loop_ir.operations import has_nest, launches
+from ...loop_ir.operations import contraction, has_nest, launches
 from ...loops import Body, Step, body_of, elementwise_body
 from ...passes.expansion import add_at, take_at
 from ...planning.flat_variables import part
@@ -63,6 +63,22 @@ def supports(record: Record) -> bool:
     return record.primitive in _encoders() or has_nest(record) or elementwise_body(record)[1] is not None
 
 
+def in_usual_order(program: Program) -> Program:
+    """A program whose elementwise results lie in the usual order: that of what NumPy transposes on the way is not theirs here."""
+    renamed: dict[int, Slot] = {}
+    records = []
+    for record in program.records:
+        outputs, operands = outputs_of(record), [renamed.get(x.key, x) for x in slots_in(record.inputs)]
+        if any(y.order is not None for y in outputs) and not any(x.order is not None for x in operands):
+            if elementwise_body(record)[1] is not None:
+                found = tuple([Slot(y.key, y.shape, y.dtype, y.xp, y.fixed, y.array) for y in outputs])
+                renamed |= {y.key: y for y in found}
+                given = found if type(record.outputs) is tuple else found[0]
+                record = Record(record.primitive, record.inputs, record.params, given)
+        records.append(record)
+    return program.with_records(records, renamed) if renamed else program
+
+
 class Encoder:
     """Turns instructions into kernels where there are any.
 
@@ -97,7 +113,7 @@ class Encoder:
         encode = _encoders().get(record.primitive)
         slots = slots_of(record)
         if all(x.xp is np for x in slots) and (
-            encode(self, record) if encode is not None else self._nests(record) or self._elementwise(record)
+            encode(self, record) if encode is not None else self.nests(record) or self._elementwise(record)
         ):
             return
         first = len(self._found)
@@ -196,7 +212,8 @@ class Encoder:
         self.add_loop(LoopCall(body, split, [self.operand(x, record) for x in slots], record))
         return True
 
-    def _nests(self, record: Record) -> bool:
+    def nests(self, record: Record) -> bool:
+        """The nests of an instruction, if it has some."""
         found = None if any(y.order is not None for y in outputs_of(record)) else launches(record, self.temporary)
         for one in found or ():
             self.add(nest_call(one, [self.operand(x, record) for x in one.operands], record))
@@ -287,10 +304,22 @@ def _max(encoder: Encoder, record: Record) -> bool:
     return encoder.reduce(record, record.params["axes"], record.outputs, largest=True)
 
 
-def _sum_of_stacks(encoder: Encoder, record: Record) -> bool:
-    """The sum over the rows of many matrices, as `reduce_sum` has it written."""
-    rows = record.params["terms"] == ("nij",) and record.params["result"] == "nj" and record.outputs.order is None
-    return rows and encoder.reduce(record, (-2,), record.outputs)
+def _einsum(encoder: Encoder, record: Record) -> bool:
+    """The sum over the rows of many matrices, as `reduce_sum` has it written; a product; a product for each point of some axes."""
+    if record.outputs.order is not None:
+        return False
+    if record.params["terms"] == ("nij",) and record.params["result"] == "nj":
+        return encoder.reduce(record, (-2,), record.outputs)
+    found = contraction(record)
+    if found is None or found[0].each or 0 in found[0].product:
+        return encoder.nests(record)
+    (m, n, k), y, factors = found[0].product, record.outputs, list[Factor]()
+    for x, term, shape in zip(found[1], (found[0].a, found[0].b), ((m, k), (k, n)), strict=True):
+        turned = (term.lines(found[0].sizes) or (0, False))[1]
+        source = encoder.operand(x, record)
+        factors.append(Factor(Slot(source.key, shape[::-1] if turned else shape, source.dtype), int(turned)))
+    encoder.add(product_call(*factors, (m, n, k), y, record))
+    return True
 
 
 def _mean(encoder: Encoder, record: Record) -> bool:
@@ -403,7 +432,7 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.argmax: _argmax,
         operations.one_hot: _one_hot,
         operations.broadcast_to: _broadcast,
-        operations.einsum: _sum_of_stacks,
+        operations.einsum: _einsum,
         take_at: _at_columns(False),
         add_at: _at_columns(True),
         operations.next_key: _next_key,
