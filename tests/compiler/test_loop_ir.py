@@ -190,6 +190,32 @@ def test_contractions(terms, result, sizes):
         assert_nests_give_numpys_numbers(operations.einsum, arrays, {"terms": terms, "result": result})
 
 
+@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(
+    st.lists(st.integers(1, 4), max_size=2), st.integers(1, 9), st.sampled_from([(), (1,), (5,), (70,), (3, 50)]),
+    st.lists(st.integers(1, 7), min_size=1, max_size=2), st.sampled_from(["float32", "float64"]),
+    st.sampled_from(["int32", "int64"]),
+)  # fmt: skip
+def test_rows(outer, size, inner, counts, dtype, indices):
+    x, axis = numbers((*outer, size, *inner), dtype), -1 - len(inner)
+    at = np.random.default_rng(1).integers(-size, size, counts).astype(indices)
+    assert_nests_give_numpys_numbers(operations.gather_rows, [x, at], {"axis": axis}, exact=True)
+    assert_nests_give_numpys_numbers(operations.look_up, [x, at], {"axis": axis}, exact=True)
+    g = numbers((*outer, *counts, *inner), dtype, 2)
+    assert_nests_give_numpys_numbers(operations.add_rows, [g, at % size], {"axis": axis, "size": size})
+
+
+@pytest.mark.parametrize("bad", [3, -4, 1 << 40])
+def test_a_number_that_is_no_row_is_refused(bad):
+    record, _ = record_of(operations.gather_rows, [numbers((3, 4), "float32"), np.zeros(2, np.int64)], {"axis": -2})
+    run = Run(record, [numbers((3, 4), "float32"), np.array([0, bad])])
+    with pytest.raises(IndexError, match="outside the array"):
+        run.results(by_interpreter(False))
+    if llvm.installed():
+        with pytest.raises(AssertionError):
+            run.results(by_llvm(1))
+
+
 # The language ----------------------------------------------------------------------------------------------------------------
 
 

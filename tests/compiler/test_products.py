@@ -60,6 +60,14 @@ def test_panels_of_a_wide_factor_are_copied(transpose_a, transpose_b, dtype):
     np.testing.assert_allclose(out, (a.T if transpose_a else a) @ (b.T if transpose_b else b), rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_long_sums_are_taken_in_blocks(transpose_a, transpose_b):
+    sizes = 13, 37, 2 * (products.PANEL // (2 * jit.vector_bytes())) + 5
+    a, b = factors(sizes, transpose_a, transpose_b, "float64")
+    out = product(jit.vector_bytes(), a, b, transpose_a, transpose_b)
+    np.testing.assert_allclose(out, (a.T if transpose_a else a) @ (b.T if transpose_b else b), rtol=1e-11, atol=1e-10)
+
+
 def test_not_a_number_and_infinity_stay_in_their_rows_and_columns():
     a, b = normal(9, 11), normal(11, 13)
     a[3, 4], b[5, 6] = np.nan, np.inf
@@ -68,9 +76,8 @@ def test_not_a_number_and_infinity_stay_in_their_rows_and_columns():
 
 
 @pytest.mark.parametrize("vector", VECTORS)
-def test_large_and_empty_products_and_long_sums_are_for_blas(vector):
+def test_large_and_empty_products_are_for_blas(vector):
     kernel = Tiles(np.dtype("float32"), vector)
     assert kernel.takes(8, 8, 8)
     assert not kernel.takes(1 << 10, 1 << 10, 1 << 11)
     assert not kernel.takes(8, 8, 0)
-    assert not kernel.takes(1, 1, products.PANEL)

@@ -30,7 +30,12 @@ class Interpreter:
 
     def run(self) -> None:
         """All of it."""
+        refused = self._nest.refused
+        if refused is not None:
+            self._values[refused] = np.int64(0)
         self._body([self._nest.grid])
+        if refused is not None and self._values[refused]:
+            raise IndexError(f"{self._nest.name} is given an index outside the array.")
 
     def _body(self, body: Sequence[Any]) -> None:
         for one in runs(body):

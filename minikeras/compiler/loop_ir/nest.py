@@ -77,12 +77,20 @@ class Nest:
         sizes: integers that are given, in their order.
         grid: the outermost loop, which is parallel.
         scratch: memory of each thread.
+        refused: a register that is 0 at first; if it is not in the end, an index was outside and results are worth nothing.
     """
 
     def __init__(
-        self, name: str, arrays: Sequence[Array], sizes: Sequence[Expr], grid: For, scratch: Sequence[Array] = ()
+        self,
+        name: str,
+        arrays: Sequence[Array],
+        sizes: Sequence[Expr],
+        grid: For,
+        scratch: Sequence[Array] = (),
+        refused: Expr | None = None,
     ) -> None:
-        self.name, self.arrays, self.sizes, self.grid, self.scratch = name, arrays, sizes, grid, scratch
+        self.name, self.arrays, self.sizes, self.grid = name, arrays, sizes, grid
+        self.scratch, self.refused = scratch, refused
 
     @property
     def products(self) -> list[Product]:
@@ -92,8 +100,9 @@ class Nest:
     def __str__(self) -> str:
         given = ", ".join(f"{one.name}: {one.dtype.name}" for one in self.arrays)
         sizes = "".join(f"; {one.value}" for one in self.sizes)
+        names = {} if self.refused is None else {self.refused: "refused"}
         kept = [f"  {one.name} = scratch {one.dtype.name}[{one.scratch}]" for one in self.scratch]
-        return "\n".join([f"{self.name}({given}{sizes})", *kept, *_lines([self.grid], {}, "  ")])
+        return "\n".join([f"{self.name}({given}{sizes})", *kept, *_lines([self.grid], names, "  ")])
 
 
 def statements(body: Sequence[Statement]) -> Iterator[Statement]:

@@ -12,7 +12,7 @@ import numpy as np
 from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
-from . import contractions, pools, windows
+from . import contractions, pools, rows, windows
 from .nest import Nest
 from .windows import Windows
 
@@ -89,8 +89,8 @@ def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, i
 
 def _seconds(w: Windows, outputs: int, batch: int, itemsize: int) -> float:
     """Of products and patches."""
-    rows, inner = batch * w.lines * w.wide, w.taps * w.channels
-    return rows * inner * (outputs / w.groups * itemsize / 2e11 + itemsize / 2e10)
+    places, inner = batch * w.lines * w.wide, w.taps * w.channels
+    return places * inner * (outputs / w.groups * itemsize / 2e11 + itemsize / 2e10)
 
 
 def _convolve(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -174,6 +174,24 @@ def _einsum(record: Record, temporary: Temporary) -> list[Launch] | None:
     return [Launch(nest, factors, record.outputs, [x.sizes[x.each[0]]], number * record.outputs.dtype.itemsize / 2e11)]
 
 
+def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary], list[Launch] | None]:
+    """Rows of a table gathered, or with `back` added to it."""
+
+    def find(record: Record, temporary: Temporary) -> list[Launch] | None:
+        (x, indices), y = record.inputs, record.outputs
+        table, rank = y if back else x, len(indices.shape)
+        at = len(table.shape) + record.params["axis"]
+        if x.dtype not in (np.float32, np.float64) or indices.dtype not in (np.int32, np.int64) or at < 0:
+            return None
+        outer, width = math.prod(table.shape[:at]), math.prod(table.shape[at + 1 :])
+        if (x if back else y).shape != (*table.shape[:at], *indices.shape, *table.shape[at + 1 :]) or not rank:
+            return None
+        sizes = [outer, math.prod(indices.shape), table.shape[at]]
+        return [Launch(nest(width, x.dtype, indices.dtype), [x, indices], y, sizes, (x.bytes + y.bytes) / 1e10)]
+
+    return find
+
+
 @functools.cache
 def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
     return {
@@ -181,6 +199,9 @@ def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
         operations.spread_windows: _spread,
         operations.correlate_windows: _correlate,
         operations.einsum: _einsum,
+        operations.gather_rows: _table(rows.gather, back=False),
+        operations.look_up: _table(rows.gather, back=False),
+        operations.add_rows: _table(rows.add, back=True),
         operations.max_pool: _pool("maximum"),
         operations.window_sum: _pool("add"),
         operations.first_largest_in_window: _pool("first"),

@@ -52,15 +52,20 @@ class NestKernel:
         self._names |= {one: f"%scratch{number}" for number, one in enumerate(nest.scratch)}
         self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
         self._entry += [f"  {self._names[x]} = alloca [{x.scratch} x {_memory(x.dtype)}], align 64" for x in nest.scratch]
+        status = "0"
+        if nest.refused is not None:
+            to.do(f"store i64 0, ptr {self._cell(nest.refused, 'i64')}")
         self._loop(nest.grid, "%start", "%stop")
+        if nest.refused is not None:
+            status = to.add(f"load i64, ptr {self._cell(nest.refused, 'i64')}")
         given = ["i64 %start", "i64 %stop", *(f"ptr noalias {self._names[x]}" for x in nest.arrays)]
         given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
         width = ' "prefer-vector-width"="512"' if _functions(nest) & WIDE else ""
         return "\n".join(
             [
                 *sorted(to.declared),
-                f"define internal void @{name}_range({', '.join(given)}) noinline{width} {{",
-                *("entry:", *self._entry, *to.lines, "  ret void", "}"),
+                f"define internal i64 @{name}_range({', '.join(given)}) noinline{width} {{",
+                *("entry:", *self._entry, *to.lines, f"  ret i64 {status}", "}"),
                 *self._whole(name),
                 *self._metadata,
             ]
@@ -77,7 +82,8 @@ class NestKernel:
         extent = self._extent(to, nest.grid.axis.extent, dict(zip(nest.sizes, sizes, strict=True)))
         start, stop = part_of(to, extent, ALIGN if nest.grid.is_innermost else 1)
         given = [f"i64 {start}", f"i64 {stop}", *(f"ptr {x}" for x in arrays), *(f"i64 {x}" for x in sizes), *(f"ptr {x}" for x in way)]
-        to.do(f"call void @{name}_range({', '.join(given)})\n  ret i64 0")
+        status = to.add(f"call i64 @{name}_range({', '.join(given)})")
+        to.do(f"ret i64 {status}")
         return [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]
 
     def _extent(self, to: Instructions, x: Expr, known: dict[Expr, Value]) -> Value:
@@ -158,8 +164,12 @@ class NestKernel:
         cell = self._cell(one.register, kind)
         if one.op != "set":
             old = to.add(f"load {kind}, ptr {cell}")
-            sums = one.op == "add" and one.register.dtype.kind == "f"
-            value = to.add(f"fadd reassoc nsz {kind} {old}, {value}") if sums else to.intrinsic(one.op, kind, old, value)
+            if one.register.dtype == INDEX:
+                value = _integer(to, one.op, old, value)
+            elif one.op == "add":
+                value = to.add(f"fadd reassoc nsz {kind} {old}, {value}")
+            else:
+                value = to.intrinsic(one.op, kind, old, value)
         to.do(f"store {kind} {value}, ptr {cell}")
 
     def _multiply(self, one: Product) -> None:

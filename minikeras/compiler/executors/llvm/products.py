@@ -358,11 +358,13 @@ class Tiles:
         self._dtype, self._vectors, self._bytes = dtype, Vectors(dtype, vector), vector
         self._heights = [8, 4, 1] if vector == 64 else [4, 1]
         """Rows of tiles: with two vectors each, all sums lie in registers."""
+        self._longest = PANEL // (2 * vector)
+        """Rows of a panel."""
         self.name = f"product_by_tiles_{dtype.name}_{vector}"
 
     def takes(self, m: int, n: int, k: int) -> bool:
-        """Whether it is for products of this size: a panel fits its memory, and BLAS would take longer."""
-        return 0 < m * n * k <= LARGEST[self._bytes] and 2 * self._bytes * k <= PANEL
+        """Whether it is for products of this size, for which BLAS would take longer."""
+        return 0 < m * n * k <= LARGEST[self._bytes]
 
     def text(self) -> str:
         """The function, and before it those of tiles and panels."""
@@ -379,9 +381,33 @@ class Tiles:
         )
 
     def _whole(self, name: str) -> Iterator[str]:
-        """Down a strip of columns, then the next."""
+        """All in blocks of k; a block goes down a strip of columns, then the next."""
         kind, wide = self._vectors.kind, 2 * self._vectors.width
         yield f"""define void @{name}({PARAMETERS}) {{
+entry:
+  br label %block
+block:
+  %p = phi i64 [ 0, %entry ], [ %end, %within ]
+  %again = phi i1 [ %adds, %entry ], [ 1, %within ]
+  %left = sub i64 %k, %p
+  %several = icmp sgt i64 %left, {self._longest}
+  %some = select i1 %several, i64 {self._longest}, i64 %left
+  %end = add i64 %p, %some
+  %below = mul i64 %p, %linea
+  %under = mul i64 %p, %lineb
+  %starta = select i1 %turneda, i64 %below, i64 %p
+  %startb = select i1 %turnedb, i64 %p, i64 %under
+  %ata = getelementptr {kind}, ptr %a, i64 %starta
+  %atb = getelementptr {kind}, ptr %b, i64 %startb
+  br label %within
+within:
+  call void @{name}_block(ptr %gemm, i1 %turneda, i1 %turnedb, i1 %again, i64 %m, i64 %n, i64 %some, ptr %ata, i64 %linea, ptr %atb, i64 %lineb, ptr %c, i64 %linec)
+  br i1 %several, label %block, label %done
+done:
+  ret void
+}}
+
+define internal void @{name}_block({PARAMETERS}) {{
 entry:
   %panel = alloca [{PANEL // self._vectors.bytes} x {kind}], align 64
   %row = select i1 %turneda, i64 1, i64 %linea
