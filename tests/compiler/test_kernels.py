@@ -261,7 +261,8 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(parts, sizes, transpo
     a = normal(*((inner, rows) if transpose_a else (rows, inner)), dtype=dtype)
     b = normal(*((columns, inner) if transpose_b else (inner, columns)), dtype=dtype) + 1
     out = np.full((rows, columns), np.nan, dtype)
-    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b), *products.way_of(out.dtype, (None, None, None)), int(by_rows)]
+    way = products.way_of(out.dtype, (None, None, None))
+    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b), *way, int(by_rows)]
     assert carry_out((ProductKernel(out.dtype, multiplies=True), [], [out, a, b], numbers), parts=parts) == 0
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     assert np.all(np.abs(out - a @ b) <= 4 * RELATIVE[dtype] * (np.abs(a) @ np.abs(b)))

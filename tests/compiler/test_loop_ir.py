@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-import minikeras as tf  # noqa: F401  (operations register themselves)
 from minikeras.compiler.executors import llvm
 from minikeras.compiler.ir import Slot
-from minikeras.compiler.loop_ir.expression import Array, Axis, cast, size, where
+from minikeras.compiler.loop_ir.expression import Array, Axis, register, size, where
 from minikeras.compiler.loop_ir.interpreter import interpret
 from minikeras.compiler.loop_ir.nest import Fold, For, Nest, Store
 from minikeras.compiler.loop_ir.operations import launches
 from minikeras.core import Record
 from minikeras.core.registry import operations
+from minikeras.nn_ops.convolution import places
 
 RELATIVE = {"float32": 2e-5, "float64": 1e-12}
 
@@ -50,7 +48,8 @@ class Run:
 def by_interpreter(backwards):
     def carry_out(launch, operands, result):
         for member in range(launch.members):
-            own = [x.reshape(launch.members, -1)[member] if moves else x for x, moves in zip(operands, moving(launch), strict=True)]
+            stacks = zip(operands, moving(launch), strict=True)
+            own = [x.reshape(launch.members, -1)[member] if moves else x for x, moves in stacks]
             interpret(launch.nest, [*own, result.reshape(launch.members, -1)[member]], launch.sizes, backwards)
 
     return carry_out
@@ -109,8 +108,6 @@ def numbers(shape, dtype, seed=0):
 
 
 def places_of(x, window, params):
-    from minikeras.nn_ops.convolution import places
-
     return places(x.shape[-len(window) - 1 : -1], window, params["strides"], params["padding"], params["dilation"])
 
 
@@ -222,32 +219,30 @@ def test_a_number_that_is_no_row_is_refused(bad):
 def test_a_nest_can_be_read():
     rows, columns = size("rows"), size("columns")
     x, y, i, j = Array("x", "float32"), Array("y", "float32"), Axis(rows), Axis(columns, "reduced")
-    total = cast(x[0], "float64")
-    assert total.dtype == np.float64
-    from minikeras.compiler.loop_ir.expression import register
-
     r = register("float32")
     body = [Fold(r, "set", 0.0), For(j, [Fold(r, "add", x[i * columns + j])]), Store(y, i, where(r < 0.0, 0.0, r))]
     nest = Nest("positive_sums", [x, y], [rows, columns], For(i, body))
-    assert str(nest) == """positive_sums(x: float32, y: float32; rows; columns)
+    assert (
+        str(nest)
+        == """positive_sums(x: float32, y: float32; rows; columns)
   for i0 in parallel(rows):
     r1 = 0.0
     for i2 in reduced(columns):
       r1 = add(r1, x[((i0 * columns) + i2)])
     y[i0] = where((r1 < 0.0), 0.0, r1)"""
+    )
     given, result = numbers((4, 5), "float32"), np.empty(4, np.float32)
     interpret(nest, [given, result], [4, 5])
     np.testing.assert_allclose(result, np.maximum(given.sum(1), 0), rtol=1e-6)
 
 
 def test_the_interpreter_refuses_what_lies_outside_an_array():
-    x, y, i = Array("x", "float32"), Array("y", "float32"), Axis(5)
+    x, y, i, arrays = Array("x", "float32"), Array("y", "float32"), Axis(5), [np.zeros(5, "float32"), np.zeros(5, "float32")]
     for index, source in ((i, i + 1), (i + 1, i)):
         with pytest.raises(IndexError, match="which has 5 elements"):
-            interpret(Nest("beyond", [x, y], [], For(i, [Store(y, index, x[source])])), [np.zeros(5, "f4"), np.zeros(5, "f4")], [])
+            interpret(Nest("beyond", [x, y], [], For(i, [Store(y, index, x[source])])), arrays, [])
 
 
 def test_expressions_of_several_dtypes_are_refused():
     with pytest.raises(TypeError, match="convert them to one dtype"):
         Array("x", "float32")[0] + Array("y", "float64")[0]
-    assert math.prod(()) == 1

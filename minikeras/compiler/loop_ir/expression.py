@@ -86,7 +86,7 @@ _NEUTRAL = {("add", 0), ("subtract", 0), ("multiply", 1), ("floor_divide", 1)}
 
 
 def apply(op: str, *args: Any) -> Expr:
-    """A function of operands of one dtype; Python numbers take that of the others. Integers are computed where they are known."""
+    """A function of operands of one dtype; Python numbers take that of the others. Known integers are computed at once."""
     dtype = next((one.dtype for one in args if isinstance(one, Expr)), INDEX)
     operands = tuple([lift(one, dtype) for one in args])
     if any(one.dtype != dtype for one in operands):

@@ -69,7 +69,7 @@ class Interpreter:
                 self._fold(one, value)
                 continue
             memory, at = self._memory[one.array], np.asarray(index)
-            if at.size and not (0 <= at.min() and at.max() < memory.size):
+            if at.size and not (at.min() >= 0 and at.max() < memory.size):
                 raise IndexError(f"{self._nest.name} writes {one.array.name}[{at}], which has {memory.size} elements.")
             if one.adds:
                 np.add.at(memory, at, value)
@@ -98,7 +98,7 @@ class Interpreter:
         args = [self.value(one, known) for one in x.args]
         if x.op == "load":
             memory, at = self._memory[x.value], np.asarray(args[0])
-            if at.size and not (0 <= at.min() and at.max() < memory.size):
+            if at.size and not (at.min() >= 0 and at.max() < memory.size):
                 raise IndexError(f"{self._nest.name} reads {x.value.name}[{at}], which has {memory.size} elements.")
             return memory[at]
         if x.op == "astype":
@@ -127,5 +127,3 @@ def interpret(nest: Nest, arrays: Sequence[NumPyArray], sizes: Sequence[int], ba
     """Carry a nest out; its results are written into `arrays`."""
     with np.errstate(all="ignore"):
         Interpreter(nest, arrays, sizes, backwards).run()
-
-

@@ -69,8 +69,8 @@ def _members(shape: Sequence[int], rank: int) -> int:
 def _windows(shape: Sequence[int], window: Sequence[int], record: Record, count: Sequence[int], channels: int) -> Windows:
     params, rank = record.params, len(window)
     sizes = tuple(shape[-rank - 1 : -1])
-    geometry = [tuple(params[name]) for name in ("strides", "padding", "dilation")]
-    return Windows(sizes, tuple(window), *geometry, tuple(count), channels, params.get("groups", 1))
+    strides, padding, dilation = [tuple(params[name]) for name in ("strides", "padding", "dilation")]
+    return Windows(sizes, tuple(window), strides, padding, dilation, tuple(count), channels, params.get("groups", 1))
 
 
 def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, int] | None:

@@ -1,4 +1,4 @@
-"""Pools: folds of what lies under windows, and what spreads back under them. All but the batch is known, as for convolutions."""
+"""Pools: folds of what lies under windows, and what spreads back under them; all but the batch is known beforehand."""
 
 from __future__ import annotations
 

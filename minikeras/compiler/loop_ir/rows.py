@@ -1,11 +1,11 @@
-"""Rows of a table by their numbers: gathered, or with others added to them. Negative numbers count from the end, as in NumPy."""
+"""Rows of a table by their numbers: gathered, or with others added. Negative numbers count from the end, as in NumPy."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .expression import INDEX, Array, Axis, Expr, all_of, cast, maximum, minimum, register, size, where
-from .nest import Fold, For, Nest, Store
+from .nest import Fold, For, Nest, Statement, Store
 
 WIDTH = 64
 """Columns of a row that one thread adds, so that no two threads meet."""
@@ -18,7 +18,7 @@ def gather(width: int, dtype: Any, indices: Any) -> Nest:
     x, numbers, y, refused = Array("x", dtype), Array("numbers", indices), Array("y", dtype), register(INDEX)
     r, c = Axis(OUTER * COUNT), Axis(width)
     row, refusal = _row(numbers, r % COUNT, refused)
-    body = [refusal, For(c, [Store(y, r * width + c, x[(r // COUNT * ROWS + row) * width + c])])]
+    body: list[Statement] = [refusal, For(c, [Store(y, r * width + c, x[(r // COUNT * ROWS + row) * width + c])])]
     return Nest("gather", [x, numbers, y], [OUTER, COUNT, ROWS], For(r, body), refused=refused)
 
 
@@ -32,7 +32,7 @@ def add(width: int, dtype: Any, indices: Any) -> Nest:
     row, refusal = _row(numbers, i, refused)
     cleared = Store(y, (outer * ROWS + target) * width + first + zero, 0)
     added = Store(y, (outer * ROWS + row) * width + first + c, x[(outer * COUNT + i) * width + first + c], adds=True)
-    body = [For(target, [For(zero, [cleared])]), For(i, [refusal, For(c, [added])])]
+    body: list[Statement] = [For(target, [For(zero, [cleared])]), For(i, [refusal, For(c, [added])])]
     return Nest("add_rows", [x, numbers, y], [OUTER, COUNT, ROWS], For(part, body), refused=refused)
 
 

@@ -40,7 +40,7 @@ class Windows(NamedTuple):
         strides: from a window to the next.
         padding: before and after each axis.
         dilation: from an element of a window to the next.
-        count: windows along each axis.
+        places: windows along each axis.
         channels: of the array.
         groups: parts of the channels that have windows of their own.
     """
@@ -50,7 +50,7 @@ class Windows(NamedTuple):
     strides: Sizes
     padding: tuple[Sizes, ...]
     dilation: Sizes
-    count: Sizes
+    places: Sizes
     channels: int
     groups: int = 1
 
@@ -62,12 +62,12 @@ class Windows(NamedTuple):
     @property
     def lines(self) -> int:
         """Lines of places in an image."""
-        return math.prod(self.count[:-1])
+        return math.prod(self.places[:-1])
 
     @property
     def wide(self) -> int:
         """Places in a line."""
-        return self.count[-1]
+        return self.places[-1]
 
     @property
     def is_padded(self) -> bool:
@@ -83,7 +83,7 @@ class Windows(NamedTuple):
     @property
     def is_covered(self) -> bool:
         """Whether each element lies under just one window."""
-        covered = tuple([n * width for n, width in zip(self.count, self.window, strict=True)]) == self.sizes
+        covered = tuple([n * width for n, width in zip(self.places, self.window, strict=True)]) == self.sizes
         return covered and self.window == self.strides and not self.is_padded
 
     def under(self, axis: int, place: Any, tap: Any) -> Expr:
@@ -123,11 +123,11 @@ class Line(NamedTuple):
 
 def line_under(w: Windows, line: Any, taps: Sequence[Axis]) -> Line:
     """What lies under a line of places, counted over all images, in which windows have these elements."""
-    at, places = lift(line), list[Expr]()
-    for count in reversed(w.count[:-1]):
-        at, places = at // count, [at % count, *places]  # what is left is the image
+    at, found = lift(line), list[Expr]()
+    for count in reversed(w.places[:-1]):
+        at, found = at // count, [at % count, *found]  # what is left is the image
     number, inside = lift(0), []
-    for axis, (place, tap) in enumerate(zip(places, taps, strict=True)):
+    for axis, (place, tap) in enumerate(zip(found, taps, strict=True)):
         under = w.under(axis, place, tap)
         inside.append(w.inside(axis, under))
         at, number = at * w.sizes[axis] + under, number * w.window[axis] + tap

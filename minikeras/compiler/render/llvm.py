@@ -1,4 +1,4 @@
-"""A nest in LLVM's language, as a kernel: `i64 kernel(ptr operands, ptr addresses, i64 part, i64 parts)` (executors/llvm/kernels.py).
+"""A nest in LLVM's language, as a kernel like those of `executors/llvm/kernels.py`.
 
 Axes and registers are cells of the stack, of which LLVM makes registers of the processor. Elementwise functions and conversions
 are those of all kernels (executors/llvm/functions.py).
@@ -28,7 +28,7 @@ INTEGERS = {
 class NestKernel:
     """A nest as a kernel; parts are ranges of the outermost axis.
 
-    Its operands are the places of the arrays, then the sizes, then, if it has products, the addresses of a `Way` to compute them.
+    Its operands are the places of the arrays, then the sizes, then, if it has products, the addresses of a `Way`.
 
     Args:
         nest: what is written.
@@ -81,7 +81,13 @@ class NestKernel:
             way = [to.add(f"inttoptr i64 {one} to ptr") for one in way]
         extent = self._extent(to, nest.grid.axis.extent, dict(zip(nest.sizes, sizes, strict=True)))
         start, stop = part_of(to, extent, ALIGN if nest.grid.is_innermost else 1)
-        given = [f"i64 {start}", f"i64 {stop}", *(f"ptr {x}" for x in arrays), *(f"i64 {x}" for x in sizes), *(f"ptr {x}" for x in way)]
+        given = [
+            f"i64 {start}",
+            f"i64 {stop}",
+            *(f"ptr {x}" for x in arrays),
+            *(f"i64 {x}" for x in sizes),
+            *(f"ptr {x}" for x in way),
+        ]
         status = to.add(f"call i64 @{name}_range({', '.join(given)})")
         to.do(f"ret i64 {status}")
         return [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]

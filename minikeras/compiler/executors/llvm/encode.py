@@ -64,17 +64,17 @@ def supports(record: Record) -> bool:
 
 
 def in_usual_order(program: Program) -> Program:
-    """A program whose elementwise results lie in the usual order: that of what NumPy transposes on the way is not theirs here."""
+    """A program whose elementwise results lie in the usual order, also where NumPy's are transposed."""
     renamed: dict[int, Slot] = {}
     records = []
     for record in program.records:
         outputs, operands = outputs_of(record), [renamed.get(x.key, x) for x in slots_in(record.inputs)]
-        if any(y.order is not None for y in outputs) and not any(x.order is not None for x in operands):
-            if elementwise_body(record)[1] is not None:
-                found = tuple([Slot(y.key, y.shape, y.dtype, y.xp, y.fixed, y.array) for y in outputs])
-                renamed |= {y.key: y for y in found}
-                given = found if type(record.outputs) is tuple else found[0]
-                record = Record(record.primitive, record.inputs, record.params, given)
+        freed = any(y.order is not None for y in outputs) and all(x.order is None for x in operands)
+        if freed and elementwise_body(record)[1] is not None:
+            found = tuple([Slot(y.key, y.shape, y.dtype, y.xp, y.fixed, y.array) for y in outputs])
+            renamed |= {y.key: y for y in found}
+            given = found if type(record.outputs) is tuple else found[0]
+            record = Record(record.primitive, record.inputs, record.params, given)
         records.append(record)
     return program.with_records(records, renamed) if renamed else program
 
@@ -305,7 +305,7 @@ def _max(encoder: Encoder, record: Record) -> bool:
 
 
 def _einsum(encoder: Encoder, record: Record) -> bool:
-    """The sum over the rows of many matrices, as `reduce_sum` has it written; a product; a product for each point of some axes."""
+    """A product, or one for each point of some axes; the sum over the rows of many matrices, as `reduce_sum` has it written."""
     if record.outputs.order is not None:
         return False
     if record.params["terms"] == ("nij",) and record.params["result"] == "nj":
@@ -313,12 +313,12 @@ def _einsum(encoder: Encoder, record: Record) -> bool:
     found = contraction(record)
     if found is None or found[0].each or 0 in found[0].product:
         return encoder.nests(record)
-    (m, n, k), y, factors = found[0].product, record.outputs, list[Factor]()
+    (m, n, k), factors = found[0].product, list[Factor]()
     for x, term, shape in zip(found[1], (found[0].a, found[0].b), ((m, k), (k, n)), strict=True):
         turned = (term.lines(found[0].sizes) or (0, False))[1]
         source = encoder.operand(x, record)
         factors.append(Factor(Slot(source.key, shape[::-1] if turned else shape, source.dtype), int(turned)))
-    encoder.add(product_call(*factors, (m, n, k), y, record))
+    encoder.add(product_call(factors[0], factors[1], (m, n, k), record.outputs, record))
     return True
 
 

@@ -79,12 +79,12 @@ class Vectors:
         places = {(row, n): self._place(to, "%out", to.add(f"mul i64 %n, {row}"), n) for row, n in sums}
         to.do("br i1 %adds, label %there, label %loop")
         to.label("there")
-        before = {at: self._load(to, places[at], masks[at[1]]) for at in sums}
+        before = {(row, n): self._load(to, places[row, n], masks[n]) for row, n in sums}
         to.do("br label %loop")
         to.label("loop")
         to.do("%p = phi i64 [ 0, %entry ], [ 0, %there ], [ %following, %loop ]")
-        for at, total in sums.items():
-            to.do(f"{total} = phi {self.type} [ zeroinitializer, %entry ], [ {before[at]}, %there ], [ {total}n, %loop ]")
+        for (row, n), total in sums.items():
+            to.do(f"{total} = phi {self.type} [ zeroinitializer, %entry ], [ {before[row, n]}, %there ], [ {total}n, %loop ]")
         at, below = to.add("mul i64 %p, %column"), to.add("mul i64 %p, %line")
         factors = [self._load(to, self._place(to, "%b", below, number), mask) for number, mask in enumerate(masks)]
         for row in range(tile.rows):
@@ -96,8 +96,8 @@ class Vectors:
         to.do("%following = add nuw nsw i64 %p, 1")
         to.do(f"br i1 {to.add('icmp slt i64 %following, %k')}, label %loop, label %done")
         to.label("done")
-        for at, total in sums.items():
-            self._store(to, f"{total}n", places[at], masks[at[1]])
+        for (row, n), total in sums.items():
+            self._store(to, f"{total}n", places[row, n], masks[n])
         yield from (*to.lines, "  ret void", "}")
 
     def _everywhere(self, to: Instructions, vector: str, element: str) -> Value:
@@ -235,11 +235,10 @@ MANY = 64
 
 
 class ProductKernel:
-    """A product of two matrices in rows or columns of its result: out (m, n) = a @ b; a is stored as (m, k) or, transposed, (k, m),
-    and b likewise.
+    """A product of two matrices in rows or columns of its result.
 
-    Its operands are the places of out, a and b, then m, n, k, whether a and b are stored transposed, the addresses of a `Way`, and
-    whether parts are rows.
+    Its operands are the places of out, a and b, then m, n, k, whether a and b are stored transposed, the addresses of a `Way`,
+    and whether parts are rows: out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise.
 
     Args:
         dtype: float32 or float64.
@@ -293,7 +292,9 @@ PARAMETERS = (
 """Of a function that computes c (m, n) = a @ b, or adds it to c. Each lies in lines, a and b perhaps transposed."""
 
 
-def called(way: tuple[Value, Value], turned: Sequence[Value], sizes: Sequence[Value], places: Sequence[tuple[Value, Value]]) -> str:
+def called(
+    way: tuple[Value, Value], turned: Sequence[Value], sizes: Sequence[Value], places: Sequence[tuple[Value, Value]]
+) -> str:
     """A call of such a function; `turned` ends with whether it adds."""
     given = [f"ptr {way[1]}", *(f"i1 {one}" for one in turned), *(f"i64 {one}" for one in sizes)]
     given += [f"ptr {start}, i64 {line}" for start, line in places]
@@ -383,6 +384,8 @@ class Tiles:
     def _whole(self, name: str) -> Iterator[str]:
         """All in blocks of k; a block goes down a strip of columns, then the next."""
         kind, wide = self._vectors.kind, 2 * self._vectors.width
+        places = ("%ata", "%linea"), ("%atb", "%lineb"), ("%c", "%linec")
+        block = called((f"@{name}_block", "%gemm"), ("%turneda", "%turnedb", "%again"), ("%m", "%n", "%some"), places)
         yield f"""define void @{name}({PARAMETERS}) {{
 entry:
   br label %block
@@ -401,7 +404,7 @@ block:
   %atb = getelementptr {kind}, ptr %b, i64 %startb
   br label %within
 within:
-  call void @{name}_block(ptr %gemm, i1 %turneda, i1 %turnedb, i1 %again, i64 %m, i64 %n, i64 %some, ptr %ata, i64 %linea, ptr %atb, i64 %lineb, ptr %c, i64 %linec)
+  {block}
   br i1 %several, label %block, label %done
 done:
   ret void
@@ -465,7 +468,9 @@ take{d}:
   br i1 %whole, label %whole{d}, label %partial{d}
 partial{d}:
   br i1 %single, label %single{d}, label %double{d}"""
-        given = f"ptr %ato{d}, ptr %ata{d}, ptr %top, i64 %k, i64 %row, i64 %column, i64 %line, i64 %linec, i64 %count, i1 %adds"
+        given = (
+            f"ptr %ato{d}, ptr %ata{d}, ptr %top, i64 %k, i64 %row, i64 %column, i64 %line, i64 %linec, i64 %count, i1 %adds"
+        )
         for label, one in _KINDS.items():
             yield f"{label}{d}:\n  call void @{name}_{Tile(height, *one).name}({given})\n  br label %took{d}"
         yield f"took{d}:\n  br label %down{d}"
