@@ -143,22 +143,48 @@ _SIGNS |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=
 
 
 def _lines(body: Sequence[Statement], names: dict[Expr, str], indent: str) -> Iterator[str]:
-    for one in body:
-        if isinstance(one, For):
-            extent = _shown(one.axis.extent, names)
-            names[one.axis] = f"i{len(names)}"
-            yield f"{indent}for {names[one.axis]} in {one.axis.kind}({extent}):"
-            yield from _lines(one.body, names, indent + "  ")
-        elif isinstance(one, Store):
-            sign = "+=" if one.adds else "="
-            yield f"{indent}{one.array.name}[{_shown(one.index, names)}] {sign} {_shown(one.value, names)}"
-        elif isinstance(one, Fold):
-            name, value = names.setdefault(one.register, f"r{len(names)}"), _shown(one.value, names)
-            yield f"{indent}{name} = {value if one.op == 'set' else f'{one.op}({name}, {value})'}"
+    for run in runs(body):
+        if isinstance(run, For):
+            extent = _shown(run.axis.extent, names)
+            names[run.axis] = f"i{len(names)}"
+            yield f"{indent}for {names[run.axis]} in {run.axis.kind}({extent}):"
+            yield from _lines(run.body, names, indent + "  ")
+        elif isinstance(run, Product):
+            m, n, k = [_shown(size, names) for size in run.sizes]
+            a, b, c = [_matrix(matrix, names) for matrix in (*run.factors, run.result)]
+            yield f"{indent}{c} {'+=' if run.adds else '='} {a} @ {b} for ({m}, {k}) @ ({k}, {n})"
         else:
-            m, n, k = [_shown(size, names) for size in one.sizes]
-            a, b, c = [_matrix(matrix, names) for matrix in (*one.factors, one.result)]
-            yield f"{indent}{c} {'+=' if one.adds else '='} {a} @ {b} for ({m}, {k}) @ ({k}, {n})"
+            known = names.copy()
+            for one in _shared(run):
+                yield f"{indent}t{len(known)} = {_shown(one, known)}"
+                known[one] = f"t{len(known)}"
+            for one in run:
+                yield f"{indent}{_statement(one, names, known)}"
+
+
+def _statement(one: Store | Fold, names: dict[Expr, str], known: dict[Expr, str]) -> str:
+    value = _shown(one.value, known)
+    if isinstance(one, Store):
+        return f"{one.array.name}[{_shown(one.index, known)}] {'+=' if one.adds else '='} {value}"
+    name = names.setdefault(one.register, f"r{len(names)}")
+    return f"{name} = {value if one.op == 'set' else f'{one.op}({name}, {value})'}"
+
+
+def _shared(run: Sequence[Store | Fold]) -> list[Expr]:
+    """What several expressions have in common, the innermost first."""
+    uses: dict[Expr, int] = {}
+
+    def visit(x: Expr) -> None:
+        uses[x] = uses.get(x, 0) + 1
+        if uses[x] == 1 and x.op != "axis":
+            for one in x.args:
+                visit(one)
+            uses[x] = uses.pop(x)  # behind what it is computed from
+
+    for one in run:
+        for x in (one.value, *([one.index] if isinstance(one, Store) else [])):
+            visit(x)
+    return [x for x, count in uses.items() if count > 1 and x.args and x.op != "axis"]
 
 
 def _matrix(one: Matrix, names: dict[Expr, str]) -> str:
@@ -167,7 +193,7 @@ def _matrix(one: Matrix, names: dict[Expr, str]) -> str:
 
 
 def _shown(x: Expr, names: dict[Expr, str]) -> str:
-    if x.op in ("axis", "register"):
+    if x in names:
         return names[x]
     if x.op in ("constant", "size"):
         return str(x.value)
