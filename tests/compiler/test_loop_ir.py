@@ -128,6 +128,18 @@ def test_convolutions(geometry, dtype, batch, groups, channels, outputs, lead, s
     assert_nests_give_numpys_numbers(operations.correlate_windows, [x, g], params | {"window": window})
 
 
+@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(geometries(2), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.integers(2, 20), st.integers(1, 2))
+def test_convolutions_of_each_channel(geometry, dtype, batch, channels, times):
+    sizes, window, params = geometry
+    params = params | {"groups": channels}
+    x, kernel = numbers((batch, *sizes, channels), dtype), numbers((*window, 1, channels * times), dtype, 1)
+    assert_nests_give_numpys_numbers(operations.convolve, [x, kernel], params)
+    g = numbers((batch, *places_of(x, window, params), channels * times), dtype, 2)
+    assert_nests_give_numpys_numbers(operations.spread_windows, [g, kernel], params | {"sizes": sizes})
+    assert_nests_give_numpys_numbers(operations.correlate_windows, [x, g], params | {"window": window})
+
+
 @pytest.mark.parametrize("sizes", [(40, 700), (3, 5, 90), (2000,)])
 def test_convolutions_of_long_lines_and_of_many_tiles(sizes):
     rank = len(sizes)

@@ -12,7 +12,7 @@ import numpy as np
 from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
-from . import contractions, pools, rows, windows
+from . import contractions, depthwise, pools, rows, windows
 from .nest import Nest
 from .windows import Windows
 
@@ -82,7 +82,7 @@ def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, i
     outputs = kernel.shape[-1]
     w = _windows(image.shape, kernel.shape[-2 - rank : -2], record, places.shape[-rank - 1 : -1], image.shape[-1])
     tile = windows.tile_of(w, outputs, record.outputs.dtype.itemsize)
-    if not _floats(record) or tile is None or w.groups == w.channels > 1:
+    if not _floats(record) or tile is None or (w.is_depthwise and w.taps > pools.MOST_TAPS):
         return None
     return w, outputs, tile, int(places.shape[-rank - 2])
 
@@ -94,14 +94,14 @@ def _seconds(w: Windows, outputs: int, batch: int, itemsize: int) -> float:
 
 
 def _convolve(record: Record, temporary: Temporary) -> list[Launch] | None:
-    return _of_windows(record, "y", windows.convolution)
+    return _of_windows(record, "y", windows.convolution, depthwise.convolution)
 
 
 def _spread(record: Record, temporary: Temporary) -> list[Launch] | None:
-    return _of_windows(record, "x", windows.by_input)
+    return _of_windows(record, "x", windows.by_input, depthwise.by_input)
 
 
-def _of_windows(record: Record, of: str, nest: Any) -> list[Launch] | None:
+def _of_windows(record: Record, of: str, by_products: Any, by_channels: Any) -> list[Launch] | None:
     """The array with a batch and a kernel give another array with a batch."""
     found = _convolution(record, of)
     if found is None:
@@ -114,7 +114,9 @@ def _of_windows(record: Record, of: str, nest: Any) -> list[Launch] | None:
     if own == 1:
         batch, members = batch * members, 1
     seconds = members * _seconds(w, outputs, batch, y.dtype.itemsize)
-    return [Launch(nest(w, outputs, tile, y.dtype), [x, kernel], y, [batch], seconds, members, [True, own > 1])]
+    times = outputs // w.groups
+    nest = by_channels(w, times, y.dtype) if w.is_depthwise else by_products(w, outputs, tile, y.dtype)
+    return [Launch(nest, [x, kernel], y, [batch], seconds, members, [True, own > 1])]
 
 
 def _correlate(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -129,7 +131,10 @@ def _correlate(record: Record, temporary: Temporary) -> list[Launch] | None:
     parts = min(max(windows.PARTIAL // (length * y.dtype.itemsize), 4), 16)
     sums = temporary((*y.shape[:-rank], parts, *y.shape[-rank:]), y.dtype)
     seconds = members * _seconds(w, outputs, batch, y.dtype.itemsize)
-    nest = windows.by_kernel(w, outputs, tile, y.dtype, parts)
+    if w.is_depthwise:
+        nest = depthwise.by_kernel(w, outputs // w.groups, y.dtype, parts)
+    else:
+        nest = windows.by_kernel(w, outputs, tile, y.dtype, parts)
     return [
         Launch(nest, [x, g], sums, [batch], seconds, members, [_members(one.shape, rank) > 1 for one in (x, g)]),
         Launch(windows.total(parts, length, y.dtype), [sums], y, [], members * parts * length / 4e9, members, [True]),

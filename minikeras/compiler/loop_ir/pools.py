@@ -26,7 +26,7 @@ def fold(w: Windows, op: str, dtype: Any) -> Nest:
     y = Array("y", CHOICES if op == "first" else dtype)
     line, place, c = Axis(BATCH * w.lines), Axis(w.wide), Axis(w.channels)
     at = (line * w.wide + place) * w.channels + c
-    parts = _under(w, x, line, place, c, -math.inf if op in ("maximum", "first") else 0.0)
+    parts = under_window(w, x, line, place, c, -math.inf if op in ("maximum", "first") else 0.0)
     if op == "pick":
         parts = [where(apply("equal", chosen[at], number), part, 0.0) for number, part in enumerate(parts)]
     value = _first_largest(parts) if op == "first" else _folded("add" if op == "pick" else op, parts)
@@ -36,7 +36,7 @@ def fold(w: Windows, op: str, dtype: Any) -> Nest:
     return Nest(f"{op}_in_windows", arrays, [BATCH], For(line, loops(inner, [Store(y, at, value)])))
 
 
-def _under(w: Windows, x: Array, line: Axis, place: Axis, channel: Axis, other: float) -> list[Expr]:
+def under_window(w: Windows, x: Array, line: Axis, place: Axis, channel: Axis, other: float) -> list[Expr]:
     """What lies under each element of a window, and a number where nothing does."""
     found = []
     for taps in np.ndindex(*w.window):

@@ -75,6 +75,16 @@ class Windows(NamedTuple):
         return any(map(any, self.padding))
 
     @property
+    def last_tap(self) -> Axis:
+        """Elements of a window in the last axis."""
+        return Axis(self.window[-1], "sequential")
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether each channel is a group."""
+        return self.groups == self.channels > 1
+
+    @property
     def is_disjoint(self) -> bool:
         """Whether each element lies under one window at most."""
         taken = [(width - 1) * spread + 1 for width, spread in zip(self.window, self.dilation, strict=True)]
@@ -317,7 +327,7 @@ def spread(w: Windows, x: Array, line: Expr, first: Expr, columns: Expr, value: 
 
     Where windows are disjoint it is stored.
     """
-    taps, last, c = outer_taps(w), Axis(w.window[-1], "sequential"), lanes(w.channels)
+    taps, last, c = outer_taps(w), w.last_tap, lanes(w.channels)
     under = line_under(w, line, taps)
     start, number = w.reach(last, first, columns)
     place = Axis(where(under.inside, number, 0), "sequential")
