@@ -225,6 +225,70 @@ def test_a_number_that_is_no_row_is_refused(bad):
             run.results(by_llvm(1))
 
 
+# What is left to NumPy ---------------------------------------------------------------------------------------------------------
+
+
+def convnet(layers):
+    x = inputs = layers.Input((14, 14, 1))
+    for filters in (4, 8):
+        x = layers.MaxPooling2D()(layers.Conv2D(filters, 3, activation="relu", padding="same")(x))
+    return inputs, layers.Dense(3)(layers.Flatten()(x))
+
+
+def resnet(layers):
+    x = inputs = layers.Input((8, 8, 3))
+    x = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(4, 3, padding="same", use_bias=False)(x)))
+    y = layers.BatchNormalization()(layers.DepthwiseConv2D(3, padding="same")(x))
+    y = layers.Add()([y, layers.AveragePooling2D(3, 1, padding="same")(x)])
+    return inputs, layers.Dense(3)(layers.GlobalAveragePooling2D()(layers.Conv2D(8, 1, strides=2)(y)))
+
+
+def transformer(layers):
+    inputs = layers.Input((6,), dtype="int32")
+    x = layers.Embedding(9, 8)(inputs)
+    x = layers.Add()([x, layers.MultiHeadAttention(2, 4)(y := layers.LayerNormalization()(x), y)])
+    x = layers.Add()([x, layers.Dense(8)(layers.Dense(16, activation="gelu")(layers.LayerNormalization()(x)))])
+    return inputs, layers.Dense(3)(layers.GlobalAveragePooling1D()(x))
+
+
+def autoencoder(layers):
+    x = inputs = layers.Input((8, 8, 1))
+    x = layers.Conv2DTranspose(4, 3, strides=2, padding="same", activation="relu")(layers.Conv2D(4, 3, strides=2)(x))
+    return inputs, layers.Dense(3)(layers.Flatten()(x))
+
+
+@pytest.mark.skipif(not llvm.installed(), reason="needs llvmlite and SciPy")
+@pytest.mark.parametrize("model", [convnet, resnet, transformer, autoencoder])
+def test_no_operation_of_a_native_training_step_is_left_to_numpy(model, monkeypatch):
+    import minikeras as tf
+    from minikeras.compiler.executors.llvm import encode as m
+    from minikeras.compiler.executors.numpy.blocks import copied, put
+    from minikeras.compiler.executors.numpy.lowering import Call, Kernel
+
+    left, encode = [], m.encode
+
+    def noting(program):
+        calls = encode(program)
+        if any("optimizer" in record.params for record in program.records):
+            left.append({one.record.primitive.name for one in calls if leaves(one)})
+        return calls
+
+    def leaves(call):
+        """Whether it computes with elements: effects are Python's, and what is copied has an address afterwards."""
+        if isinstance(call, Call):
+            return not call.addressed and call.function not in (copied, put)
+        return isinstance(call, Kernel) and not call.record.primitive.effect
+
+    monkeypatch.setattr(m, "encode", noting)
+    inputs, outputs = model(tf.keras.layers)
+    net = tf.keras.Model(inputs, outputs)
+    net.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
+    x = np.random.default_rng(0).integers(0, 9, (16, *inputs.shape[1:])).astype(inputs.dtype.name)
+    net.fit(x, np.arange(16) % 3, batch_size=4, epochs=2, verbose=0)
+    assert left
+    assert set.union(*left) == {"flatten", "read_variable"}  # of gradients, and of metrics
+
+
 # The language ----------------------------------------------------------------------------------------------------------------
 
 
