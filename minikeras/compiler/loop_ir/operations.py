@@ -192,7 +192,7 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
         if (x if back else y).shape != (*table.shape[:at], *indices.shape, *table.shape[at + 1 :]) or not rank:
             return None
         sizes = [outer, math.prod(indices.shape), table.shape[at]]
-        return [Launch(nest(width, x.dtype, indices.dtype), [x, indices], y, sizes, (x.bytes + y.bytes) / 1e10)]
+        return [Launch(nest(width, x.dtype, indices.dtype, outer > 1), [x, indices], y, sizes, (x.bytes + y.bytes) / 1e10)]
 
     return find
 

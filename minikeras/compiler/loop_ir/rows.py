@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expression import INDEX, Array, Axis, Expr, all_of, cast, maximum, minimum, register, size, where
+from .expression import INDEX, Array, Axis, Expr, all_of, cast, lift, maximum, minimum, register, size, where
 from .nest import Fold, For, Nest, Statement, Store
 
 WIDTH = 64
@@ -13,21 +13,22 @@ WIDTH = 64
 OUTER, COUNT, ROWS = size("outer"), size("count"), size("rows")
 
 
-def gather(width: int, dtype: Any, indices: Any) -> Nest:
-    """y (outer, count, width) = x (outer, rows, width) at the rows of these numbers."""
+def gather(width: int, dtype: Any, indices: Any, stacked: bool) -> Nest:
+    """y (outer, count, width) = x (outer, rows, width) at the rows of these numbers; outer is 1 if x is not `stacked`."""
     x, numbers, y, refused = Array("x", dtype), Array("numbers", indices), Array("y", dtype), register(INDEX)
-    r, c = Axis(OUTER * COUNT), Axis(width)
-    row, refusal = _row(numbers, r % COUNT, refused)
-    body: list[Statement] = [refusal, For(c, [Store(y, r * width + c, x[(r // COUNT * ROWS + row) * width + c])])]
+    r, c = Axis(OUTER * COUNT if stacked else COUNT), Axis(width)
+    row, refusal = _row(numbers, r % COUNT if stacked else r, refused)
+    source = (r // COUNT * ROWS if stacked else 0) + row
+    body: list[Statement] = [refusal, For(c, [Store(y, r * width + c, x[source * width + c])])]
     return Nest("gather", [x, numbers, y], [OUTER, COUNT, ROWS], For(r, body), refused=refused)
 
 
-def add(width: int, dtype: Any, indices: Any) -> Nest:
+def add(width: int, dtype: Any, indices: Any, stacked: bool) -> Nest:
     """y (outer, rows, width) = zeros with each row of x (outer, count, width) added to that of its number, in order."""
     x, numbers, y, refused = Array("x", dtype), Array("numbers", indices), Array("y", dtype), register(INDEX)
     blocks = -(-width // WIDTH)
-    part, target, i = Axis(OUTER * blocks), Axis(ROWS, "sequential"), Axis(COUNT, "sequential")
-    outer, first = part // blocks, part % blocks * WIDTH
+    part, target, i = Axis(OUTER * blocks if stacked else blocks), Axis(ROWS, "sequential"), Axis(COUNT, "sequential")
+    outer, first = part // blocks if stacked else lift(0), part % blocks * WIDTH if blocks > 1 else lift(0)
     zero, c = [Axis(minimum(width - first, WIDTH)) for _ in range(2)]
     row, refusal = _row(numbers, i, refused)
     cleared = Store(y, (outer * ROWS + target) * width + first + zero, 0)
