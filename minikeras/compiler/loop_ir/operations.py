@@ -81,7 +81,7 @@ def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, i
     rank = len(record.params["strides"])
     outputs = kernel.shape[-1]
     w = _windows(image.shape, kernel.shape[-2 - rank : -2], record, places.shape[-rank - 1 : -1], image.shape[-1])
-    tile = windows.tile_of(w, outputs, record.outputs.dtype.itemsize)
+    tile = windows.tile_of(w, record.outputs.dtype.itemsize)
     if not _floats(record) or tile is None or (w.is_depthwise and w.taps > pools.MOST_TAPS):
         return None
     return w, outputs, tile, int(places.shape[-rank - 2])

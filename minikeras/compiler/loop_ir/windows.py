@@ -17,11 +17,9 @@ Sizes = tuple[int, ...]
 
 Value = Callable[[Expr, Expr, Expr], Expr]
 
-SMALL = 10**6
-"""Multiplications of a product that BLAS carries out without copying its factors first."""
 ROWS = 256
 """Most rows of a tile."""
-SCRATCH = 1 << 18
+SCRATCH = 1 << 19
 """Bytes of the patches of a tile, which stay in the cache."""
 LARGEST = 1 << 20
 """Bytes of scratch from which there is no nest."""
@@ -186,11 +184,10 @@ class Tile(NamedTuple):
         return line, column, minimum(lines - line, self.most_lines) if self.most_lines > 1 else lift(1), columns
 
 
-def tile_of(w: Windows, outputs: int, itemsize: int) -> Tile | None:
-    """Tiles that BLAS takes well and that stay in the cache; None if a few patches are too long for that."""
+def tile_of(w: Windows, itemsize: int) -> Tile | None:
+    """Tiles that stay in the cache; None if a few patches are too long for that."""
     inner = w.taps * w.channels
-    rows = min(max(SMALL // (inner * outputs // w.groups // w.groups), 32), ROWS, SCRATCH // (inner * itemsize))
-    rows = max(rows, 8)
+    rows = max(min(ROWS, SCRATCH // (inner * itemsize)), 8)
     blocks = -(-w.wide // rows)
     wide = -(-w.wide // blocks)
     beside = ((wide - 1) * w.strides[-1] + (w.window[-1] - 1) * w.dilation[-1] + 1) * w.channels
