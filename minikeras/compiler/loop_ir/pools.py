@@ -36,7 +36,7 @@ def fold(w: Windows, op: str, dtype: Any) -> Nest:
     return Nest(f"{op}_in_windows", arrays, [BATCH], For(line, loops(inner, [Store(y, at, value)])))
 
 
-def under_window(w: Windows, x: Array, line: Axis, place: Axis, channel: Axis, other: float) -> list[Expr]:
+def under_window(w: Windows, x: Array, line: Axis, place: Axis, channel: Expr, other: float) -> list[Expr]:
     """What lies under each element of a window, and a number where nothing does."""
     found = []
     for taps in np.ndindex(*w.window):
