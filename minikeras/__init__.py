@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """minikeras: TensorFlow's and Keras's names on a gradient tape of its own, over NumPy on the CPU and CuPy on the GPU.
 
 Examples take `import minikeras as tf` for granted. Nothing is loaded before it is used: `minikeras.core` stands alone, and the

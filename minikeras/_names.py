@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """The names of `tf`: this file holds nothing else. `minikeras` loads it when one of them is first used."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING

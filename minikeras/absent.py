@@ -239,10 +239,28 @@ def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
 def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a module for names that are loaded late, as in `found`.
 
-    >>> late("minikeras.keras.saving", {"load_model": "keras_file"})[0]("load_model").__name__
-    'load_model'
+    A file of the module's folder is no name of the module, unless `names` has it.
+
+    >>> asked, listed = late("minikeras.keras.saving", {"load_model": "keras_file"})
+    >>> asked("load_model").__name__, "load_model" in listed(), "registry" in listed()
+    ('load_model', True, False)
     """
-    return lambda name: found(module, name, names), lambda: sorted({*vars(sys.modules[module]), *names})
+
+    def listed() -> list[str]:
+        held = vars(sys.modules[module])
+        return sorted({*names, *(name for name, value in held.items() if sys.modules.get(f"{module}.{name}") is not value)})
+
+    return lambda name: found(module, name, names), listed
+
+
+def defined(module: str) -> list[str]:
+    """The public names that a module defines itself: its `__all__`, where it imports others beside them.
+
+    >>> defined("minikeras.keras.tree")[:3]
+    ['MAP_TO_NONE', 'assert_same_paths', 'assert_same_structure']
+    """
+    held = vars(sys.modules[module])
+    return sorted([name for name, value in held.items() if name[0] != "_" and getattr(value, "__module__", "") == module])
 
 
 def error(module: str, name: str) -> AttributeError:

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.autodiff`: differentiation. Names only; definitions are in `core/`, `derivatives/` and `figures/`."""
 
 from .core import ForwardAccumulator, GradientTape

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.bitwise`: functions of the bits of integers. Names only; definitions are in `functions/elementwise.py`."""
 
 from .functions.elementwise import bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.dtypes`: dtypes, and functions that change them. Names only."""
 
 from typing import Any as _Any

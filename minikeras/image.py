@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.image`: images turned, cut, padded, resized, recolored, and boxes in them. Names only; see `functions/`."""
 
 from .absent import late as _late

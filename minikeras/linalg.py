@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.linalg`: linear algebra over stacks of matrices. Names only; definitions are in `functions/`."""
 
 from .functions.contractions import einsum, matmul, matvec, tensordot

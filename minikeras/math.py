@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.math`: elementwise functions and reductions. Names only; definitions are in `functions/`."""
 
 from .functions.elementwise import (

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
 
 from .absent import late as _late

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.random`: random tensors and generators. Names only; definitions are in `functions/`."""
 
 from .absent import late as _late

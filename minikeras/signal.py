@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.signal`: Fourier transforms, and frames of signals with windows. Names only; definitions are in `functions/signal.py`."""
 
 from .absent import late as _late

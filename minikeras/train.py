@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """Checkpoints: Checkpoint, CheckpointManager, and looking into what was saved; moving averages. TensorFlow's names."""
 
 from .absent import late as _late
@@ -7,18 +8,6 @@ from .checkpoint.manager import CheckpointManager
 from .checkpoint.pointer import CheckpointState, get_checkpoint_state, latest_checkpoint
 from .checkpoint.reader import list_variables, load_checkpoint, load_variable
 
-__all__ = [
-    "Checkpoint",
-    "CheckpointManager",
-    "CheckpointOptions",
-    "CheckpointState",
-    "ExponentialMovingAverage",
-    "get_checkpoint_state",
-    "latest_checkpoint",
-    "list_variables",
-    "load_checkpoint",
-    "load_variable",
-]
-
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

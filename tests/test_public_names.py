@@ -7,6 +7,8 @@ After a change that is meant, write the list anew and read its difference:
 
 from __future__ import annotations
 
+import ast
+import importlib
 import pathlib
 import types
 from collections.abc import Iterator
@@ -39,27 +41,18 @@ INTERNAL = {
         "threads",
         "compiler",
         "types",
-        "keras.arguments",
-        "keras.batches",
-        "keras.calls",
-        "keras.catalogue",
-        "keras.logs",
-        "keras.names",
-        "keras.promotion",
-        "keras.seeds",
-        "keras.settings",
-        "keras.stateless",
-        "keras.training",
-        "keras.variable",
-        "keras.weight",
         "warm_up",
     )
 }
 """Modules that are not for users, although an import makes them attributes of the package that they lie in."""
 
 
+HOLD_DEFINITIONS = {f"minikeras.{name}" for name in ("data.experimental", "debugging", "strings", "summary")}
+"""Modules that explain absent names, but define some of theirs, with helpers, and so list what is public."""
+
+
 def public_names(module: types.ModuleType = minikeras) -> Iterator[str]:
-    """Dotted names of everything public: what each module declares in `__all__`, or else what is defined in it."""
+    """Dotted names of everything public: what `from module import *` gives of each module."""
     for name in dir(module):  # what is loaded at its first use is an attribute from then on
         getattr(module, name, None)
     for name in declared(module):
@@ -73,16 +66,10 @@ def public_names(module: types.ModuleType = minikeras) -> Iterator[str]:
 
 
 def declared(module: types.ModuleType) -> list[str]:
-    """The names that a module says are public. For the package itself and others without `__all__`, its own ones."""
-    names = getattr(module, "__all__", None)
-    if names is not None:
-        return sorted({name for name in names if not name.startswith("_")})
-    everything = module is minikeras
-    return [
-        name
-        for name, value in sorted(vars(module).items())
-        if not name.startswith("_") and (everything or getattr(value, "__module__", None) == module.__name__)
-    ]
+    """The names that `import *` gives: those without an underscore, or what a module's `__all__` leaves of them."""
+    given: dict[str, object] = {}
+    exec(f"from {module.__name__} import *", given)
+    return sorted(given.keys() - {"__builtins__"})
 
 
 def written(names: Iterator[str]) -> str:
@@ -99,6 +86,32 @@ def test_the_public_names_are_those_of_the_list() -> None:
 def test_the_list_is_sorted_and_names_everything_once() -> None:
     text = LIST.read_text(encoding="utf-8")
     assert text == written(iter(text.split()))
+
+
+def modules() -> list[types.ModuleType]:
+    """The public modules."""
+    return [importlib.import_module(name) for name in sorted({name.rpartition(".")[0] for name in public_names()})]
+
+
+def test_modules_of_names_alone_show_no_others() -> None:
+    """Completion finds neither their helpers nor the files of their folders."""
+    for module in modules():
+        if "_late" in vars(module) and module.__name__ not in HOLD_DEFINITIONS:
+            assert [name for name in dir(module) if not name.startswith("_")] == declared(module), module
+
+
+def test_type_checkers_see_names_that_come_from_other_files() -> None:
+    """Under `--strict` mypy hides what a file only imports, except where it lists literally, or has this comment."""
+    for module in modules():
+        if module.__name__.startswith("minikeras.keras.datasets."):  # they are classes in files
+            continue
+        text = pathlib.Path(str(module.__file__)).read_text(encoding="utf-8")
+        own = ast.parse(text).body
+        literal = any(
+            isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__" and isinstance(one.value, ast.List)
+            for one in own
+        )
+        assert literal or text.startswith("# mypy: implicit-reexport\n"), module
 
 
 def test_every_declared_name_exists() -> None:

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """The compiled step: record one run, replay it. May import everything up to `functions`.
 
 `ir.py` is the program, `recorder.py` makes one from a run, `tracing/` decides when that run can be repeated. `passes/` improve
@@ -9,5 +10,3 @@ from .ir import Program
 from .tracing.function import Function, function, functions_run_eagerly, run_functions_eagerly
 
 register_hooks("minikeras.compiler.sweeps", "planned_gradients")
-
-__all__ = ["Function", "Program", "function", "functions_run_eagerly", "run_functions_eagerly"]

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.config`: what this machine offers and what is used of it.
 
 Names only, which may come from `arrays` and `program`. `threading.py` holds the numbers of threads.
@@ -11,20 +12,5 @@ from ..residence import get_resident_data_limit, set_resident_data_limit
 from . import experimental, threading
 from .experimental import get_visible_devices, list_logical_devices, set_visible_devices
 
-__all__ = [
-    "device_report",
-    "experimental",
-    "functions_run_eagerly",
-    "get_resident_data_limit",
-    "get_soft_device_placement",
-    "get_visible_devices",
-    "list_logical_devices",
-    "list_physical_devices",
-    "run_functions_eagerly",
-    "set_resident_data_limit",
-    "set_soft_device_placement",
-    "set_visible_devices",
-    "threading",
-]
-
-__getattr__, __dir__ = _late(__name__, {})
+__getattr__, __dir__ = _late(__name__, {"experimental": None, "threading": None})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

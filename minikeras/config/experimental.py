@@ -1,13 +1,10 @@
+# mypy: implicit-reexport
 """`tf.config.experimental`, and what `tf.config` says of devices: programs begin with it, though there is little to choose."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any as _Any
 
 from ..absent import late as _late
 from ..core.arrays import list_physical_devices
-
-__all__ = ["get_visible_devices", "list_logical_devices", "list_physical_devices", "set_memory_growth", "set_visible_devices"]
 
 _hidden: set[str] = set()
 
@@ -24,7 +21,7 @@ def list_logical_devices(device_type: str | None = None) -> list[str]:
 get_visible_devices = list_logical_devices
 
 
-def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+def set_visible_devices(devices: _Any, device_type: str | None = None) -> None:
     """Have `list_logical_devices` name these devices of a type alone, [] for none. `tf.device` may name the others as well.
 
     Raises:
@@ -56,3 +53,4 @@ def set_memory_growth(device: str, enable: bool) -> None:
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

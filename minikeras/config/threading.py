@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.config.threading`: how many threads compute. Names only; definitions are in `threads.py`."""
 
 from ..threads import (
@@ -7,9 +8,4 @@ from ..threads import (
     set_intra_op_parallelism_threads,
 )
 
-__all__ = [
-    "get_inter_op_parallelism_threads",
-    "get_intra_op_parallelism_threads",
-    "set_inter_op_parallelism_threads",
-    "set_intra_op_parallelism_threads",
-]
+__all__ = [name for name in dir() if not name.startswith("_")]

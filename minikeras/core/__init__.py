@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """Dispatch, Tensors, Variables, tapes, the families of operations, and the operations that derivatives are made of.
 
 It stands alone: it may import `errors`, `types` and `nest`, and floors above register their hooks. Read `primitive.py` first.
@@ -16,26 +17,3 @@ from .tensor import Tensor
 from .variable import Variable
 
 from . import ops  # isort: skip  they are made with what stands above
-
-
-__all__ = [
-    "ForwardAccumulator",
-    "GradientTape",
-    "IndexedSlices",
-    "Primitive",
-    "Record",
-    "RegisterGradient",
-    "Tensor",
-    "UnconnectedGradients",
-    "Variable",
-    "bilinear",
-    "bind",
-    "convert_to_tensor",
-    "custom_gradient",
-    "elementwise",
-    "linear",
-    "no_gradient",
-    "ops",
-    "primitive",
-    "recompute_grad",
-]

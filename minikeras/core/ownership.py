@@ -1,6 +1,8 @@
 """What else refers to an array: CPython counts references, and this is the only module that asks for the count.
 
 Memory is written again only if no other reference could show the change. A Tensor, a tape, a view and an export hold one each.
+The interpreter's lock keeps other threads from what a Variable holds between the count and the write. A Python without it never
+writes there on the CPU: new values go into another buffer, which only programs know.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..types import Array
+
+IS_LOCKED = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+"""Whether the threads of this Python take turns."""
 
 
 class Owned:

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """Pipelines of data. May import core and functions, nothing of keras. Read `dataset.py` first."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -12,17 +13,5 @@ if _TYPE_CHECKING:
     from . import experimental
     from .text_files import TextLineDataset
 
-__all__ = [
-    "AUTOTUNE",
-    "INFINITE_CARDINALITY",
-    "UNKNOWN_CARDINALITY",
-    "Dataset",
-    "DatasetSpec",
-    "Iterator",
-    "Options",
-    "Resumable",
-    "TextLineDataset",
-    "experimental",
-]
-
 __getattr__, __dir__ = _late(__name__, {"TextLineDataset": "text_files", "experimental": None})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -1,13 +1,14 @@
+# mypy: implicit-reexport
 """Several processes that train one model: ranks, collective operations, and what custom training loops need of them.
 
 `guides/distribution.md` shows how programs are started. Every name is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..absent import late
+from ..absent import late as _late
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from . import callbacks
     from .callbacks import BroadcastGlobalVariablesCallback, LearningRateWarmupCallback, MetricAverageCallback
     from .communicator import ThreadCommunicator
@@ -16,34 +17,6 @@ if TYPE_CHECKING:
     from .strategy import InputContext, MirroredStrategy, OneDeviceStrategy, ReduceOp, get_strategy, has_strategy
     from .training import DistributedGradientTape, DistributedOptimizer
     from .world import barrier, init, initialize, local_rank, rank, rows_of, size, using
-
-__all__ = [
-    "BroadcastGlobalVariablesCallback",
-    "DistributedGradientTape",
-    "DistributedOptimizer",
-    "InputContext",
-    "LearningRateWarmupCallback",
-    "MetricAverageCallback",
-    "MirroredStrategy",
-    "MultiWorkerMirroredStrategy",
-    "OneDeviceStrategy",
-    "ReduceOp",
-    "ThreadCommunicator",
-    "all_reduce",
-    "all_reduce_together",
-    "barrier",
-    "broadcast_variables",
-    "callbacks",
-    "get_strategy",
-    "has_strategy",
-    "init",
-    "initialize",
-    "local_rank",
-    "rank",
-    "rows_of",
-    "size",
-    "using",
-]
 
 _LATE: dict[str, str | None] = {
     "callbacks": None,
@@ -56,4 +29,5 @@ _LATE: dict[str, str | None] = {
     **dict.fromkeys(("barrier", "init", "initialize", "local_rank", "rank", "rows_of", "size", "using"), "world"),
 }
 
-__getattr__, __dir__ = late(__name__, _LATE)
+__getattr__, __dir__ = _late(__name__, _LATE)
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -11,6 +11,8 @@ from ..keras.callbacks.callback import tell, used_if
 from .functions import broadcast_variables
 from .world import world
 
+__all__ = ["BroadcastGlobalVariablesCallback", "LearningRateWarmupCallback", "MetricAverageCallback"]
+
 
 class BroadcastGlobalVariablesCallback(Callback):
     """Gives all ranks the weights, the optimizer's state and the metrics of one of them: when training begins, or after the

@@ -1,13 +1,14 @@
+# mypy: implicit-reexport
 """Many runs of a model: trained together, carried out from a grid, compared. May import all of keras.
 
 Every name is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..absent import late
+from ..absent import late as _late
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .ensemble import Ensemble
     from .problem import Problem
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from .sweep import Sweep
     from .table import Table
     from .training import EnsembleHistory
-
-__all__ = ["Comparison", "Ensemble", "EnsembleHistory", "Problem", "RunResult", "Sweep", "SweepResults", "Table", "compare"]
 
 _LATE: dict[str, str | None] = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),
@@ -28,4 +27,5 @@ _LATE: dict[str, str | None] = {
     "Table": "table",
 }
 
-__getattr__, __dir__ = late(__name__, _LATE)
+__getattr__, __dir__ = _late(__name__, _LATE)
+__all__ = [name for name in __dir__() if not name.startswith("_")]

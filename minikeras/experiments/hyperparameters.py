@@ -24,35 +24,21 @@ from ..keras.models import Model
 from ..keras.weight import Weight
 from ..types import Array, DType
 
-OPTIONS: dict[type, tuple[str, ...]] = {
-    layers.Dropout: ("rate",),
-    layers.GaussianDropout: ("rate",),
-    layers.GaussianNoise: ("stddev", "rate"),
-    layers.ActivityRegularization: ("l1", "l2"),
-    layers.Attention: ("dropout",),
-    layers.MultiHeadAttention: ("dropout",),
-    layers.GroupQueryAttention: ("dropout",),
-    layers.BatchNormalization: ("momentum", "epsilon", "renorm_momentum"),
-    layers.LayerNormalization: ("epsilon",),
-    regularizers.L1L2: ("l1", "l2"),
-    regularizers.OrthogonalRegularizer: ("factor",),
-}
-"""The options that may be other numbers for each member, by class; derived classes of the package have them too."""
-
 
 def options_of(kind: type) -> tuple[str, ...]:
-    """The options of a class that may be other numbers for each member.
+    """The options of a class that may be other numbers for each member, as `_member_numbers` in its body says. A class that is
+    derived from it may do with them what is one for all members, so it says so itself.
 
     >>> options_of(tf.keras.layers.SpatialDropout1D), options_of(tf.keras.layers.Dense)
     (('rate',), ())
     """
-    if kind not in _known:
-        own = kind.__module__.startswith("minikeras.")
-        _known[kind] = next((names for one, names in OPTIONS.items() if issubclass(kind, one)), ()) if own else ()
-    return _known[kind]
+    found: tuple[str, ...] = vars(kind).get("_member_numbers", ())
+    return found
 
 
-_known: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
+_PUBLIC = [getattr(module, name) for module in (layers, regularizers) for name in module.__all__]
+OPTIONS: dict[type, tuple[str, ...]] = {kind: options_of(kind) for kind in _PUBLIC if options_of(kind)}
+"""The options of the package's classes."""
 
 
 def set_member_numbers(model: Model, models: Sequence[Model], batch: Batch) -> None:

@@ -92,7 +92,7 @@ _ABSENT = _Absent()
 def _described(model: Model) -> dict[str, Any]:
     """A model as plain data in which the names that are counted up ('dense_3') are those of any model made like it."""
     layers = [model, *model._collect().sublayers]
-    config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not _is_ours(layer)})
+    config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not layer._is_described})
     known = set(_names_in(config))
     counted = dict.fromkeys([*(layer.name for layer in layers), *_names_in(config)])
     names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
@@ -114,7 +114,9 @@ def _with_attributes(config: Any, custom: Mapping[str, Any]) -> Any:
         return config
     own = config.get("config")
     if "class_name" in config and isinstance(own, Mapping) and own.get("name") in custom:
-        return {"class_name": config["class_name"], "config": {"name": own["name"], **_attributes(custom[own["name"]])}}
+        layer = custom[own["name"]]
+        held = _fixed(_attributes(layer), options_of(type(layer)))
+        return {"class_name": config["class_name"], "config": {"name": own["name"], **held}}
     return {name: _with_attributes(one, custom) for name, one in config.items()}
 
 
@@ -136,10 +138,6 @@ def _weights(model: Model) -> dict[str, Any]:
     return {"weights": [(_name_of(one), tuple(one.shape), one.dtype.name, one.trainable) for one in weights]}
 
 
-def _is_ours(layer: Any) -> bool:
-    return type(layer).__module__.startswith("minikeras.")
-
-
 def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
     """A layer by its configuration, or by its attributes."""
     config = _config(layer)
@@ -151,7 +149,7 @@ def _config(layer: Any) -> dict[str, Any] | None:
     """The configuration of a layer; None for the user's, which may leave something out, and where functions have no name."""
     try:
         with _refusing_lambdas():
-            return layer.get_config() if _is_ours(layer) else None
+            return layer.get_config() if layer._is_described else None
     except _UNSAID:
         return None
 
@@ -177,7 +175,7 @@ def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
 def _attributes(layer: Any) -> dict[str, Any]:
     """What a layer holds beside weights, other layers and what every layer has."""
     held = {name: value for name, value in vars(layer).items() if name not in _USUAL}
-    public = {name: value for name, value in held.items() if not (_is_ours(layer) and name.startswith("_"))}
+    public = {name: value for name, value in held.items() if not (layer._is_described and name.startswith("_"))}
     return {name: _config_of(value) for name, value in public.items()}
 
 
@@ -239,14 +237,7 @@ def _plain(value: Any, names: Mapping[str, str], key: str = "") -> Any:
     return _function(value, 3) if hasattr(value, "__code__") else value
 
 
-def _subclasses(kind: type) -> Iterator[type]:
-    yield kind
-    derived: list[type] = kind.__subclasses__()
-    for one in derived:
-        yield from _subclasses(one)
-
-
-_options = {one.__name__: names for kind, names in OPTIONS.items() for one in _subclasses(kind) if options_of(one)}
+_options = {kind.__name__: names for kind, names in OPTIONS.items()}
 _options["GroupQueryAttention"] = _options["GroupedQueryAttention"]  # Keras's name of it in configurations
 
 

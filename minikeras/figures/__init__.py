@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """Pictures of derivatives and of training, drawn by matplotlib (extra `plot`), which is imported when one is asked for.
 
 Every function takes `ax` or `axes` to draw into, makes its own figure without them, and returns what it drew on.
@@ -5,13 +6,3 @@ Every function takes `ax` or `axes` to draw into, makes its own figure without t
 
 from .matrices import plot_batch_jacobian, plot_hessian, plot_jacobian
 from .runs import plot_bands, plot_comparison, plot_history, plot_parallel
-
-__all__ = [
-    "plot_bands",
-    "plot_batch_jacobian",
-    "plot_comparison",
-    "plot_hessian",
-    "plot_history",
-    "plot_jacobian",
-    "plot_parallel",
-]

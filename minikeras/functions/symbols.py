@@ -40,8 +40,8 @@ def takes_symbols(function: F, step: Callable[..., Any] | None = None) -> F:
 
 
 def publish(namespace: dict[str, Any], module: str = "") -> None:
-    """Let the functions of this folder that a public module holds take symbolic tensors; pickle finds them in `module`,
-    by default that module.
+    """Let the functions written in this folder that a public module holds take symbolic tensors, not those that it has from
+    other folders; pickle finds them in `module`, by default that module.
 
     Those of one or two tensors, which are called most often, see to it themselves.
     """

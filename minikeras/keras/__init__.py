@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """Keras's API: layers, models, training, losses, metrics, optimizers, data sets. What no model in training needs is loaded when
 it is first used.
 """
@@ -48,6 +49,10 @@ _MODULES = (
     "wrappers",
 )
 _LATE = dict.fromkeys(_MODULES) | {"Variable": "variable"}
+_EAGER = (
+    *("activations", "callbacks", "config", "constraints", "initializers", "layers", "losses", "metrics", "mixed_precision"),
+    *("models", "optimizers", "regularizers", "saving", "symbolic"),
+)
 
 _register_hooks("minikeras", "keras")
 _register_hooks("minikeras.keras", "_operations")
@@ -95,6 +100,5 @@ saving.registry.know("keras.random", _partial(_import, ".random", __name__), ("S
 saving.registry.know("keras.utils", _feature_space, ("FeatureSpace",))
 saving.registry.know("keras.src.layers.preprocessing.feature_space", _feature_space)
 
-__all__ = sorted({name for name in globals() if not name.startswith("_")} | {*_LATE})
-
-__getattr__, __dir__ = _late(__name__, _LATE)
+__getattr__, __dir__ = _late(__name__, _LATE | dict.fromkeys(_EAGER))
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -48,10 +48,9 @@ def takes_numpy(function: F) -> F:
 
 
 def made_with_numpy(kind: K) -> K:
-    """A class whose constructors, those of its bases in this package included, get `plain` arguments and explain what fails."""
+    """A class whose constructors, those of its bases included, get `plain` arguments and explain what fails."""
     for owner in kind.__mro__:
-        ours = owner.__module__.partition(".")[0] == __name__.partition(".")[0]
-        if ours and "__init__" in vars(owner) and owner not in _made_with_numpy:
+        if isinstance(vars(owner).get("__init__"), types.FunctionType) and owner not in _made_with_numpy:
             owner.__init__ = explaining(takes_numpy(owner.__init__))  # type: ignore[misc]
             _made_with_numpy.add(owner)
     return kind

@@ -1,8 +1,7 @@
+# mypy: implicit-reexport
 """`keras.config`: Keras's global settings. Names only; definitions are in `settings.py`, `mixed_precision.py` and `logs.py`."""
 
-from typing import NoReturn as _NoReturn
-
-from ..absent import error as _error
+from ..absent import late as _late
 from .logs import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
 from .mixed_precision import dtype_policy, set_dtype_policy
 from .settings import (
@@ -22,30 +21,6 @@ from .settings import (
     set_max_steps_per_epoch,
 )
 
-__all__ = [
-    "backend",
-    "disable_interactive_logging",
-    "disable_traceback_filtering",
-    "dtype_policy",
-    "enable_interactive_logging",
-    "enable_unsafe_deserialization",
-    "epsilon",
-    "floatx",
-    "image_data_format",
-    "is_interactive_logging_enabled",
-    "is_traceback_filtering_enabled",
-    "max_epochs",
-    "max_steps_per_epoch",
-    "set_dtype_policy",
-    "set_epsilon",
-    "set_floatx",
-    "set_image_data_format",
-    "set_max_epochs",
-    "set_max_steps_per_epoch",
-]
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
-
-
-def __getattr__(name: str) -> _NoReturn:
-    """What Keras has and this package has not is explained."""
-    raise _error(__name__, name)
+__getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -1,15 +1,14 @@
+# mypy: implicit-reexport
 """Models that several processes train together: names of `keras.distribution`. `tf.distribute` holds what else ranks do."""
 
-from __future__ import annotations
-
-from ..absent import late
-from ..core.arrays import list_physical_devices
+from ..absent import late as _late
+from ..core.arrays import list_physical_devices as _list_physical_devices
 from ..distribute.strategy import DataParallel, distribution, set_distribution
-from ..distribute.world import initialize, world
+from ..distribute.world import initialize
+from ..distribute.world import world as _world
 
-__all__ = ["DataParallel", "distribution", "get_device_count", "initialize", "list_devices", "set_distribution"]
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
-__getattr__, __dir__ = late(__name__, {})
+__getattr__, __dir__ = _late(__name__, {})
 
 
 def list_devices(device_type: str | None = None) -> list[str]:
@@ -28,8 +27,8 @@ def list_devices(device_type: str | None = None) -> list[str]:
     if kind not in (None, "cpu", "gpu"):
         raise ValueError(f"list_devices: expected 'cpu', 'gpu' or None, found {device_type!r}.")
     if kind is None:
-        kind = "gpu" if list_physical_devices("GPU") else "cpu"
-    count = world().size if list_physical_devices(kind.upper()) else 0
+        kind = "gpu" if _list_physical_devices("GPU") else "cpu"
+    count = _world().size if _list_physical_devices(kind.upper()) else 0
     return [f"{kind}:{number}" for number in range(count)]
 
 
@@ -40,3 +39,6 @@ def get_device_count(device_type: str | None = None) -> int:
     1
     """
     return len(list_devices(device_type))
+
+
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -82,7 +82,7 @@ def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
         raise ValueError(f"Invalid value for argument `{name}`. Expected one of {known}. Received: {name}={value!r}")
 
 
-class FeatureSpace(Layer):
+class FeatureSpace(Layer, described=True):
     """Makes rows of numbers of tables, by a layer for each column.
 
     Args:

@@ -57,6 +57,7 @@ class L1L2(Regularizer):
     4.0
     """
 
+    _member_numbers = ("l1", "l2")
     _configured: tuple[str, ...] = ("l1", "l2")
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
@@ -76,6 +77,7 @@ class L1(L1L2):
     2.0
     """
 
+    _member_numbers = ("l1", "l2")
     _configured = ("l1",)
 
     def __init__(self, l1: float = 0.01) -> None:
@@ -90,6 +92,7 @@ class L2(L1L2):
     4.0
     """
 
+    _member_numbers = ("l1", "l2")
     _configured = ("l2",)
 
     def __init__(self, l2: float = 0.01) -> None:
@@ -108,6 +111,7 @@ class OrthogonalRegularizer(Regularizer):
     0.5
     """
 
+    _member_numbers = ("factor",)
     _configured = ("factor", "mode")
 
     def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:

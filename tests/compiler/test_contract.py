@@ -5,6 +5,8 @@ Each is noticed at the next call, stays eager with a warning, or is a constant t
 
 from __future__ import annotations
 
+import builtins
+import decimal
 import random
 import sys
 import textwrap
@@ -75,6 +77,13 @@ GLOBALS = {
     "an array": ("k = np.array([2.0, 2.0], 'f')", "x * k", "k[0] = 3.0"),
     "an array of one number": ("k = np.array(2.0)", "x * float(k)", "k.fill(3.0)"),
     "a view of an array": ("a = np.full(4, 2.0, 'f'); k = a[::2]", "x * k", "a.fill(3.0)"),
+    "the shape of an array": ("k = np.ones((1, 2), 'f')", "x * float(k.shape[0])", "k.resize((2, 1))"),
+    "whether an array can be written": (
+        "k = np.ones(1)",
+        "x * (2.0 if k.flags.writeable else 3.0)",
+        "k.flags.writeable = False",
+    ),
+    "rows in a masked array": ("k = np.ma.array([2.0, 4.0])", "x * float(k.sum())", "k.mask = [0, 1]"),
     "an array of objects": ("k = np.array([2.0, 'a'], object)", "x * k[0]", "k[0] = 3.0"),
     "an array of text": ("k = np.array(['2'])", "x * float(k[0])", "k[0] = '3'"),
     "bytes that change": ("k = bytearray(b'\\2')", "x * float(k[0])", "k[0] = 3"),
@@ -150,6 +159,38 @@ FUNCTIONS = {
     "what a cache was made of": (
         "import functools\nk = [2.0]\n@functools.lru_cache\ndef f(): return k[0]",
         *("x * f()", "k[0] = 3.0; f.cache_clear()"),
+    ),
+    "the text of a function": ("def f(x): return x * float(f.__doc__)\nf.__doc__ = '2'", "f(x)", "f.__doc__ = '3'"),
+    "the name of a function": (
+        "def g(): pass\ndef f(x): return x * float(len(g.__name__))",
+        *("f(x)", "g.__name__ = 'of_g'"),
+    ),
+    "a parameter of a decorator": (
+        "import functools\nrates = {'k': 2.0}\ndef by(held):\n    def d(f):\n        @functools.wraps(f)\n"
+        "        def w(*a, **k): return f(*a, **k) * held['k']\n        return w\n    return d\n@by(rates)\ndef f(x): return x",
+        *("f(x)", "rates['k'] = 3.0"),
+    ),
+    "a class for a decorator": (
+        "import functools\nclass D:\n    def __init__(self, f): functools.update_wrapper(self, f); self.f, self.k = f, 2.0\n"
+        "    def __call__(self, x): return self.f(x) * self.k\n@D\ndef f(x): return x",
+        *("f(x)", "f.k = 3.0"),
+    ),
+    "what makes values that are missing": (
+        "import collections as c\nk = 2.0\nd = c.defaultdict(lambda: k)",
+        *("x * d.copy()['q']", "k = 3.0"),
+    ),
+    "a coroutine": (
+        "k = [2.0]\nasync def g(x): return x * k[0]\ndef run(c):\n    try: c.send(None)\n"
+        "    except StopIteration as e: return e.value",
+        *("run(g(x))", "k[0] = 3.0"),
+    ),
+    "one more case of a single dispatch of methods": (
+        "import functools\nclass A:\n    @functools.singledispatchmethod\n    def f(self, k): return 2.0\na = A()",
+        *("x * a.f(1)", "A.f.register(int)(lambda self, k: 3.0)"),
+    ),
+    "a module that is loaded anew": (
+        "import types; m = types.ModuleType('m'); exec('def h(x): return x * 2.0', vars(m))",
+        *("m.h(x)", "exec('def h(x): return x * 3.0', vars(m))"),
     ),
     "a bound method of a list": ("k = [2.0]; get = k.__getitem__", "x * get(0)", "k[0] = 3.0"),
     "a bound method of a dict": ("k = {}; get = k.get", "x * get('a', 2.0)", "k['a'] = 3.0"),
@@ -325,6 +366,68 @@ OBJECTS = {
         *("x * float(f'{a}')", "a.k = 3.0"),
     ),
     "an exception's attribute": ("class E(Exception): k = 2.0\ne = E()", "x * e.k", "e.k = 3.0"),
+    "what an exception holds": ("e = ValueError([2.0])", "x * e.args[0][0]", "e.args[0][0] = 3.0"),
+    "a list behind a member of an enum": (
+        "import enum\nclass M(enum.Enum):\n    A = [2.0]",
+        *("x * M.A.value[0]", "M.A.value[0] = 3.0"),
+    ),
+    "a global of a method of an enum": (
+        "import enum\ng = 2.0\nclass M(enum.Enum):\n    A = 1\n    def rate(self): return g",
+        *("x * M.A.rate()", "g = 3.0"),
+    ),
+    "an attribute of a metaclass": ("class M(type): k = 2.0\nclass A(metaclass=M): pass", "x * A.k", "M.k = 3.0"),
+    "what a metaclass keeps": (
+        "class M(type):\n    kept = {}\n    def __call__(cls):\n"
+        "        if cls not in M.kept: M.kept[cls] = super().__call__()\n        return M.kept[cls]\n"
+        "class A(metaclass=M): k = 2.0\nA()",
+        *("x * A().k", "A().k = 3.0"),
+    ),
+    "another class for an object": (
+        "class A:\n    def f(self): return 2.0\nclass B:\n    def f(self): return 3.0\na = A()",
+        *("x * a.f()", "a.__class__ = B"),
+    ),
+    "other attributes for an object": (OWN, "x * own.k", "own.__dict__ = {'k': 3.0}"),
+    "a module of a class of its own": (
+        "import types\nclass M(types.ModuleType):\n    @property\n    def k(self): return self._k\nm = M('m'); m._k = 2.0",
+        *("x * m.k", "m._k = 3.0"),
+    ),
+    "a dataclass with slots": (
+        "import dataclasses as d\n@d.dataclass(slots=True)\nclass A:\n    k: object = 2.0\na = A()",
+        *("x * a.k", "a.k = 3.0"),
+    ),
+    "a private slot of a base": (
+        "class A:\n    __slots__ = ('__k',)\n    def __init__(self): self.__k = 2.0\n"
+        "    def f(self): return self.__k\nclass B(A): pass\na = B()",
+        *("x * a.f()", "a._A__k = 3.0"),
+    ),
+    "a descriptor that writes": (
+        "class D:\n    def __set_name__(self, o, n): self.n = '_' + n\n"
+        "    def __get__(self, o, t): return getattr(o, self.n, 2.0)\n"
+        "    def __set__(self, o, v): setattr(o, self.n, v)\nclass A: k = D()\na = A()",
+        *("x * a.k", "a.k = 3.0"),
+    ),
+    "what an object stands for": (
+        "class A:\n    def __init__(self, o): self._o = o\n    def __getattr__(self, n): return getattr(self._o, n)\n"
+        "class B: k = 2.0\na = A(B())",
+        *("x * a.k", "a._o.k = 3.0"),
+    ),
+    "a method of an abstract class": (
+        "import abc\nclass B(abc.ABC):\n    @abc.abstractmethod\n    def f(self): ...\n    def g(self): return self.f()\n"
+        "class A(B):\n    def f(self): return 2.0\na = A()",
+        *("x * a.g()", "A.f = lambda self: 3.0"),
+    ),
+    "callable objects in a list": (BOX + "\nfs = [box, Box()]", "fs[1](fs[0](x))", "fs[1].k = 3.0"),
+    "a hook, one more": (OWN + "\nown.hooks = []", "sum([h(x) for h in own.hooks], x)", "own.hooks.append(lambda x: x)"),
+    "a register of subclasses": (
+        "class A:\n    known = []\n    def __init_subclass__(cls): A.known.append(cls)\nclass B(A): k = 2.0",
+        *("x * sum(c.k for c in A.known)", "exec('class C(A): k = 1.0')"),
+    ),
+    "what a copy is made of": (OWN + "\nimport copy", "x * copy.copy(own).k", "own.k = 3.0"),
+    "a value that is missing": (
+        "class D(dict):\n    k = 2.0\n    def __missing__(self, key): return self.k\nd = D()",
+        *("x * d['zz']", "D.k = 3.0"),
+    ),
+    "an index": ("class A:\n    k = 0\n    def __index__(self): return self.k\na = A()", "x * [2.0, 3.0][a]", "a.k = 1"),
 }
 MADE_UP_NAMES = {
     "getattr of a name": (OWN, "x * getattr(own, 'k')", "own.k = 3.0"),
@@ -349,6 +452,7 @@ MADE_UP_NAMES = {
     ),
     "a made-up name of a global": ("RATE = 2.0", "x * globals()['RA' + str('TE')]", "RATE = 3.0"),
     "evaluated text": ("k = 2.0", "x * eval('k')", "k = 3.0"),
+    "evaluated text from elsewhere": ("k = 2.0; text = 'k' + ''", "x * eval(text)", "k = 3.0"),
     "an attribute in evaluated text": (OWN, "x * eval('own.k0') * (own is not None)", "own.k0 = 3.0"),
     "vars": (OWN, "x * vars(own)['k' + str('0')]", "own.k0 = 3.0"),
     "__dict__": (OWN, "x * own.__dict__['k' + str('0')]", "own.k0 = 3.0"),
@@ -380,6 +484,11 @@ TRACKED = {
     "an object in a layer": (OWN + layer("self.own.k") + "\nlayer.own = own", "layer(x)", "own.k = 3.0"),
     "an array in a layer": (layer("self.a") + "\nlayer.a = np.full(2, 2.0, 'f')", "layer(x)", "layer.a[0] = 3.0"),
     "the method of a layer's class": (layer("2.0"), "layer(x)", "Scale.call = lambda self, x: x * 3.0"),
+    "another class for a layer": (
+        layer("2.0") + "\nclass Other(Scale):\n    def call(self, x): return x * 3.0",
+        *("layer(x)", "layer.__class__ = Other"),
+    ),
+    "a property of a layer": (layer("self.p") + "\nScale.p = property(lambda self: self.k)", "layer(x)", "layer.k = 3.0"),
     "a global of a layer's method": ("g = 2.0" + layer("g"), "layer(x)", "g = 3.0"),
     "a layer within a layer": (layer("self.inner.k") + "\nlayer.inner = Scale()", "layer(x)", "layer.inner.k = 3.0"),
     "a layer within a layer, another one": (
@@ -396,6 +505,10 @@ TRACKED = {
     "an option of a layer": ("d = tf.keras.layers.LeakyReLU(0.5)", "d(-x)", "d.negative_slope = 0.25"),
     "an attribute of a module": ("class M(tf.Module):\n    k = 2.0\nm = M(); m.k = 2.0", "x * m.k", "m.k = 3.0"),
     "a list in a module": ("class M(tf.Module): pass\nm = M(); m.k = [2.0]", "x * m.k[0]", "m.k[0] = 3.0"),
+    "an option of a layer with braces in its name": (
+        "d = tf.keras.layers.LeakyReLU(0.5, name='a{b}{}')",
+        *("d(-x)", "d.negative_slope = 0.25"),
+    ),
     "an option of a loss": ("loss = tf.keras.losses.Huber(0.5)", "loss(5.0 * x, 0.0 * x)", "loss.options = {'delta': 5.0}"),
     "an option of a loss, in place": (
         *("loss = tf.keras.losses.Huber(0.5)", "loss(5.0 * x, 0.0 * x)", "loss.options['delta'] = 5.0"),
@@ -443,6 +556,37 @@ WRITES = {
     "bytes": ("k = bytearray()", "k.append(1) or x"),
     "a flag that flips": ("k = [True]\ndef f(x):\n    k[0] = not k[0]\n    return x if k[0] else -x", "f(x)"),
     "an attribute of a layer": (layer("(setattr(self, 'k', self.k + 1.0) or self.k)"), "layer(x)"),
+    "a counter past __setattr__": (layer("(vars(self).update(k=self.k + 1.0) or float(self.k > 6))"), "layer(x)"),
+    "a counter of a metaclass": (
+        "class M(type):\n    def __call__(cls):\n        cls.n += 1\n        return float(cls.n > 5)\n"
+        "class A(metaclass=M): n = 0",
+        "x * A()",
+    ),
+    "a counter in a property": (
+        "class A:\n    n = 0\n    @property\n    def k(self):\n        self.n += 1\n        return float(self.n > 5)\na = A()",
+        "x * a.k",
+    ),
+    "a counter of objects that are made": (
+        "class A:\n    n = 0\n    def __new__(cls):\n        cls.n += 1\n        return super().__new__(cls)",
+        "x * float(A().n > 5)",
+    ),
+    "a counter in a decorator": (
+        "import functools\ndef d(f):\n    n = 0\n    @functools.wraps(f)\n    def w(x):\n        nonlocal n\n"
+        "        n += 1\n        return f(x) * float(n > 5)\n    return w\n@d\ndef f(x): return x",
+        "f(x)",
+    ),
+    "a counter in globals()": ("n = 0\ndef f(x):\n    globals()['n'] += 1\n    return x * float(n > 5)", "f(x)"),
+    "a counter in a context variable": (
+        "import contextvars\nn = contextvars.ContextVar('n', default=0)\ndef f(x):\n    n.set(n.get() + 1)\n"
+        "    return x * float(n.get() > 5)",
+        "f(x)",
+    ),
+    "a list in a default": ("def f(x, k=[]): return k.append(1) or x * float(len(k) > 5)", "f(x)"),
+    "errors that are kept": (
+        "k = []\ndef f(x):\n    try: raise ValueError\n    except ValueError as e: k.append(e)\n"
+        "    return x * float(len(k) > 5)",
+        "f(x)",
+    ),
     "a list in a layer": (layer("(self.held.append(1.0) or sum(self.held))"), "layer(x)"),
     "an attribute of a module": (
         "class M(tf.Module): k = 2.0\nm = M()\ndef f(x):\n    m.k = m.k + 1.0\n    return x * m.k",
@@ -528,6 +672,27 @@ DRAWS = {
     ),
     "a queue": ("import queue; k = queue.Queue()\nfor i in range(50): k.put(2.0)", "x * k.get()"),
     "the rows of a file": ("k = open(FILE)", "x * float(len(k.readline()))"),
+    "equal rows of text": ("import io; k = io.StringIO('2\\n' * 20)", "x * float(k.readline() or 3)"),
+    "equal bytes of a file": ("k = open(FILE, 'rb')", "x * float(len(k.read(1)))"),
+    "a clock by its parts": ("import time", "x * float(time.localtime().tm_year)"),
+    "a clock as text": ("from time import strftime", "x * float(strftime('%Y'))"),
+    "a clock of the system": ("import time", "x * float(time.clock_gettime(1) > 0.0)"),
+    "the year": ("import datetime", "x * float(datetime.datetime.now().year)"),
+    "the year, by a class": ("from datetime import datetime as d", "x * float(d.utcnow().year)"),
+    "today": ("from datetime import date", "x * float(date.today().year)"),
+    "another generator of the system": ("import random", "x * float(random.SystemRandom().random() < 2.0)"),
+    "what the system draws": ("import os", "x * float(os.getrandom(1)[0] >= 0)"),
+    "seeds that spawn": ("s = np.random.SeedSequence(0)", "x * np.random.default_rng(s.spawn(1)[0]).random()"),
+    "bits of a generator": ("b = np.random.PCG64(0)", "x * float(b.random_raw() % 100)"),
+    "a generator in a slot": (
+        "import random\nclass A: __slots__ = ('g',)\na = A(); a.g = random.Random(0)",
+        "x * float(a.g.random() < 2.0)",
+    ),
+    "a generator around": (
+        "def make():\n    g = np.random.default_rng(0)\n    return lambda x: x * float(g.random() < 2.0)\nf = make()",
+        "f(x)",
+    ),
+    "a count in a default": ("import itertools\ndef f(x, c=itertools.count()): return x * float(next(c) > 5)", "f(x)"),
     "a tensor's value": ("", "x if float(tf.reduce_sum(x)) > 0.0 else -x"),
     "an argument that is changed": ("def f(x, held):\n    held.append(1.0)\n    return x * sum(held)", "f(x, HELD)"),
     "a large array": ("k = np.ones((1200, 1000), 'f')", "x * tf.reduce_sum(k)"),
@@ -563,18 +728,35 @@ CONSTANT = {
         "x * math.of_a_program",
         "math.of_a_program = 3.0",
     ),
-    "an attribute of a metaclass": ("class M(type): k = 2.0\nclass A(metaclass=M): pass", "x * A.k", "M.k = 3.0"),
     "a module imported under a made-up name": (
         "import sys, types, importlib; m = sys.modules['of_a_program'] = types.ModuleType('of_a_program'); m.k = 2.0",
         *("x * importlib.import_module('of_a_' + str('program')).k", "m.k = 3.0"),
     ),
     "what is set past __setattr__": (layer("self.k"), "layer(x)", "vars(layer)['k'] = 3.0"),
-    "another class for an object": (
-        "class A:\n    def f(self): return 2.0\nclass B:\n    def f(self): return 3.0\na = A()",
-        *("x * a.f()", "a.__class__ = B"),
+    "a class that is registered": (
+        OWN + "\nimport abc\nclass B(abc.ABC): pass",
+        *("x * (3.0 if isinstance(own, B) else 2.0)", "B.register(Own)"),
     ),
+    "other bases of a class": (BOX + "\nclass A(Box): pass\nclass B: k = 3.0", "x * A.k", "A.__bases__ = (B,)"),
+    "the name of a class": (BOX, "x * float(len(Box.__name__))", "Box.__name__ = 'Other'"),
+    "a builtin that is replaced": (
+        "import builtins; builtins.of_a_program = 2.0",
+        "x * of_a_program",
+        "builtins.of_a_program = 3.0",
+    ),
+    "a lock": ("import threading; k = threading.Lock()", "x * (3.0 if k.locked() else 2.0)", "k.acquire()"),
+    "text in memory": ("import io; k = io.StringIO('2')", "x * float(k.getvalue())", "k.write('3')"),
+    "rows of a database": (
+        "import sqlite3; c = sqlite3.connect(':memory:'); c.execute('create table t (a)')",
+        *("x * float(c.execute('select count(*) from t').fetchone()[0])", "c.execute('insert into t values (1)')"),
+    ),
+    "a setting of decimals": ("import decimal", "x * float(decimal.getcontext().prec)", "decimal.getcontext().prec += 1"),
 }
-X = tf.constant([1.0, 2.0])
+
+
+@pytest.fixture
+def x():
+    return tf.constant([1.0, 2.0])
 
 
 @pytest.fixture
@@ -597,6 +779,8 @@ def program(tmp_path, monkeypatch):
         module.k.close()
     vars(module).clear()
     sys.modules.pop("of_a_program", None)
+    vars(builtins).pop("of_a_program", None)
+    decimal.setcontext(decimal.Context())
     tf.keras.config.set_epsilon(epsilon), np.seterr(**errors), sys.setswitchinterval(interval), np.random.set_state(draws)
 
 
@@ -605,41 +789,41 @@ def same(results, expected):
 
 
 @pytest.mark.parametrize("name", NOTICED)
-def test_a_change_is_noticed_at_the_next_call_and_without_one_calls_are_replays(program, name, caplog):
+def test_a_change_is_noticed_at_the_next_call_and_without_one_calls_are_replays(program, name, x, caplog):
     before, result, change = NOTICED[name]
     function, carry_out = program(before, result)
     compiled = tf.function(function)
-    found, replays = [compiled(X) for _ in range(5)], compiled.replays
-    first = function(X)
+    found, replays = [compiled(x) for _ in range(5)], compiled.replays
+    first = function(x)
     assert same(found, first) and replays >= 3 and compiled.eager_calls <= 1
     carry_out(change)
-    found = [compiled(X) for _ in range(5)]
-    assert same(found, function(X)) and compiled.replays >= replays + 3 and not caplog.records
+    found = [compiled(x) for _ in range(5)]
+    assert same(found, function(x)) and compiled.replays >= replays + 3 and not caplog.records
     assert not same(found[:1], first), "the change is to change something"
 
 
 @pytest.mark.parametrize("name", EAGER)
-def test_what_is_impure_or_cannot_be_compared_stays_eager_and_says_so_once(program, name, caplog):
+def test_what_is_impure_or_cannot_be_compared_stays_eager_and_says_so_once(program, name, x, caplog):
     before, result = EAGER[name]
     function, _ = program(before, result)
     compiled = tf.function(function)
     for _ in range(10):
-        compiled(X)
+        compiled(x)
     assert (compiled.recordings, compiled.replays, compiled.eager_calls) == (0, 0, 10)
     (told,) = [record.getMessage() for record in caplog.records]
     assert "runs eagerly: " in told
 
 
 @pytest.mark.parametrize("name", CONSTANT)
-def test_what_the_guide_lists_is_a_constant_of_the_recording(program, name):
+def test_what_the_guide_lists_is_a_constant_of_the_recording(program, name, x):
     before, result, change = CONSTANT[name]
     function, carry_out = program(before, result)
     compiled = tf.function(function)
-    found = [compiled(X) for _ in range(5)]
-    first = function(X)
+    found = [compiled(x) for _ in range(5)]
+    first = function(x)
     assert same(found, first) and compiled.replays == 4
     carry_out(change)
-    assert same([compiled(X) for _ in range(5)], first) and not same([first], function(X))
+    assert same([compiled(x) for _ in range(5)], first) and not same([first], function(x))
 
 
 def test_the_table_is_large_enough():

@@ -10,6 +10,7 @@ import pytest
 
 import minikeras as tf
 from minikeras.core import primitive
+from minikeras.core.ownership import IS_LOCKED
 from minikeras.core.registry import operations
 
 
@@ -267,7 +268,9 @@ def test_a_tensor_never_takes_the_place_of_a_dead_one(without_collector):
             del dead
         newcomers = [tf.constant(3.0) for _ in range(100)]
         results = [newcomer * newcomer for newcomer in newcomers]
-    assert addresses & {id(newcomer) for newcomer in newcomers}, "no address was used again, so nothing was tested"
+    if not addresses & {id(newcomer) for newcomer in newcomers}:
+        assert not IS_LOCKED, "no address was used again, so nothing was tested"
+        pytest.skip("without the interpreter's lock Python uses no address again so soon")
     assert tape._tape.records == []
     assert tape.gradient(results, newcomers) == [None] * 100
 

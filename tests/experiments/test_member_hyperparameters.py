@@ -99,6 +99,49 @@ def test_every_option_has_a_case() -> None:
     assert {kind.__name__ for kind in OPTIONS} <= covered
 
 
+@pytest.mark.parametrize("functional", [False, True])
+def test_a_derived_class_has_numbers_of_members_only_if_it_declares_them(functional: bool) -> None:
+    class Silent(layers.Dropout):
+        pass
+
+    class Declaring(layers.Dropout):
+        _member_numbers = ("rate",)
+
+    def differences(kind: type) -> list[str]:
+        def made(rate: float) -> Any:
+            if not functional:
+                return build(lambda rate: [kind(rate)], rate)
+            inputs = tf.keras.Input((4, 3))
+            return tf.keras.Model(inputs, kind(rate)(inputs))
+
+        return compare([made(0.2), made(0.3)])
+
+    assert len(differences(Silent)) == 1
+    assert "rate: 0.2 in member 0, 0.3 in member 1" in differences(Silent)[0]
+    assert differences(Declaring) == []
+
+
+def test_of_a_described_layer_only_the_configuration_is_compared() -> None:
+    class Counting(layers.Layer):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.calls = made.append(self) or len(made)  # type: ignore[func-returns-value]
+
+        def call(self, x: Any) -> Any:
+            return x
+
+    class Described(Counting, described=True):
+        pass
+
+    made: list[Any] = []
+
+    def difference(kind: type) -> list[str]:
+        return compare([build(lambda rate: [kind()], 0.0) for _ in range(2)])
+
+    assert difference(Counting) == ["Counting 'counting', calls: 1 in member 0, 2 in member 1"]
+    assert difference(Described) == []
+
+
 def test_a_number_is_refused_where_one_for_all_is_needed() -> None:
     number = MemberNumber([0.5, 1.0], Batch(2))
     with pytest.raises(InvalidArgumentError, match="another number for each member"):

@@ -569,6 +569,17 @@ def test_ordinary_scripts_replay(script, caplog):
     assert step.recordings == 1 and step.replays >= 15 and not caplog.records, (step, caplog.text)
 
 
+def test_an_attribute_is_no_module_of_its_name(monkeypatch):
+    """With Keras imported beside, `tf.keras.losses` is none of its own, which are too many to compare."""
+    other = types.ModuleType("keras")
+    other.losses = list(range(2000))
+    monkeypatch.setitem(sys.modules, "keras", other)
+    function = tf.function(lambda x: keras.losses.mse(x, x) + tf.keras.losses.mse(x, x))
+    for _ in range(3):
+        function(tf.ones(2))
+    assert function.recordings == 1 and function.replays == 2, function
+
+
 def test_loops_of_ones_own_replay():
     """A trainer, a plain object that counts and logs between its steps."""
 

@@ -7,6 +7,8 @@ import pytest
 
 import minikeras as tf
 
+L = tf.keras.layers
+
 layers = tf.keras.layers
 Dense, Sequential = layers.Dense, tf.keras.Sequential
 
@@ -310,3 +312,57 @@ def test_layers_without_anything_to_make_are_built_at_once():
     pool = layers.MaxPooling2D()
     pool(tf.keras.Input((None, None, 3)))
     assert pool.get_build_config() == {"input_shape": (None, None, None, 3)}
+
+
+def trained_with_batch_normalization():
+    tf.keras.utils.clear_session()
+    layers = [tf.keras.Input((3,)), L.Dense(2, name="a"), L.BatchNormalization(name="b"), L.Dense(1, name="c")]
+    model = tf.keras.Sequential(layers)
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(np.ones((4, 3), "f"), np.ones((4, 1), "f"), verbose=0)
+    return model
+
+
+def test_a_state_tree_has_the_paths_of_keras():
+    tree = trained_with_batch_normalization().get_state_tree("numpy_array")
+    assert list(tree) == ["trainable_variables", "non_trainable_variables", "optimizer_variables", "metrics_variables"]
+    assert list(tree["trainable_variables"]["sequential"]["b"]) == ["gamma", "beta"]
+    assert list(tree["non_trainable_variables"]["sequential"]["b"]) == ["moving_mean", "moving_variance"]
+    assert list(tree["optimizer_variables"]["adam"])[:3] == ["iteration", "learning_rate", "sequential_a_kernel_momentum"]
+    assert tree["metrics_variables"]["mean_absolute_error"]["count"] == 4.0
+
+
+def test_a_model_with_the_state_tree_of_another_goes_on_as_that_one():
+    x, y = np.random.default_rng(1).normal(size=(8, 3)).astype("f"), np.ones((8, 1), "f")
+    first, second = trained_with_batch_normalization(), trained_with_batch_normalization()
+    first.fit(x, y, verbose=0)
+    second.set_state_tree(first.get_state_tree())
+    for model in (first, second):
+        model.fit(x, y, shuffle=False, verbose=0)
+    for one, other in zip(first.get_weights(), second.get_weights(), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"bias": np.ones(5)}, "'sequential/a/bias' has shape"),
+        ({"offset": np.ones(2)}, "has no 'sequential/a/offset'"),
+    ],
+)
+def test_a_state_tree_that_does_not_fit_changes_nothing(wrong, error):
+    model = trained_with_batch_normalization()
+    before = model.get_weights()
+    tree = {"trainable_variables": {"sequential": {"a": {"kernel": np.zeros((3, 2)), **wrong}}}}
+    with pytest.raises(ValueError, match=error):
+        model.set_state_tree(tree)
+    for one, other in zip(before, model.get_weights(), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_two_variables_of_one_path_have_no_state_tree():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), L.Dense(2)])
+    model.compile("sgd", "mse", metrics=[tf.keras.metrics.Mean("loss")])
+    model.fit(np.ones((4, 3), "f"), np.ones((4, 2), "f"), verbose=0)
+    with pytest.raises(ValueError, match="two variables have the path 'loss/total'"):
+        model.get_state_tree()

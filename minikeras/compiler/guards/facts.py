@@ -6,7 +6,7 @@ says that any was set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import chain
 from operator import call, is_
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ MOST_FACTS = 1_000
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice)
 END = (object(),)
-"""Stands behind the elements of a container, so that one of another length is another one."""
+"""Stands behind elements that have no length of their own, so that others in another number are others."""
 
 
 class Unguarded(Exception):
@@ -40,26 +40,44 @@ def same(one: Any, other: Any) -> bool:
     return type(one) in PLAIN and bool(one == other)
 
 
+def kept(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Reads the same, but of what is equal one object, so that the comparison in C finds it."""
+    last = None
+
+    def found(holder: Any) -> Any:
+        nonlocal last
+        now = read(holder)
+        last = last if now == last else now
+        return last
+
+    return found
+
+
+def length_of(held: Sized) -> Callable[[Any], Any]:
+    """What reads how many there are: Python makes a number above 256 anew each time."""
+    return len if len(held) <= 256 else kept(len)
+
+
 class Fact(NamedTuple):
     """What `read(holder)` gives.
 
     Attributes:
         read, holder: how and where it is read.
-        names: of the values that are read; None for the elements of a container.
+        names: of the values that are read; none for the elements of a container.
         where: how to call it in a message, with `{}` for a name.
         counts: for the number of names in a namespace: which of those that are added matter, as they may hide others.
     """
 
     read: Callable[[Any], Any]
     holder: Any
-    names: Sequence[Any] | None
+    names: Sequence[Any]
     where: str
     counts: Callable[[str], bool] | None = None
 
     @property
     def is_single(self) -> bool:
         """Whether it is read as one value."""
-        return self.counts is not None or (self.names is not None and len(self.names) == 1)
+        return self.counts is not None or len(self.names) == 1
 
     def now(self) -> list[Any]:
         """The present values; none if a name is gone."""
@@ -73,14 +91,12 @@ class Fact(NamedTuple):
         now = self.now()
         if len(now) == len(then) and all(map(same, now, then)):
             return None
-        if self.names is None:
-            return self.where
         if self.counts is not None:
             held = self.holder if isinstance(self.holder, Mapping) else vars(self.holder())
             added = (name for name in held if name not in self.names and self.counts(name))
-            return next((self.where.format(f"'{name}'") for name in added), None)
+            return next((self.where.replace("{}", f"'{name}'") for name in added), None)
         changed = [name for name, one, other in zip(self.names, then, now, strict=False) if not same(one, other)]
-        return self.where.format(f"'{[*changed, *self.names][0]}'")
+        return self.where.replace("{}", f"'{[*changed, *self.names, ''][0]}'")
 
 
 class Group:
@@ -90,7 +106,8 @@ class Group:
         self._facts = sorted(facts, key=lambda fact: not fact.is_single)
         count = sum(fact.is_single for fact in facts)
         reads, holders = [fact.read for fact in self._facts], [fact.holder for fact in self._facts]
-        self._single, self._several = (reads[:count], holders[:count]), (reads[count:], holders[count:])
+        self._single, self._single_of = reads[:count], holders[:count]
+        self._several, self._several_of = reads[count:], holders[count:]
         self._refresh()
 
     def _refresh(self) -> None:  # equal values may be other objects
@@ -99,9 +116,9 @@ class Group:
 
     def changed(self) -> str | None:
         """How to call the first fact that does not hold any more; None if all do."""
-        found: Iterable[Any] = map(call, *self._single)
-        if self._several[0]:
-            found = chain(found, chain.from_iterable(map(call, *self._several)))
+        found: Iterable[Any] = map(call, self._single, self._single_of)
+        if self._several:
+            found = chain(found, chain.from_iterable(map(call, self._several, self._several_of)))
         try:
             if all(map(is_, found, self.expected)):
                 return None
@@ -120,31 +137,23 @@ class Guards:
     Args:
         plain: facts that are compared before each replay.
         tracked: facts about the package's own objects; compared if the clock has moved.
-        arrays: how to read the content of an array, the content, and how to call it.
-        generators: generators of random numbers that were met, and how to call them.
+        generators: the states of those that were met; a run must not change them.
 
     Attributes:
         options: of the program; each says whether it still holds, and depends on attributes of the package's objects alone.
     """
 
-    def __init__(
-        self,
-        plain: Sequence[Fact],
-        tracked: Sequence[Fact],
-        arrays: Sequence[tuple[Callable[[], bytes], bytes, str]],
-        generators: Sequence[tuple[str, Any]],
-    ) -> None:
+    def __init__(self, plain: Sequence[Fact], tracked: Sequence[Fact], generators: Sequence[Fact]) -> None:
         self.options: Sequence[Callable[[], bool]] = ()
         self.generators = generators
-        self._plain, self._tracked, self._arrays = Group(plain), Group(tracked), arrays
+        self._plain, self._tracked = Group(plain), Group(tracked)
         self._version, self._setting = clock.now, clock.setting
-        self._count = len(self._plain.expected) + len(arrays)
-        if self._count > MOST_FACTS:
-            raise Unguarded(f"it reads {self._count} values in Python, too many to compare at each call")
+        if (count := len(self._plain.expected)) > MOST_FACTS:
+            raise Unguarded(f"it reads {count} values in Python, too many to compare at each call")
 
-    def changed(self) -> str | None:
-        """How to call the first fact that does not hold any more; None if all do."""
-        if self._version != clock.now:
+    def changed(self, thorough: bool = False) -> str | None:
+        """How to call the first fact that does not hold any more; None if all do. If `thorough`, no clock is asked."""
+        if self._version != clock.now or thorough:
             now = clock.now
             if self._setting != clock.setting:
                 return "a setting of the package"
@@ -153,7 +162,4 @@ class Guards:
             if (found := self._tracked.changed()) is not None:
                 return found
             self._version = now
-        for read, then, where in self._arrays:
-            if read() != then:
-                return f"the values of {where}"
-        return self._plain.changed() if self._count else None
+        return self._plain.changed() if self._plain.expected else None

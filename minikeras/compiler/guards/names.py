@@ -14,12 +14,8 @@ from typing import Any
 from ...core.effects import is_watched
 
 LIBRARIES = frozenset({"numpy", "scipy", "cupy", "cupy_backends", "cupyx", "llvmlite", "ml_dtypes", "tqdm", "h5py", "_pytest"})
-MADE_UP = frozenset(
-    {
-        *("getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "__getattribute__", "__getstate__"),
-        *("attrgetter", "methodcaller", "asdict", "astuple", "fields", "getmembers"),
-    }
-)
+MADE_UP = frozenset({"getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "__getattribute__", "__getstate__"})
+MADE_UP |= {"attrgetter", "methodcaller", "asdict", "astuple", "fields", "getmembers"}
 """Names in code that may put the names of attributes together, so that any of the user's objects' may be meant."""
 
 _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
@@ -73,8 +69,8 @@ def globals_in(code: types.CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)  # it holds classes
 def names_in_class(kind: type) -> frozenset[str]:
-    """Names in the methods of the package's classes among a class and its bases."""
-    bases = [base for base in kind.__mro__ if is_own(base.__module__)]
+    """Names in the methods of the classes of this package, of Python and of libraries among a class and its bases."""
+    bases = [base for base in kind.__mro__ if is_library(base.__module__)]
     held = [getattr(one, "fget", None) or one for base in bases for one in vars(base).values() if not isinstance(one, type)]
     found = [inspect.unwrap(one) for one in held if callable(one)]
     return frozenset().union(*[names_in(one.__code__) for one in found if isinstance(one, types.FunctionType)])

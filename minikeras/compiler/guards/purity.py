@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -13,7 +14,7 @@ import numpy as np
 from ...core import Record, Variable
 from ...core.arrays import is_array, to_numpy
 from ..ir import Program, Slot
-from .facts import PLAIN, same
+from .facts import PLAIN, Fact, Group, same
 
 REMEDY = "draw with tf.random, keep in a tf.Variable what changes from call to call, or give it as an argument"
 
@@ -91,30 +92,30 @@ def _bytes(array: Any) -> bytes:
 
 
 def is_generator(value: Any) -> bool:
-    """Whether a value is a generator of random numbers, of NumPy or of Python. Neither module is loaded for the question."""
+    """Whether a value has a state that what it gives depends on: a generator of random numbers, or a file to read from."""
+    if isinstance(value, io.IOBase):
+        return not value.closed and value.readable()
     return any(base.__module__ in _GENERATORS for base in type(value).__mro__)
 
 
-class Draws:
-    """Notes the states of generators of random numbers by name: of those behind `np.random` and `random`, and of others."""
-
-    def __init__(self, others: Iterable[tuple[str, Any]] = ()) -> None:
-        numpys: Any = sys.modules.get("numpy.random")
-        pythons: Any = sys.modules.get("random")
-        shared = ("np.random", getattr(getattr(numpys, "mtrand", None), "_rand", None))
-        known = (shared, ("Python's random", getattr(pythons, "_inst", None)), *others)
-        self._noted = [(name, one, _state(one)) for name, one in known if one is not None]
-
-    def drawn(self) -> str | None:
-        """The name of the first that is in another state."""
-        return next((name for name, one, state in self._noted if _state(one) != state), None)
+def draws(others: Iterable[Fact] = ()) -> Group:
+    """The states of generators: of those behind `np.random` and `random`, if these are loaded, and of others."""
+    numpys: Any = getattr(sys.modules.get("numpy.random"), "mtrand", None)
+    shared = (
+        ("np.random", getattr(numpys, "_rand", None)),
+        ("Python's random", getattr(sys.modules.get("random"), "_inst", None)),
+    )
+    return Group([*[Fact(state_of, one, ("",), name) for name, one in shared if one is not None], *others])
 
 
-def _state(generator: Any) -> Any:
+def state_of(generator: Any) -> Any:
+    """The state of a generator or the place in a file; another one each time of what cannot tell it."""
     if hasattr(generator, "bit_generator"):
         return repr(generator.bit_generator.state)
     try:
+        if isinstance(generator, io.IOBase):
+            return generator.tell() - len(getattr(generator, "getvalue", str)())  # what is appended in memory is not read
         kind, key, *rest = generator.get_state() if hasattr(generator, "get_state") else generator.getstate()
-        return kind, bytes(key) if isinstance(key, np.ndarray) else key, rest
-    except NotImplementedError:  # the system's: always another number
+        return kind, bytes(key) if isinstance(key, np.ndarray) else key, *rest
+    except (NotImplementedError, OSError, ValueError):
         return object()

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core import Primitive, Record, Variable
 from ...core.effects import State, effect
-from ...core.ownership import Owned
+from ...core.ownership import IS_LOCKED, Owned
 from ...core.variable import are_held, drop_spares, restore
 from ...layout import Layout
 from ...types import Array
@@ -99,8 +99,8 @@ class FlatBuffer:
 
     @property
     def is_held_alone(self) -> bool:
-        """Whether each part is referred to once beside programs: by the Variable that holds it, if one does."""
-        return self._owned.is_shared_by(len(self.pieces))
+        """Whether each part is referred to once beside programs, by its Variable if one holds it, until it is written."""
+        return IS_LOCKED and self._owned.is_shared_by(len(self.pieces))
 
     @property
     def in_use(self) -> bool:

@@ -29,7 +29,7 @@ from ..executors import base as executors
 from ..executors import llvm
 from ..executors.base import Executable
 from ..guards.facts import Guards, Unguarded
-from ..guards.purity import REMEDY, Comparison, Draws
+from ..guards.purity import REMEDY, Comparison, draws
 from ..guards.walk import guards_of
 from ..ir import Outdated, Program
 from ..passes.pipeline import optimized, simplified
@@ -230,7 +230,8 @@ class Function:
         *args, kwargs = [substituted(value, given) for value in values]
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
         first = before.first if before else None
-        draws = Draws(before.guards.generators) if before and before.guards else None
+        others = before.others if before and first else others  # of which the guards tell
+        states = draws(before.guards.generators) if before and before.guards else None
         recorder = Recorder(fresh, bool(self.jit_compile), first=first)
         try:
             with recorder:
@@ -239,7 +240,7 @@ class Function:
             originals = {id(one): tensor for one, tensor in zip(fresh, tensors, strict=True)}
             wrote = [written_back(*pair, originals) for pair in zip(values, (*args, kwargs), strict=True)]
             program = Program(recorder.arguments, recorder.records, results, nest.map_structure(lambda leaf: None, result))
-            drawn = None if draws is None else draws.drawn()
+            drawn = states.changed() if states else None
             guards = None if recorder.refusal else self._guards(recorder, program, before, others, drawn, any(wrote))
         except CompileError:
             recorder.put_back()
@@ -287,7 +288,7 @@ class Function:
                 raise Unguarded("it makes Variables in each call; make them once, outside")
             if first is None or guards is None:
                 return None if recorder.born else guards_of(self.python_function, others)
-            if (changed := guards.changed()) is not None:
+            if (changed := guards.changed(thorough=True)) is not None:
                 kept = "keep in a tf.Variable what changes from call to call, or change it outside"
                 raise Unguarded(f"it changes {changed}; {kept}")
             departure = recorder.departure(program)

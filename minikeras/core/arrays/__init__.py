@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """The only place that tells NumPy from CuPy, by the type of an array. May import `errors` and `types`."""
 
 from .devices import (
@@ -27,29 +28,3 @@ from .namespaces import (
     resolve,
     to_numpy,
 )
-
-__all__ = [
-    "ALLOWED_NAMES",
-    "BARE",
-    "Transfers",
-    "brought_together",
-    "chosen_device",
-    "creation_namespace",
-    "current_device",
-    "device",
-    "device_name",
-    "device_report",
-    "is_array",
-    "is_on_host",
-    "list_physical_devices",
-    "mixed_devices",
-    "moved",
-    "namespace",
-    "probe",
-    "quiet",
-    "quiet_context",
-    "register",
-    "resolve",
-    "to_device",
-    "to_numpy",
-]

@@ -1,5 +1,3 @@
 """The primitives of the core, by subject: strict, polymorphic, with their derivatives."""
 
 from . import arithmetic, contractions, indexing, reductions, shaping, transcendental
-
-__all__ = ["arithmetic", "contractions", "indexing", "reductions", "shaping", "transcendental"]

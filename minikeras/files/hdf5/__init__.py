@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """HDF5, as far as Keras's files use it, in Python: groups, plain arrays, texts as attributes.
 
 HDF5's C library trusts what it reads. `reading.py` knows the few structures that Keras writes, those of version 0 of the format
@@ -6,5 +7,3 @@ HDF5's C library trusts what it reads. `reading.py` knows the few structures tha
 
 from .reading import DIGEST, SIGNATURE, Dataset, Group, read
 from .writing import Node, encode
-
-__all__ = ["DIGEST", "SIGNATURE", "Dataset", "Group", "Node", "encode", "read"]

@@ -1,5 +1,7 @@
+# mypy: implicit-reexport
 """Activation functions by name, each a plain function of a Tensor. May import the catalogue and all below keras."""
 
+from ...absent import late as _late
 from .along_axis import glu, log_softmax, softmax, sparsemax
 from .elementwise import (
     celu,
@@ -33,40 +35,5 @@ from .elementwise import (
 )
 from .table import deserialize, get, serialize
 
-__all__ = [
-    "celu",
-    "deserialize",
-    "elu",
-    "exponential",
-    "gelu",
-    "get",
-    "glu",
-    "hard_shrink",
-    "hard_sigmoid",
-    "hard_silu",
-    "hard_swish",
-    "hard_tanh",
-    "leaky_relu",
-    "linear",
-    "log_sigmoid",
-    "log_softmax",
-    "mish",
-    "relu",
-    "relu6",
-    "selu",
-    "serialize",
-    "sigmoid",
-    "silu",
-    "soft_shrink",
-    "softmax",
-    "softplus",
-    "softsign",
-    "sparse_plus",
-    "sparse_sigmoid",
-    "sparsemax",
-    "squareplus",
-    "swish",
-    "tanh",
-    "tanh_shrink",
-    "threshold",
-]
+__getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """From what users hand to `fit` to batches (x, y, sample_weight)."""
 
 from .columns import (
@@ -12,20 +13,3 @@ from .columns import (
     unpack_x_y_sample_weight,
 )
 from .sources import Feed, PyDataset, Source, cut, source
-
-__all__ = [
-    "Feed",
-    "PyDataset",
-    "Source",
-    "as_columns",
-    "batching_hint",
-    "check_rows",
-    "class_weights",
-    "count_rows",
-    "cut",
-    "is_iterable_of_batches",
-    "pack_x_y_sample_weight",
-    "source",
-    "split",
-    "unpack_x_y_sample_weight",
-]

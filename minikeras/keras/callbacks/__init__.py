@@ -1,11 +1,12 @@
+# mypy: implicit-reexport
 """Callbacks: what happens around epochs and batches of `fit`, `evaluate` and `predict`. Read `callback.py` first.
 
 May import the optimizers and all below. What writes files is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late
+from ...absent import late as _late
 from .callback import Callback, History, LambdaCallback, TerminateOnNaN
 from .callback_list import CallbackList
 from .monitor import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
@@ -13,29 +14,10 @@ from .progress_bar import ProgressBar
 from .progress_bar import ProgressBar as ProgbarLogger
 from .swap_ema_weights import SwapEMAWeights
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from .checkpoints import BackupAndRestore, ModelCheckpoint
     from .loggers import CSVLogger, TensorBoard
     from .optuna import OptunaPruning
-
-__all__ = [
-    "BackupAndRestore",
-    "CSVLogger",
-    "Callback",
-    "CallbackList",
-    "EarlyStopping",
-    "History",
-    "LambdaCallback",
-    "LearningRateScheduler",
-    "ModelCheckpoint",
-    "OptunaPruning",
-    "ProgbarLogger",
-    "ProgressBar",
-    "ReduceLROnPlateau",
-    "SwapEMAWeights",
-    "TensorBoard",
-    "TerminateOnNaN",
-]
 
 _LATE = {
     "BackupAndRestore": "checkpoints",
@@ -45,4 +27,5 @@ _LATE = {
     "TensorBoard": "loggers",
 }
 
-__getattr__, __dir__ = late(__name__, _LATE)
+__getattr__, __dir__ = _late(__name__, _LATE)
+__all__ = [name for name in __dir__() if not name.startswith("_")]

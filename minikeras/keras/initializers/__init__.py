@@ -1,5 +1,7 @@
+# mypy: implicit-reexport
 """First values of weights. May import keras's catalogue, settings and seeds. Read `initializer.py` first."""
 
+from ...absent import late as _late
 from .constants import STFT, Constant, Identity, Ones, Zeros, get
 from .draws import (
     GlorotNormal,
@@ -25,46 +27,5 @@ random_normal, random_uniform, truncated_normal, orthogonal = RandomNormal, Rand
 glorot_normal, glorot_uniform, variance_scaling = GlorotNormal, GlorotUniform, VarianceScaling
 he_normal, he_uniform, lecun_normal, lecun_uniform = HeNormal, HeUniform, LecunNormal, LecunUniform
 
-__all__ = [
-    "STFT",
-    "Constant",
-    "GlorotNormal",
-    "GlorotUniform",
-    "HeNormal",
-    "HeUniform",
-    "Identity",
-    "IdentityInitializer",
-    "Initializer",
-    "LecunNormal",
-    "LecunUniform",
-    "Ones",
-    "Orthogonal",
-    "OrthogonalInitializer",
-    "RandomInitializer",
-    "RandomNormal",
-    "RandomUniform",
-    "STFTInitializer",
-    "TruncatedNormal",
-    "VarianceScaling",
-    "Zeros",
-    "compute_fans",
-    "constant",
-    "deserialize",
-    "get",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "identity",
-    "lecun_normal",
-    "lecun_uniform",
-    "ones",
-    "orthogonal",
-    "random_normal",
-    "random_uniform",
-    "serialize",
-    "stft",
-    "truncated_normal",
-    "variance_scaling",
-    "zeros",
-]
+__getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -15,7 +15,7 @@ from .core import SameShape
 from .inputs import InputSpec
 
 
-class Activation(SameShape):
+class Activation(SameShape, described=True, makes_nothing=True):
     """An activation function as a layer.
 
     Args:
@@ -34,7 +34,7 @@ class Activation(SameShape):
         return self.activation(inputs)
 
 
-class ReLU(SameShape):
+class ReLU(SameShape, described=True, makes_nothing=True):
     """x from `threshold` to `max_value`, `negative_slope` (x - threshold) below, `max_value` above.
 
     Args:
@@ -61,7 +61,7 @@ class ReLU(SameShape):
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
 
 
-class LeakyReLU(SameShape):
+class LeakyReLU(SameShape, described=True, makes_nothing=True):
     """x where x > 0, else negative_slope x.
 
     Args:
@@ -83,7 +83,7 @@ class LeakyReLU(SameShape):
         return activations.leaky_relu(inputs, self.negative_slope)
 
 
-class PReLU(SameShape):
+class PReLU(SameShape, described=True):
     """x where x > 0, else alpha x, where alpha is a weight for each element of a row.
 
     Args:
@@ -127,7 +127,7 @@ class PReLU(SameShape):
         return activations.relu(inputs) - self.alpha * activations.relu(-inputs)
 
 
-class ELU(SameShape):
+class ELU(SameShape, described=True, makes_nothing=True):
     """x where x > 0, else alpha (e**x - 1).
 
     Args:
@@ -146,7 +146,7 @@ class ELU(SameShape):
         return activations.elu(inputs, alpha=self.alpha)
 
 
-class Softmax(SameShape):
+class Softmax(SameShape, described=True, makes_nothing=True):
     """exp(x) / sum(exp(x)) along one axis or several; what a mask leaves out gets 0.
 
     Args:

@@ -61,7 +61,7 @@ def of_columns(mask: Any) -> Any:
     return None if mask is None else expand_dims(tensor(mask), -2)
 
 
-class Attention(Layer):
+class Attention(Layer, described=True):
     """Dot-product attention: softmax(q k^T) v, after Luong.
 
     Args:
@@ -85,6 +85,7 @@ class Attention(Layer):
     [[[9. 0.]]]
     """
 
+    _member_numbers = ("dropout",)
     _gives_floats = True
 
     def __init__(
@@ -163,7 +164,7 @@ class Attention(Layer):
         return list(given)
 
 
-class AdditiveAttention(Attention):
+class AdditiveAttention(Attention, described=True):
     """Additive attention: softmax(scores) v, where a score is the sum of scale * tanh(q + k) over the features, after Bahdanau.
 
     Args:
@@ -177,6 +178,8 @@ class AdditiveAttention(Attention):
     >>> print(tf.keras.layers.AdditiveAttention(use_scale=False)([query, value]).numpy().round(2))
     [[[2.86 6.14]]]
     """
+
+    _member_numbers = ("dropout",)
 
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **options: Any) -> None:
         super().__init__(use_scale, dropout=dropout, **options)
@@ -194,7 +197,7 @@ class AdditiveAttention(Attention):
         return {name: value for name, value in super().get_config().items() if name != "score_mode"}
 
 
-class MultiHeadAttention(Layer):
+class MultiHeadAttention(Layer, described=True):
     """Attention of several heads: softmax(q k^T / sqrt(key_dim)) v for each head, with q, k, v and the result projected.
 
     Args:
@@ -239,6 +242,7 @@ class MultiHeadAttention(Layer):
      [0.25 0.25 0.25 0.25]]
     """
 
+    _member_numbers = ("dropout",)
     supports_masking = True
     _gives_floats = True
     _projections = ""
@@ -437,7 +441,7 @@ class MultiHeadAttention(Layer):
         return (*rows, self.num_heads, *(query_shape[axis] for axis in axes), *(value_shape[axis] for axis in axes))
 
 
-class GroupedQueryAttention(MultiHeadAttention):
+class GroupedQueryAttention(MultiHeadAttention, described=True):
     """Attention of several heads, groups of which share the projected key and value.
 
     Args:
@@ -456,6 +460,7 @@ class GroupedQueryAttention(MultiHeadAttention):
     (TensorShape([5, 6, 8]), [4, 2, 2, 3])
     """
 
+    _member_numbers = ("dropout",)
     _projections = "_"
     query_dense = property(lambda self: self._query_dense)
     key_dense = property(lambda self: self._key_dense)

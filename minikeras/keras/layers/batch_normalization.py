@@ -22,7 +22,7 @@ from .inputs import InputSpec
 from .normalization import ScalingLayer, known_axes, read, wide
 
 
-class BatchNormalization(ScalingLayer):
+class BatchNormalization(ScalingLayer, described=True):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta.
 
     In training the mean and the population variance of the batch, over all axes but `axis`; they also enter the moving ones:
@@ -51,6 +51,7 @@ class BatchNormalization(ScalingLayer):
     [-1.  1.] [0.01]
     """
 
+    _member_numbers = ("momentum", "epsilon", "renorm_momentum")
     _not_walked = (*ScalingLayer._not_walked, "renorm_clipping")
 
     def __init__(

@@ -151,7 +151,7 @@ class Convolution(KernelLayer):
         return self.slid(input_shape, self.filters)
 
 
-class Conv1D(Convolution):
+class Conv1D(Convolution, described=True):
     """A convolution along one axis, such as time.
 
     Args:
@@ -167,7 +167,7 @@ class Conv1D(Convolution):
     may_be_causal = True
 
 
-class Conv2D(Convolution):
+class Conv2D(Convolution, described=True):
     """A convolution over height and width.
 
     Args:
@@ -193,7 +193,7 @@ class Conv2D(Convolution):
     rank = 2
 
 
-class Conv3D(Convolution):
+class Conv3D(Convolution, described=True):
     """A convolution over depth, height and width, or time and two axes. Arguments as in `Conv2D`.
 
     >>> tf.keras.layers.Conv3D(4, 2)(tf.ones([2, 5, 6, 7, 1])).shape
@@ -304,7 +304,7 @@ class Depthwise(KernelLayer):
         return self.slid(input_shape, None if channels is None else channels * self.depth_multiplier)
 
 
-class DepthwiseConv1D(Depthwise):
+class DepthwiseConv1D(Depthwise, described=True):
     """A convolution along one axis with kernels of its own for each channel. Arguments as in `DepthwiseConv2D`.
 
     >>> tf.keras.layers.DepthwiseConv1D(3)(tf.ones([2, 10, 5])).shape
@@ -314,7 +314,7 @@ class DepthwiseConv1D(Depthwise):
     rank = 1
 
 
-class DepthwiseConv2D(Depthwise):
+class DepthwiseConv2D(Depthwise, described=True):
     """A convolution over height and width with kernels of its own for each channel: channels do not see one another.
 
     Args:
@@ -387,7 +387,7 @@ class Separable(KernelLayer):
         return self.slid(input_shape, self.filters)
 
 
-class SeparableConv1D(Separable):
+class SeparableConv1D(Separable, described=True):
     """A depthwise convolution along one axis, then a mix of its channels. Arguments as in `SeparableConv2D`.
 
     >>> tf.keras.layers.SeparableConv1D(4, 3)(tf.ones([2, 10, 5])).shape
@@ -397,7 +397,7 @@ class SeparableConv1D(Separable):
     rank = 1
 
 
-class SeparableConv2D(Separable):
+class SeparableConv2D(Separable, described=True):
     """A depthwise convolution over height and width, then a mix of its channels at each place.
 
     Args:
@@ -479,7 +479,7 @@ class TransposedConvolution(KernelLayer):
         return (input_shape[0], self.filters, *sizes) if first else (input_shape[0], *sizes, self.filters)
 
 
-class Conv1DTranspose(TransposedConvolution):
+class Conv1DTranspose(TransposedConvolution, described=True):
     """The transpose of a convolution along one axis. Arguments as in `Conv2DTranspose`.
 
     >>> tf.keras.layers.Conv1DTranspose(4, 3, strides=2)(tf.ones([2, 10, 5])).shape
@@ -489,7 +489,7 @@ class Conv1DTranspose(TransposedConvolution):
     rank = 1
 
 
-class Conv2DTranspose(TransposedConvolution):
+class Conv2DTranspose(TransposedConvolution, described=True):
     """The transpose of a convolution over height and width: each element adds its window, times the kernel, to the result.
 
     Args:
@@ -510,7 +510,7 @@ class Conv2DTranspose(TransposedConvolution):
     rank = 2
 
 
-class Conv3DTranspose(TransposedConvolution):
+class Conv3DTranspose(TransposedConvolution, described=True):
     """The transpose of a convolution over three axes. Arguments as in `Conv2DTranspose`, but `data_format` is before
     `output_padding`, as in Keras.
 

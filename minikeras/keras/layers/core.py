@@ -38,7 +38,7 @@ class SameShape(Layer):
         return tuple(input_shape)
 
 
-class Dense(Layer):
+class Dense(Layer, described=True):
     """A fully connected layer: activation(x @ kernel + bias).
 
     Args:
@@ -116,7 +116,7 @@ class Dense(Layer):
         return (*input_shape[:-1], self.units)
 
 
-class Identity(SameShape):
+class Identity(SameShape, described=True, makes_nothing=True):
     """The input as it is.
 
     >>> print(tf.keras.layers.Identity()([1.0, 2.0]).numpy())
@@ -129,7 +129,7 @@ class Identity(SameShape):
         return inputs
 
 
-class Masking(SameShape):
+class Masking(SameShape, described=True, makes_nothing=True):
     """Leave out the steps whose features all equal a value: they become 0, and the layers after it see the mask.
 
     Args:
@@ -180,7 +180,7 @@ class Sizes(NamedTuple):
     output_axes: list[int]
 
 
-class EinsumDense(Layer):
+class EinsumDense(Layer, described=True):
     """A fully connected layer over any axes: activation(einsum(equation, x, kernel) + bias).
 
     Args:

@@ -14,7 +14,7 @@ from .inputs import attach
 from .layer import Layer
 
 
-class Embedding(Layer):
+class Embedding(Layer, described=True):
     """The row of a table for each integer.
 
     Args:
@@ -82,7 +82,7 @@ class Embedding(Layer):
         return (*input_shape, self.output_dim)
 
 
-class ReversibleEmbedding(Embedding):
+class ReversibleEmbedding(Embedding, described=True):
     """An Embedding that is called with reverse=True to score each integer: the products of a vector with all rows.
 
     Args:

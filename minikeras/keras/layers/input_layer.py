@@ -13,7 +13,7 @@ from .inputs import called_on_none
 from .layer import Layer
 
 
-class InputLayer(Layer):
+class InputLayer(Layer, described=True):
     """The shape and dtype of the data at the entrance of a model; `keras.Input` makes one.
 
     Args:

@@ -17,7 +17,7 @@ from ..symbolic.shapes import map_shapes, shapes_of
 from .layer import Layer
 
 
-class Lambda(Layer):
+class Lambda(Layer, described=True):
     """A function as a layer, for what has no weights.
 
     Args:

@@ -56,8 +56,8 @@ class Layer(Module):
     _is_layer = True
     _open = False
     """Whether further state may be added after building."""
-    _makes_nothing = False
-    """Whether it has neither weights nor sublayers, so that there is nothing to build. A subclass may have some."""
+    _is_described, _makes_nothing = True, False
+    """See `described_kind`; and whether there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     _call_names: tuple[str, ...] = ()
     _input_name: str | None = None
     """The name of the first argument of `call`, which may be given by name as well as by position."""
@@ -165,15 +165,15 @@ class Layer(Module):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A new layer, with new weights, from `get_config`."""
-        if cls.get_config is not Layer.get_config or description.is_of_package(cls):
+        if cls.get_config is not Layer.get_config or cls._is_described:
             return cls(**config)
         return description.made_of(cls, Layer, config)
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, described: bool = False, makes_nothing: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__module__.startswith(f"{__package__}."):
+        if described:
             made_with_numpy(cls)
-        cls._makes_nothing = "_makes_nothing" in cls.__dict__
+        cls._is_described, cls._makes_nothing = described, makes_nothing
         if "build" in cls.__dict__:
             cls.build = building.within_scope(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:

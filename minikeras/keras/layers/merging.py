@@ -104,7 +104,7 @@ def _listed_masks(layer: Merge, inputs: Any, masks: Any) -> list[Any]:
     return [None if mask is None else tensor(mask) for mask in masks]
 
 
-class Add(Merge):
+class Add(Merge, described=True):
     """The sum of the inputs.
 
     >>> print(tf.keras.layers.Add()([tf.constant([[1.0, 2.0]]), tf.constant([[10.0, 20.0]])]).numpy())
@@ -115,7 +115,7 @@ class Add(Merge):
         return functools.reduce(add, inputs)
 
 
-class Subtract(Merge):
+class Subtract(Merge, described=True):
     """The first of two inputs less the second.
 
     >>> print(tf.keras.layers.Subtract()([tf.constant([[1.0]]), tf.constant([[10.0]])]).numpy())
@@ -132,7 +132,7 @@ class Subtract(Merge):
         return inputs[0] - inputs[1]
 
 
-class Multiply(Merge):
+class Multiply(Merge, described=True):
     """The product of the inputs; what a mask leaves out of an input does not count as a factor, and what all leave out is 0.
 
     >>> print(tf.keras.layers.Multiply()([tf.constant([[1.0, 2.0]]), tf.constant([[10.0, 20.0]])]).numpy())
@@ -154,7 +154,7 @@ class Multiply(Merge):
         return functools.reduce(multiply, inputs)
 
 
-class Average(Merge):
+class Average(Merge, described=True):
     """The mean of the inputs.
 
     >>> print(tf.keras.layers.Average()([tf.constant([[1.0]]), tf.constant([[4.0]])]).numpy())
@@ -168,7 +168,7 @@ class Average(Merge):
         return (total if total.dtype.is_floating else cast(total, self.compute_dtype)) * (1.0 / len(inputs))
 
 
-class Maximum(Merge):
+class Maximum(Merge, described=True):
     """The largest of the inputs; what a mask leaves out of an input does not count.
 
     >>> print(tf.keras.layers.Maximum()([tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 4.0]])]).numpy())
@@ -194,7 +194,7 @@ class Maximum(Merge):
         return functools.reduce(self.choose, inputs)
 
 
-class Minimum(Maximum):
+class Minimum(Maximum, described=True):
     """The smallest of the inputs; what a mask leaves out of an input does not count.
 
     >>> print(tf.keras.layers.Minimum()([tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 4.0]])]).numpy())
@@ -217,7 +217,7 @@ def _counting(mask: Any, x: Tensor) -> Tensor:
     return cast(ones_like(x), "bool") if mask is None else _spread(mask, x)
 
 
-class Concatenate(Merge):
+class Concatenate(Merge, described=True):
     """The inputs side by side along an axis.
 
     Args:
@@ -263,7 +263,7 @@ class Concatenate(Merge):
         return tuple(sizes)
 
 
-class Dot(Merge):
+class Dot(Merge, described=True):
     """The sum of products of two inputs along an axis of each, row by row.
 
     Args:

@@ -115,7 +115,7 @@ def shaped(weight: Any, like: Tensor, axes: tuple[int, ...]) -> Tensor:
     return reshape(value, tuple(size if axis in axes else 1 for axis, size in enumerate(like.shape)))
 
 
-class LayerNormalization(ScalingLayer):
+class LayerNormalization(ScalingLayer, described=True):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with the mean and population variance of each row.
 
     Args:
@@ -133,6 +133,8 @@ class LayerNormalization(ScalingLayer):
     >>> print(tf.keras.layers.LayerNormalization()([[0.0, 2.0]]).numpy().round(2))
     [[-1.  1.]]
     """
+
+    _member_numbers = ("epsilon",)
 
     def __init__(
         self,
@@ -169,7 +171,7 @@ class LayerNormalization(ScalingLayer):
         return cast(outputs, self.compute_dtype)
 
 
-class RMSNormalization(SameShape):
+class RMSNormalization(SameShape, described=True):
     """x / sqrt(mean(x**2) + epsilon) * scale, with the mean over the axis of each row.
 
     Args:
@@ -201,7 +203,7 @@ class RMSNormalization(SameShape):
         return cast(x * rsqrt(squares + self.epsilon) * shaped(self.scale, x, axes), self.compute_dtype)
 
 
-class GroupNormalization(ScalingLayer):
+class GroupNormalization(ScalingLayer, described=True):
     """LayerNormalization of each group of neighbouring features, over all axes but the batch axis.
 
     Args:
@@ -254,7 +256,7 @@ class GroupNormalization(ScalingLayer):
         return cast(outputs, self.compute_dtype)
 
 
-class UnitNormalization(SameShape):
+class UnitNormalization(SameShape, described=True, makes_nothing=True):
     """Each row divided by its length: x / max(|x|, 1e-6).
 
     Args:
@@ -277,7 +279,7 @@ class UnitNormalization(SameShape):
         return cast(x * rsqrt(maximum(squares, 1e-12)), self.compute_dtype)
 
 
-class Rescaling(SameShape):
+class Rescaling(SameShape, described=True, makes_nothing=True):
     """scale * x + offset.
 
     Args:
@@ -307,7 +309,7 @@ class Rescaling(SameShape):
         return constant(numbers, self.compute_dtype)
 
 
-class Normalization(SameShape):
+class Normalization(SameShape, described=True):
     """(x - mean) / sqrt(variance), with statistics of the data that `adapt` is shown, or that are given.
 
     Args:

@@ -46,7 +46,7 @@ class Pooling(Layer):
         return output_shape(self, input_shape, self.pool_size, self.strides, self.padding, (1,) * self.rank)
 
 
-class MaxPooling1D(Pooling):
+class MaxPooling1D(Pooling, described=True, makes_nothing=True):
     """The largest element under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.MaxPooling1D()(tf.ones([2, 5, 3])).shape
@@ -57,7 +57,7 @@ class MaxPooling1D(Pooling):
     pool = functions.max_pool
 
 
-class MaxPooling2D(Pooling):
+class MaxPooling2D(Pooling, described=True, makes_nothing=True):
     """The largest element under a window over height and width, for each channel; of several the first has the gradient.
 
     Args:
@@ -75,7 +75,7 @@ class MaxPooling2D(Pooling):
     pool = functions.max_pool
 
 
-class MaxPooling3D(Pooling):
+class MaxPooling3D(Pooling, described=True, makes_nothing=True):
     """The largest element under a window over three axes, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.MaxPooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
@@ -86,7 +86,7 @@ class MaxPooling3D(Pooling):
     pool = functions.max_pool
 
 
-class AveragePooling1D(Pooling):
+class AveragePooling1D(Pooling, described=True, makes_nothing=True):
     """The mean of what lies under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.AveragePooling1D()(tf.ones([2, 5, 3])).shape
@@ -97,7 +97,7 @@ class AveragePooling1D(Pooling):
     pool = functions.avg_pool
 
 
-class AveragePooling2D(Pooling):
+class AveragePooling2D(Pooling, described=True, makes_nothing=True):
     """The mean of what lies under a window over height and width, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.AveragePooling2D(3, strides=2, padding="same")(tf.ones([2, 5, 5, 3])).shape
@@ -108,7 +108,7 @@ class AveragePooling2D(Pooling):
     pool = functions.avg_pool
 
 
-class AveragePooling3D(Pooling):
+class AveragePooling3D(Pooling, described=True, makes_nothing=True):
     """The mean of what lies under a window over three axes, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.AveragePooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
@@ -144,7 +144,7 @@ class GlobalPooling(Layer):
         return tuple(1 if axis in axes else size for axis, size in enumerate(input_shape) if self.keepdims or axis not in axes)
 
 
-class GlobalAveragePooling1D(GlobalPooling):
+class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True):
     """The mean over all steps; what a mask leaves out does not count.
 
     Args:
@@ -176,7 +176,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         return None
 
 
-class GlobalAveragePooling2D(GlobalPooling):
+class GlobalAveragePooling2D(GlobalPooling, described=True, makes_nothing=True):
     """The mean over height and width, for each channel.
 
     Args:
@@ -192,7 +192,7 @@ class GlobalAveragePooling2D(GlobalPooling):
     reduce = reduce_mean
 
 
-class GlobalAveragePooling3D(GlobalPooling):
+class GlobalAveragePooling3D(GlobalPooling, described=True, makes_nothing=True):
     """The mean over three axes, for each channel. Arguments as in `GlobalAveragePooling2D`.
 
     >>> tf.keras.layers.GlobalAveragePooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
@@ -203,7 +203,7 @@ class GlobalAveragePooling3D(GlobalPooling):
     reduce = reduce_mean
 
 
-class GlobalMaxPooling1D(GlobalPooling):
+class GlobalMaxPooling1D(GlobalPooling, described=True, makes_nothing=True):
     """The largest element over all steps, for each feature. Arguments as in `GlobalAveragePooling2D`.
 
     >>> print(tf.keras.layers.GlobalMaxPooling1D()([[[1.0], [5.0]]]).numpy())
@@ -214,7 +214,7 @@ class GlobalMaxPooling1D(GlobalPooling):
     reduce = reduce_max
 
 
-class GlobalMaxPooling2D(GlobalPooling):
+class GlobalMaxPooling2D(GlobalPooling, described=True, makes_nothing=True):
     """The largest element over height and width, for each channel. Arguments as in `GlobalAveragePooling2D`.
 
     >>> tf.keras.layers.GlobalMaxPooling2D(keepdims=True)(tf.ones([2, 28, 28, 3])).shape
@@ -225,7 +225,7 @@ class GlobalMaxPooling2D(GlobalPooling):
     reduce = reduce_max
 
 
-class GlobalMaxPooling3D(GlobalPooling):
+class GlobalMaxPooling3D(GlobalPooling, described=True, makes_nothing=True):
     """The largest element over three axes, for each channel. Arguments as in `GlobalAveragePooling2D`.
 
     >>> tf.keras.layers.GlobalMaxPooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
@@ -257,19 +257,18 @@ class AdaptivePooling(Layer):
         return (*input_shape[:2], *self.output_size) if first else (input_shape[0], *self.output_size, input_shape[-1])
 
 
-class AdaptiveAveragePooling1D(AdaptivePooling):
+class AdaptiveAveragePooling1D(AdaptivePooling, described=True, makes_nothing=True):
     """The mean of each of so many windows over one axis. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveAveragePooling1D(3)(tf.ones([2, 7, 3])).shape
     TensorShape([2, 3, 3])
     """
 
-    _makes_nothing = True
     rank = 1
     pool = functions.adaptive_avg_pool
 
 
-class AdaptiveAveragePooling2D(AdaptivePooling):
+class AdaptiveAveragePooling2D(AdaptivePooling, described=True, makes_nothing=True):
     """The mean of each of so many windows over height and width, for each channel.
 
     Window i of m along an axis of n elements holds those from floor(i n / m) up to ceil((i + 1) n / m), without that one.
@@ -283,54 +282,49 @@ class AdaptiveAveragePooling2D(AdaptivePooling):
     TensorShape([2, 3, 3, 3])
     """
 
-    _makes_nothing = True
     rank = 2
     pool = functions.adaptive_avg_pool
 
 
-class AdaptiveAveragePooling3D(AdaptivePooling):
+class AdaptiveAveragePooling3D(AdaptivePooling, described=True, makes_nothing=True):
     """The mean of each of so many windows over three axes. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveAveragePooling3D(3)(tf.ones([2, 7, 5, 6, 3])).shape
     TensorShape([2, 3, 3, 3, 3])
     """
 
-    _makes_nothing = True
     rank = 3
     pool = functions.adaptive_avg_pool
 
 
-class AdaptiveMaxPooling1D(AdaptivePooling):
+class AdaptiveMaxPooling1D(AdaptivePooling, described=True, makes_nothing=True):
     """The largest element of each of so many windows over one axis. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveMaxPooling1D(3)(tf.ones([2, 7, 3])).shape
     TensorShape([2, 3, 3])
     """
 
-    _makes_nothing = True
     rank = 1
     pool = functions.adaptive_max_pool
 
 
-class AdaptiveMaxPooling2D(AdaptivePooling):
+class AdaptiveMaxPooling2D(AdaptivePooling, described=True, makes_nothing=True):
     """The largest element of each of so many windows over height and width. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveMaxPooling2D(3)(tf.ones([2, 7, 5, 3])).shape
     TensorShape([2, 3, 3, 3])
     """
 
-    _makes_nothing = True
     rank = 2
     pool = functions.adaptive_max_pool
 
 
-class AdaptiveMaxPooling3D(AdaptivePooling):
+class AdaptiveMaxPooling3D(AdaptivePooling, described=True, makes_nothing=True):
     """The largest element of each of so many windows over three axes. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveMaxPooling3D(3)(tf.ones([2, 7, 5, 6, 3])).shape
     TensorShape([2, 3, 3, 3, 3])
     """
 
-    _makes_nothing = True
     rank = 3
     pool = functions.adaptive_max_pool

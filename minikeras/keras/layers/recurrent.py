@@ -15,7 +15,7 @@ from ...functions.elementwise import cast, where
 from ...functions.shaping import concat, reshape, reverse, transpose
 from ...nn_ops.loop_body import Unrepeatable, is_recorded
 from ...nn_ops.scan import scan
-from ..saving.description import is_of_package
+from ..saving.description import described_kind
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
 from .inputs import unmarked
@@ -61,7 +61,7 @@ def _first_states(cell: Any, batch_size: Any, dtype: str) -> Any:
     return nest.map_structure(lambda size: zeros((batch_size, size), dtype), cell.state_size)
 
 
-class StackedRNNCells(Layer):
+class StackedRNNCells(Layer, described=True):
     """Several cells in turn as one: each gets the output of the one before it.
 
     Args:
@@ -119,7 +119,7 @@ class StackedRNNCells(Layer):
         return cls(**{**config, "cells": [deserialize_keras_object(one, custom_objects) for one in config["cells"]]})
 
 
-class RNN(Layer):
+class RNN(Layer, described=True):
     """A cell repeated along the second axis of its inputs: output, states = cell(x_t, states).
 
     Args:
@@ -279,7 +279,7 @@ class RNN(Layer):
 
     def _place_of_output(self, states: Any) -> int | None:
         """Which of the states is the output; None if that is not known."""
-        if not all(isinstance(cell, Cell) and is_of_package(type(cell).call) for cell in self._cells):
+        if not all(isinstance(cell, Cell) and type(cell).call is described_kind(type(cell)).call for cell in self._cells):
             return None
         return len(nest.flatten(states[:-1])) if self._is_stack else 0
 
@@ -309,7 +309,7 @@ class RNN(Layer):
         return cls(**{**config, "cell": deserialize_keras_object(config["cell"], custom_objects)})
 
 
-class Bidirectional(Layer):
+class Bidirectional(Layer, described=True):
     """A recurrent layer on a series and, as another layer, on the series from its end; the outputs are merged.
 
     Args:

@@ -22,7 +22,7 @@ _BY_ELEMENTS = (activations.sigmoid, activations.hard_sigmoid, activations.tanh,
 """What may be applied to several gates at once."""
 
 
-class Cell(Layer):
+class Cell(Layer, described=True):
     """Base of cells: x W + b and h U, for all gates at once.
 
     In training, what dropout lets through is drawn once and kept until `reset_masks`, so that it is the same in each step: one
@@ -151,7 +151,7 @@ class Cell(Layer):
         return found
 
 
-class SimpleRNNCell(Cell):
+class SimpleRNNCell(Cell, described=True):
     """h' = activation(x W + h U + b): the step of `SimpleRNN`.
 
     Args:
@@ -180,7 +180,7 @@ class SimpleRNNCell(Cell):
         return h, [h] if nested else h
 
 
-class GatedCell(Cell):
+class GatedCell(Cell, described=True):
     """Base of cells with gates, whose activation is another one."""
 
     def __init__(
@@ -198,7 +198,7 @@ class GatedCell(Cell):
         return [self.recurrent_activation(part) for part in self.parts(y, *(1,) * count)]
 
 
-class GRUCell(GatedCell):
+class GRUCell(GatedCell, described=True):
     """A gated recurrent unit: h' = z h + (1 - z) candidate, the step of `GRU`.
 
     Args:
@@ -257,7 +257,7 @@ class GRUCell(GatedCell):
         return h, [h] if nested else h
 
 
-class LSTMCell(GatedCell):
+class LSTMCell(GatedCell, described=True):
     """A cell with a memory c: c' = f c + i activation(...), h' = o activation(c'), the step of `LSTM`.
 
     Args:

@@ -22,7 +22,7 @@ from .reshaping import checked_format
 _OF_LAYERS = (*constructor_arguments(Layer, object), *constructor_arguments(RNN, Layer), "input_shape", "input_dim")
 
 
-class CellLayer(RNN):
+class CellLayer(RNN, described=True):
     """Base of RNNs that make their cell, whose arguments they take beside those of RNN.
 
     A subclass names the class of its cell; the arguments of that are attributes of the layer, too.
@@ -64,7 +64,7 @@ class CellLayer(RNN):
         return cls(**config)
 
 
-class SimpleRNN(CellLayer):
+class SimpleRNN(CellLayer, described=True):
     """h_t = activation(x_t W + h_{t-1} U + b), repeated along the series.
 
     Args:
@@ -83,7 +83,7 @@ class SimpleRNN(CellLayer):
         super().__init__(units, activation, use_bias, **options)
 
 
-class GRU(CellLayer):
+class GRU(CellLayer, described=True):
     """A gated recurrent unit, repeated along the series.
 
     Args:
@@ -106,7 +106,7 @@ class GRU(CellLayer):
         super().__init__(units, activation, recurrent_activation, use_bias, **options)
 
 
-class LSTM(CellLayer):
+class LSTM(CellLayer, described=True):
     """A cell with a memory, repeated along the series.
 
     Args:
@@ -131,7 +131,7 @@ class LSTM(CellLayer):
         super().__init__(units, activation, recurrent_activation, use_bias, **options)
 
 
-class ConvLSTMCell(LSTMCell):
+class ConvLSTMCell(LSTMCell, described=True):
     """The step of `ConvLSTM2D`: an LSTMCell whose products are convolutions; that of the states keeps their places."""
 
     def __init__(
@@ -191,7 +191,7 @@ class ConvLSTMCell(LSTMCell):
         return functions.convolution(x, kernel, (1,) * self.rank, "SAME", self.data_format)
 
 
-class ConvLSTM(CellLayer):
+class ConvLSTM(CellLayer, described=True):
     """Base of LSTMs over images, with the arguments of `ConvLSTM2D`."""
 
     cell_class = ConvLSTMCell
@@ -218,7 +218,7 @@ class ConvLSTM(CellLayer):
         return {name: value for name, value in super().get_config().items() if name not in ("rank", "units")}
 
 
-class ConvLSTM1D(ConvLSTM):
+class ConvLSTM1D(ConvLSTM, described=True):
     """An LSTM over series of rows of features, whose products are convolutions along them. Arguments as in `ConvLSTM2D`.
 
     >>> tf.keras.layers.ConvLSTM1D(4, 3)(tf.ones([2, 5, 8, 1])).shape
@@ -228,7 +228,7 @@ class ConvLSTM1D(ConvLSTM):
     rank = 1
 
 
-class ConvLSTM2D(ConvLSTM):
+class ConvLSTM2D(ConvLSTM, described=True):
     """An LSTM over series of images, whose products are convolutions.
 
     Args:
@@ -249,7 +249,7 @@ class ConvLSTM2D(ConvLSTM):
     rank = 2
 
 
-class ConvLSTM3D(ConvLSTM):
+class ConvLSTM3D(ConvLSTM, described=True):
     """An LSTM over series of volumes, whose products are convolutions. Arguments as in `ConvLSTM2D`.
 
     >>> tf.keras.layers.ConvLSTM3D(2, 3)(tf.ones([1, 2, 4, 4, 4, 1])).shape

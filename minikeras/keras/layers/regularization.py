@@ -46,7 +46,7 @@ class Noise(SameShape):
         raise NotImplementedError
 
 
-class Dropout(Noise):
+class Dropout(Noise, described=True, makes_nothing=True):
     """In training each element is zero with probability `rate`, and the others are scaled by 1 / (1 - rate).
 
     Args:
@@ -61,6 +61,8 @@ class Dropout(Noise):
     >>> sorted(set(layer(tf.ones([100]), training=True).numpy().tolist())), float(layer(2.0))
     ([0.0, 2.0], 2.0)
     """
+
+    _member_numbers = ("rate",)
 
     def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **options: Any) -> None:
         self.rate = checked_rate(rate)
@@ -89,7 +91,7 @@ class Dropout(Noise):
         return tuple(size if one is None else one for one, size in zip(wanted, shape, strict=True))
 
 
-class AlphaDropout(Dropout):
+class AlphaDropout(Dropout, described=True, makes_nothing=True):
     """Dropout that keeps mean 0 and variance 1 of its inputs: what is dropped becomes the value at which SELU saturates.
 
     Kept elements are a x + b, dropped ones a s + b, with s = -1.7581, a = ((1 - rate) (1 + rate s**2))**(-1/2), b = -a s rate.
@@ -104,6 +106,8 @@ class AlphaDropout(Dropout):
     >>> bool(abs(y.mean()) < 0.1), bool(0.9 < y.std() < 1.1)
     (True, True)
     """
+
+    _member_numbers = ("rate",)
 
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
         if self.rate == 1.0:
@@ -135,7 +139,7 @@ class SpatialDropout(Dropout):
         return {key: value for key, value in super().get_config().items() if key not in foreign}
 
 
-class SpatialDropout1D(SpatialDropout):
+class SpatialDropout1D(SpatialDropout, described=True, makes_nothing=True):
     """Dropout of whole features: one decision for all steps of a row.
 
     Args:
@@ -151,10 +155,11 @@ class SpatialDropout1D(SpatialDropout):
     True
     """
 
+    _member_numbers = ("rate",)
     rank = 1
 
 
-class SpatialDropout2D(SpatialDropout):
+class SpatialDropout2D(SpatialDropout, described=True, makes_nothing=True):
     """Dropout of whole features of images. Arguments as in `SpatialDropout1D`, with a data format in front of the seed.
 
     >>> y = tf.keras.layers.SpatialDropout2D(0.5, seed=1)(tf.ones([1, 3, 3, 4]), training=True).numpy()
@@ -162,6 +167,7 @@ class SpatialDropout2D(SpatialDropout):
     True
     """
 
+    _member_numbers = ("rate",)
     rank = 2
 
     def __init__(self, rate: float, data_format: str | None = None, seed: int | None = None, **options: Any) -> None:
@@ -169,7 +175,7 @@ class SpatialDropout2D(SpatialDropout):
         self.data_format = checked_format(self, data_format)
 
 
-class SpatialDropout3D(SpatialDropout2D):
+class SpatialDropout3D(SpatialDropout2D, described=True, makes_nothing=True):
     """Dropout of whole features of volumes. Arguments as in `SpatialDropout2D`.
 
     >>> y = tf.keras.layers.SpatialDropout3D(0.5, seed=1)(tf.ones([1, 2, 2, 2, 4]), training=True).numpy()
@@ -177,10 +183,11 @@ class SpatialDropout3D(SpatialDropout2D):
     True
     """
 
+    _member_numbers = ("rate",)
     rank = 3
 
 
-class GaussianNoise(Noise):
+class GaussianNoise(Noise, described=True, makes_nothing=True):
     """In training normal noise is added.
 
     Args:
@@ -194,6 +201,8 @@ class GaussianNoise(Noise):
     (True, 2.0)
     """
 
+    _member_numbers = ("stddev", "rate")
+
     def __init__(self, stddev: float, seed: int | None = None, **options: Any) -> None:
         if isinstance(stddev, bool) or not isinstance(stddev, (int, float)) or not stddev >= 0:
             raise ValueError(f"Invalid value received for argument `stddev`, expected a float of at least 0: {stddev!r}.")
@@ -204,7 +213,7 @@ class GaussianNoise(Noise):
         return inputs + _normal(keys, inputs) * self.stddev
 
 
-class GaussianDropout(Noise):
+class GaussianDropout(Noise, described=True, makes_nothing=True):
     """In training each element is multiplied by normal noise around 1, with the variance that Dropout has: rate / (1 - rate).
 
     Args:
@@ -218,6 +227,8 @@ class GaussianDropout(Noise):
     >>> bool(0.9 < y.std() < 1.1)
     True
     """
+
+    _member_numbers = ("rate",)
 
     def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
         self.rate = checked_rate(rate)
@@ -235,7 +246,7 @@ class GaussianDropout(Noise):
         return inputs * (_normal(keys, inputs) * stddev + 1.0)
 
 
-class ActivityRegularization(SameShape):
+class ActivityRegularization(SameShape, described=True, makes_nothing=True):
     """The input as it is, with a penalty on its size: l1 sum |x| + l2 sum x**2, divided by the batch size.
 
     Args:
@@ -246,6 +257,8 @@ class ActivityRegularization(SameShape):
     >>> layer([[1.0, -3.0]]).numpy().tolist(), float(layer.losses[0])
     ([[1.0, -3.0]], 2.0)
     """
+
+    _member_numbers = ("l1", "l2")
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **options: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **options)

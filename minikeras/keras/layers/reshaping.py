@@ -15,7 +15,7 @@ from .inputs import InputSpec
 from .layer import Layer
 
 
-class Flatten(Layer):
+class Flatten(Layer, described=True, makes_nothing=True):
     """All axes but the batch axis as one; a batch of scalars becomes (batch, 1).
 
     Args:
@@ -43,7 +43,7 @@ class Flatten(Layer):
         return (input_shape[0], None if None in rest else math.prod(rest))
 
 
-class Reshape(Layer):
+class Reshape(Layer, described=True, makes_nothing=True):
     """The elements of each row, in their order, with another shape.
 
     Args:
@@ -85,7 +85,7 @@ class Reshape(Layer):
         return (input_shape[0], *(count // known if size == -1 else size for size in target))
 
 
-class Permute(Layer):
+class Permute(Layer, described=True, makes_nothing=True):
     """The axes of each row in another order.
 
     Args:
@@ -114,7 +114,7 @@ class Permute(Layer):
         return (input_shape[0], *(input_shape[axis] for axis in self.dims))
 
 
-class RepeatVector(Layer):
+class RepeatVector(Layer, described=True, makes_nothing=True):
     """Each row n times: (batch, features) becomes (batch, n, features).
 
     Args:

@@ -57,7 +57,7 @@ class OfSize(Layer):
         return tuple(sizes.get(axis, size) for axis, size in enumerate(input_shape))
 
 
-class Resizing(OfSize):
+class Resizing(OfSize, described=True, makes_nothing=True):
     """Images resampled to a height and width, as `tf.image.resize` does it.
 
     Args:
@@ -75,8 +75,6 @@ class Resizing(OfSize):
     >>> print(tf.keras.layers.Resizing(1, 4)([[[0.0], [4.0]]]).numpy().ravel())
     [0. 1. 3. 4.]
     """
-
-    _makes_nothing = True
 
     def __init__(
         self,
@@ -117,7 +115,7 @@ class Resizing(OfSize):
         return y if y.dtype == inputs.dtype else saturate_cast(round(y), inputs.dtype)
 
 
-class CenterCrop(OfSize):
+class CenterCrop(OfSize, described=True, makes_nothing=True):
     """The middle of images, of a height and width; images that are smaller are resized, their proportions kept by cutting.
 
     Args:
@@ -131,7 +129,7 @@ class CenterCrop(OfSize):
     array([5., 6.], dtype=float32)
     """
 
-    _gives_floats = _makes_nothing = True
+    _gives_floats = True
 
     def call(self, inputs: Tensor) -> Tensor:
         x = cast(inputs, self.compute_dtype)
@@ -206,18 +204,17 @@ class ZeroPadding(Margins):
         return [None if n is None else n + sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
 
 
-class ZeroPadding1D(ZeroPadding):
+class ZeroPadding1D(ZeroPadding, described=True, makes_nothing=True):
     """Zeros before the first step and after the last. Arguments as in `ZeroPadding2D`; `padding` is an int or one pair.
 
     >>> print(tf.keras.layers.ZeroPadding1D((1, 2))([[[3.0], [4.0]]]).numpy().ravel())
     [0. 3. 4. 0. 0.]
     """
 
-    _makes_nothing = True
     rank = 1
 
 
-class ZeroPadding2D(ZeroPadding):
+class ZeroPadding2D(ZeroPadding, described=True, makes_nothing=True):
     """Zeros around height and width.
 
     Args:
@@ -229,18 +226,16 @@ class ZeroPadding2D(ZeroPadding):
     TensorShape([2, 6, 9, 3])
     """
 
-    _makes_nothing = True
     rank = 2
 
 
-class ZeroPadding3D(ZeroPadding):
+class ZeroPadding3D(ZeroPadding, described=True, makes_nothing=True):
     """Zeros around three axes. Arguments as in `ZeroPadding2D`.
 
     >>> tf.keras.layers.ZeroPadding3D()(tf.ones([2, 5, 6, 7, 3])).shape
     TensorShape([2, 7, 8, 9, 3])
     """
 
-    _makes_nothing = True
     rank = 3
 
 
@@ -267,21 +262,20 @@ class Cropping(Margins):
         return [None if n is None else n - sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
 
 
-class Cropping1D(Cropping):
+class Cropping1D(Cropping, described=True, makes_nothing=True):
     """Steps left out at the beginning and the end: `cropping` is an int or a pair.
 
     >>> print(tf.keras.layers.Cropping1D((1, 0))([[[3.0], [4.0]]]).numpy().ravel())
     [4.]
     """
 
-    _makes_nothing = True
     rank = 1
 
     def __init__(self, cropping: Any = 1, **options: Any) -> None:
         super().__init__(cropping, **options)
 
 
-class Cropping2D(Cropping):
+class Cropping2D(Cropping, described=True, makes_nothing=True):
     """Rows and columns left out at the edges.
 
     Args:
@@ -296,7 +290,6 @@ class Cropping2D(Cropping):
     TensorShape([2, 4, 1, 3])
     """
 
-    _makes_nothing = True
     rank = 2
 
     def __init__(self, cropping: Any = 0, data_format: str | None = None, **options: Any) -> None:
@@ -304,14 +297,13 @@ class Cropping2D(Cropping):
         self.data_format = checked_format(self, data_format)
 
 
-class Cropping3D(Cropping2D):
+class Cropping3D(Cropping2D, described=True, makes_nothing=True):
     """Elements of three axes left out at the edges: one each by default. Arguments as in `Cropping2D`.
 
     >>> tf.keras.layers.Cropping3D()(tf.ones([2, 5, 6, 7, 3])).shape
     TensorShape([2, 3, 4, 5, 3])
     """
 
-    _makes_nothing = True
     rank = 3
 
     def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
@@ -344,18 +336,17 @@ class UpSampling(Resized):
         return [None if n is None else n * factor for n, factor in zip(sizes, self.factors(), strict=True)]
 
 
-class UpSampling1D(UpSampling):
+class UpSampling1D(UpSampling, described=True, makes_nothing=True):
     """Each step `size` times.
 
     >>> print(tf.keras.layers.UpSampling1D(2)([[[3.0], [4.0]]]).numpy().ravel())
     [3. 3. 4. 4.]
     """
 
-    _makes_nothing = True
     rank = 1
 
 
-class UpSampling2D(UpSampling):
+class UpSampling2D(UpSampling, described=True, makes_nothing=True):
     """Height and width times whole numbers.
 
     Args:
@@ -369,7 +360,6 @@ class UpSampling2D(UpSampling):
     array([0., 1., 3., 4.], dtype=float32)
     """
 
-    _makes_nothing = True
     rank = 2
 
     def __init__(self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest", **options: Any) -> None:
@@ -381,14 +371,13 @@ class UpSampling2D(UpSampling):
         self._gives_floats = self.interpolation != "nearest"
 
 
-class UpSampling3D(UpSampling):
+class UpSampling3D(UpSampling, described=True, makes_nothing=True):
     """Each element `size` times along three axes. `size` and `data_format` as in `UpSampling2D`.
 
     >>> tf.keras.layers.UpSampling3D((1, 2, 3))(tf.ones([2, 5, 6, 7, 3])).shape
     TensorShape([2, 5, 12, 21, 3])
     """
 
-    _makes_nothing = True
     rank = 3
 
     def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:

@@ -12,7 +12,6 @@ from ...functions.reductions import l2_normalize, reduce_all
 from ...functions.shaping import reshape, stack
 from ...types import as_dtype
 from ..initializers import TruncatedNormal
-from ..saving.description import is_of_package
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.keras_tensor import KerasTensor, Spec
 from .batch_normalization import BatchNormalization
@@ -21,7 +20,7 @@ from .lambda_layer import Lambda
 from .layer import Layer
 
 
-class Wrapper(Layer):
+class Wrapper(Layer, described=True):
     """Base of layers around another one, which is built with it and saved within it.
 
     Args:
@@ -56,7 +55,7 @@ class Wrapper(Layer):
         return cls(**{**config, "layer": deserialize_keras_object(config["layer"], custom_objects)})
 
 
-class TimeDistributed(Wrapper):
+class TimeDistributed(Wrapper, described=True):
     """A layer on each step of a series, with the same weights.
 
     Args:
@@ -95,7 +94,7 @@ class TimeDistributed(Wrapper):
         """Whether the layer is known to do to each row what it would do to it alone, so that all steps may be one batch."""
         layer = self.layer
         joins_rows = isinstance(layer, (BatchNormalization, Lambda)) or layer.activity_regularizer is not None
-        return is_of_package(type(layer)) and not joins_rows and not layer._collect().sublayers
+        return layer._is_described and not joins_rows and not layer._collect().sublayers
 
     def _on_step(self, x: Tensor, training: bool | None, mask: dict[str, Any]) -> Tensor:
         given = mask if self.layer._takes_mask else {}
@@ -126,7 +125,7 @@ class TimeDistributed(Wrapper):
         return (batch, input_shape[1], *rest)
 
 
-class SpectralNormalization(Wrapper):
+class SpectralNormalization(Wrapper, described=True):
     """A layer whose kernel is divided by its largest singular value in each call in training.
 
     Args:
@@ -186,7 +185,7 @@ class SpectralNormalization(Wrapper):
         return self.layer.compute_output_shape(input_shape)
 
 
-class Pipeline(Layer):
+class Pipeline(Layer, described=True):
     """Layers in turn, as a layer that is no model; in training unless the call says otherwise.
 
     Args:

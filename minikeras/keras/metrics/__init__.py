@@ -1,10 +1,12 @@
+# mypy: implicit-reexport
 """Metrics: numbers that accumulate over batches. May import losses and initializers. Read `metric.py` first.
 
 Labels and predictions pass through `losses/alignment.py`, so that nothing is broadcast here either.
 """
 
-from typing import Any
+from typing import Any as _Any
 
+from ...absent import late as _late
 from ..losses import (
     binary_crossentropy,
     binary_focal_crossentropy,
@@ -76,104 +78,33 @@ from .errors import (
     pearson_correlation,
 )
 from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
-from .metric import Metric, catalogue, serialize
+from .metric import Metric, serialize
+from .metric import catalogue as _catalogue
 from .reductions import Mean, MeanMetricWrapper, Sum
 
-__all__ = [
-    "AUC",
-    "Accuracy",
-    "BinaryAccuracy",
-    "BinaryCrossentropy",
-    "BinaryIoU",
-    "CategoricalAccuracy",
-    "CategoricalCrossentropy",
-    "CategoricalHinge",
-    "ConcordanceCorrelation",
-    "CosineSimilarity",
-    "F1Score",
-    "FBetaScore",
-    "FalseNegatives",
-    "FalsePositives",
-    "Hinge",
-    "IoU",
-    "KLDivergence",
-    "LogCoshError",
-    "Mean",
-    "MeanAbsoluteError",
-    "MeanAbsolutePercentageError",
-    "MeanIoU",
-    "MeanMetricWrapper",
-    "MeanSquaredError",
-    "MeanSquaredLogarithmicError",
-    "Metric",
-    "OneHotIoU",
-    "OneHotMeanIoU",
-    "PearsonCorrelation",
-    "Poisson",
-    "Precision",
-    "PrecisionAtRecall",
-    "R2Score",
-    "Recall",
-    "RecallAtPrecision",
-    "RootMeanSquaredError",
-    "SensitivityAtSpecificity",
-    "SparseCategoricalAccuracy",
-    "SparseCategoricalCrossentropy",
-    "SparseTopKCategoricalAccuracy",
-    "SpecificityAtSensitivity",
-    "SquaredHinge",
-    "Sum",
-    "TopKCategoricalAccuracy",
-    "TrueNegatives",
-    "TruePositives",
-    "accuracy",
-    "binary_accuracy",
-    "binary_crossentropy",
-    "binary_focal_crossentropy",
-    "categorical_accuracy",
-    "categorical_crossentropy",
-    "categorical_focal_crossentropy",
-    "categorical_hinge",
-    "concordance_correlation",
-    "cosine_similarity",
-    "deserialize",
-    "get",
-    "hinge",
-    "huber",
-    "kl_divergence",
-    "log_cosh",
-    "mean_absolute_error",
-    "mean_absolute_percentage_error",
-    "mean_squared_error",
-    "mean_squared_logarithmic_error",
-    "pearson_correlation",
-    "poisson",
-    "serialize",
-    "sparse_categorical_accuracy",
-    "sparse_categorical_crossentropy",
-    "sparse_top_k_categorical_accuracy",
-    "squared_hinge",
-    "top_k_categorical_accuracy",
-]
+__getattr__, __dir__ = _late(__name__, {})
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: _Any) -> _Any:
     """The `Metric` for a name, a configuration, a function, a class or an object; a name given stays its name.
 
     >>> tf.keras.metrics.get("mae")
     MeanAbsoluteError(name='mae')
     """
-    found = catalogue.get(identifier)
+    found = _catalogue.get(identifier)
     if isinstance(identifier, str) and isinstance(found, Metric):
         found.name = identifier
     return found if found is None or isinstance(found, Metric) else MeanMetricWrapper(found)
 
 
-def deserialize(config: Any, custom_objects: Any = None) -> Any:
+def deserialize(config: _Any, custom_objects: _Any = None) -> _Any:
     """The `Metric` for a name or what `serialize` gave.
 
     >>> tf.keras.metrics.deserialize(tf.keras.metrics.serialize(tf.keras.metrics.Recall(0.2))).thresholds
     [0.2]
     """
-    found = catalogue.deserialize(config, custom_objects)
+    found = _catalogue.deserialize(config, custom_objects)
     return found if found is None or isinstance(found, Metric) else MeanMetricWrapper(found)
+
+
+__all__ = [name for name in __dir__() if not name.startswith("_")]

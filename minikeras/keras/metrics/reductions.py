@@ -108,7 +108,8 @@ class MeanMetricWrapper(Mean):
         super().__init__(name or getattr(fn, "name", None) or getattr(fn, "__name__", None), dtype)
         self._fn = fn
         self._options = options
-        if self._direction is None and (isinstance(fn, losses.Loss) or str(fn.__module__).startswith(losses.__name__)):
+        is_loss = isinstance(fn, losses.Loss) or getattr(losses, getattr(fn, "__name__", ""), None) is fn
+        if self._direction is None and is_loss:
             self._direction = "down"
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:  # type: ignore[override]

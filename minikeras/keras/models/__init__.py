@@ -1,25 +1,15 @@
+# mypy: implicit-reexport
 """Models. What copies, reads and writes them is loaded at its first use."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late
+from ...absent import late as _late
 from .model import Functional, Model
 from .sequential import Sequential
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ..saving.keras_file import load_model, save_model
     from .cloning import clone_model, model_from_config, model_from_json
-
-__all__ = [
-    "Functional",
-    "Model",
-    "Sequential",
-    "clone_model",
-    "load_model",
-    "model_from_config",
-    "model_from_json",
-    "save_model",
-]
 
 _LATE = {
     "clone_model": "cloning",
@@ -29,4 +19,5 @@ _LATE = {
     "save_model": ".saving.keras_file",
 }
 
-__getattr__, __dir__ = late(__name__, _LATE)
+__getattr__, __dir__ = _late(__name__, _LATE)
+__all__ = [name for name in __dir__() if not name.startswith("_")]

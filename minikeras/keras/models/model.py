@@ -28,11 +28,11 @@ from ..training import steps, trainer
 from ..training.executions import on_host
 from ..training.model_like import Logs
 from ..training.state import Snapshot, State, Transaction
-from . import configuration
+from . import configuration, state_tree
 from .graph import LayerGraph, only_one
 
 
-class Model(Layer):
+class Model(Layer, described=True):
     """Base class of models: make layers in `__init__` and use them in `call`; or give inputs and outputs.
 
     Called, it gives its outputs nested as they were declared; a list of one output is given as that output.
@@ -366,19 +366,18 @@ class Model(Layer):
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False
     ) -> Any:
         """One step on one batch; metrics start anew. Gives the loss, [loss, metrics...], or logs by name with `return_dict`."""
-        self._trainer.need_compile("train_on_batch")
-        with trainer.on_device_of(self, "train_on_batch"):
-            text = trainer.takes_text(self)
-            source = batches.source("train_on_batch", x, y, sample_weight, None, False, class_weight, whole=True, text=text)
-            return self._trainer.on_batch(self, "train_step", source, return_dict)
+        return self._on_batch("train", x, y, sample_weight, class_weight, return_dict)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
         """Loss and metrics of one batch, which start anew."""
-        self._trainer.need_compile("test_on_batch")
-        with trainer.on_device_of(self, "test_on_batch"):
-            text = trainer.takes_text(self)
-            source = batches.source("test_on_batch", x, y, sample_weight, None, False, whole=True, text=text)
-            return self._trainer.on_batch(self, "test_step", source, return_dict)
+        return self._on_batch("test", x, y, sample_weight, None, return_dict)
+
+    def _on_batch(self, kind: str, x: Any, y: Any, sample_weight: Any, class_weight: Any, return_dict: bool) -> Any:
+        name, text = f"{kind}_on_batch", trainer.takes_text(self)
+        self._trainer.need_compile(name)
+        with trainer.on_device_of(self, name):
+            source = batches.source(name, x, y, sample_weight, None, False, class_weight, whole=True, text=text)
+            return self._trainer.on_batch(self, f"{kind}_step", source, return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays."""
@@ -535,6 +534,8 @@ class Model(Layer):
         """
         self._trainer.set_state(self, state)
 
+    get_state_tree, set_state_tree = state_tree.get_state_tree, state_tree.set_state_tree
+
     @explaining
     def save(self, filepath: str | os.PathLike[str], overwrite: bool = True, **kwargs: Any) -> None:
         """Write the whole model to a '.keras' file: see `keras.saving.save_model`."""
@@ -587,7 +588,7 @@ class Model(Layer):
         self._trainer.compile_from_config(self, config)
 
 
-class Functional(Model):
+class Functional(Model, described=True):
     """The class of `keras.Model(inputs, outputs)`, which files and error messages name.
 
     >>> inputs = tf.keras.Input((2,))

@@ -24,7 +24,7 @@ from .graph import LayerGraph
 from .model import Model
 
 
-class Sequential(Model):
+class Sequential(Model, described=True):
     """A chain of layers, each called with the output of the one before.
 
     Built when `Input` or a model that knows its input comes first, else by the first call.

@@ -1,9 +1,10 @@
+# mypy: implicit-reexport
 """`keras.ops`: Keras's functions of tensors, over those of this package. All take KerasTensors too and are then steps of a
 functional model, which has the same form in Keras's files.
 """
 
-from . import core, einops, linalg, math, nn, numpy
-from . import image as image
+from ...absent import late as _late
+from . import image, linalg, math, nn, numpy
 from .core import *  # noqa: F403
 from .einops import *  # noqa: F403
 from .linalg import *  # noqa: F403
@@ -11,5 +12,5 @@ from .math import *  # noqa: F403
 from .nn import *  # noqa: F403
 from .numpy import *  # noqa: F403
 
-_PARTS = (core, einops, linalg, math, nn, numpy)
-__all__ = sorted({"image", "linalg", "math", "nn", "numpy"}.union(*(part.__all__ for part in _PARTS)))
+__getattr__, __dir__ = _late(__name__, {"image": None, "linalg": None, "math": None, "nn": None, "numpy": None})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

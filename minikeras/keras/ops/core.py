@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import math
+import math as _math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import nest
+from ...absent import defined
 from ...core import Tensor
 from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
@@ -25,31 +26,6 @@ from .. import config
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
 from ..symbolic.rules import check_size
-
-__all__ = [
-    "associative_scan",
-    "cast",
-    "cond",
-    "convert_to_numpy",
-    "convert_to_tensor",
-    "custom_gradient",
-    "dtype",
-    "fori_loop",
-    "is_tensor",
-    "map",
-    "saturate_cast",
-    "scan",
-    "scatter",
-    "scatter_update",
-    "shape",
-    "slice",
-    "slice_update",
-    "stop_gradient",
-    "switch",
-    "unstack",
-    "vectorized_map",
-    "while_loop",
-]
 
 # Conversions -----------------------------------------------------------------------------------------------------------
 
@@ -142,7 +118,7 @@ def dtype(x: Any) -> str:
 # Parts -----------------------------------------------------------------------------------------------------------------
 
 
-@operation(cost=lambda shapes, given: (math.prod(given[-1]["shape"]), 0))
+@operation(cost=lambda shapes, given: (_math.prod(given[-1]["shape"]), 0))
 def scatter(indices: TensorLike, values: TensorLike, shape: Any) -> Tensor:
     """A tensor of a shape that is 0 but for values at some places; values at one place add up.
 
@@ -185,7 +161,7 @@ def scatter_update(inputs: TensorLike, indices: TensorLike, updates: TensorLike,
         depth = where.shape[-1]
         strides = np.cumprod((1, *x.shape[1:depth][::-1]))[::-1].tolist()
         flat = sum(where[..., axis] * stride for axis, stride in enumerate(strides))
-        factors = segments.unsorted_segment_prod(values, flat, math.prod(x.shape[:depth]))
+        factors = segments.unsorted_segment_prod(values, flat, _math.prod(x.shape[:depth]))
         return x * shaping.reshape(factors, x.shape)
     if reduction not in _SCATTERED:
         raise ValueError(f"scatter_update: reduction must be None, 'add', 'max', 'min' or 'mul', found {reduction!r}.")
@@ -439,3 +415,6 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     3.0
     """
     return _custom_gradient(f)
+
+
+__all__ = defined(__name__)

@@ -1,9 +1,8 @@
+# mypy: implicit-reexport
 """Optimizers and learning rate schedules. May import keras's tables and weights. Read `optimizer.py` first, then `adam.py` for
 one whole example."""
 
-from typing import NoReturn as _NoReturn
-
-from ...absent import error as _error
+from ...absent import late as _late
 from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
 from . import legacy, schedules
 from .adagrad import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
@@ -27,45 +26,5 @@ _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, New
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, MultiOptimizer, Muon, PerLayer, SGD):
     _register(_entry)
 
-__all__ = [
-    "KFAC",
-    "LBFGS",
-    "SGD",
-    "AdaHessian",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Every",
-    "Ftrl",
-    "GaussNewton",
-    "Lamb",
-    "LevenbergMarquardt",
-    "Lion",
-    "LossScaleOptimizer",
-    "MultiOptimizer",
-    "Muon",
-    "Nadam",
-    "Newton",
-    "NewtonCG",
-    "Objective",
-    "Optimizer",
-    "OptimizerMap",
-    "PerLayer",
-    "RMSprop",
-    "ScheduleFreeAdamW",
-    "SecondOrder",
-    "cycle",
-    "deserialize",
-    "get",
-    "legacy",
-    "schedules",
-    "serialize",
-]
-
-
-def __getattr__(name: str) -> _NoReturn:
-    """What Keras has and this package has not is explained."""
-    raise _error(__name__, name)
+__getattr__, __dir__ = _late(__name__, {"legacy": None, "schedules": None})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

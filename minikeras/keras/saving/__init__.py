@@ -1,8 +1,9 @@
+# mypy: implicit-reexport
 """Configurations of objects, and files of models. What lies above layers and models (the files) is loaded at its first use."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late
+from ...absent import late as _late
 from .objects import ObjectSharingScope, deserialize_keras_object, serialize_keras_object
 from .registry import (
     CustomObjectScope,
@@ -13,26 +14,11 @@ from .registry import (
     register_keras_serializable,
 )
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from .keras_file import load_model, save_model
     from .weights import load_weights, save_weights
 
-__all__ = [
-    "CustomObjectScope",
-    "ObjectSharingScope",
-    "custom_object_scope",
-    "deserialize_keras_object",
-    "get_custom_objects",
-    "get_registered_name",
-    "get_registered_object",
-    "load_model",
-    "load_weights",
-    "register_keras_serializable",
-    "save_model",
-    "save_weights",
-    "serialize_keras_object",
-]
-
 _LATE = {"load_model": "keras_file", "load_weights": "weights", "save_model": "keras_file", "save_weights": "weights"}
 
-__getattr__, __dir__ = late(__name__, _LATE)
+__getattr__, __dir__ = _late(__name__, _LATE)
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -137,6 +137,7 @@ def _entry(source: Any, names: tuple[str, ...] | None, name: str) -> Any:
 
 
 def _is_own(thing: Any) -> bool:
+    # A file may name what is written here, not what a module holds because it imports it; a thing cannot claim this of itself.
     return str(getattr(thing, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
 
 

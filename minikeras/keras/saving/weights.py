@@ -23,7 +23,7 @@ from ...files.reading import budget, read_file, refused
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
 from .assignments import Assignments, Place, overrides, places
-from .description import is_of_package
+from .description import described_kind
 from .legacy_h5 import load_legacy_weights
 
 STATES = "minikeras_states"
@@ -224,9 +224,9 @@ def _by_old_names(walked: list[Place], root: hdf5.Group) -> list[Place]:
 
 
 def _is_own_property(kind: type, name: str) -> bool:
-    """Whether a name is a property that a class of the user defines."""
-    owner = next((base for base in kind.__mro__ if name in vars(base)), None)
-    return owner is not None and isinstance(vars(owner)[name], property) and not is_of_package(owner)
+    """Whether a name is a property that a class has beyond the described one that it is derived from."""
+    found = getattr(kind, name, None)
+    return isinstance(found, property) and found is not getattr(described_kind(kind), name, None)
 
 
 def _candidates(model: Any, weights: list[Variable], group: Any) -> Iterator[list[Variable]]:

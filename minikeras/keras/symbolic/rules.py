@@ -18,16 +18,16 @@ from ...files import limits
 from ...functions.creation import ones, zeros
 from ...types import as_dtype
 from ..promotion import result_type
+from ..saving.description import is_described
 from .keras_tensor import KerasTensor, Spec
 
-_PACKAGE = __name__.partition(".")[0]
 _FLOPS = 5_000
 """Multiplications that count as one unit of work."""
 
 
 def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Spec], Any] | None:
-    """Shape and dtype of each output, and the nest that they form; None if the class is not of this package or has no rule."""
-    if type(operation).__module__.partition(".")[0] != _PACKAGE:
+    """Shape and dtype of each output, and the nest that they form; None if the class is not described or has no rule."""
+    if not is_described(type(operation)):
         return None
     if hasattr(operation, "scores_shape"):
         return _of_attention(operation, args, kwargs)

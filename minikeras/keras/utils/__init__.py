@@ -1,8 +1,7 @@
+# mypy: implicit-reexport
 """Small public tools: one-hot labels, seeds, files, sequences, images, pictures of models and of training, names of classes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ...absent import late as _late
 from ...figures import plot_history
@@ -23,7 +22,7 @@ from ..saving import (
 from ..seeds import set_random_seed
 from .arrays import normalize, split_dataset, to_categorical
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ..backend import is_keras_tensor, standardize_dtype
     from ..datasets.download import get_file
     from ..feature_space import FeatureSpace
@@ -47,46 +46,6 @@ _LATE = {
     "get_file": ".datasets.download",
 }
 
-__all__ = [
-    "CustomObjectScope",
-    "FeatureSpace",
-    "Progbar",
-    "PyDataset",
-    "Sequence",
-    "array_to_img",
-    "clear_session",
-    "custom_object_scope",
-    "deserialize_keras_object",
-    "disable_interactive_logging",
-    "enable_interactive_logging",
-    "get_custom_objects",
-    "get_file",
-    "get_registered_name",
-    "get_registered_object",
-    "get_source_inputs",
-    "image_dataset_from_directory",
-    "img_to_array",
-    "is_interactive_logging_enabled",
-    "is_keras_tensor",
-    "load_img",
-    "model_drawing",
-    "model_to_dot",
-    "normalize",
-    "pack_x_y_sample_weight",
-    "pad_sequences",
-    "plot_history",
-    "plot_model",
-    "register_keras_serializable",
-    "save_img",
-    "serialize_keras_object",
-    "set_random_seed",
-    "split_dataset",
-    "standardize_dtype",
-    "text_dataset_from_directory",
-    "timeseries_dataset_from_array",
-    "to_categorical",
-    "unpack_x_y_sample_weight",
-]
-
 
 __getattr__, __dir__ = _late(__name__, _LATE)
+__all__ = [name for name in __dir__() if not name.startswith("_")]

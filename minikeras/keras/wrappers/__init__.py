@@ -1,16 +1,14 @@
+# mypy: implicit-reexport
 """Models as estimators of scikit-learn. Read `estimators.py`; it and scikit-learn are loaded when they are first used."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from typing import TYPE_CHECKING
+from ...absent import late as _late
 
-from ...absent import late
-
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from .estimators import SKLearnClassifier, SKLearnRegressor, SKLearnTransformer
 
-__all__ = ["SKLearnClassifier", "SKLearnRegressor", "SKLearnTransformer"]
+_LATE = dict.fromkeys(("SKLearnClassifier", "SKLearnRegressor", "SKLearnTransformer"), "estimators")
 
-_LATE = dict.fromkeys(__all__, "estimators")
-
-__getattr__, __dir__ = late(__name__, _LATE)
+__getattr__, __dir__ = _late(__name__, _LATE)
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -298,17 +298,6 @@ layer.compute_dtype
         why="whether a weight is cast where it is read is settled when it is made",
     ),
     Row(
-        what="the state of a model as a tree, `get_state_tree`, `set_state_tree`",
-        code="""
-m = K.Sequential([K.Input((3,)), L.Dense(1)])
-m.compile("sgd", "mse")
-hasattr(m, "get_state_tree")
-""",
-        ours="False",
-        theirs="True",
-        why="`get_training_state` holds all that training depends on, also where `fit` stands, and needs no unique paths",
-    ),
-    Row(
         what="calls of `make_train_function` by programs",
         code="hasattr(K.Sequential(), 'make_train_function')",
         ours="False",

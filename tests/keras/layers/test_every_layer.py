@@ -26,6 +26,32 @@ def test_every_layer_has_a_row():
     assert names - WITHOUT_ROW == {row.name for row in ROWS}
 
 
+def test_every_layer_of_the_package_is_described_and_what_is_derived_from_it_only_if_it_says_so():
+    classes = {value for name in L.__all__ if isinstance(value := getattr(L, name), type) and issubclass(value, L.Layer)}
+    classes |= {tf.keras.Model, tf.keras.Sequential, tf.keras.utils.FeatureSpace}
+    assert [kind.__name__ for kind in classes if not kind._is_described] == []
+    for kind in (L.Flatten, L.Layer, tf.keras.Model):
+        silent, saying = type("Silent", (kind,), {}), type("Saying", (kind,), {}, described=True, makes_nothing=True)
+        assert (silent._is_described, silent._makes_nothing) == (False, False)
+        assert (saying._is_described, saying._makes_nothing) == (True, True)
+
+
+def test_a_users_described_layer_takes_numpys_numbers_as_the_packages_do():
+    class Scale(L.Layer, described=True, makes_nothing=True):
+        def __init__(self, factor=1.0, **options):
+            super().__init__(**options)
+            self.factor = factor
+
+        def call(self, x):
+            return self.factor * x
+
+    layer = Scale(np.float32(0.5), name="scale")
+    assert layer.built
+    assert type(layer.factor) is float
+    assert layer.get_config() == {"name": "scale", "trainable": True, "dtype": "float32", "factor": 0.5}
+    assert Scale.from_config(layer.get_config()).factor == 0.5
+
+
 @each
 def test_a_configuration_makes_the_same_layer_again(row):
     layer = row.make(name="given", trainable=False, dtype="float64")

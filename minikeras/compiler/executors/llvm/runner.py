@@ -31,6 +31,8 @@ _LOCK, _JOB, _THREAD, _BUSY, _STOP, _ACQUIRE, _RELEASE, _TAKEN = range(8)
 """What a mailbox is made of: how a worker is told of a job. The first one's TAKEN says whether a job has the workers."""
 MARK = 16
 """Integers for each part: by whom it was claimed and that it is done, two lines of the cache apart from others."""
+SPINS = 2000
+"""Looks of a thread that waits, some 50 us, after which it lets others run: on a busy machine it may be them it waits for."""
 MAILBOX = 16
 """Integers of a mailbox."""
 
@@ -52,11 +54,17 @@ define internal void @wait(ptr %cell, i64 %generation) {
 entry:
   br label %look
 look:
+  %turns = phi i64 [ 0, %entry ], [ %more, %spin ], [ %more, %yield ]
   %now = load atomic i64, ptr %cell acquire, align 8
   %done = icmp sge i64 %now, %generation
   br i1 %done, label %out, label %spin
 spin:
   PAUSE
+  %more = add i64 %turns, 1
+  %long = icmp sgt i64 %more, SPINS
+  br i1 %long, label %yield, label %look
+yield:
+  YIELD
   br label %look
 out:
   ret void
@@ -258,6 +266,8 @@ wake:
   %slot = getelementptr i64, ptr %box, i64 JOB
   store atomic ptr %job, ptr %slot seq_cst, align 8
   %lock = load ptr, ptr %box
+  %takes = load ptr, ACQUIRE of %box
+  %held = call i32 %takes(ptr %lock, i32 0)  ; a worker that is late has not taken it, and only a lock that is held is released
   %wakes = load ptr, RELEASE of %box
   call void %wakes(ptr %lock)
   %w1 = add i64 %w, 1
@@ -359,7 +369,9 @@ def _text() -> str:
     values |= {"FAILED": FAILED, "PARTS": PARTS, "WORKERS": WORKERS, "MAILBOXES": MAILBOXES}
     values |= {"STEPS": STEPS, "LAST": LAST, "DONE": DONE, "MOVED": MOVED, "MOVES": MOVES, "FLUSHES": FLUSHES}
     pause, declaration = jit.pause()
-    text = declaration + jit.flushing() + _RUNNER.replace("PAUSE", pause)
+    give_way, other = ("", "") if os.name == "nt" else ("%others = call i32 @sched_yield()", "\ndeclare i32 @sched_yield()\n")
+    loops = _RUNNER.replace("PAUSE", pause).replace("YIELD", give_way).replace("SPINS", str(SPINS))
+    text = declaration + other + jit.flushing() + loops
     text = text.replace("LOAD_JOB", _LOAD_JOB).replace("LOAD_INSTRUCTION", _LOAD_INSTRUCTION)
     text = re.sub(r"%(\w+) = load (\w+), (\w+) of %(\w+)", _LOAD_FIELD, text)
     for name in sorted(values, key=len, reverse=True):
@@ -470,8 +482,9 @@ class _Team:
     def stop(self) -> None:
         """Let the threads end, after the job that has taken them."""
         for box in self.mailboxes:
-            box[_STOP] = 1
-            ctypes.pythonapi.PyThread_release_lock(ctypes.c_void_p(int(box[_LOCK])))
+            lock, box[_STOP] = ctypes.c_void_p(int(box[_LOCK])), 1
+            ctypes.pythonapi.PyThread_acquire_lock(lock, 0)
+            ctypes.pythonapi.PyThread_release_lock(lock)
         _stopped.append(self)  # their memory is read until they have ended
 
 

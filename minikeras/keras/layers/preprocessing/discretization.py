@@ -30,7 +30,7 @@ _intervals = Primitive(
 )
 
 
-class Discretization(ColumnLayer):
+class Discretization(ColumnLayer, described=True, makes_nothing=True):
     """The number of boundaries at or below each number: 0 below the first one, k for k boundaries from the last one on.
 
     Args:
@@ -52,8 +52,6 @@ class Discretization(ColumnLayer):
     [[0 2 3 2]
      [1 3 3 1]]
     """
-
-    _makes_nothing = True
 
     def __init__(
         self,

@@ -178,7 +178,7 @@ def encoded_spec(layer: Any, x: KerasTensor) -> Spec:
     return Spec(layer.compute_output_shape(x.shape), as_dtype(layer.output_dtype))
 
 
-class CategoryEncoding(Layer):
+class CategoryEncoding(Layer, described=True, makes_nothing=True):
     """Integers as one-hot rows, as multi-hot rows, or as counts.
 
     Args:
@@ -200,8 +200,6 @@ class CategoryEncoding(Layer):
     [[0.1 0.2 0.  0. ]
      [0.  0.  3.  0. ]]
     """
-
-    _makes_nothing = True
 
     def __init__(
         self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False, **options: Any

@@ -221,7 +221,7 @@ def _dtype(mode: str, dtype: Any) -> Any:
     return dtype if dtype is not None else "int64" if mode == "int" else floatx()
 
 
-class Hashing(ColumnLayer):
+class Hashing(ColumnLayer, described=True, makes_nothing=True):
     """A bin for each text or integer, by its hash modulo the number of bins.
 
     The hash is FarmHash's fingerprint of the text (of an integer, of its digits), or SipHash with a salt, as in TensorFlow: the
@@ -243,8 +243,6 @@ class Hashing(ColumnLayer):
     >>> print(tf.keras.layers.Hashing(3, salt=[133, 137])([["A"], ["B"], ["D"]]).numpy().T)
     [[1 2 0]]
     """
-
-    _makes_nothing = True
 
     def __init__(
         self,
@@ -299,7 +297,7 @@ def _crossed(*columns: Array, bins: int) -> Array:
 _cross = by_elements("cross_hashed", _crossed)
 
 
-class HashedCrossing(Layer):
+class HashedCrossing(Layer, described=True, makes_nothing=True):
     """A bin for each combination of values of several columns, by a hash of all of them modulo the number of bins.
 
     Args:
@@ -313,8 +311,6 @@ class HashedCrossing(Layer):
     >>> print(tf.keras.layers.HashedCrossing(5)((["A", "B", "A", "B", "A"], [101, 101, 101, 102, 102])).numpy())
     [1 4 1 1 3]
     """
-
-    _makes_nothing = True
 
     def __init__(self, num_bins: int, output_mode: str = "int", sparse: bool = False, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options, "dtype": _dtype(output_mode, options.get("dtype"))})

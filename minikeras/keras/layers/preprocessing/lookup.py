@@ -433,7 +433,7 @@ class IndexLookup(ColumnLayer):
         self._have(tokens, None)
 
 
-class StringLookup(IndexLookup):
+class StringLookup(IndexLookup, described=True, makes_nothing=True):
     """The place of each text in a vocabulary.
 
     In mode 'int' the places are: 0 for the mask, if there is one; then `num_oov_indices` for texts that are not in the
@@ -467,7 +467,7 @@ class StringLookup(IndexLookup):
     [1 5 0]
     """
 
-    _text = _makes_nothing = True
+    _text = True
 
     def __init__(
         self,
@@ -491,7 +491,7 @@ class StringLookup(IndexLookup):
         super().__init__(*tokens, invert, output_mode, sparse, pad_to_max_tokens, name=name, salt=salt, **options)
 
 
-class IntegerLookup(IndexLookup):
+class IntegerLookup(IndexLookup, described=True, makes_nothing=True):
     """The place of each integer in a vocabulary: as `StringLookup`, for integers.
 
     Args:
@@ -513,7 +513,7 @@ class IntegerLookup(IndexLookup):
      [1 0 3]]
     """
 
-    _text, _makes_nothing = False, True
+    _text = False
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ def _tokens_of(x: Array, standardize: Any, split: Any, ngrams: tuple[int, ...] |
 _split_text = by_elements("split_text", _tokens_of)
 
 
-class TextVectorization(ColumnLayer):
+class TextVectorization(ColumnLayer, described=True):
     """Lines of text as the places of their words in a vocabulary, or as one row of numbers each.
 
     Each line is standardized and split into tokens; these are joined to n-grams and looked up, with the mask "".

@@ -1,7 +1,9 @@
+# mypy: implicit-reexport
 """`keras.ops.image`: colors, sizes, filters and transforms of images, one or a batch, the channels last or first."""
 
-from . import filters, sampling
+from ....absent import late as _late
 from .filters import *  # noqa: F403
 from .sampling import *  # noqa: F403
 
-__all__ = sorted({*filters.__all__, *filters.__all__, *sampling.__all__, *sampling.__all__})
+__getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

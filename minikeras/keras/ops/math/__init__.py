@@ -1,7 +1,9 @@
+# mypy: implicit-reexport
 """`keras.ops.math`: segments, order, distances, special functions, Fourier transforms."""
 
-from . import fourier, functions
+from ....absent import late as _late
 from .fourier import *  # noqa: F403
 from .functions import *  # noqa: F403
 
-__all__ = sorted({*fourier.__all__, *functions.__all__})
+__getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import math as _math
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import elementwise as tf
-from ....functions import linalg, ordering, segments
+from ....functions import linalg as _linalg
+from ....functions import ordering, segments
 from ....functions.indexing import take_along_axis
 from ....functions.reductions import norm, reduce_logsumexp, reduce_sum
 from ....functions.shaping import expand_dims, stack
@@ -21,25 +23,6 @@ from ...symbolic.rules import cost_of_operands
 from ..rows import of_floats
 from ..windows import elements, read
 
-__all__ = [
-    "cdist",
-    "erf",
-    "erfc",
-    "erfinv",
-    "extract_sequences",
-    "in_top_k",
-    "logdet",
-    "logsumexp",
-    "rsqrt",
-    "segment_max",
-    "segment_min",
-    "segment_prod",
-    "segment_sum",
-    "top_k",
-    "view_as_complex",
-    "view_as_real",
-]
-
 erf = of_floats("erf", tf.erf)
 erfc = of_floats("erfc", tf.erfc)
 erfinv = of_floats("erfinv", tf.erfinv)
@@ -47,7 +30,7 @@ rsqrt = of_floats("rsqrt", tf.rsqrt)
 
 
 def _cost_of_segments(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
-    result = math.prod(shapes[0][1:]) * max(1, int(given[-1].get("num_segments") or 1))
+    result = _math.prod(shapes[0][1:]) * max(1, int(given[-1].get("num_segments") or 1))
     return result, result
 
 
@@ -132,7 +115,7 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor
     return reduce_logsumexp(floating(x), axis, keepdims)
 
 
-@operation(name="CDist", cost=lambda shapes, given: (math.prod(shapes[0]) * math.prod(shapes[-1][-2:-1]),) * 2)
+@operation(name="CDist", cost=lambda shapes, given: (_math.prod(shapes[0]) * _math.prod(shapes[-1][-2:-1]),) * 2)
 def cdist(x: TensorLike, y: TensorLike) -> Tensor:
     """The distance |x_i - y_j| of each row of x (..., n, size) to each row of y (..., m, size): (..., n, m).
 
@@ -164,7 +147,7 @@ def logdet(x: TensorLike) -> Tensor:
     >>> print(f"{tf.keras.ops.logdet([[2.0, 0.0], [0.0, 4.0]]):.4f}")
     2.0794
     """
-    return linalg.slogdet(floating(x))[1]
+    return _linalg.slogdet(floating(x))[1]
 
 
 @operation
@@ -189,3 +172,6 @@ def view_as_real(x: TensorLike) -> Tensor:
     """
     x = convert_to_tensor(x)
     return stack([tf.real(x), tf.imag(x)], -1)
+
+
+__all__ = defined(__name__)

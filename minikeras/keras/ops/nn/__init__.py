@@ -1,6 +1,7 @@
+# mypy: implicit-reexport
 """`keras.ops.nn`: activations, layers as functions, losses of each element, normalization, attention."""
 
-from . import activations, alignment, attention, losses, normalization, sliding
+from ....absent import late as _late
 from .activations import *  # noqa: F403
 from .alignment import *  # noqa: F403
 from .attention import *  # noqa: F403
@@ -8,5 +9,5 @@ from .losses import *  # noqa: F403
 from .normalization import *  # noqa: F403
 from .sliding import *  # noqa: F403
 
-_PARTS = (activations, alignment, attention, losses, normalization, sliding)
-__all__ = sorted({name for part in _PARTS for name in part.__all__})
+__getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -1,68 +1,37 @@
 """Activations under Keras's names. Those of `keras.activations`, of integers and bools too."""
 
-from __future__ import annotations
-
-from ....functions import nn
+from ....functions import nn as _nn
 from ....functions.elementwise import log_sigmoid as _log_sigmoid
 from ....functions.elementwise import sigmoid as _sigmoid
 from ....functions.elementwise import softplus as _softplus
-from ... import activations
-from ..rows import of_any, of_floats, of_floats_and_options
+from ... import activations as _activations
+from ..rows import of_any as _of_any
+from ..rows import of_floats as _of_floats
+from ..rows import of_floats_and_options as _of_floats_and_options
 
-__all__ = [
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "hard_shrink",
-    "hard_sigmoid",
-    "hard_silu",
-    "hard_swish",
-    "hard_tanh",
-    "leaky_relu",
-    "log_sigmoid",
-    "log_softmax",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_shrink",
-    "softmax",
-    "softplus",
-    "softsign",
-    "sparse_plus",
-    "sparse_sigmoid",
-    "sparsemax",
-    "squareplus",
-    "swish",
-    "tanh_shrink",
-    "threshold",
-]
-
-relu = of_any("relu", nn.relu)
-relu6 = of_floats("relu6", nn.relu6)
-selu = of_floats("selu", nn.selu)
-sigmoid = of_floats("sigmoid", _sigmoid)
-silu = swish = of_floats("silu", nn.silu, "x sigmoid(x).")
-softplus = of_floats("softplus", _softplus)
-softsign = of_floats("softsign", nn.softsign)
-log_sigmoid = of_floats("log_sigmoid", _log_sigmoid)
-hard_sigmoid = of_floats("hard_sigmoid", activations.hard_sigmoid)
-hard_silu = hard_swish = of_floats("hard_silu", activations.hard_silu)
-hard_tanh = of_floats("hard_tanh", activations.hard_tanh)
-sparse_plus = of_floats("sparse_plus", activations.sparse_plus)
-sparse_sigmoid = of_floats("sparse_sigmoid", activations.sparse_sigmoid)
-tanh_shrink = of_floats("tanh_shrink", activations.tanh_shrink)
-celu = of_floats_and_options(activations.celu)
-elu = of_floats_and_options(activations.elu)
-gelu = of_floats_and_options(activations.gelu, approximate=True)
-glu = of_floats_and_options(activations.glu)
-hard_shrink = of_floats_and_options(activations.hard_shrink)
-leaky_relu = of_floats_and_options(activations.leaky_relu)
-log_softmax = of_floats_and_options(activations.log_softmax)
-soft_shrink = of_floats_and_options(activations.soft_shrink)
-softmax = of_floats_and_options(activations.softmax)
-sparsemax = of_floats_and_options(activations.sparsemax)
-squareplus = of_floats_and_options(activations.squareplus, b=4)
-threshold = of_floats_and_options(activations.threshold)
+relu = _of_any("relu", _nn.relu)
+relu6 = _of_floats("relu6", _nn.relu6)
+selu = _of_floats("selu", _nn.selu)
+sigmoid = _of_floats("sigmoid", _sigmoid)
+silu = swish = _of_floats("silu", _nn.silu, "x sigmoid(x).")
+softplus = _of_floats("softplus", _softplus)
+softsign = _of_floats("softsign", _nn.softsign)
+log_sigmoid = _of_floats("log_sigmoid", _log_sigmoid)
+hard_sigmoid = _of_floats("hard_sigmoid", _activations.hard_sigmoid)
+hard_silu = hard_swish = _of_floats("hard_silu", _activations.hard_silu)
+hard_tanh = _of_floats("hard_tanh", _activations.hard_tanh)
+sparse_plus = _of_floats("sparse_plus", _activations.sparse_plus)
+sparse_sigmoid = _of_floats("sparse_sigmoid", _activations.sparse_sigmoid)
+tanh_shrink = _of_floats("tanh_shrink", _activations.tanh_shrink)
+celu = _of_floats_and_options(_activations.celu)
+elu = _of_floats_and_options(_activations.elu)
+gelu = _of_floats_and_options(_activations.gelu, approximate=True)
+glu = _of_floats_and_options(_activations.glu)
+hard_shrink = _of_floats_and_options(_activations.hard_shrink)
+leaky_relu = _of_floats_and_options(_activations.leaky_relu)
+log_softmax = _of_floats_and_options(_activations.log_softmax)
+soft_shrink = _of_floats_and_options(_activations.soft_shrink)
+softmax = _of_floats_and_options(_activations.softmax)
+sparsemax = _of_floats_and_options(_activations.sparsemax)
+squareplus = _of_floats_and_options(_activations.squareplus, b=4)
+threshold = _of_floats_and_options(_activations.threshold)

@@ -1,6 +1,7 @@
+# mypy: implicit-reexport
 """`keras.ops.numpy`: what NumPy has under the same names."""
 
-from . import creation, elementwise, indexing, products, reductions, shaping, statistics, vectorizing
+from ....absent import late as _late
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .indexing import *  # noqa: F403
@@ -10,9 +11,5 @@ from .shaping import *  # noqa: F403
 from .statistics import *  # noqa: F403
 from .vectorizing import *  # noqa: F403
 
-__all__ = sorted(
-    {
-        *(*creation.__all__, *elementwise.__all__, *indexing.__all__, *products.__all__, *reductions.__all__),
-        *(*shaping.__all__, *statistics.__all__, *vectorizing.__all__),
-    }
-)
+__getattr__, __dir__ = _late(__name__, {})
+__all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError
 from ....functions import creation as tf
@@ -20,24 +21,6 @@ from ...symbolic.keras_tensor import KerasTensor
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything
 from .indexing import tril
-
-__all__ = [
-    *("arange", "array", "bartlett", "blackman", "empty", "empty_like", "eye", "full", "full_like", "geomspace", "hamming"),
-    *(
-        "hanning",
-        "identity",
-        "kaiser",
-        "linspace",
-        "logspace",
-        "ones",
-        "ones_like",
-        "tri",
-        "vander",
-        "view",
-        "zeros",
-        "zeros_like",
-    ),
-]
 
 
 def array(x: Any, dtype: Any = None) -> Any:
@@ -321,3 +304,6 @@ def kaiser(x: int, beta: float) -> Tensor:
 
 def _window(function: Any, places: Any, *options: float) -> Tensor:
     return cast(convert_to_tensor(function(int(convert_to_tensor(places).numpy()), *options)), config.floatx())
+
+
+__all__ = defined(__name__)

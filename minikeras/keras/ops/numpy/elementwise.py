@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
-import math
+import math as _math
 from typing import Any
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....core.ops import arithmetic, transcendental
 from ....functions import elementwise as tf
@@ -15,104 +16,6 @@ from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
 from ..rows import of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, truth
-
-__all__ = [
-    "abs",
-    "absolute",
-    "add",
-    "allclose",
-    "angle",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "cbrt",
-    "ceil",
-    "clip",
-    "conj",
-    "conjugate",
-    "copy",
-    "cos",
-    "cosh",
-    "deg2rad",
-    "divide",
-    "divide_no_nan",
-    "equal",
-    "exp",
-    "exp2",
-    "expm1",
-    "fabs",
-    "floor",
-    "floor_divide",
-    "fmax",
-    "fmin",
-    "fmod",
-    "gcd",
-    "greater",
-    "greater_equal",
-    "heaviside",
-    "hypot",
-    "i0",
-    "imag",
-    "isclose",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "lcm",
-    "ldexp",
-    "left_shift",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "mod",
-    "multiply",
-    "nan_to_num",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "power",
-    "rad2deg",
-    "real",
-    "reciprocal",
-    "right_shift",
-    "round",
-    "sign",
-    "signbit",
-    "sin",
-    "sinc",
-    "sinh",
-    "sqrt",
-    "square",
-    "subtract",
-    "tan",
-    "tanh",
-    "true_divide",
-    "trunc",
-]
 
 # Exponentials, logarithms, roots and angles ------------------------------------------------------------------------------
 
@@ -125,7 +28,7 @@ arctanh = of_floats("arctanh", tf.atanh)
 ceil = of_floats("ceil", tf.ceil)
 cos = of_floats("cos", tf.cos)
 cosh = of_floats("cosh", tf.cosh)
-deg2rad = of_floats("deg2rad", lambda x: x * (math.pi / 180.0), "Degrees in radians: x pi / 180.")
+deg2rad = of_floats("deg2rad", lambda x: x * (_math.pi / 180.0), "Degrees in radians: x pi / 180.")
 exp = of_floats("exp", tf.exp)
 exp2 = of_floats("exp2", transcendental.exp2, "Power of two: 2**x.")
 expm1 = of_floats("expm1", tf.expm1)
@@ -135,7 +38,7 @@ log = of_floats("log", tf.log)
 log10 = of_floats("log10", transcendental.log10, "Decimal logarithm: ln(x) / ln(10).")
 log1p = of_floats("log1p", tf.log1p)
 log2 = of_floats("log2", transcendental.log2, "Binary logarithm: ln(x) / ln(2).")
-rad2deg = of_floats("rad2deg", lambda x: x * (180.0 / math.pi), "Radians in degrees: 180 x / pi.")
+rad2deg = of_floats("rad2deg", lambda x: x * (180.0 / _math.pi), "Radians in degrees: 180 x / pi.")
 reciprocal = of_floats("reciprocal", tf.reciprocal)
 sin = of_floats("sin", tf.sin)
 sinh = of_floats("sinh", tf.sinh)
@@ -290,7 +193,7 @@ def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
     2.0
     """
     x, y = map(floating, promoted(x1, x2))
-    return tf.logaddexp(x * math.log(2.0), y * math.log(2.0)) / math.log(2.0)
+    return tf.logaddexp(x * _math.log(2.0), y * _math.log(2.0)) / _math.log(2.0)
 
 
 @operation
@@ -300,7 +203,7 @@ def sinc(x: TensorLike) -> Tensor:
     >>> print(tf.keras.ops.sinc([0.0, 0.5]).numpy().round(4))
     [1.     0.6366]
     """
-    angles = floating(x) * math.pi
+    angles = floating(x) * _math.pi
     small = tf.abs(angles) < 1e-2  # the series is exact to 1e-16 there, with its first four derivatives to 1e-9
     squares = angles * angles
     series = 1.0 - squares / 6.0 * (1.0 - squares / 20.0 * (1.0 - squares / 42.0 * (1.0 - squares / 72.0)))
@@ -337,8 +240,8 @@ def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neg
         return x
     high, low = (float(x.dtype.max) if posinf is None else posinf), (float(x.dtype.min) if neginf is None else neginf)
     x = tf.where(tf.is_nan(x), tf.cast(nan, x.dtype), x)
-    x = tf.where(x == math.inf, tf.cast(high, x.dtype), x)
-    return tf.where(x == -math.inf, tf.cast(low, x.dtype), x)
+    x = tf.where(x == _math.inf, tf.cast(high, x.dtype), x)
+    return tf.where(x == -_math.inf, tf.cast(low, x.dtype), x)
 
 
 @operation
@@ -372,7 +275,7 @@ def isneginf(x: TensorLike) -> Tensor:
     >>> print(tf.keras.ops.isneginf([1.0, -float("inf")]).numpy())
     [False  True]
     """
-    return floating(x) == -math.inf
+    return floating(x) == -_math.inf
 
 
 @operation
@@ -382,7 +285,7 @@ def isposinf(x: TensorLike) -> Tensor:
     >>> print(tf.keras.ops.isposinf([1.0, float("inf")]).numpy())
     [False  True]
     """
-    return floating(x) == math.inf
+    return floating(x) == _math.inf
 
 
 @operation
@@ -426,3 +329,6 @@ def _whole(function: Any, x: Tensor, y: Tensor) -> Tensor:
         return function(x, y)
     zero = y == 0
     return tf.where(zero, zeros_like(x), function(x, tf.where(zero, ones_like(y), y)))
+
+
+__all__ = defined(__name__)

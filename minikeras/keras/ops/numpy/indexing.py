@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import indexing as tf
@@ -19,11 +20,6 @@ from ....types import TensorLike
 from ...promotion import promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
-
-__all__ = [
-    *("diag", "diagflat", "diagonal", "get_item", "nonzero", "select", "take", "take_along_axis", "trace", "tril", "triu"),
-    *("unravel_index", "where"),
-]
 
 
 @operation
@@ -207,3 +203,6 @@ def diagflat(x: TensorLike, k: int = 0) -> Tensor:
     flat = reshape(convert_to_tensor(x), [-1])
     check_size((flat.shape[0] + abs(k)) ** 2, "a diagonal matrix")
     return diag(flat, k)
+
+
+__all__ = defined(__name__)

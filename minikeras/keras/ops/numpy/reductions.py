@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import reductions as tf
@@ -15,12 +16,6 @@ from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
 from .elementwise import isnan
-
-__all__ = [
-    *("all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "max", "mean", "min"),
-    *("nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum"),
-    *("nanvar", "prod", "ptp", "std", "sum", "var"),
-]
 
 _DOCUMENTATION = """{summary}
 
@@ -291,3 +286,6 @@ def _running(function: Callable[..., Tensor], x: Any, axis: int | None, dtype: A
     if dtype is not None or x.dtype.is_bool:
         x = cast(x, dtype or "int32")
     return function(x, axis) if axis is not None else function(reshape(x, [-1]), 0)
+
+
+__all__ = defined(__name__)

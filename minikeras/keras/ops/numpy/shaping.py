@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
+import math as _math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import shaping as tf
@@ -19,26 +20,6 @@ from ....types import TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
-
-__all__ = [
-    *("append", "array_split", "broadcast_to", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud"),
-    *(
-        "hsplit",
-        "hstack",
-        "meshgrid",
-        "moveaxis",
-        "ndim",
-        "pad",
-        "ravel",
-        "repeat",
-        "reshape",
-        "roll",
-        "rot90",
-        "size",
-        "split",
-    ),
-    *("split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vsplit", "vstack"),
-]
 
 
 @operation
@@ -400,7 +381,7 @@ def pad(x: TensorLike, pad_width: Any, mode: str = "constant", constant_values: 
         raise ValueError(f"pad: constant_values= belongs to mode='constant', found mode={mode!r}.")
     x = convert_to_tensor(x)
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
-    check_size(math.prod(n + abs(int(sum(more))) for n, more in zip(x.shape, widths, strict=True)), "a padded tensor")
+    check_size(_math.prod(n + abs(int(sum(more))) for n, more in zip(x.shape, widths, strict=True)), "a padded tensor")
     return tf.pad(x, widths, mode.upper(), cast(constant_values or 0, x.dtype))
 
 
@@ -424,4 +405,7 @@ def size(x: TensorLike) -> Tensor:
     >>> print(tf.keras.ops.size([[1, 2]]).numpy())
     2
     """
-    return convert_to_tensor(math.prod(convert_to_tensor(x).shape))
+    return convert_to_tensor(_math.prod(convert_to_tensor(x).shape))
+
+
+__all__ = defined(__name__)

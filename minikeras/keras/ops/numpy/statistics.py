@@ -7,9 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ....absent import defined
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
-from ....functions import contractions, linalg, ordering
+from ....functions import contractions, ordering
+from ....functions import linalg as _linalg
 from ....functions.convolution import convolution
 from ....functions.creation import linspace, zeros_like
 from ....functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_inf, is_nan, round, sqrt, where
@@ -21,11 +23,6 @@ from ....types import TensorLike
 from ...promotion import floating, promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
-
-__all__ = [
-    *("argpartition", "argsort", "bincount", "corrcoef", "correlate", "digitize", "histogram", "isin", "median"),
-    *("nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile", "searchsorted", "sort", "unique"),
-]
 
 
 @operation
@@ -329,7 +326,7 @@ def corrcoef(x: TensorLike) -> Tensor:
     rows = expand_dims(x, 0) if x.ndim < 2 else x
     centred = rows - reduce_mean(rows, -1, keepdims=True)
     covariance = contractions.matmul(centred, centred, adjoint_b=True)
-    deviation = sqrt(linalg.diag_part(covariance))
+    deviation = sqrt(_linalg.diag_part(covariance))
     found = clip_by_value(covariance / expand_dims(deviation, 1) / deviation, -1.0, 1.0)
     return reshape(found, []) if x.ndim < 2 else found
 
@@ -353,3 +350,6 @@ def correlate(x1: TensorLike, x2: TensorLike, mode: str = "valid") -> Tensor:
     more = {"valid": 0, "full": v.shape[0] - 1, "same": v.shape[0] // 2}[mode]
     behind = {"valid": 0, "full": more, "same": v.shape[0] - 1 - more}[mode]
     return reshape(convolution(pad(a, [[more, behind]])[None, :, None], conj(v)[:, None, None]), [-1])
+
+
+__all__ = defined(__name__)

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """Optimizers that are given the loss as a function. Read `problem.py`, then `base.py`."""
 
 from .adahessian import AdaHessian
@@ -7,5 +8,3 @@ from .lbfgs import LBFGS
 from .levenberg_marquardt import LevenbergMarquardt
 from .newton import GaussNewton, Newton, NewtonCG
 from .objective import Objective
-
-__all__ = ["KFAC", "LBFGS", "AdaHessian", "GaussNewton", "LevenbergMarquardt", "Newton", "NewtonCG", "Objective", "SecondOrder"]
