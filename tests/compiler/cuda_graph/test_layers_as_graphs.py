@@ -73,12 +73,7 @@ def test_every_layer_is_here():
     assert names == {*NO_STEP, *(row.name for row in ROWS), *MORE}
 
 
-# A convolution of stacks is done by Python, and its result has gaps.
-GAPS = pytest.mark.xfail(reason="GraphExecutable._store lets the copy without gaps go before the device has read it")
-EACH = [pytest.param(row, marks=GAPS) if row.name == "ConvLSTM2D" else row for row in ROWS]
-
-
-@pytest.mark.parametrize("row", [*EACH, *MORE.values()], ids=[*(row.name for row in ROWS), *MORE])
+@pytest.mark.parametrize("row", [*ROWS, *MORE.values()], ids=[*(row.name for row in ROWS), *MORE])
 def test_a_layer(row, double):
     results, state, step = steps_of(row, "STRICT:0")
     expected, expected_state, _ = steps_of(row, "CPU:0")
