@@ -199,6 +199,18 @@ def test_contractions(terms, result, sizes):
         assert_nests_give_numpys_numbers(operations.einsum, arrays, {"terms": terms, "result": result})
 
 
+@pytest.mark.parametrize(("first", "second"), [((2,), (2,)), ((3, 2), (3, 2)), ((1,), (1,)), ((1,), (3,))])
+def test_contractions_of_stacks(first, second):
+    """Leading axes without letters are those of members of an ensemble."""
+    arrays = [numbers((*first, 4, 5, 2), "float64", 1), numbers((*second, 4, 3, 2), "float64", 2)]
+    params = {"terms": ("abc", "adc"), "result": "abd"}
+    record, _ = record_of(operations.einsum, arrays, params)
+    if first != second:
+        assert launches(record, None) is None  # one array is repeated
+    else:
+        assert_nests_give_numpys_numbers(operations.einsum, arrays, params)
+
+
 @settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(
     st.lists(st.integers(1, 4), max_size=2), st.integers(1, 9), st.sampled_from([(), (1,), (5,), (70,), (3, 50)]),

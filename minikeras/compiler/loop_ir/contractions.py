@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from string import ascii_letters
 from typing import Any, NamedTuple
 
 from .expression import Array, Axis, Expr, lift, size
@@ -60,10 +61,19 @@ class Contraction(NamedTuple):
 
 
 def contraction_of(terms: Sequence[str], result: str, shapes: Sequence[Sequence[int]]) -> tuple[Contraction, bool] | None:
-    """The products, and whether the second array is the first factor; None if some axis is no part of a product."""
+    """The products, and whether the second array is the first factor; None if some axis is no part of a product.
+
+    Leading axes beyond the letters of a term are a batch: they come first in the result.
+    """
     if len(terms) != 2 or any(len(set(one)) < len(one) for one in (*terms, result)):
         return None
-    sizes = {letter: n for term, shape in zip(terms, shapes, strict=True) for letter, n in zip(term, shape, strict=True)}
+    more = [len(shape) - len(term) for term, shape in zip(terms, shapes, strict=True)]
+    spare = "".join([one for one in ascii_letters if one not in "".join((*terms, result))])[: max(more)]
+    terms, result = [spare[max(more) - n :] + term for n, term in zip(more, terms, strict=True)], spare + result
+    pairs = [pair for term, shape in zip(terms, shapes, strict=True) for pair in zip(term, shape, strict=True)]
+    sizes = dict(pairs)
+    if any(sizes[letter] != n for letter, n in pairs):  # an axis of size 1 is repeated
+        return None
     for swapped in (False, True):
         first, second = terms[::-1] if swapped else terms
         each = "".join(one for one in result if one in first and one in second)

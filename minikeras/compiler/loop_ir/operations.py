@@ -164,8 +164,7 @@ def contraction(record: Record) -> tuple[contractions.Contraction, list[Slot]] |
     """An `einsum` of two arrays as products, and the arrays in the order of their factors."""
     if len(record.inputs) != 2 or not _floats(record):
         return None
-    terms, result = record.params["terms"], record.params["result"]
-    found = contractions.contraction_of(terms, result, [x.shape for x in record.inputs])
+    found = contractions.contraction_of(record.params["terms"], record.params["result"], [x.shape for x in record.inputs])
     return None if found is None else (found[0], list(record.inputs)[:: -1 if found[1] else 1])
 
 
