@@ -22,7 +22,7 @@ from ..core.ops.indexing import getitem
 from ..core.ops.shaping import reshape, stack, swap_last, transpose
 from ..core.primitive import Primitive
 from ..core.registry import operations
-from ..core.stack import Frame, current, on_top, only_shapes
+from ..core.stack import Frame, current, on_top, only_shapes, unrolls_loops
 from ..core.tape import Tape
 from ..core.tensor import Tensor
 from ..types import Array
@@ -54,6 +54,8 @@ def scan(
     Raises:
         Unrepeatable: if there are no steps, and none can be recorded to tell the shapes.
     """
+    if length and unrolls_loops():
+        return _one_by_one(step, carried, sliced, length, reverse)
     try:
         outer, state = current(), [x._array for x in carried]
         slices = [x._array[-1 if reverse else 0, ...] if length else _no_slice(x._array) for x in sliced]

@@ -334,8 +334,8 @@ class Bidirectional(Layer, described=True):
         self, layer: Any, merge_mode: str | None = "concat", weights: Any = None, backward_layer: Any = None, **options: Any
     ) -> None:
         for name, one in (("layer", layer), ("backward_layer", backward_layer)):
-            if not is_layer(one) and (one is not None or name == "layer"):
-                raise ValueError(f"Bidirectional: `{name}` must be a keras.layers.Layer, found {one!r:.80}.")
+            if (one is not None or name == "layer") and not (is_layer(one) and hasattr(one, "go_backwards")):
+                raise ValueError(f"Bidirectional: `{name}` must be a layer such as keras.layers.LSTM, found {one!r:.80}.")
         if merge_mode not in ("sum", "mul", "ave", "concat", None):
             raise ValueError(f"Bidirectional: merge_mode must be 'sum', 'mul', 'ave', 'concat' or None, found {merge_mode!r}.")
         super().__init__(**options)
