@@ -149,11 +149,7 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     ],
     "keras.dtype_policies": [("*DTypePolicy", "There is no quantization; DTypePolicy knows floats and mixed precision.")],
     "keras.layers": [
-        (
-            "LSTM* GRU* CuDNN* SimpleRNN* RNN StackedRNNCells Bidirectional ConvLSTM*",
-            "There are no recurrent layers yet. Use Conv1D(padding='causal') or MultiHeadAttention with use_causal_mask, or "
-            f"write the loop over time {_OWN_LAYER}.",
-        ),
+        ("CuDNN*", "LSTM and GRU are here; there is one way in which they are computed."),
         (
             "Random* Aug* Auto* CutMix "
             "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes MelSpectrogram STFTSpectrogram",

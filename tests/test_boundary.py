@@ -16,7 +16,18 @@ X, Y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
 JUNK = [None, "abc", [], {"a": 1}, object(), np.ones((2, 2)), np.array(["a"]), L.Dense, -1.5]
 NEEDED = {
     **{"units": 2, "filters": 2, "kernel_size": 2, "input_dim": 3, "output_dim": 2, "activation": "relu", "rate": 0.2},
-    **{"stddev": 0.1, "dims": (1,), "n": 2, "scale": 2.0, "target_shape": (3,), "axes": 1, "shape": (3,), "function": abs},
+    **{
+        "cell": L.LSTMCell(2),
+        "cells": [L.LSTMCell(2)],
+        "stddev": 0.1,
+        "dims": (1,),
+        "n": 2,
+        "scale": 2.0,
+        "target_shape": (3,),
+        "axes": 1,
+        "shape": (3,),
+        "function": abs,
+    },
     **{"num_classes": 2, "target_class_ids": [0], "normalizer": [1.0], "recall": 0.5, "precision": 0.5, "specificity": 0.5},
     **{"sensitivity": 0.5, "fn": lambda a, b: a, "inner_optimizer": optimizers.SGD(), "rules": {"*": "sgd"}, "steps": 2},
     **{
@@ -35,7 +46,12 @@ NEEDED = {
     **{"height": 2, "width": 2, "num_key_value_heads": 1, "layer": L.Dense(2), "layers": [L.Dense(2)]},
 }
 """Arguments without defaults, by their names."""
-ALSO_NEEDED = {"CategoryEncoding": {"num_tokens": 4}, "Discretization": {"num_bins": 3}, "InputLayer": {"shape": (3,)}}
+ALSO_NEEDED: dict[str, dict] = {
+    "Bidirectional": {"layer": L.LSTM(2)},
+    "CategoryEncoding": {"num_tokens": 4},
+    "Discretization": {"num_bins": 3},
+    "InputLayer": {"shape": (3,)},
+}
 """By the name of a class, arguments of which it needs one of several."""
 
 

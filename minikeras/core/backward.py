@@ -47,7 +47,9 @@ def sweep(
             if all(part is None for part in parts):
                 continue
             like = arrays_of(outputs) if bare else outputs
-            g: Any = tuple([operations.zeros_like(y) if g is None else g for g, y in zip(parts, like, strict=True)])
+            if not record.primitive.partial:
+                parts = [operations.zeros_like(y) if g is None else g for g, y in zip(parts, like, strict=True)]
+            g: Any = tuple(parts)
         else:
             g = _take(cotangents, result, kept, outputs.key)
             if g is None:

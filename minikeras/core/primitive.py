@@ -42,12 +42,13 @@ class Primitive:
         weight: the position of the operand w in a product of rows x @ w; an operand behind it is added to each row. None for
             other operations.
         mixed: True if operands may lie on the host beside others on a device: keys of draws, text.
+        partial: True if the VJP of several results takes None for the cotangent of one that nothing depends on.
         registered: True if it is in the registry: one of the package's own, whose kernel calls nothing of the user's.
     """
 
     __slots__ = (
         *("_on", "accumulates", "batching", "differentiable", "effect", "elementwise", "escapes", "jvp", "kernel", "may_warn"),
-        *("mixed", "name", "on_numpy", "reads", "registered", "repeatable", "uniform", "vjp", "weight", "writes"),
+        *("mixed", "name", "on_numpy", "partial", "reads", "registered", "repeatable", "uniform", "vjp", "weight", "writes"),
     )
 
     def __init__(
@@ -70,6 +71,7 @@ class Primitive:
         moves: bool = False,
         weight: int | None = None,
         mixed: bool = False,
+        partial: bool = False,
         registered: bool = True,
     ) -> None:
         self.name = name
@@ -82,6 +84,7 @@ class Primitive:
         self.escapes = escapes
         self.repeatable = repeatable
         self.weight = weight
+        self.partial = partial
         self.mixed = mixed or effect
         self.elementwise = elementwise
         self.kernel: Callable[[Any], Callable[..., Any]] = (lambda xp: in_float32(kernel(xp))) if accumulates else kernel

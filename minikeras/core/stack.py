@@ -30,6 +30,8 @@ class Interpreter:
     """Whether it sees what happens within a custom gradient, rather than the custom gradient alone."""
     only_shapes = False
     """Whether it asks for shapes and dtypes alone: values need not be such as data may have."""
+    unrolls_loops = False
+    """Whether it asks for each step of a loop, not for the loop as one operation."""
 
     def __enter__(self) -> Self:
         switch(Frame(self, current()))
@@ -155,8 +157,17 @@ def current() -> Frame:
 
 def only_shapes() -> bool:
     """Whether an interpreter on this thread's stack asks for shapes and dtypes alone."""
+    return _is_asked_for("only_shapes")
+
+
+def unrolls_loops() -> bool:
+    """Whether an interpreter on this thread's stack asks for each step of a loop."""
+    return _is_asked_for("unrolls_loops")
+
+
+def _is_asked_for(wish: str) -> bool:
     frame = _thread.frame
-    while frame is not BOTTOM and not frame.interpreter.only_shapes:
+    while frame is not BOTTOM and not getattr(frame.interpreter, wish):
         frame = frame.below
     return frame is not BOTTOM
 

@@ -11,11 +11,12 @@ from ..core import Tensor, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor, all_values
 from ..core.stack import only_shapes
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..nn_ops.scan import scan as repeated
 from ..types import TensorLike, TensorShape, as_dtype
 from .creation import zeros
 from .elementwise import logical_or, where
 from .publish import integer, static_shape, tensor
-from .shaping import concat, split, stack, unstack
+from .shaping import concat, expand_dims, split, stack, unstack
 
 # `tf.TensorArray`: a list of tensors of one dtype, written and read by number.
 
@@ -314,8 +315,8 @@ def _shapes(values: Any) -> list[Any]:
     return [object() if hasattr(leaf, "stack") else tensor(leaf).shape for leaf in nest.flatten(values)]
 
 
-def _unstacked(name: str, elems: Any) -> list[Any]:
-    """The nests of first slices, second slices, and so on.
+def _with_one_size(name: str, elems: Any) -> list[Tensor]:
+    """The tensors of a nest, whose first axes have one size.
 
     Raises:
         ValueError: if a tensor has no first axis, or the first axes differ.
@@ -327,7 +328,7 @@ def _unstacked(name: str, elems: Any) -> list[Any]:
             f"{name}: elems must be 1+ dimensional Tensors, not scalars, with one size of the first axis; found shapes "
             f"{[list(leaf.shape) for leaf in leaves]}. A list is a nest of tensors: tf.constant([1, 2]) in place of [1, 2]."
         )
-    return [nest.pack(elems, [leaf[i] for leaf in leaves]) for i in range(leaves[0].shape[0])]
+    return leaves
 
 
 def _stacked(results: Sequence[Any]) -> Any:
@@ -361,7 +362,8 @@ def map_fn(
     [1. 4.]
     """
     kinds = dtype if fn_output_signature is None else fn_output_signature
-    slices = _unstacked("map_fn", elems)
+    leaves = _with_one_size("map_fn", elems)
+    slices = [nest.pack(elems, [leaf[i] for leaf in leaves]) for i in range(leaves[0].shape[0])]
     if not slices:
         return _of_no_slices(fn, elems, kinds)
     results = [fn(element) for element in slices]
@@ -407,28 +409,41 @@ def scan(
         InvalidArgumentError: if there are neither slices nor an initializer.
         ValueError, TypeError: if `fn` gives another structure than is accumulated.
 
+    `fn` runs twice, to be recorded, and what it does with tensors is repeated without it; if it draws random numbers, assigns
+    Variables or asks for values, it runs for each slice.
+
     >>> print(tf.scan(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
     [1. 3. 6.]
     """
-    steps = _unstacked("scan", elems)[:: -1 if reverse else 1]
-    accumulated, steps, results = _begun("scan", steps, initializer)
-    for element in steps:
-        following = fn(accumulated, element)
+    return _accumulated("scan", fn, elems, initializer, reverse)[1]
+
+
+def _accumulated(name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool) -> tuple[Any, Any]:
+    """What is accumulated in the end, and the stack of what is accumulated in each step: one loop over a recorded step."""
+    leaves = _with_one_size(name, elems)
+    if initializer is None:
+        if not leaves[0].shape[0]:
+            raise InvalidArgumentError(f"{name}: there are no slices to begin with. Give an initializer.")
+        place, rest = (-1, slice(None, -1)) if reverse else (0, slice(1, None))
+        first, leaves = nest.pack(elems, [leaf[place] for leaf in leaves]), [leaf[rest] for leaf in leaves]
+    else:
+        first = nest.map_structure(tensor, initializer)
+
+    def step(carried: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
+        accumulated = nest.pack(first, carried)
+        following = fn(accumulated, nest.pack(elems, slices))
         nest.assert_same_structure(accumulated, following)
-        accumulated = following
-        results.append(accumulated)
-    if not results:
-        return nest.map_structure(lambda one: zeros([0, *one.shape], one.dtype), accumulated)
-    return _stacked(results[:: -1 if reverse else 1])
+        return (found := [tensor(leaf) for leaf in nest.flatten(following)]), found
 
-
-def _begun(name: str, steps: list[Any], initializer: Any) -> tuple[Any, list[Any], list[Any]]:
-    """What is accumulated at first, the slices that are left, and the results so far."""
-    if initializer is not None:
-        return nest.map_structure(tensor, initializer), steps, []
-    if not steps:
-        raise InvalidArgumentError(f"{name}: there are no slices to begin with. Give an initializer.")
-    return steps[0], steps[1:], [steps[0]]
+    start = nest.flatten(first)
+    if leaves[0].shape[0]:
+        last, rows = repeated(step, start, leaves, leaves[0].shape[0], reverse)
+    else:
+        last, rows = start, [zeros([0, *one.shape], one.dtype) for one in start]
+    if initializer is None:
+        own = [expand_dims(one, 0) for one in start]
+        rows = [concat([row, one] if reverse else [one, row], 0) for one, row in zip(own, rows, strict=True)]
+    return nest.pack(first, last), nest.pack(first, rows)
 
 
 def foldl(
@@ -445,10 +460,7 @@ def foldl(
     >>> print(tf.foldl(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
     6.0
     """
-    accumulated, steps, _ = _begun("foldl", _unstacked("foldl", elems), initializer)
-    for element in steps:
-        accumulated = fn(accumulated, element)
-    return accumulated
+    return _accumulated("foldl", fn, elems, initializer, False)[0]
 
 
 def foldr(
@@ -465,7 +477,7 @@ def foldr(
     >>> print(tf.foldr(lambda total, x: 10.0 * total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
     321.0
     """
-    return foldl(fn, nest.map_structure(lambda leaf: tensor(leaf)[::-1], elems), initializer)
+    return _accumulated("foldr", fn, elems, initializer, True)[0]
 
 
 def grad_pass_through(f: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -53,6 +53,12 @@ class KerasVariable(Variable):
         return (*super().__reduce__(), (None, {"aggregation": self.aggregation, "path": self.path}))
 
 
+class CarriedState(KerasVariable):
+    """What a layer carries from batch to batch: state that is put back and resumed, but no weight, so no file has it."""
+
+    __slots__ = ()
+
+
 class HostVariable(KerasVariable):
     """A Variable in host memory whatever the device, so that reading it never waits for a GPU; copies too."""
 

@@ -261,8 +261,9 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(parts, sizes, transpo
     a = normal(*((inner, rows) if transpose_a else (rows, inner)), dtype=dtype)
     b = normal(*((columns, inner) if transpose_b else (inner, columns)), dtype=dtype) + 1
     out = np.full((rows, columns), np.nan, dtype)
-    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b), products.gemm(out.dtype), int(by_rows)]
-    assert carry_out((ProductKernel(out.dtype), [], [out, a, b], numbers), parts=parts) == 0
+    way = products.way_of(out.dtype, (None, None, None))
+    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b), *way, int(by_rows)]
+    assert carry_out((ProductKernel(out.dtype, multiplies=True), [], [out, a, b], numbers), parts=parts) == 0
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     assert np.all(np.abs(out - a @ b) <= 4 * RELATIVE[dtype] * (np.abs(a) @ np.abs(b)))
 
@@ -345,11 +346,11 @@ def test_instructions_run_in_their_order_also_in_parts(parts):
     turn = np.eye(size, dtype=np.float32)[::-1].copy()
     body = body_of(lambda x: x * 1.5 + 1.0, "float32")
     x, y = normal(size, size), np.empty((size, size), np.float32)
-    numbers = [size, size, size, 0, 0, products.gemm(x.dtype), 1]
+    numbers = [size, size, size, 0, 0, *products.way_of(x.dtype, (None, None, None)), 1]
     expected, program = x.copy(), []
     for _ in range(100):
         program += [
-            (ProductKernel(x.dtype), [], [y, turn, x], numbers),
+            (ProductKernel(x.dtype, multiplies=True), [], [y, turn, x], numbers),
             loop(body, [Kind.FULL], [(body.outputs[0], Result.STORE)], [1, x.size], [y], [x]),
         ]
         expected = (turn @ expected) * np.float32(1.5) + np.float32(1)

@@ -13,18 +13,20 @@ pytest.importorskip("scipy")
 from test_kernels import DTYPES, RELATIVE, carry_out, normal
 
 from minikeras.compiler.executors.llvm import jit, products
-from minikeras.compiler.executors.llvm.products import TiledProductKernel
+from minikeras.compiler.executors.llvm.products import ProductKernel, Tiles
 
 SIZES = st.one_of(st.integers(1, 9), st.integers(14, 35), st.integers(60, 70))
 VECTORS = [16, 32, 64]
 """Bytes: a processor without such vectors does with several."""
 
 
-def product(kernel, a, b, transpose_a, transpose_b, parts=1):
+def product(vector, a, b, transpose_a, transpose_b, parts=1):
     """The product of two matrices, with a line before and after it that has to stay."""
     (rows, inner), columns = a.shape[::-1] if transpose_a else a.shape, b.shape[0 if transpose_b else 1]
     memory = np.full((rows + 2, columns), 7, a.dtype)
-    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b)]
+    address = products._address(Tiles(a.dtype, vector))
+    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b), address, 0, 1]
+    kernel = ProductKernel(a.dtype, multiplies=False)
     assert carry_out((kernel, [], [memory[1:-1], a, b], numbers), parts=parts) == 0
     assert (memory[[0, -1]] == 7).all()
     return memory[1:-1]
@@ -42,11 +44,10 @@ def factors(sizes, transpose_a, transpose_b, dtype):
 @given(sizes=st.tuples(SIZES, SIZES, SIZES), transpose_a=st.booleans(), transpose_b=st.booleans(), parts=st.integers(1, 3))
 def test_a_product_of_tiles_is_that_of_numpy_in_any_number_of_parts(dtype, vector, sizes, transpose_a, transpose_b, parts):
     a, b = factors(sizes, transpose_a, transpose_b, dtype)
-    kernel = TiledProductKernel(np.dtype(dtype), vector)
-    out = product(kernel, a, b, transpose_a, transpose_b, parts)
+    out = product(vector, a, b, transpose_a, transpose_b, parts)
     left, right = a.T if transpose_a else a, b.T if transpose_b else b
     assert np.all(np.abs(out - left @ right) <= 4 * RELATIVE[dtype] * (np.abs(left) @ np.abs(right)))
-    np.testing.assert_array_equal(out, product(kernel, a, b, transpose_a, transpose_b))
+    np.testing.assert_array_equal(out, product(vector, a, b, transpose_a, transpose_b))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -55,22 +56,28 @@ def test_panels_of_a_wide_factor_are_copied(transpose_a, transpose_b, dtype):
     """Rows so long that neighbours lie far apart, enough of them in the result that copies pay, and columns beyond the last."""
     sizes = products.MANY + 5, products.FAR // 4 + 9, 40
     a, b = factors(sizes, transpose_a, transpose_b, dtype)
-    kernel = TiledProductKernel(np.dtype(dtype), jit.vector_bytes())
-    out = product(kernel, a, b, transpose_a, transpose_b)
+    out = product(jit.vector_bytes(), a, b, transpose_a, transpose_b)
     np.testing.assert_allclose(out, (a.T if transpose_a else a) @ (b.T if transpose_b else b), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_long_sums_are_taken_in_blocks(transpose_a, transpose_b):
+    sizes = 13, 37, 2 * (products.PANEL // (2 * jit.vector_bytes())) + 5
+    a, b = factors(sizes, transpose_a, transpose_b, "float64")
+    out = product(jit.vector_bytes(), a, b, transpose_a, transpose_b)
+    np.testing.assert_allclose(out, (a.T if transpose_a else a) @ (b.T if transpose_b else b), rtol=1e-11, atol=1e-10)
 
 
 def test_not_a_number_and_infinity_stay_in_their_rows_and_columns():
     a, b = normal(9, 11), normal(11, 13)
     a[3, 4], b[5, 6] = np.nan, np.inf
-    out = product(TiledProductKernel(a.dtype, jit.vector_bytes()), a, b, False, False)
+    out = product(jit.vector_bytes(), a, b, False, False)
     np.testing.assert_array_equal(np.isfinite(out), np.isfinite(a @ b))
 
 
 @pytest.mark.parametrize("vector", VECTORS)
-def test_large_and_empty_products_and_long_sums_are_for_blas(vector):
-    kernel = TiledProductKernel(np.dtype("float32"), vector)
+def test_large_and_empty_products_are_for_blas(vector):
+    kernel = Tiles(np.dtype("float32"), vector)
     assert kernel.takes(8, 8, 8)
     assert not kernel.takes(1 << 10, 1 << 10, 1 << 11)
     assert not kernel.takes(8, 8, 0)
-    assert not kernel.takes(1, 1, products.PANEL)

@@ -29,9 +29,13 @@ CASES = {
     "AveragePooling1D": (SERIES, {"pool_size": 3, "strides": 2, "padding": "same"}),
     "AveragePooling2D": (IMAGE, {"pool_size": (2, 3)}),
     "AlphaDropout": (ROW, {"rate": 0.3}),
+    "Bidirectional": (SERIES, {"layer": ("GRU", {"units": 2, "return_sequences": True, "reset_after": False})}),
     "BatchNormalization": (ROW, {"momentum": 0.9, "epsilon": 1e-2}),
     "CenterCrop": (IMAGE, {"height": 5, "width": 4}),
     "Conv1D": (SERIES, {"filters": 4, "kernel_size": 3, "padding": "causal", "activation": "tanh"}),
+    "ConvLSTM1D": (IMAGE, {"filters": 2, "kernel_size": 3, "recurrent_dropout": 0.1}),
+    "ConvLSTM2D": (VOLUME, {"filters": 2, "kernel_size": (2, 3), "padding": "same", "go_backwards": True}),
+    "ConvLSTM3D": ((2, 4, 4, 3, 1), {"filters": 1, "kernel_size": 2, "return_sequences": True}),
     "Conv2D": (IMAGE, {"filters": 4, "kernel_size": 3, "strides": 2, "padding": "same", "kernel_regularizer": "l2"}),
     "Conv3D": (VOLUME, {"filters": 4, "kernel_size": 2, "dilation_rate": 2, "use_bias": False}),
     "Conv1DTranspose": (SERIES, {"filters": 4, "kernel_size": 3, "strides": 2, "output_padding": 1}),
@@ -77,6 +81,10 @@ CASES = {
     "SeparableConv1D": (SERIES, {"filters": 4, "kernel_size": 3, "pointwise_constraint": "max_norm"}),
     "SeparableConv2D": (IMAGE, {"filters": 4, "kernel_size": 3, "strides": 2, "depth_multiplier": 2}),
     "Softmax": (SERIES, {"axis": 1}),
+    "GRU": (SERIES, {"units": 3, "bias_constraint": "non_neg", "dropout": 0.1, "seed": 3}),
+    "LSTM": (SERIES, {"units": 3, "return_sequences": True, "kernel_regularizer": "l2", "use_cudnn": False}),
+    "RNN": (SERIES, {"cell": ("StackedRNNCells", {"cells": [("LSTMCell", {"units": 2}), ("GRUCell", {"units": 3})]})}),
+    "SimpleRNN": (SERIES, {"units": 3, "activation": "relu", "recurrent_dropout": 0.1, "unroll": True}),
     "SpectralNormalization": (ROW, {"layer": ("Dense", {"units": 3, "activation": "tanh"})}),
     "SpatialDropout1D": (SERIES, {"rate": 0.2}),
     "SpatialDropout2D": (IMAGE, {"rate": 0.2}),
@@ -116,6 +124,7 @@ LAYERS = mostly_slow(
 NOT_LAYERS = {
     *("InputLayer", "InputSpec", "Layer", "Lambda", "Wrapper", "Pipeline"),
     *("CategoryEncoding", "Embedding", "ReversibleEmbedding"),
+    *("GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"),
 }
 NOT_LAYERS |= {"HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"}  # they need TensorFlow
 """No layers of their own, or with a test of their own below."""
@@ -151,10 +160,17 @@ def model_of(library, name):
         y = layer([query, value]) if "use_scale" in ATTENTION[name] or not ATTENTION[name] else layer(query, value=value)
         return library.Model([query, value], y)
     shape, options = CASES[name]
-    if "layer" in options:
-        kind, within = options["layer"]
-        options = {**options, "layer": getattr(library.layers, kind)(**within)}
+    options = {key: within(library, value) for key, value in options.items()}
     return library.Sequential([library.Input(shape), getattr(library.layers, name)(**options)])
+
+
+def within(library, value):
+    """An option; class and options of a layer, or a list of such, as layers."""
+    if isinstance(value, list):
+        return [within(library, one) for one in value]
+    if isinstance(value, tuple) and isinstance(value[0], str):
+        return getattr(library.layers, value[0])(**{key: within(library, one) for key, one in value[1].items()})
+    return value
 
 
 def inputs_of(name):

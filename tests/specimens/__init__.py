@@ -4,12 +4,12 @@ Read `table.py` first. A primitive or a public operation without a row here is r
 `tests/ops/test_every_operation.py`.
 """
 
-from specimens import draws, elementwise, fourier, networks, plain, products, reductions, segments, shaping, sliding
+from specimens import draws, elementwise, fourier, loops, networks, plain, products, reductions, segments, shaping, sliding
 from specimens.table import Specimen
 
 SPECIMENS: list[Specimen] = [
     specimen
-    for table in (elementwise, fourier, reductions, segments, shaping, products, networks, plain, sliding, draws)
+    for table in (elementwise, fourier, reductions, segments, shaping, products, networks, plain, sliding, loops, draws)
     for specimen in table.SPECIMENS
 ]
 SMOOTH = [specimen for specimen in SPECIMENS if specimen.smooth]

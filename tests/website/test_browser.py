@@ -132,7 +132,7 @@ def search(browse: Any, address: str) -> Any:
         ("reduce_sum", "api/reduce_sum/"),
         ("why is my gradient None", "guides/explaining-gradients/"),
         ("gpu", "guides/devices/"),
-        ("LSTM", "keras-coverage/"),
+        ("LSTM", "api/keras/layers/LSTM/"),
     ],
 )
 def test_the_search_finds_first(words: str, page: str, browse: Any, search: Any, address: str) -> None:

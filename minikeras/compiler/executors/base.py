@@ -114,8 +114,9 @@ class LLVMExecutor:
     def compile(self, program: Program) -> Executable:
         """The program, ready to run."""
         with importing:
-            from .llvm.encode import encode
+            from .llvm.encode import encode, in_usual_order
             from .llvm.in_a_row import link
+        program = in_usual_order(program)
         return build(program, encode(program), link)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...errors import ShapeError
 from ...types import Array
 from ..families import linear, unbroadcast
@@ -79,6 +81,19 @@ concat = linear("concat", lambda xp, *xs, axis: xp.concatenate(xs, axis=axis), _
 stack_along = linear(
     "stack_along", lambda xp, *xs, axis: xp.stack(xs, axis=axis), _stack_transpose, batching="fill", moves=True
 )
+
+
+def _split(xp: Any, x: Array, sizes: Sizes, axis: int) -> tuple[Array, ...]:
+    behind, start, parts = (slice(None),) * (-1 - axis), 0, []
+    for size in sizes:
+        part = x[(..., slice(start, start + size), *behind)]
+        parts.append(part if xp is np else part.copy())  # on a device pieces without gaps
+        start += size
+    return tuple(parts)
+
+
+# Pieces of these sizes, whose cotangents are put together in one go.
+split_along = linear("split_along", _split, lambda g, x, sizes, axis: concat(*g, axis=axis), moves=True)
 
 
 def stack(parts: Sequence[Any], axis: int | None = None) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from ...types import Array
 from .inference import BATCH, Call, OpenProgram, Size, Value, refused
 
-Rule = Callable[["Site"], str]
+Rule = Callable[["Site"], "str | list[str]"]
 
 
 class Graph:
@@ -37,9 +37,11 @@ class Graph:
         """Add the nodes of one call; ExportError if there is no rule for it, or none for these options."""
         rule = rules.get(call.name)
         self._prefix = call.layer
-        if rule is None or len(call.outputs) != 1:
+        names = rule and rule(Site(self, call))
+        if not names or (isinstance(names, str) and len(call.outputs) != 1):
             raise refused(f"computes {call.name}, for which there is no translation to ONNX", call.layer)
-        self.register(call.outputs[0], rule(Site(self, call)))
+        for value, name in zip(call.outputs, [names] if isinstance(names, str) else names, strict=True):
+            self.register(value, name)
 
     def register(self, value: Value, name: str) -> None:
         """A value has a name, and its sizes can be asked for there."""

@@ -95,7 +95,8 @@ class Inference(Trial):
         names: paths of Variables by the identity of their arrays.
     """
 
-    sees_all = True
+    sees_all = unrolls_loops = True
+    only_shapes = False
 
     def __init__(self, operation: Any, inputs: list[Tensor], structure: Any) -> None:
         super().__init__(operation)

@@ -151,6 +151,11 @@ def _sorted(s: Site) -> list[str]:
     return s.graph.add_all("TopK", 2, s.names[0], length, axis=axis, largest=int(s.params["descending"]), sorted=1)
 
 
+def _split(s: Site) -> list[str]:
+    sizes = s.params["sizes"]
+    return s.graph.add_all("Split", len(sizes), s.names[0], s.integers(sizes), axis=s.params["axis"])
+
+
 def _one_hot(s: Site) -> str:
     given: Any = s.params
     column = s.add("Unsqueeze", s.names[0], s.integers((-1,)))
@@ -206,6 +211,7 @@ RULES: dict[str, Rule] = {
     "rsqrt": lambda s: s.add("Reciprocal", s.add("Sqrt", *s.names)),
     "softmax": _along_axis("Softmax"),
     "sort": lambda s: _sorted(s)[0],
+    "split_along": _split,
     "square": lambda s: _squared(s, s.names[0]),
     "squared_difference": lambda s: _squared(s, s.add("Sub", *s.names)),
     "stop_gradient": _first,

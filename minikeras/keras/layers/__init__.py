@@ -79,6 +79,9 @@ if _TYPE_CHECKING:
     from .preprocessing.hashing import HashedCrossing, Hashing
     from .preprocessing.lookup import IntegerLookup, StringLookup
     from .preprocessing.text_vectorization import TextVectorization
+    from .recurrent import RNN, Bidirectional, StackedRNNCells
+    from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
+    from .recurrent_layers import GRU, LSTM, ConvLSTM1D, ConvLSTM2D, ConvLSTM3D, SimpleRNN
     from .resizing import (
         CenterCrop,
         Cropping1D,
@@ -105,6 +108,9 @@ _LATE = {
         "preprocessing.hashing": "HashedCrossing Hashing",
         "preprocessing.lookup": "IntegerLookup StringLookup",
         "preprocessing.text_vectorization": "TextVectorization",
+        "recurrent": "Bidirectional RNN StackedRNNCells",
+        "recurrent_cells": "GRUCell LSTMCell SimpleRNNCell",
+        "recurrent_layers": "ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU LSTM SimpleRNN",
         "resizing": (
             "CenterCrop Resizing "
             "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"

@@ -11,7 +11,7 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...functions.contractions import einsum, matmul
 from ...functions.creation import ones
-from ...functions.elementwise import abs, cast, identity, logical_and, tanh, where
+from ...functions.elementwise import abs, cast, logical_and, tanh, where
 from ...functions.nn import softmax
 from ...functions.publish import tensor
 from ...functions.reductions import cumsum, reduce_sum
@@ -24,7 +24,7 @@ from ..seeds import SeedGenerator
 from . import building
 from .activations import Softmax
 from .core import EinsumDense
-from .inputs import mask_of
+from .inputs import unmarked
 from .layer import Layer
 from .regularization import Dropout, checked_rate, dropped
 
@@ -59,11 +59,6 @@ def of_rows(mask: Any) -> Any:
 def of_columns(mask: Any) -> Any:
     """A mask of the steps that are attended to, as a row."""
     return None if mask is None else expand_dims(tensor(mask), -2)
-
-
-def unmarked(x: Any) -> Any:
-    """A tensor without the mask that it carries."""
-    return x if mask_of(x) is None else identity(x)
 
 
 class Attention(Layer, described=True):

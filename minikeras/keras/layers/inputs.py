@@ -196,6 +196,11 @@ def mask_of(x: Any) -> Any:
     return getattr(x, "_keras_mask", None)
 
 
+def unmarked(x: Any) -> Any:
+    """A tensor without the mask that it carries."""
+    return x if mask_of(x) is None else identity(x)
+
+
 def masks_of(inputs: Any) -> Any:
     """The masks of a nest of tensors, None if none carries one."""
     if isinstance(inputs, Tensor):

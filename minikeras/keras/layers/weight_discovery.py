@@ -15,9 +15,10 @@ from ...core import Tensor, Variable
 from ...module import Module, Named, attributes, elements, walk
 from ..metrics import Metric
 from ..seeds import SeedGenerator, SeedState
-from ..weight import Weight
+from ..weight import CarriedState, Weight
 
 _versions = itertools.count(1)
+_NO_WEIGHTS = SeedState, CarriedState
 
 
 class Contents(NamedTuple):
@@ -134,7 +135,7 @@ def notice_unheld(caller: WeightOwner, layer: WeightOwner) -> None:
 
 def weights_of(layer: WeightOwner) -> list[Any]:
     """The Variables that it and those within it hold, without random state."""
-    return [variable for variable in collect(layer).variables if not isinstance(variable, SeedState)]
+    return [variable for variable in collect(layer).variables if not isinstance(variable, _NO_WEIGHTS)]
 
 
 def collect(layer: WeightOwner) -> Contents:
@@ -176,7 +177,7 @@ def in_order(layer: WeightOwner, own: list[Any]) -> list[Variable]:
 
 def own_variables(layer: WeightOwner) -> list[Variable]:
     """The Variables of this layer itself, each once, without random state: what a file holds of it."""
-    return _distinct([one for one in in_order(layer, held_by(layer)[0]) if not isinstance(one, SeedState)])
+    return _distinct([one for one in in_order(layer, held_by(layer)[0]) if not isinstance(one, _NO_WEIGHTS)])
 
 
 def learns(layer: WeightOwner, variable: Variable) -> bool:

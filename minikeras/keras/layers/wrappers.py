@@ -98,7 +98,8 @@ class TimeDistributed(Wrapper, described=True):
 
     def _on_step(self, x: Tensor, training: bool | None, mask: dict[str, Any]) -> Tensor:
         given = mask if self.layer._takes_mask else {}
-        return self.layer(x, training=training, **given)
+        y = self.layer(x, training=training, **given)
+        return cast(y, self.compute_dtype) if y.dtype.is_floating else y
 
     def _checked(self, shape: tuple[Any, ...], mask: Any = None) -> tuple[Any, ...]:
         if len(shape) < 3:

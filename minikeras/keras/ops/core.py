@@ -20,6 +20,7 @@ from ...functions import control_flow, creation, indexing, segments, shaping
 from ...functions import elementwise as tf
 from ...functions.creation import range as numbers
 from ...functions.symbols import takes_symbols
+from ...nn_ops.scan import scan as repeated
 from ...types import TensorLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import KerasTensor
@@ -348,12 +349,17 @@ def scan(
         raise ValueError(f"scan: needs xs or length=, and one length of both; found {sorted(lengths) or 'neither'}.")
     count = lengths.pop()
     carry = nest.map_structure(to_tensor, init)
-    results: list[Any] = [None] * count
-    for i in builtins.range(count)[:: -1 if reverse else 1]:
-        carry, results[i] = f(carry, None if xs is None else nest.pack(xs, [leaf[i] for leaf in leaves]))
-    if not results or results[0] is None:
+    structure: list[Any] = []
+
+    def step(carried: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
+        found, y = f(nest.pack(carry, carried), None if xs is None else nest.pack(xs, slices))
+        structure[:] = [y]
+        return nest.flatten(found), [] if y is None else nest.flatten(y)
+
+    if not count:
         return carry, None
-    return carry, nest.pack(results[0], [shaping.stack(list(column)) for column in nest.pair(*results)])
+    last, rows = repeated(step, nest.flatten(carry), leaves, count, reverse)
+    return nest.pack(carry, last), nest.pack(structure[0], rows) if rows else None
 
 
 @operation(given="f")

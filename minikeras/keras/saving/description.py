@@ -44,10 +44,10 @@ def options(layer: Any, base: type) -> dict[str, Any]:
     if reason:
         raise NotImplementedError(f"Object {type(layer).__name__} was created by passing {reason}")
     found = dict(given)
-    names = _arguments(type(layer), base)
+    names = constructor_arguments(type(layer), base)
     known_kind = described_kind(type(layer))
     if type(layer).get_config is not known_kind.get_config:
-        known = _arguments(known_kind, base)
+        known = constructor_arguments(known_kind, base)
         names = tuple(name for name in names if name in known)
     for name in names:
         if name in found or isinstance(getattr(type(layer), name, None), property):  # Embedding's weights are said of the layer
@@ -170,7 +170,7 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and {"class_name", "config"} <= set(value)
 
 
-def _arguments(cls: type, base: type) -> tuple[str, ...]:
+def constructor_arguments(cls: type, base: type) -> tuple[str, ...]:
     """Names of the arguments that the constructors of a class take, up to those of `base`."""
     names: list[str] = []
     for owner in cls.__mro__:

@@ -44,7 +44,10 @@ def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
         return None
     shapes = nest.map_structure(lambda one: one.shape, args[0])
     options = {name: kwargs[name] for name in inspect.signature(rule).parameters if name in kwargs}
-    spec = Spec(tuple(operation.compute_output_shape(shapes, **options)), _dtype(operation, _symbols(args)))
+    shape = tuple(operation.compute_output_shape(shapes, **options))
+    if any(isinstance(size, (tuple, list)) for size in shape):  # of several outputs
+        return None
+    spec = Spec(shape, _dtype(operation, _symbols(args)))
     return with_mask(operation, args, [spec]), 0
 
 

@@ -30,6 +30,7 @@ MISSING = {
     "convolutions of stacks, with leading axes": {"convolve", "spread_windows", "correlate_windows"},
     "integers whose divisor must be looked at": {"floor_divide", "floor_modulus"},
     "draws by rejection, on the host": {"random_gamma", "random_beta", "random_poisson", "random_binomial"},
+    "loops, which Python carries out, and pieces for them": {"scan", "split_along"},
     "functions that C does not have": {"zeta", "digamma", "imag", "HistogramFixedWidth", "Bitcast", "AdjustContrastv2"},
     "what the program does with its state": {
         "read_variable",

@@ -183,4 +183,11 @@ v.regularizer is not None
         theirs="True",
         why="only layers collect penalties; elsewhere nothing would come of it: `add_weight(regularizer=...)`, or `add_loss`",
     ),
+    Row(
+        what="a mask of steps for `ConvLSTM1D/2D/3D`",
+        code="layers.ConvLSTM1D(2, 2)(np.ones((2, 3, 5, 1), 'float32'), mask=np.array([[True, True, False]] * 2)).shape",
+        ours="(2, 4, 2)",
+        theirs="ValueError: Incompatible shapes for broadcasting",
+        why="steps that are left out leave states as they are, as with Keras on TensorFlow; on JAX the mask is not broadcast",
+    ),
 ]

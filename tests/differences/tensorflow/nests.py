@@ -85,6 +85,17 @@ tape.gradient(y, x, output_gradients=[3.0, 4.0])
         why="the error says what is missing",
     ),
     Row(
+        what="how often the function of `scan`, `foldl` and `foldr` is called",
+        code="""
+calls = []
+_ = tf.scan(lambda a, x: (calls.append(x), a + x)[1], tf.ones([5]))
+len(calls)
+""",
+        ours="2",
+        theirs="4",
+        why="two steps are recorded, and repeated if they do the same; TensorFlow does so in a `tf.function`",
+    ),
+    Row(
         what="the container that `while_loop` returns",
         code="type(tf.while_loop(lambda i, j: i < 3, lambda i, j: (i + 1, j), [tf.constant(0), tf.constant(1)])).__name__",
         ours="list",

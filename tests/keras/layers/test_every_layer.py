@@ -15,6 +15,7 @@ L = tf.keras.layers
 WITHOUT_ROW = {
     *("Layer", "InputSpec", "InputLayer", "Wrapper", "Lambda", "Pipeline"),
     *("MultiHeadAttention", "GroupedQueryAttention"),  # several arguments: test_attention.py
+    *("SimpleRNNCell", "GRUCell", "LSTMCell", "StackedRNNCells"),  # they take states, too: test_recurrent.py
 }
 each = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 

@@ -282,7 +282,8 @@ class GraphExecutable:
         if namespace(array) is np:
             self._device.send(to, np.ascontiguousarray(array, slot.dtype))
         else:
-            self._device.copy(to, self._device.address(self._device.contiguous(array)), slot.bytes)
+            whole = self._device.contiguous(array)  # named, so that it is there until it is read
+            self._device.copy(to, self._device.address(whole), slot.bytes)
 
     def _room(self) -> Memory:
         """Memory for the results, taken before a step: afterwards it is too late to find that there is none."""

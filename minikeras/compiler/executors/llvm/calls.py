@@ -15,12 +15,14 @@ import numpy as np
 
 from ....core import Record
 from ...ir import Slot, outputs_of
+from ...loop_ir.operations import Launch
 from ...loops import Body
+from ...render.llvm import NestKernel
 from ..numpy.lowering import Call
-from . import jit, products
+from . import products
 from .functions import LIBRARY, is_known
 from .kernels import EachKernel, Kind, LoopKernel, Output, Result, supports_body
-from .products import ProductKernel, TiledProductKernel
+from .products import ProductKernel
 
 Address = Callable[[Slot], int]
 """The place of a slot in the list of addresses."""
@@ -114,24 +116,40 @@ def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, rec
     A stack whose rows all meet one matrix is one matrix with more rows.
     """
     m, n, k = sizes
-    members = math.prod(y.shape[:-2])
+    members = max(a.members, b.members)
     seconds = 2.0 * members * m * n * k / (1e11 if y.dtype == np.float32 else 5e10)
     if b.members == 1 and not a.turned:
         m, members = m * members, 1
-    numbers = [m, n, k, a.turned, b.turned]
-    tiled = TiledProductKernel(y.dtype, jit.vector_bytes())
-    product: Any = tiled if tiled.takes(m, n, k) else ProductKernel(y.dtype)
-    if product is not tiled:  # each thread packs what all threads need: the smaller one of the two
-        numbers += [products.gemm(y.dtype), int(m > n)]
+    way = products.way_of(y.dtype, (m, n, k))
+    by_rows = m > n or not way.blas  # each thread of BLAS packs what all threads need: the smaller one of the two
+    numbers = [m, n, k, a.turned, b.turned, *way, int(by_rows)]
 
     def places(address: Address) -> list[int]:
         return [address(y), address(a.slot), address(b.slot), *numbers]
 
     moves = [(y, True), (a.slot, a.members > 1), (b.slot, b.members > 1)]
-    kernel, operands = for_each(product, places, members, moves)
-    if product is not tiled and products.on_one_thread() is None:
+    kernel, operands = for_each(ProductKernel(y.dtype, bool(way.blas)), places, members, moves)
+    if way.blas and products.on_one_thread() is None:
         seconds = 0.0
     return KernelCall(kernel, operands, [a.slot, b.slot], [y], record, seconds=seconds)
+
+
+def nest_call(launch: Launch, operands: Sequence[Slot], record: Record) -> KernelCall:
+    """A nest, for each member of a stack if there is one."""
+    y, numbers, seconds, multiplies = launch.result, list(launch.sizes), launch.seconds, False
+    for one in launch.nest.products[:1]:
+        way = products.way_of(y.dtype, one.most)
+        numbers += way
+        multiplies = bool(way.blas)
+        seconds = 0.0 if multiplies and products.on_one_thread() is None else seconds
+    kernel = NestKernel(launch.nest, multiplies)
+
+    def places(address: Address) -> list[int]:
+        return [*map(address, operands), address(y), *numbers]
+
+    moves = [*zip(operands, launch.moving or [False] * len(operands), strict=True), (y, True)]
+    whole, given = for_each(kernel, places, launch.members, moves)
+    return KernelCall(whole, given, operands, [y], record, seconds=seconds)
 
 
 # Loops and sums ----------------------------------------------------------------------------------------------------------

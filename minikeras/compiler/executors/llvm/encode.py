@@ -16,6 +16,7 @@ from ....core.registry import operations
 from ....nn_ops.philox4x32 import threshold
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
+from ...loop_ir.operations import contraction, has_nest, launches
 from ...loops import Body, Step, body_of, elementwise_body
 from ...passes.expansion import add_at, take_at
 from ...planning.flat_variables import part
@@ -30,6 +31,7 @@ from .calls import (
     bits,
     can_loop,
     known,
+    nest_call,
     product_call,
     reduction,
     repetition,
@@ -56,7 +58,25 @@ def encode(program: Program) -> list[Lowered]:
 def supports(record: Record) -> bool:
     """Whether there may be a kernel for an instruction; shapes and dtypes decide."""
     slots = slots_of(record)
-    return all(x.xp is np for x in slots) and (record.primitive in _encoders() or elementwise_body(record)[1] is not None)
+    if any(x.xp is not np for x in slots):
+        return False
+    return record.primitive in _encoders() or has_nest(record) or elementwise_body(record)[1] is not None
+
+
+def in_usual_order(program: Program) -> Program:
+    """A program whose elementwise results lie in the usual order, also where NumPy's are transposed."""
+    renamed: dict[int, Slot] = {}
+    records = []
+    for record in program.records:
+        outputs, operands = outputs_of(record), [renamed.get(x.key, x) for x in slots_in(record.inputs)]
+        freed = any(y.order is not None for y in outputs) and all(x.order is None for x in operands)
+        if freed and elementwise_body(record)[1] is not None:
+            found = tuple([Slot(y.key, y.shape, y.dtype, y.xp, y.fixed, y.array) for y in outputs])
+            renamed |= {y.key: y for y in found}
+            given = found if type(record.outputs) is tuple else found[0]
+            record = Record(record.primitive, record.inputs, record.params, given)
+        records.append(record)
+    return program.with_records(records, renamed) if renamed else program
 
 
 class Encoder:
@@ -93,7 +113,7 @@ class Encoder:
         encode = _encoders().get(record.primitive)
         slots = slots_of(record)
         if all(x.xp is np for x in slots) and (
-            (encode is not None and encode(self, record)) or (encode is None and self._elementwise(record))
+            encode(self, record) if encode is not None else self.nests(record) or self._elementwise(record)
         ):
             return
         first = len(self._found)
@@ -192,6 +212,13 @@ class Encoder:
         self.add_loop(LoopCall(body, split, [self.operand(x, record) for x in slots], record))
         return True
 
+    def nests(self, record: Record) -> bool:
+        """The nests of an instruction, if it has some."""
+        found = None if any(y.order is not None for y in outputs_of(record)) else launches(record, self.temporary)
+        for one in found or ():
+            self.add(nest_call(one, [self.operand(x, record) for x in one.operands], record))
+        return found is not None
+
     def add_loop(self, call: LoopCall) -> None:
         """Write a loop, which may then also add up what it makes."""
         self.add(call)
@@ -277,10 +304,22 @@ def _max(encoder: Encoder, record: Record) -> bool:
     return encoder.reduce(record, record.params["axes"], record.outputs, largest=True)
 
 
-def _sum_of_stacks(encoder: Encoder, record: Record) -> bool:
-    """The sum over the rows of many matrices, as `reduce_sum` has it written."""
-    rows = record.params["terms"] == ("nij",) and record.params["result"] == "nj" and record.outputs.order is None
-    return rows and encoder.reduce(record, (-2,), record.outputs)
+def _einsum(encoder: Encoder, record: Record) -> bool:
+    """A product, or one for each point of some axes; the sum over the rows of many matrices, as `reduce_sum` has it written."""
+    if record.outputs.order is not None:
+        return False
+    if record.params["terms"] == ("nij",) and record.params["result"] == "nj":
+        return encoder.reduce(record, (-2,), record.outputs)
+    found = contraction(record)
+    if found is None or found[0].each or 0 in found[0].product:
+        return encoder.nests(record)
+    (m, n, k), factors = found[0].product, list[Factor]()
+    for x, term, shape in zip(found[1], (found[0].a, found[0].b), ((m, k), (k, n)), strict=True):
+        turned = (term.lines(found[0].sizes) or (0, False))[1]
+        source = encoder.operand(x, record)
+        factors.append(Factor(Slot(source.key, shape[::-1] if turned else shape, source.dtype), int(turned)))
+    encoder.add(product_call(factors[0], factors[1], (m, n, k), record.outputs, record))
+    return True
 
 
 def _mean(encoder: Encoder, record: Record) -> bool:
@@ -393,7 +432,7 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.argmax: _argmax,
         operations.one_hot: _one_hot,
         operations.broadcast_to: _broadcast,
-        operations.einsum: _sum_of_stacks,
+        operations.einsum: _einsum,
         take_at: _at_columns(False),
         add_at: _at_columns(True),
         operations.next_key: _next_key,

@@ -499,6 +499,11 @@ class GatherKernel:
         )
 
 
+def multiplies(kernel: Any) -> bool:
+    """Whether a kernel calls BLAS."""
+    return bool(getattr(kernel, "multiplies", False))
+
+
 class EachKernel:
     """A kernel for each member of a stack; parts are members.
 
@@ -512,6 +517,11 @@ class EachKernel:
 
     def __init__(self, kernel: Any, arrays: int) -> None:
         self.kernel, self._arrays = kernel, arrays
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it calls BLAS."""
+        return multiplies(self.kernel)
 
     def text(self, name: str) -> str:
         """The function, and before it that of the kernel."""

@@ -10,13 +10,14 @@ import importlib.util
 import os
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....core.forks import ForkSafeLock, importing
-from .functions import Instructions, Value, type_of
+from . import jit
+from .functions import Instructions, Value, constant, type_of
 from .kernels import ALIGN, load_address, load_operand, part_of
 
 # Pieces of a product of matrices in LLVM's language: tiles of the result, in registers, and panels of the second factor.
@@ -64,22 +65,26 @@ class Vectors:
     # A tile -----------------------------------------------------------------------------------------------------------------
 
     def tile(self, name: str, tile: Tile) -> Iterator[str]:
-        """All of a tile: for each of k, a row of b times one element of each row of a.
+        """All of a tile: for each of k, a row of b times one element of each row of a; with `adds` added to what is there.
 
         `row` and `column` are the strides of a, `line` that of b, n that of the result; `count` columns are left.
         """
         to, kind = Instructions(), self.kind
         strides = "i64 %row, i64 %column, i64 %line, i64 %n"
-        yield f"define internal void @{name}(ptr %out, ptr %a, ptr %b, i64 %k, {strides}, i64 %count) {{"
+        yield f"define internal void @{name}(ptr %out, ptr %a, ptr %b, i64 %k, {strides}, i64 %count, i1 %adds) {{"
         to.label("entry")
         masks = [self._mask(to, number) if tile.partial else None for number in range(tile.vectors)]
         rows = [to.add(f"getelementptr {kind}, ptr %a, i64 {to.add(f'mul i64 %row, {row}')}") for row in range(tile.rows)]
+        sums = {(row, number): f"%s{row}_{number}" for row in range(tile.rows) for number in range(tile.vectors)}
+        places = {(row, n): self._place(to, "%out", to.add(f"mul i64 %n, {row}"), n) for row, n in sums}
+        to.do("br i1 %adds, label %there, label %loop")
+        to.label("there")
+        before = {(row, n): self._load(to, places[row, n], masks[n]) for row, n in sums}
         to.do("br label %loop")
         to.label("loop")
-        to.do("%p = phi i64 [ 0, %entry ], [ %following, %loop ]")
-        sums = {(row, number): f"%s{row}_{number}" for row in range(tile.rows) for number in range(tile.vectors)}
-        for total in sums.values():
-            to.do(f"{total} = phi {self.type} [ zeroinitializer, %entry ], [ {total}n, %loop ]")
+        to.do("%p = phi i64 [ 0, %entry ], [ 0, %there ], [ %following, %loop ]")
+        for (row, n), total in sums.items():
+            to.do(f"{total} = phi {self.type} [ zeroinitializer, %entry ], [ {before[row, n]}, %there ], [ {total}n, %loop ]")
         at, below = to.add("mul i64 %p, %column"), to.add("mul i64 %p, %line")
         factors = [self._load(to, self._place(to, "%b", below, number), mask) for number, mask in enumerate(masks)]
         for row in range(tile.rows):
@@ -91,9 +96,8 @@ class Vectors:
         to.do("%following = add nuw nsw i64 %p, 1")
         to.do(f"br i1 {to.add('icmp slt i64 %following, %k')}, label %loop, label %done")
         to.label("done")
-        for (row, number), total in sums.items():
-            place = self._place(to, "%out", to.add(f"mul i64 %n, {row}"), number)
-            self._store(to, f"{total}n", place, masks[number])
+        for (row, n), total in sums.items():
+            self._store(to, f"{total}n", places[row, n], masks[n])
         yield from (*to.lines, "  ret void", "}")
 
     def _everywhere(self, to: Instructions, vector: str, element: str) -> Value:
@@ -146,8 +150,8 @@ done:
 }"""
 
     def turning(self, name: str) -> Iterator[str]:
-        """The transpose of x (rows, columns) as a panel: blocks of 8 by 8 in registers, what is left one by one."""
-        yield f"""define internal void @{name}(ptr %panel, ptr %x, i64 %rows, i64 %columns) {{
+        """The transpose of x (rows, columns) in lines as a panel: blocks of 8 by 8 in registers, what is left one by one."""
+        yield f"""define internal void @{name}(ptr %panel, ptr %x, i64 %rows, i64 %columns, i64 %line) {{
 entry:
   %wholerows = and i64 %rows, -8
   %wholecolumns = and i64 %columns, -8
@@ -170,7 +174,7 @@ block:"""
 
     def _block_turned(self) -> list[str]:
         to, eight = Instructions(), f"<8 x {self.kind}>"
-        places = [self._cell(to, "%x", ("%r", "%c"), "%columns", row) for row in range(8)]
+        places = [self._cell(to, "%x", ("%r", "%c"), "%line", row) for row in range(8)]
         lines = [to.add(f"load {eight}, ptr {place}, align {self.bytes}") for place in places]
         halves = [", ".join(f"i32 {at}, i32 {at + 8}" for at in range(start, start + 4)) for start in (0, 4)]
         for _ in range(3):  # each time rows i and i + 4 meet, as cards are shuffled
@@ -203,8 +207,8 @@ block:"""
   %{n}inc = icmp slt i64 %{n}c, {columns[1]}
   br i1 %{n}inc, label %{n}one, label %{n}end
 {n}one:
-  %{n}line = mul i64 %{n}r, %columns
-  %{n}at = add i64 %{n}line, %{n}c
+  %{n}below = mul i64 %{n}r, %line
+  %{n}at = add i64 %{n}below, %{n}c
   %{n}from = getelementptr {kind}, ptr %x, i64 %{n}at
   %{n}value = load {kind}, ptr %{n}from
   %{n}other = mul i64 %{n}c, {2 * self.width}
@@ -231,72 +235,120 @@ MANY = 64
 
 
 class ProductKernel:
-    """A product of two matrices by BLAS, in rows or columns of its result.
+    """A product of two matrices in rows or columns of its result.
 
-    Its operands are the places of out, a and b, then m, n, k, whether a and b are stored transposed, the address of BLAS's
-    `gemm` and whether parts are rows: out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise.
+    Its operands are the places of out, a and b, then m, n, k, whether a and b are stored transposed, the addresses of a `Way`,
+    and whether parts are rows: out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise.
+
+    Args:
+        dtype: float32 or float64.
+        multiplies: whether the way is BLAS.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], multiplies: bool) -> None:
+        self._dtype, self.multiplies = dtype, multiplies
+
+    def text(self, name: str) -> str:
+        """The function."""
+        to, kind = Instructions(), type_of(self._dtype)
+        out, a, b = [load_address(to, number) for number in range(3)]
+        m, n, k, transpose_a, transpose_b, function, blas, by_rows = [load_operand(to, number) for number in range(3, 11)]
+        turned_a, turned_b, rows = [to.add(f"icmp ne i64 {one}, 0") for one in (transpose_a, transpose_b, by_rows)]
+        start, stop = part_of(to, to.add(f"select i1 {rows}, i64 {m}, i64 {n}"), ALIGN)
+        count = to.add(f"sub i64 {stop}, {start}")
+        row, column = to.add(f"select i1 {rows}, i64 {start}, i64 0"), to.add(f"select i1 {rows}, i64 0, i64 {start}")
+        height, width = to.add(f"select i1 {rows}, i64 {count}, i64 {m}"), to.add(f"select i1 {rows}, i64 {n}, i64 {count}")
+        line_a = to.add(f"select i1 {turned_a}, i64 {m}, i64 {k}")
+        line_b = to.add(f"select i1 {turned_b}, i64 {k}, i64 {n}")
+        first_a = to.add(f"select i1 {turned_a}, i64 {row}, i64 {to.add(f'mul i64 {row}, {k}')}")
+        first_b = to.add(f"select i1 {turned_b}, i64 {to.add(f'mul i64 {column}, {k}')}, i64 {column}")
+        first_out = to.add(f"add i64 {to.add(f'mul i64 {row}, {n}')}, {column}")
+        places = [
+            (to.add(f"getelementptr {kind}, ptr {array}, i64 {first}"), line)
+            for array, first, line in ((a, first_a, line_a), (b, first_b, line_b), (out, first_out, n))
+        ]
+        addresses = [to.add(f"inttoptr i64 {one} to ptr") for one in (function, blas)]
+        to.do(called((addresses[0], addresses[1]), (turned_a, turned_b, "0"), (height, width, k), places))
+        head = f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{"
+        return "\n".join([head, "entry:", *to.lines, "  ret i64 0\n}"])
+
+
+class Way(NamedTuple):
+    """How products are computed: two addresses, as integers.
+
+    Attributes:
+        function: of `PARAMETERS`.
+        blas: what it is told of BLAS; 0 if it needs none.
+    """
+
+    function: int
+    blas: int
+
+
+PARAMETERS = (
+    "ptr %gemm, i1 %turneda, i1 %turnedb, i1 %adds, i64 %m, i64 %n, i64 %k, "
+    "ptr %a, i64 %linea, ptr %b, i64 %lineb, ptr %c, i64 %linec"
+)
+"""Of a function that computes c (m, n) = a @ b, or adds it to c. Each lies in lines, a and b perhaps transposed."""
+
+
+def called(
+    way: tuple[Value, Value], turned: Sequence[Value], sizes: Sequence[Value], places: Sequence[tuple[Value, Value]]
+) -> str:
+    """A call of such a function; `turned` ends with whether it adds."""
+    given = [f"ptr {way[1]}", *(f"i1 {one}" for one in turned), *(f"i64 {one}" for one in sizes)]
+    given += [f"ptr {start}, i64 {line}" for start, line in places]
+    return f"call void {way[0]}({', '.join(given)})"
+
+
+def way_of(dtype: np.dtype[Any], sizes: tuple[int | None, int | None, int | None]) -> Way:
+    """How products of at most these sizes are computed; None for one that is not known."""
+    m, n, k = sizes
+    tiles = Tiles(dtype, jit.vector_bytes())
+    if m is not None and n is not None and k is not None and tiles.takes(m, n, k):
+        return Way(_address(tiles), 0)
+    return Way(_address(Blas(dtype)), gemm(dtype))
+
+
+_addresses: dict[str, int] = {}
+
+
+def _address(product: Tiles | Blas) -> int:
+    """Where the machine code of a function begins, which is compiled once."""
+    if product.name not in _addresses:
+        _addresses[product.name] = jit.functions(product.text(), [product.name])[0]
+    return _addresses[product.name]
+
+
+class Blas:
+    """A function that calls BLAS, which counts columns first: the transpose of c is the product of the transposes of b and a.
 
     Args:
         dtype: float32 or float64.
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._kind = type_of(dtype)
+        self._kind, self.name = type_of(dtype), f"product_by_blas_{dtype.name}"
 
-    def text(self, name: str) -> str:
+    def text(self) -> str:
         """The function."""
-        to, kind = Instructions(), self._kind
-        out, a, b = [load_address(to, number) for number in range(3)]
-        m, n, k, transpose_a, transpose_b, gemm, by_rows = [load_operand(to, number) for number in range(3, 10)]
-        turned_a, turned_b, rows = [to.add(f"icmp ne i64 {one}, 0") for one in (transpose_a, transpose_b, by_rows)]
-        start, stop = part_of(to, to.add(f"select i1 {rows}, i64 {m}, i64 {n}"), ALIGN)
-        count = to.add(f"sub i64 {stop}, {start}")
-        row, column = to.add(f"select i1 {rows}, i64 {start}, i64 0"), to.add(f"select i1 {rows}, i64 0, i64 {start}")
-        height, width = to.add(f"select i1 {rows}, i64 {count}, i64 {m}"), to.add(f"select i1 {rows}, i64 {n}, i64 {count}")
-        stride_a = to.add(f"select i1 {turned_a}, i64 {m}, i64 {k}")
-        stride_b = to.add(f"select i1 {turned_b}, i64 {k}, i64 {n}")
-        first_a = to.add(f"select i1 {turned_a}, i64 {row}, i64 {to.add(f'mul i64 {row}, {k}')}")
-        first_b = to.add(f"select i1 {turned_b}, i64 {to.add(f'mul i64 {column}, {k}')}, i64 {column}")
-        first_out = to.add(f"add i64 {to.add(f'mul i64 {row}, {n}')}, {column}")
-
-        def place(array: Value, at: Value) -> Value:
-            return to.add(f"getelementptr {kind}, ptr {array}, i64 {at}")
-
-        # BLAS counts columns first: the transpose of out is the product of the transposes of b and a.
-        operands = [
-            *(self._letter(to, turned_b), self._letter(to, turned_a), *(self._integer(to, one) for one in (width, height, k))),
-            *(self._float(to, "1.0"), place(b, first_b), self._integer(to, stride_b)),
-            *(place(a, first_a), self._integer(to, stride_a), self._float(to, "0.0"), place(out, first_out)),
-            self._integer(to, n),
-        ]
-        address = to.add(f"inttoptr i64 {gemm} to ptr")
-        to.do(f"call void {address}({', '.join(f'ptr {one}' for one in operands)})")
-        to.do("ret i64 0")
-        return "\n".join([f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"])
-
-    def _letter(self, to: Instructions, turned: Value) -> Value:
-        """The address of 'T' or 'N', as numbers."""
-        cell = to.add("alloca i8")
-        to.do(f"store i8 {to.add(f'select i1 {turned}, i8 84, i8 78')}, ptr {cell}")
-        return cell
-
-    def _integer(self, to: Instructions, number: Value) -> Value:
-        """The address of an integer of 32 bits."""
-        cell = to.add("alloca i32")
-        to.do(f"store i32 {to.add(f'trunc i64 {number} to i32')}, ptr {cell}")
-        return cell
-
-    def _float(self, to: Instructions, number: str) -> Value:
-        cell = to.add(f"alloca {self._kind}")
-        to.do(f"store {self._kind} {number}, ptr {cell}")
-        return cell
+        to = Instructions()
+        letters = [to.add(f"select i1 %turned{one}, i8 84, i8 78") for one in "ba"]  # 'T' or 'N', as numbers
+        n, m, k, *lines = [("i32", to.add(f"trunc i64 %{x} to i32")) for x in ("n", "m", "k", "lineb", "linea", "linec")]
+        one, factor = constant(1.0, self._kind), to.add(f"uitofp i1 %adds to {self._kind}")
+        cells: list[Value] = []
+        for kind, value in [*(("i8", x) for x in letters), n, m, k, (self._kind, one), *lines, (self._kind, factor)]:
+            cells.append(to.add(f"alloca {kind}"))
+            to.do(f"store {kind} {value}, ptr {cells[-1]}")
+        operands = [*cells[:6], "%b", cells[6], "%a", cells[7], cells[9], "%c", cells[8]]
+        call = f"call void %gemm({', '.join(f'ptr {x}' for x in operands)})"
+        return "\n".join([f"define void @{self.name}({PARAMETERS}) {{", "entry:", *to.lines, f"  {call}\n  ret void\n}}"])
 
 
-class TiledProductKernel:
-    """A product of two matrices, tile by tile; parts are rows of its result, and its bits do not depend on them.
+class Tiles:
+    """A function that goes tile by tile. Its bits do not depend on how rows are shared, if parts begin at multiples of 8.
 
-    Its operands are those of `ProductKernel` up to whether a and b are stored transposed. Panels of a second factor that is
-    stored transposed are turned around.
+    Panels of a second factor that is stored transposed are turned around.
 
     Args:
         dtype: float32 or float64.
@@ -307,88 +359,118 @@ class TiledProductKernel:
         self._dtype, self._vectors, self._bytes = dtype, Vectors(dtype, vector), vector
         self._heights = [8, 4, 1] if vector == 64 else [4, 1]
         """Rows of tiles: with two vectors each, all sums lie in registers."""
+        self._longest = PANEL // (2 * vector)
+        """Rows of a panel."""
+        self.name = f"product_by_tiles_{dtype.name}_{vector}"
 
     def takes(self, m: int, n: int, k: int) -> bool:
-        """Whether it is for products of this size: a panel fits its memory, and BLAS would take longer."""
-        return 0 < m * n * k <= LARGEST[self._bytes] and 2 * self._bytes * k <= PANEL
+        """Whether it is for products of this size, for which BLAS would take longer."""
+        return 0 < m * n * k <= LARGEST[self._bytes]
 
-    def text(self, name: str) -> str:
+    def text(self) -> str:
         """The function, and before it those of tiles and panels."""
-        return "\n".join([_pieces(self._dtype, self._bytes, name), *self._whole(name)])
-
-    @property
-    def tiles(self) -> list[Tile]:
-        """What the result is made of."""
-        return [Tile(rows, *kind) for rows in self._heights for kind in _KINDS.values()]
+        vectors = self._vectors
+        tiles = [Tile(rows, *kind) for rows in self._heights for kind in _KINDS.values()]
+        return "\n".join(
+            [
+                *vectors.declarations(),
+                *(line for tile in tiles for line in vectors.tile(f"{self.name}_{tile.name}", tile)),
+                *vectors.turning(f"{self.name}_turn"),
+                *vectors.copying(f"{self.name}_copy"),
+                *self._whole(self.name),
+            ]
+        )
 
     def _whole(self, name: str) -> Iterator[str]:
-        """Down a strip of columns, then the next."""
-        to, kind, wide = Instructions(), self._vectors.kind, 2 * self._vectors.width
-        out, a, b = [load_address(to, number) for number in range(3)]
-        m, n, k, turned_a, turned_b = [load_operand(to, number) for number in range(3, 8)]
-        start, stop = part_of(to, m, self._heights[0])
-        for one, turned in (("%alongrows", turned_a), ("%turned", turned_b)):
-            to.do(f"{one} = icmp ne i64 {turned}, 0")
-        to.do(f"%row = select i1 %alongrows, i64 1, i64 {k}\n  %column = select i1 %alongrows, i64 {m}, i64 1")
-        yield f"""define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{
+        """All in blocks of k; a block goes down a strip of columns, then the next."""
+        kind, wide = self._vectors.kind, 2 * self._vectors.width
+        places = ("%ata", "%linea"), ("%atb", "%lineb"), ("%c", "%linec")
+        block = called((f"@{name}_block", "%gemm"), ("%turneda", "%turnedb", "%again"), ("%m", "%n", "%some"), places)
+        yield f"""define void @{name}({PARAMETERS}) {{
 entry:
-  %panel = alloca [{PANEL // self._vectors.bytes} x {kind}], align 64"""
-        yield from to.lines
-        yield f"""  %far = icmp sge i64 {n}, {FAR // self._vectors.bytes}
-  %rows = sub i64 {stop}, {start}
-  %many = icmp sge i64 %rows, {MANY}
+  br label %block
+block:
+  %p = phi i64 [ 0, %entry ], [ %end, %within ]
+  %again = phi i1 [ %adds, %entry ], [ 1, %within ]
+  %left = sub i64 %k, %p
+  %several = icmp sgt i64 %left, {self._longest}
+  %some = select i1 %several, i64 {self._longest}, i64 %left
+  %end = add i64 %p, %some
+  %below = mul i64 %p, %linea
+  %under = mul i64 %p, %lineb
+  %starta = select i1 %turneda, i64 %below, i64 %p
+  %startb = select i1 %turnedb, i64 %p, i64 %under
+  %ata = getelementptr {kind}, ptr %a, i64 %starta
+  %atb = getelementptr {kind}, ptr %b, i64 %startb
+  br label %within
+within:
+  {block}
+  br i1 %several, label %block, label %done
+done:
+  ret void
+}}
+
+define internal void @{name}_block({PARAMETERS}) {{
+entry:
+  %panel = alloca [{PANEL // self._vectors.bytes} x {kind}], align 64
+  %row = select i1 %turneda, i64 1, i64 %linea
+  %column = select i1 %turneda, i64 %linea, i64 1
+  %far = icmp sge i64 %lineb, {FAR // self._vectors.bytes}
+  %many = icmp sge i64 %m, {MANY}
   %pays = and i1 %far, %many
   br label %strip
 strip:
   %j = phi i64 [ 0, %entry ], [ %nextj, %down ]
-  %count = sub i64 {n}, %j
+  %count = sub i64 %n, %j
   %more = icmp sgt i64 %count, 0
   br i1 %more, label %begin, label %out
 begin:
   %whole = icmp sge i64 %count, {wide}
   %single = icmp sle i64 %count, {self._vectors.width}
-  %beside = getelementptr {kind}, ptr {b}, i64 %j
-  br i1 %turned, label %turn, label %straight
+  %beside = getelementptr {kind}, ptr %b, i64 %j
+  br i1 %turnedb, label %turn, label %straight
 turn:
   %some = select i1 %whole, i64 {wide}, i64 %count
-  %before = mul i64 %j, {k}
-  %below = getelementptr {kind}, ptr {b}, i64 %before
-  call void @{name}_turn(ptr %panel, ptr %below, i64 %some, i64 {k})
+  %before = mul i64 %j, %lineb
+  %below = getelementptr {kind}, ptr %b, i64 %before
+  call void @{name}_turn(ptr %panel, ptr %below, i64 %some, i64 %k, i64 %lineb)
   br label %first
 straight:
   %copies = and i1 %pays, %whole
   br i1 %copies, label %copy, label %first
 copy:
-  call void @{name}_copy(ptr %panel, ptr %beside, i64 {k}, i64 {n})
+  call void @{name}_copy(ptr %panel, ptr %beside, i64 %k, i64 %lineb)
   br label %first
 first:
   %top = phi ptr [ %panel, %turn ], [ %panel, %copy ], [ %beside, %straight ]
-  %line = phi i64 [ {wide}, %turn ], [ {wide}, %copy ], [ {n}, %straight ]
+  %line = phi i64 [ {wide}, %turn ], [ {wide}, %copy ], [ %lineb, %straight ]
   br label %down0"""
         for number in range(len(self._heights)):
-            yield from self._down(name, number, (out, a, k, n), (start, stop))
-        yield f"down:\n  %nextj = add i64 %j, {wide}\n  br label %strip\nout:\n  ret i64 0\n}}"
+            yield from self._down(name, number)
+        yield f"down:\n  %nextj = add i64 %j, {wide}\n  br label %strip\nout:\n  ret void\n}}"
 
-    def _down(self, name: str, d: int, operands: tuple[Value, Value, Value, Value], rows: tuple[Value, Value]) -> Iterator[str]:
+    def _down(self, name: str, d: int) -> Iterator[str]:
         """The tiles of one height, the d-th, in a strip, from where the higher ones end to where no more fit."""
-        kind, height, (out, a, k, n) = self._vectors.kind, self._heights[d], operands
-        before, first = ("first", rows[0]) if d == 0 else (f"down{d - 1}", f"%i{d - 1}")
+        kind, height = self._vectors.kind, self._heights[d]
+        before, first = ("first", "0") if d == 0 else (f"down{d - 1}", f"%i{d - 1}")
         then = "down" if d + 1 == len(self._heights) else f"down{d + 1}"
         yield f"""down{d}:
   %i{d} = phi i64 [ {first}, %{before} ], [ %end{d}, %took{d} ]
   %end{d} = add i64 %i{d}, {height}
-  %fits{d} = icmp sle i64 %end{d}, {rows[1]}
+  %fits{d} = icmp sle i64 %end{d}, %m
   br i1 %fits{d}, label %take{d}, label %{then}
 take{d}:
   %starta{d} = mul i64 %i{d}, %row
-  %ata{d} = getelementptr {kind}, ptr {a}, i64 %starta{d}
-  %line{d} = mul i64 %i{d}, {n}
+  %ata{d} = getelementptr {kind}, ptr %a, i64 %starta{d}
+  %line{d} = mul i64 %i{d}, %linec
   %starto{d} = add i64 %line{d}, %j
-  %ato{d} = getelementptr {kind}, ptr {out}, i64 %starto{d}
+  %ato{d} = getelementptr {kind}, ptr %c, i64 %starto{d}
   br i1 %whole, label %whole{d}, label %partial{d}
 partial{d}:
   br i1 %single, label %single{d}, label %double{d}"""
-        given = f"ptr %ato{d}, ptr %ata{d}, ptr %top, i64 {k}, i64 %row, i64 %column, i64 %line, i64 {n}, i64 %count"
+        given = (
+            f"ptr %ato{d}, ptr %ata{d}, ptr %top, i64 %k, i64 %row, i64 %column, i64 %line, i64 %linec, i64 %count, i1 %adds"
+        )
         for label, one in _KINDS.items():
             yield f"{label}{d}:\n  call void @{name}_{Tile(height, *one).name}({given})\n  br label %took{d}"
         yield f"took{d}:\n  br label %down{d}"
@@ -396,20 +478,6 @@ partial{d}:
 
 _KINDS = {"whole": (2, False), "single": (1, True), "double": (2, True)}
 """Vectors of a tile, and whether it is partial, by how many columns are left: enough, one vector's at most, or more."""
-
-
-@functools.cache
-def _pieces(dtype: np.dtype[Any], vector: int, name: str) -> str:
-    """The functions of tiles and panels, which take a millisecond to write."""
-    vectors, tiles = Vectors(dtype, vector), TiledProductKernel(dtype, vector).tiles
-    return "\n".join(
-        [
-            *vectors.declarations(),
-            *(line for tile in tiles for line in vectors.tile(f"{name}_{tile.name}", tile)),
-            *vectors.turning(f"{name}_turn"),
-            *vectors.copying(f"{name}_copy"),
-        ]
-    )
 
 
 # BLAS as SciPy brings it: the addresses of its products, and the number of threads that it uses itself.

@@ -31,6 +31,8 @@ _LOCK, _JOB, _THREAD, _BUSY, _STOP, _ACQUIRE, _RELEASE, _TAKEN = range(8)
 """What a mailbox is made of: how a worker is told of a job. The first one's TAKEN says whether a job has the workers."""
 MARK = 16
 """Integers for each part: by whom it was claimed and that it is done, two lines of the cache apart from others."""
+SPINS = 2000
+"""Looks of a thread that waits, some 50 us, after which it lets others run: on a busy machine it may be them it waits for."""
 MAILBOX = 16
 """Integers of a mailbox."""
 
@@ -52,11 +54,17 @@ define internal void @wait(ptr %cell, i64 %generation) {
 entry:
   br label %look
 look:
+  %turns = phi i64 [ 0, %entry ], [ %more, %spin ], [ %more, %yield ]
   %now = load atomic i64, ptr %cell acquire, align 8
   %done = icmp sge i64 %now, %generation
   br i1 %done, label %out, label %spin
 spin:
   PAUSE
+  %more = add i64 %turns, 1
+  %long = icmp sgt i64 %more, SPINS
+  br i1 %long, label %yield, label %look
+yield:
+  YIELD
   br label %look
 out:
   ret void
@@ -361,7 +369,9 @@ def _text() -> str:
     values |= {"FAILED": FAILED, "PARTS": PARTS, "WORKERS": WORKERS, "MAILBOXES": MAILBOXES}
     values |= {"STEPS": STEPS, "LAST": LAST, "DONE": DONE, "MOVED": MOVED, "MOVES": MOVES, "FLUSHES": FLUSHES}
     pause, declaration = jit.pause()
-    text = declaration + jit.flushing() + _RUNNER.replace("PAUSE", pause)
+    give_way, other = ("", "") if os.name == "nt" else ("%others = call i32 @sched_yield()", "\ndeclare i32 @sched_yield()\n")
+    loops = _RUNNER.replace("PAUSE", pause).replace("YIELD", give_way).replace("SPINS", str(SPINS))
+    text = declaration + other + jit.flushing() + loops
     text = text.replace("LOAD_JOB", _LOAD_JOB).replace("LOAD_INSTRUCTION", _LOAD_INSTRUCTION)
     text = re.sub(r"%(\w+) = load (\w+), (\w+) of %(\w+)", _LOAD_FIELD, text)
     for name in sorted(values, key=len, reverse=True):

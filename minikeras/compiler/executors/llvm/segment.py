@@ -20,16 +20,12 @@ from ..numpy.memory_plan import RunMemory, Turn
 from ..numpy.replay import Closure, copy_of
 from . import jit
 from .calls import SHARED, KernelCall
-from .kernels import EachKernel
-from .products import ProductKernel, on_one_thread
+from .kernels import multiplies
+from .products import on_one_thread
 from .runner import Instruction, Job
 
 WAKING = 100e-6
 """Seconds that the shared instructions of a segment take at least for other threads to be woken, which takes 20 to 50 us."""
-
-
-def _multiplies(kernel: Any) -> bool:
-    return isinstance(kernel.kernel if isinstance(kernel, EachKernel) else kernel, ProductKernel)
 
 
 class Around(NamedTuple):
@@ -65,7 +61,7 @@ class Segment:
         operands = [call.places(builder.address) for call in calls]
         self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
-        products = any(_multiplies(call.kernel) and call.seconds >= SHARED for call in calls)
+        products = any(multiplies(call.kernel) and call.seconds >= SHARED for call in calls)
         self._one_thread = (on_one_thread() if products else None) or contextlib.nullcontext()
 
     def job(self, turn: Any) -> Job:

@@ -1,0 +1,203 @@
+"""Expressions: the scalar at one point of the loops around it, by the names of NumPy's functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+INDEX = np.dtype(np.int64)
+TRUTH = np.dtype(bool)
+COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or"}
+
+
+class Expr:
+    """A scalar for each point of the loops around it. Two are the same if they are one object.
+
+    Integers that are divided, or whose remainder is taken, are at least 0.
+
+    Attributes:
+        op: a ufunc's name, "where", "astype", or a leaf's: "constant", "size", "axis", "register", "load".
+        args: what it is computed from; the index of a load.
+        dtype: of the scalar.
+        value: of a constant its number, of a size its name, of a load its Array, of an axis its kind.
+    """
+
+    __slots__ = ("args", "dtype", "op", "value")
+
+    def __init__(self, op: str, args: tuple[Expr, ...] = (), dtype: Any = INDEX, value: Any = None) -> None:
+        self.op, self.args, self.dtype, self.value = op, args, np.dtype(dtype), value
+
+    def __add__(self, other: Any) -> Expr:
+        return apply("add", self, other)
+
+    def __sub__(self, other: Any) -> Expr:
+        return apply("subtract", self, other)
+
+    def __mul__(self, other: Any) -> Expr:
+        return apply("multiply", self, other)
+
+    def __floordiv__(self, other: Any) -> Expr:
+        return apply("floor_divide", self, other)
+
+    def __mod__(self, other: Any) -> Expr:
+        return apply("remainder", self, other)
+
+    def __truediv__(self, other: Any) -> Expr:
+        return apply("divide", self, other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return apply("add", other, self)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return apply("subtract", other, self)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return apply("multiply", other, self)
+
+    def __lt__(self, other: Any) -> Expr:
+        return apply("less", self, other)
+
+    def __le__(self, other: Any) -> Expr:
+        return apply("less_equal", self, other)
+
+    def __ge__(self, other: Any) -> Expr:
+        return apply("greater_equal", self, other)
+
+    @property
+    def number(self) -> Any:
+        """Of a constant; None for what is not the same everywhere."""
+        return self.value if self.op == "constant" else None
+
+
+def lift(x: Any, dtype: Any = INDEX) -> Expr:
+    """An expression; a Python number becomes a constant."""
+    return x if isinstance(x, Expr) else Expr("constant", (), dtype, x)
+
+
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    **{"add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b},
+    **{"floor_divide": lambda a, b: a // b, "remainder": lambda a, b: a % b, "minimum": min, "maximum": max},
+}
+_NEUTRAL = {("add", 0), ("subtract", 0), ("multiply", 1), ("floor_divide", 1)}
+"""Functions, and the second operands with which they give the first one."""
+
+
+def apply(op: str, *args: Any) -> Expr:
+    """A function of operands of one dtype; Python numbers take that of the others. Known integers are computed at once."""
+    dtype = next((one.dtype for one in args if isinstance(one, Expr)), INDEX)
+    operands = tuple([lift(one, dtype) for one in args])
+    if any(one.dtype != dtype for one in operands):
+        raise TypeError(f"{op} of {[one.dtype.name for one in operands]}: convert them to one dtype by `cast`.")
+    if dtype == INDEX and op in _FOLDED:
+        a, b = operands
+        if a.number is not None and b.number is not None:
+            return lift(_FOLDED[op](a.number, b.number))
+        if (op, b.number) in _NEUTRAL:
+            return a
+        if (op, a.number) in (("add", 0), ("multiply", 1)):
+            return b
+        if op == "multiply" and 0 in (a.number, b.number):
+            return lift(0)
+    return Expr(op, operands, TRUTH if op in COMPARISONS else dtype)
+
+
+def minimum(a: Any, b: Any) -> Expr:
+    """The smaller one."""
+    return apply("minimum", a, b)
+
+
+def maximum(a: Any, b: Any) -> Expr:
+    """The larger one; NaN if one is."""
+    return apply("maximum", a, b)
+
+
+def where(condition: Expr, a: Any, b: Any) -> Expr:
+    """a where the condition holds, else b."""
+    if condition.number is not None:
+        return lift(a if condition.number else b)
+    known = a if isinstance(a, Expr) else b
+    dtype = known.dtype if isinstance(known, Expr) else INDEX
+    return Expr("where", (condition, lift(a, dtype), lift(b, dtype)), dtype)
+
+
+def all_of(conditions: list[Expr]) -> Expr:
+    """Whether all hold."""
+    found = Expr("constant", (), TRUTH, True)
+    for one in conditions:
+        found = one if found.op == "constant" else Expr("logical_and", (found, one), TRUTH)
+    return found
+
+
+def bound(x: Expr) -> int | None:
+    """What a size, which is at least 0, cannot exceed; None if that is not known."""
+    if x.op == "constant":
+        return int(x.value)
+    known = [one for one in map(bound, x.args) if one is not None]
+    if x.op == "minimum":
+        return min(known, default=None)
+    return math.prod(known) if x.op == "multiply" and len(known) == 2 else None
+
+
+def cast(x: Expr, dtype: Any) -> Expr:
+    """The scalar in another dtype, as `astype`."""
+    return x if x.dtype == dtype else Expr("astype", (x,), dtype)
+
+
+def size(name: str) -> Expr:
+    """An integer that is known when the nest is carried out."""
+    return Expr("size", (), INDEX, name)
+
+
+def register(dtype: Any) -> Expr:
+    """A variable, which `Fold` writes."""
+    return Expr("register", (), dtype)
+
+
+class Axis(Expr):
+    """The index of a loop: 0, 1, ... below its extent.
+
+    Args:
+        extent: a number, or an expression of sizes and of the axes around it.
+        kind: "parallel", where no point reads or writes what another one writes; "reduced", where points meet in registers
+            only; "sequential" if their order counts.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, extent: Any, kind: str = "parallel") -> None:
+        super().__init__("axis", (lift(extent),), INDEX, kind)
+
+    @property
+    def extent(self) -> Expr:
+        """How many points it has."""
+        return self.args[0]
+
+    @property
+    def kind(self) -> str:
+        """What points may have to do with one another."""
+        return str(self.value)
+
+
+class Array:
+    """Flat memory without gaps.
+
+    Args:
+        name: for the reader.
+        dtype: of its elements.
+        scratch: elements of memory that each part of the work has for itself; 0 for an array that is given.
+    """
+
+    __slots__ = ("dtype", "name", "scratch")
+
+    def __init__(self, name: str, dtype: Any, scratch: int = 0) -> None:
+        self.name, self.dtype, self.scratch = name, np.dtype(dtype), scratch
+
+    def __getitem__(self, index: Any) -> Expr:
+        return Expr("load", (lift(index),), self.dtype, self)
+
+    def where(self, inside: Expr, index: Any, other: Any) -> Expr:
+        """The element where it is `inside`, else a number; the index may then be anything."""
+        return where(inside, self[where(inside, index, 0)], other) if inside.op != "constant" else self[index]

@@ -1,0 +1,215 @@
+"""Which primitives have nests: from an instruction to nests with their operands, by dtypes, shapes and parameters alone."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import Record
+from ...core.registry import operations
+from ..ir import Slot
+from . import contractions, depthwise, pools, rows, windows
+from .nest import Nest
+from .windows import Windows
+
+Temporary = Callable[[tuple[int, ...], Any], Slot]
+"""Makes a slot for what lies between two nests, by its shape and dtype."""
+
+
+class Launch(NamedTuple):
+    """A nest over slots.
+
+    Attributes:
+        nest: what is done.
+        operands: what it reads, in the order of its arrays.
+        result: what it writes, its last array.
+        sizes: in the order of the nest's.
+        seconds: what it takes one thread, roughly.
+        members: how many times it is done, each time for the next member of the result.
+        moving: whether each operand is a stack, too, with an own member each time.
+    """
+
+    nest: Nest
+    operands: Sequence[Slot]
+    result: Slot
+    sizes: Sequence[int]
+    seconds: float
+    members: int = 1
+    moving: Sequence[bool] = ()
+
+
+def launches(record: Record, temporary: Temporary) -> list[Launch] | None:
+    """What carries an instruction out; None if there is no nest for it."""
+    find = _rows().get(record.primitive)
+    slots = [x for x in record.inputs if isinstance(x, Slot)]
+    if find is None or len(slots) != len(record.inputs) or 0 in [n for x in (*slots, record.outputs) for n in x.shape]:
+        return None
+    return find(record, temporary)
+
+
+def has_nest(record: Record) -> bool:
+    """Whether there are nests for an instruction."""
+    return launches(record, lambda shape, dtype: Slot(-1, shape, np.dtype(dtype))) is not None
+
+
+def _floats(record: Record, count: int | None = None) -> bool:
+    """Whether the result and the first operands are floats of one dtype that nests have."""
+    dtype = record.outputs.dtype
+    return dtype in (np.float32, np.float64) and all(x.dtype == dtype for x in record.inputs[:count])
+
+
+def _members(shape: Sequence[int], rank: int) -> int:
+    return math.prod(shape[: len(shape) - rank])
+
+
+def _windows(shape: Sequence[int], window: Sequence[int], record: Record, count: Sequence[int], channels: int) -> Windows:
+    params, rank = record.params, len(window)
+    sizes = tuple(shape[-rank - 1 : -1])
+    strides, padding, dilation = [tuple(params[name]) for name in ("strides", "padding", "dilation")]
+    return Windows(sizes, tuple(window), strides, padding, dilation, tuple(count), channels, params.get("groups", 1))
+
+
+def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, int] | None:
+    """Windows, outputs, tiles and the batch of a convolution or of a transpose of it."""
+    first, second = record.inputs
+    image, places = {"y": (first, record.outputs), "x": (record.outputs, first), "kernel": (first, second)}[of]
+    kernel = record.outputs if of == "kernel" else second
+    rank = len(record.params["strides"])
+    outputs = kernel.shape[-1]
+    w = _windows(image.shape, kernel.shape[-2 - rank : -2], record, places.shape[-rank - 1 : -1], image.shape[-1])
+    tile = windows.tile_of(w, record.outputs.dtype.itemsize)
+    if not _floats(record) or tile is None or (w.is_depthwise and w.taps > pools.MOST_TAPS):
+        return None
+    return w, outputs, tile, int(places.shape[-rank - 2])
+
+
+def _seconds(w: Windows, outputs: int, batch: int, itemsize: int) -> float:
+    """Of products and patches."""
+    places, inner = batch * w.lines * w.wide, w.taps * w.channels
+    return places * inner * (outputs / w.groups * itemsize / 2e11 + itemsize / 2e10)
+
+
+def _convolve(record: Record, temporary: Temporary) -> list[Launch] | None:
+    return _of_windows(record, "y", windows.convolution, depthwise.convolution)
+
+
+def _spread(record: Record, temporary: Temporary) -> list[Launch] | None:
+    return _of_windows(record, "x", windows.by_input, depthwise.by_input)
+
+
+def _of_windows(record: Record, of: str, by_products: Any, by_channels: Any) -> list[Launch] | None:
+    """The array with a batch and a kernel give another array with a batch."""
+    found = _convolution(record, of)
+    if found is None:
+        return None
+    w, outputs, tile, batch = found
+    (x, kernel), y, rank = record.inputs, record.outputs, len(w.window) + 2
+    members, own = _members(y.shape, rank), _members(kernel.shape, rank)
+    if _members(x.shape, rank) != members or own not in (1, members):
+        return None
+    if own == 1:
+        batch, members = batch * members, 1
+    seconds = members * _seconds(w, outputs, batch, y.dtype.itemsize)
+    times = outputs // w.groups
+    nest = by_channels(w, times, y.dtype) if w.is_depthwise else by_products(w, outputs, tile, y.dtype)
+    return [Launch(nest, [x, kernel], y, [batch], seconds, members, [True, own > 1])]
+
+
+def _correlate(record: Record, temporary: Temporary) -> list[Launch] | None:
+    found = _convolution(record, "kernel")
+    if found is None:
+        return None
+    w, outputs, tile, batch = found
+    (x, g), y, rank = record.inputs, record.outputs, len(w.window) + 2
+    members, length = _members(y.shape, rank), math.prod(y.shape[-rank:])
+    if {_members(one.shape, rank) for one in (x, g)} - {1, members}:
+        return None
+    parts = min(max(windows.PARTIAL // (length * y.dtype.itemsize), 4), 16)
+    sums = temporary((*y.shape[:-rank], parts, *y.shape[-rank:]), y.dtype)
+    seconds = members * _seconds(w, outputs, batch, y.dtype.itemsize)
+    if w.is_depthwise:
+        nest = depthwise.by_kernel(w, outputs // w.groups, y.dtype, parts)
+    else:
+        nest = windows.by_kernel(w, outputs, tile, y.dtype, parts)
+    return [
+        Launch(nest, [x, g], sums, [batch], seconds, members, [_members(one.shape, rank) > 1 for one in (x, g)]),
+        Launch(windows.total(parts, length, y.dtype), [sums], y, [], members * parts * length / 4e9, members, [True]),
+    ]
+
+
+def _pool(op: str, back: bool = False) -> Callable[[Record, Temporary], list[Launch] | None]:
+    """What is folded under windows, or with `back` put under them."""
+
+    def find(record: Record, temporary: Temporary) -> list[Launch] | None:
+        x, y, window = record.inputs[0], record.outputs, record.params["window"]
+        image, places = (y, x) if back else (x, y)
+        rank = len(window) + 1
+        if x.dtype not in (np.float32, np.float64) or math.prod(window) > pools.MOST_TAPS:
+            return None
+        if len({_members(one.shape, rank) for one in (*record.inputs, y)}) > 1:
+            return None
+        w = _windows(image.shape, window, record, places.shape[-rank:-1], image.shape[-1])
+        nest = pools.put(w, x.dtype, op == "pick") if back else pools.fold(w, op, x.dtype)
+        traffic = sum(one.bytes for one in (*record.inputs, y)) * (2 if back else 1)
+        return [Launch(nest, record.inputs, y, [_members(x.shape, rank)], traffic / 1e10)]
+
+    return find
+
+
+def contraction(record: Record) -> tuple[contractions.Contraction, list[Slot]] | None:
+    """An `einsum` of two arrays as products, and the arrays in the order of their factors."""
+    if len(record.inputs) != 2 or not _floats(record):
+        return None
+    found = contractions.contraction_of(record.params["terms"], record.params["result"], [x.shape for x in record.inputs])
+    return None if found is None else (found[0], list(record.inputs)[:: -1 if found[1] else 1])
+
+
+def _einsum(record: Record, temporary: Temporary) -> list[Launch] | None:
+    found = contraction(record)
+    if found is None or not found[0].each:
+        return None
+    x, factors = found
+    number = x.extent(x.each) * math.prod(x.product)
+    nest = contractions.contraction(x, record.outputs.dtype)
+    return [Launch(nest, factors, record.outputs, [x.sizes[x.each[0]]], number * record.outputs.dtype.itemsize / 2e11)]
+
+
+def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary], list[Launch] | None]:
+    """Rows of a table gathered, or with `back` added to it."""
+
+    def find(record: Record, temporary: Temporary) -> list[Launch] | None:
+        (x, indices), y = record.inputs, record.outputs
+        table, rank = y if back else x, len(indices.shape)
+        at = len(table.shape) + record.params["axis"]
+        if x.dtype not in (np.float32, np.float64) or indices.dtype not in (np.int32, np.int64) or at < 0:
+            return None
+        outer, width = math.prod(table.shape[:at]), math.prod(table.shape[at + 1 :])
+        if (x if back else y).shape != (*table.shape[:at], *indices.shape, *table.shape[at + 1 :]) or not rank:
+            return None
+        sizes = [outer, math.prod(indices.shape), table.shape[at]]
+        return [Launch(nest(width, x.dtype, indices.dtype, outer > 1), [x, indices], y, sizes, (x.bytes + y.bytes) / 1e10)]
+
+    return find
+
+
+@functools.cache
+def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
+    return {
+        operations.convolve: _convolve,
+        operations.spread_windows: _spread,
+        operations.correlate_windows: _correlate,
+        operations.einsum: _einsum,
+        operations.gather_rows: _table(rows.gather, back=False),
+        operations.look_up: _table(rows.gather, back=False),
+        operations.add_rows: _table(rows.add, back=True),
+        operations.max_pool: _pool("maximum"),
+        operations.window_sum: _pool("add"),
+        operations.first_largest_in_window: _pool("first"),
+        operations.pick_from_window: _pool("pick"),
+        operations.put_into_window: _pool("pick", back=True),
+        operations.window_spread: _pool("add", back=True),
+    }

@@ -1,0 +1,83 @@
+"""Pools: folds of what lies under windows, and what spreads back under them; all but the batch is known beforehand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .expression import Array, Axis, Expr, apply, cast, lift, maximum, where
+from .nest import For, Nest, Store, loops
+from .windows import BATCH, Windows, line_under, spread
+
+MOST_TAPS = 32
+"""Elements of the largest window whose fold is one expression."""
+CHOICES = np.dtype(np.int32)
+
+
+def fold(w: Windows, op: str, dtype: Any) -> Nest:
+    """y (batch, *places, channels): op is "maximum", "add", or "first", the number of the first largest element.
+
+    With "pick", an array `chosen` says which element of each window is taken.
+    """
+    x, chosen = Array("x", dtype), Array("chosen", CHOICES)
+    y = Array("y", CHOICES if op == "first" else dtype)
+    line, place, c = Axis(BATCH * w.lines), Axis(w.wide), Axis(w.channels)
+    at = (line * w.wide + place) * w.channels + c
+    parts = under_window(w, x, line, place, c, -math.inf if op in ("maximum", "first") else 0.0)
+    if op == "pick":
+        parts = [where(apply("equal", chosen[at], number), part, 0.0) for number, part in enumerate(parts)]
+    value = _first_largest(parts) if op == "first" else _folded("add" if op == "pick" else op, parts)
+    inner = [place, c] if w.channels >= 8 else [c, place]
+    inner[0].value = "sequential"
+    arrays = [x, chosen, y] if op == "pick" else [x, y]
+    return Nest(f"{op}_in_windows", arrays, [BATCH], For(line, loops(inner, [Store(y, at, value)])))
+
+
+def under_window(w: Windows, x: Array, line: Axis, place: Axis, channel: Expr, other: float) -> list[Expr]:
+    """What lies under each element of a window, and a number where nothing does."""
+    found = []
+    for taps in np.ndindex(*w.window):
+        under = line_under(w, line, taps[:-1])
+        at = w.under(len(w.sizes) - 1, place, taps[-1])
+        inside = both(under.inside, w.inside(len(w.sizes) - 1, at))
+        found.append(x.where(inside, under.start + at * w.channels + channel, other))
+    return found
+
+
+def both(a: Expr, b: Expr) -> Expr:
+    """Whether both hold."""
+    return b if a.op == "constant" else a if b.op == "constant" else apply("logical_and", a, b)
+
+
+def _folded(op: str, parts: Sequence[Expr]) -> Expr:
+    value = parts[0]
+    for part in parts[1:]:
+        value = maximum(value, part) if op == "maximum" else value + part
+    return value
+
+
+def _first_largest(parts: Sequence[Expr]) -> Expr:
+    largest, chosen = parts[0], lift(0, CHOICES)
+    for number, part in enumerate(parts[1:], 1):
+        larger = largest < part
+        chosen, largest = where(larger, lift(number, CHOICES), chosen), where(larger, part, largest)
+    return chosen
+
+
+def put(w: Windows, dtype: Any, chooses: bool) -> Nest:
+    """x (batch, *sizes, channels): g under all elements of its window, or under the `chosen` one, added up."""
+    g, chosen, x = Array("g", dtype), Array("chosen", CHOICES), Array("x", dtype)
+    image, length = Axis(BATCH), math.prod(w.sizes) * w.channels
+    zero = Axis(length)
+
+    def value(place: Expr, tap: Expr, channel: Expr) -> Expr:
+        at = place * w.channels + channel
+        return where(apply("equal", chosen[at], cast(tap, CHOICES)), g[at], 0.0) if chooses else g[at]
+
+    clear = [] if w.is_covered else [For(zero, [Store(x, image * length + zero, 0)])]
+    lines = Axis(w.lines, "sequential")
+    body = [*clear, *loops([lines], spread(w, x, image * w.lines + lines, lift(0), lift(w.wide), value))]
+    return Nest("put_into_windows", [g, chosen, x] if chooses else [g, x], [BATCH], For(image, body))

@@ -1,0 +1,1 @@
+"""Text of nests in the languages of targets."""

@@ -1,0 +1,241 @@
+"""A nest in LLVM's language, as a kernel like those of `executors/llvm/kernels.py`.
+
+Axes and registers are cells of the stack, of which LLVM makes registers of the processor. Elementwise functions and conversions
+are those of all kernels (executors/llvm/functions.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, type_of
+from ..executors.llvm.kernels import ALIGN, load_address, load_operand, part_of
+from ..executors.llvm.products import called
+from ..loop_ir.expression import INDEX, Array, Axis, Expr, lift
+from ..loop_ir.nest import Fold, For, Nest, Product, Store, runs, statements
+
+WIDE = {"exp", "expm1", "tanh", "log", "log1p"}
+"""Functions that gain from the longest vectors of the processor; elsewhere LLVM chooses."""
+INTEGERS = {
+    **{"add": "add nsw", "subtract": "sub nsw", "multiply": "mul nsw", "floor_divide": "udiv", "remainder": "urem"},
+    **{"less": "icmp slt", "less_equal": "icmp sle", "greater_equal": "icmp sge", "equal": "icmp eq"},
+}
+
+
+class NestKernel:
+    """A nest as a kernel; parts are ranges of the outermost axis.
+
+    Its operands are the places of the arrays, then the sizes, then, if it has products, the addresses of a `Way`.
+
+    Args:
+        nest: what is written.
+        multiplies: whether the way is BLAS.
+    """
+
+    def __init__(self, nest: Nest, multiplies: bool = False) -> None:
+        self.nest, self.multiplies = nest, multiplies
+        self._to = Instructions()
+        self._cells: dict[Expr, Value] = {}
+        self._names: dict[Any, Value] = {}
+        self._entry: list[str] = []
+        self._metadata: list[str] = []
+        self._group = ""
+
+    def text(self, name: str) -> str:
+        """The function, and before it that of a range of the grid."""
+        self.__init__(self.nest, self.multiplies)  # type: ignore[misc]
+        nest, to = self.nest, self._to
+        self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
+        self._names |= {one: f"%scratch{number}" for number, one in enumerate(nest.scratch)}
+        self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
+        self._entry += [f"  {self._names[x]} = alloca [{x.scratch} x {_memory(x.dtype)}], align 64" for x in nest.scratch]
+        status = "0"
+        if nest.refused is not None:
+            to.do(f"store i64 0, ptr {self._cell(nest.refused, 'i64')}")
+        self._loop(nest.grid, "%start", "%stop")
+        if nest.refused is not None:
+            status = to.add(f"load i64, ptr {self._cell(nest.refused, 'i64')}")
+        given = ["i64 %start", "i64 %stop", *(f"ptr noalias {self._names[x]}" for x in nest.arrays)]
+        given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
+        width = ' "prefer-vector-width"="512"' if _functions(nest) & WIDE else ""
+        return "\n".join(
+            [
+                *sorted(to.declared),
+                f"define internal i64 @{name}_range({', '.join(given)}) noinline{width} {{",
+                *("entry:", *self._entry, *to.lines, f"  ret i64 {status}", "}"),
+                *self._whole(name),
+                *self._metadata,
+            ]
+        )
+
+    def _whole(self, name: str) -> list[str]:
+        to, nest = Instructions(), self.nest
+        arrays = [load_address(to, number) for number in range(len(nest.arrays))]
+        sizes = [load_operand(to, len(arrays) + number) for number in range(len(nest.sizes))]
+        way = ["null", "null"]
+        if nest.products:
+            way = [load_operand(to, len(arrays) + len(sizes) + number) for number in range(2)]
+            way = [to.add(f"inttoptr i64 {one} to ptr") for one in way]
+        extent = self._extent(to, nest.grid.axis.extent, dict(zip(nest.sizes, sizes, strict=True)))
+        start, stop = part_of(to, extent, ALIGN if nest.grid.is_innermost else 1)
+        given = [
+            f"i64 {start}",
+            f"i64 {stop}",
+            *(f"ptr {x}" for x in arrays),
+            *(f"i64 {x}" for x in sizes),
+            *(f"ptr {x}" for x in way),
+        ]
+        status = to.add(f"call i64 @{name}_range({', '.join(given)})")
+        to.do(f"ret i64 {status}")
+        return [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]
+
+    def _extent(self, to: Instructions, x: Expr, known: dict[Expr, Value]) -> Value:
+        """An expression of sizes."""
+        if x not in known:
+            known[x] = str(x.value) if x.op == "constant" else _integer(to, x.op, *[self._extent(to, y, known) for y in x.args])
+        return known[x]
+
+    # Statements ---------------------------------------------------------------------------------------------------------------
+
+    def _body(self, body: Sequence[Any]) -> None:
+        for one in runs(body):
+            if isinstance(one, For):
+                self._loop(one, "0", "")
+            elif isinstance(one, Product):
+                self._multiply(one)
+            else:
+                self._write(one)
+
+    def _cell(self, key: Expr, kind: str) -> Value:
+        """A place on the stack."""
+        if key not in self._cells:
+            self._cells[key] = "%" + self._to.name("cell")
+            self._entry.append(f"  {self._cells[key]} = alloca {kind}")
+        return self._cells[key]
+
+    def _loop(self, loop: For, start: Value, stop: Value) -> None:
+        to, axis = self._to, loop.axis
+        stop = stop or self._value(axis.extent, {})
+        cell, look, body, done = self._cell(axis, "i64"), to.name("look"), to.name("body"), to.name("done")
+        to.do(f"store i64 {start}, ptr {cell}\n  br label %{look}")
+        to.label(look)
+        index = to.add(f"load i64, ptr {cell}")
+        to.do(f"br i1 {to.add(f'icmp slt i64 {index}, {stop}')}, label %{body}, label %{done}")
+        to.label(body)
+        hint, self._group = self._hints(loop)
+        self._body(loop.body)
+        self._group = ""
+        to.do(f"store i64 {to.add(f'add nsw i64 {index}, 1')}, ptr {cell}\n  br label %{look}{hint}")
+        to.label(done)
+
+    def _hints(self, loop: For) -> tuple[str, str]:
+        """What LLVM is told about an innermost loop: what the kind of its axis says need not be proven."""
+        if not loop.is_innermost or loop.axis.kind == "sequential":
+            return "", ""
+        n = 10 + len(self._metadata)
+        self._metadata += [
+            f"!{n} = distinct !{{}}",
+            f'!{n + 1} = !{{!"llvm.loop.parallel_accesses", !{n}}}',
+            f"!{n + 2} = distinct !{{!{n + 2}, !{n + 1}, !{n + 3}}}",
+            f'!{n + 3} = !{{!"llvm.loop.unroll.disable"}}',  # or LLVM unrolls short loops before it looks for vectors
+        ]
+        return f", !llvm.loop !{n + 2}", f", !llvm.access.group !{n}"
+
+    def _write(self, body: Sequence[Any]) -> None:
+        """Statements that all read before one of them writes."""
+        known: dict[Expr, Value] = {}
+        found = [(one, self._value(one.value, known)) for one in body]
+        indices = [self._value(one.index, known) if isinstance(one, Store) else "" for one in body]
+        for (one, value), index in zip(found, indices, strict=True):
+            if isinstance(one, Store):
+                self._store(one, index, value)
+            else:
+                self._fold(one, value)
+
+    def _store(self, one: Store, index: Value, value: Value) -> None:
+        to, kind = self._to, _memory(one.array.dtype)
+        place = self._place(one.array, index)
+        if one.adds:
+            old = to.add(f"load {kind}, ptr {place}{self._group}")
+            value = apply(to, "add", one.array.dtype, [old, value])
+        if one.array.dtype.kind == "b":
+            value = to.add(f"zext i1 {value} to i8")
+        to.do(f"store {kind} {value}, ptr {place}{self._group}")
+
+    def _fold(self, one: Fold, value: Value) -> None:
+        to, kind = self._to, type_of(one.register.dtype)
+        cell = self._cell(one.register, kind)
+        if one.op != "set":
+            old = to.add(f"load {kind}, ptr {cell}")
+            if one.register.dtype == INDEX:
+                value = _integer(to, one.op, old, value)
+            elif one.op == "add":
+                value = to.add(f"fadd reassoc nsz {kind} {old}, {value}")
+            else:
+                value = to.intrinsic(one.op, kind, old, value)
+        to.do(f"store {kind} {value}, ptr {cell}")
+
+    def _multiply(self, one: Product) -> None:
+        known: dict[Expr, Value] = {}
+        sizes = [self._value(size, known) for size in one.sizes]
+        places = [
+            (self._place(x.array, self._value(lift(x.start), known)), self._value(lift(x.line), known))
+            for x in (*one.factors, one.result)
+        ]
+        turned = [str(int(flag)) for flag in (*(x.turned for x in one.factors), one.adds)]
+        self._to.do(called(("%product", "%blas"), turned, sizes, places))
+
+    # Values -------------------------------------------------------------------------------------------------------------------
+
+    def _place(self, array: Array, index: Value) -> Value:
+        return self._to.add(f"getelementptr inbounds {_memory(array.dtype)}, ptr {self._names[array]}, i64 {index}")
+
+    def _value(self, x: Expr, known: dict[Expr, Value]) -> Value:
+        """The text of an expression; each is written once where nothing is written between."""
+        if x not in known:
+            known[x] = self._written(x, [self._value(one, known) for one in x.args] if x.op != "axis" else [])
+        return known[x]
+
+    def _written(self, x: Expr, args: list[Value]) -> Value:
+        to, kind = self._to, type_of(x.dtype)
+        if x.op == "constant":
+            return constant(x.value, kind) if x.dtype.kind == "f" else str(int(x.value))
+        if x.op == "size":
+            return self._names[x]
+        if isinstance(x, Axis) or x.op == "register":
+            return to.add(f"load {kind}, ptr {self._cell(x, kind)}")
+        if x.op == "load":
+            value = to.add(f"load {_memory(x.dtype)}, ptr {self._place(x.value, args[0])}{self._group}")
+            return value if x.dtype.kind != "b" else to.add(f"icmp ne i8 {value}, 0")
+        if x.op == "where":
+            return to.add(f"select i1 {args[0]}, {kind} {args[1]}, {kind} {args[2]}")
+        given = x.args[0].dtype
+        if x.op == "astype":
+            return cast(to, args[0], given, x.dtype)
+        return _integer(to, x.op, *args) if given == INDEX else apply(to, x.op, given, args)
+
+
+def _memory(dtype: np.dtype[Any]) -> str:
+    """The type of an element in memory."""
+    return "i8" if dtype.kind == "b" else type_of(dtype)
+
+
+def _integer(to: Instructions, op: str, a: Value, b: Value) -> Value:
+    if op in ("minimum", "maximum"):
+        return to.intrinsic("smin" if op == "minimum" else "smax", "i64", a, b)
+    return to.add(f"{INTEGERS[op]} i64 {a}, {b}")
+
+
+def _functions(nest: Nest) -> set[str]:
+    """The functions in a nest."""
+    seen: set[Expr] = set()
+    waiting = [one.value for one in statements([nest.grid]) if isinstance(one, (Store, Fold))]
+    while waiting:
+        x = waiting.pop()
+        if x not in seen:
+            seen.add(x)
+            waiting += x.args
+    return {x.op for x in seen}

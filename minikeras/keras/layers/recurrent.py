@@ -1,0 +1,441 @@
+"""Loops over the steps of a series: a cell as a layer, cells in turn, and both directions at once."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ... import nest
+from ...core import Tensor, convert_to_tensor
+from ...errors import ShapeError
+from ...functions.creation import zeros, zeros_like
+from ...functions.elementwise import cast, where
+from ...functions.shaping import concat, reshape, reverse, transpose
+from ...nn_ops.loop_body import Unrepeatable, is_recorded
+from ...nn_ops.scan import scan
+from ..saving.description import described_kind
+from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..weight import CarriedState
+from .inputs import unmarked
+from .layer import Layer
+from .recurrent_cells import Cell
+from .weight_discovery import is_layer
+
+
+def _swapped(x: Any) -> Any:
+    """The first two axes swapped: batch and steps."""
+    return transpose(x, [1, 0, *range(2, x.ndim)])
+
+
+def _chosen(keep: Tensor, new: Tensor, old: Any) -> Tensor:
+    """A value where a step counts, the earlier one elsewhere."""
+    return where(reshape(keep, (*keep.shape, *(1,) * (new.ndim - keep.ndim))), new, old)
+
+
+def _called(cell: Any, inputs: Tensor, states: Any, training: bool | None) -> tuple[Tensor, Any]:
+    """The output of a cell, a layer or any object with `call`, and its next states."""
+    named = {"training": training} if getattr(cell, "_takes_training", False) else {}
+    output, following = (cell if callable(cell) else cell.call)(inputs, states, **named)
+    return output, following
+
+
+def _checked(cell: Any) -> Any:
+    """An object that can serve as a cell."""
+    for name in ("call", "state_size"):
+        if not hasattr(cell, name):
+            raise ValueError(f"The RNN cell should have a `{name}` (see help(keras.layers.RNN)). Received: {cell!r:.100}.")
+    return cell
+
+
+def _size_of_output(cell: Any) -> Any:
+    found = getattr(cell, "output_size", None)
+    return nest.flatten(cell.state_size)[0] if found is None else found
+
+
+def _first_states(cell: Any, batch_size: Any, dtype: str) -> Any:
+    """What a cell says that it begins with, or zeros."""
+    if hasattr(cell, "get_initial_state"):
+        return cell.get_initial_state(batch_size=batch_size)
+    return nest.map_structure(lambda size: zeros((batch_size, size), dtype), cell.state_size)
+
+
+class StackedRNNCells(Layer, described=True):
+    """Several cells in turn as one: each gets the output of the one before it.
+
+    Args:
+        cells: a list of cells.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    The states are a list with the states of each cell.
+
+    >>> cells = [tf.keras.layers.LSTMCell(4), tf.keras.layers.GRUCell(3)]
+    >>> tf.keras.layers.RNN(tf.keras.layers.StackedRNNCells(cells))(tf.ones([2, 5, 1])).shape
+    TensorShape([2, 3])
+    """
+
+    def __init__(self, cells: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.cells = [_checked(cell) for cell in cells]
+
+    @property
+    def state_size(self) -> list[Any]:
+        """The sizes of the states of each cell."""
+        return [cell.state_size for cell in self.cells]
+
+    @property
+    def output_size(self) -> Any:
+        """The size of the last cell's output."""
+        return _size_of_output(self.cells[-1])
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+        """The first states of each cell."""
+        return [_first_states(cell, batch_size, self.compute_dtype) for cell in self.cells]
+
+    def call(self, inputs: Tensor, states: Any, training: bool | None = False) -> tuple[Tensor, Any]:
+        following = []
+        for cell, own in zip(self.cells, states, strict=True):
+            nested = isinstance(own, (list, tuple))
+            inputs, after = _called(cell, inputs, list(own) if nested else [own], training)
+            after = after if isinstance(after, (list, tuple)) else [after]
+            following.append(list(after) if nested else after[0])
+        return inputs, following if len(following) > 1 else following[0]
+
+    def build(self, input_shape: Any) -> None:
+        for cell in self.cells:
+            if is_layer(cell) and not cell.built:
+                cell.build(input_shape)
+            input_shape = (input_shape[0], _size_of_output(cell))
+
+    def get_config(self) -> dict[str, Any]:
+        cells = [serialize_keras_object(cell) for cell in self.cells]
+        for one in cells:
+            one.pop("build_config", None)  # they are built with this one
+        return {**super().get_config(), "cells": cells}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> StackedRNNCells:
+        return cls(**{**config, "cells": [deserialize_keras_object(one, custom_objects) for one in config["cells"]]})
+
+
+class RNN(Layer, described=True):
+    """A cell repeated along the second axis of its inputs: output, states = cell(x_t, states).
+
+    Args:
+        cell: a layer, or any object, with `call(inputs, states)` that gives the output and the next states, and a
+            `state_size`, an int or a list of them; it may have an `output_size` and a `get_initial_state(batch_size=)`. A
+            list of cells is taken in turn.
+        return_sequences: whether to give the outputs of all steps, or that of the last one.
+        return_state: whether to give the last states behind the output.
+        go_backwards: whether to begin with the last step; outputs are in the order in which they are computed.
+        stateful: whether a batch begins with the states in which the one before it ended; the batch size must be fixed.
+        unroll: accepted for compatibility, ignored.
+        zero_output_for_mask: whether the outputs of steps that are left out are 0, instead of those of the step before.
+        options: `name`, `dtype`, `trainable`, `activity_regularizer`, as in `Layer`.
+
+    The call takes the series, `initial_state` (a tensor or a list, zeros by default) and `mask` (batch, steps): where it is
+    false states stay as they are.
+
+    Shapes: input (batch, steps, ...), output (batch, steps, units) or (batch, units), states (batch, units).
+
+    The step is recorded once and repeated without Python code; products of the inputs are computed for all steps at once. A
+    cell that draws random numbers, assigns Variables or asks for values in its `call` runs step by step.
+
+    >>> class Sum(tf.keras.layers.Layer):
+    ...     state_size = 1
+    ...     def call(self, inputs, states):
+    ...         total = states[0] + inputs
+    ...         return total, [total]
+    >>> print(tf.keras.layers.RNN(Sum(), return_sequences=True)(tf.constant([[[1.0], [2.0], [3.0]]])).numpy().ravel())
+    [1. 3. 6.]
+    """
+
+    _takes_one_tensor = True
+    _gives_floats = True
+
+    def __init__(
+        self,
+        cell: Any,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        zero_output_for_mask: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.cell = StackedRNNCells(cell) if isinstance(cell, (list, tuple)) else _checked(cell)
+        sizes = self.cell.state_size
+        if not isinstance(sizes, (list, tuple, int)):
+            raise ValueError(f"{type(self).__name__}: `state_size` must be an integer or a list of them, found {sizes!r}.")
+        self.state_size = [sizes] if isinstance(sizes, int) else list(sizes)
+        self.return_sequences, self.return_state = bool(return_sequences), bool(return_state)
+        self.go_backwards, self.stateful, self.unroll = bool(go_backwards), bool(stateful), bool(unroll)
+        self.zero_output_for_mask = zero_output_for_mask
+        self.states: Any = None
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        if is_layer(self.cell) and not self.cell.built:
+            self.cell.build((sequences_shape[0], *sequences_shape[2:]))
+        if self.stateful and self.states is None:
+            if sequences_shape[0] is None:
+                raise ValueError(
+                    f"Layer '{self.name}': with `stateful=True` the batch size must be fixed, found shape "
+                    f"{tuple(sequences_shape)}. Give Input(batch_shape=...)."
+                )
+            self.states = nest.map_structure(
+                lambda value: CarriedState(
+                    cast(value, self.variable_dtype), trainable=False, name="rnn_state", path=f"{self.path}/rnn_state"
+                ),
+                self.get_initial_state(sequences_shape[0]),
+            )
+
+    def get_initial_state(self, batch_size: Any) -> list[Any]:
+        """The states before the first step: the cell's, zeros by default."""
+        found = _first_states(self.cell, batch_size, getattr(self.cell, "compute_dtype", self.compute_dtype))
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+
+    def reset_state(self) -> None:
+        """Have a stateful layer begin with zeros again."""
+        for state in nest.flatten(self.states) if self.states is not None else ():
+            state.assign(zeros_like(state))
+
+    reset_states = reset_state
+
+    def call(self, sequences: Tensor, initial_state: Any = None, mask: Any = None, training: bool | None = False) -> Any:
+        if not sequences.shape[1]:
+            raise ShapeError(f"Layer '{self.name}' ({type(self).__name__}): the series has no steps: {sequences.shape}.")
+        if self.stateful and sequences.shape[0] != (expected := nest.flatten(self.states)[0].shape[0]):
+            raise ValueError(
+                f"Layer '{self.name}' is stateful, so each batch must have {expected} rows as the first one, found "
+                f"{sequences.shape[0]}."
+            )
+        if initial_state is None:
+            initial_state = self.states if self.stateful else self.get_initial_state(sequences.shape[0])
+        states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
+        kind = getattr(self.cell, "compute_dtype", self.compute_dtype)
+        states = nest.map_structure(lambda x: cast(convert_to_tensor(x), kind), states)
+        inputs = sequences if sequences.dtype.is_floating else cast(sequences, self.compute_dtype)
+        own, width = (states if self._is_stack else [states]), (inputs.shape[0], *inputs.shape[2:])
+        try:
+            for cell, state in zip(self._cells, own, strict=True):
+                if training and isinstance(cell, Cell):
+                    cell.draw_masks(width, nest.flatten(state)[0])
+                width = (inputs.shape[0], _size_of_output(cell))
+            output, states = self._repeated(inputs, states, None if mask is None else nest.flatten(mask)[0], training)
+        finally:
+            for cell in self._collect().sublayers if training else ():
+                if isinstance(cell, Cell):
+                    cell.reset_masks()
+        states = nest.map_structure(lambda x: cast(x, self.compute_dtype), states)
+        output = cast(output, self.compute_dtype)
+        if self.stateful:
+            for own, state in zip(nest.flatten(self.states), nest.flatten(states), strict=True):
+                own.assign(cast(state, own.dtype))
+        return (output, *states) if self.return_state else output
+
+    @property
+    def _is_stack(self) -> bool:
+        return isinstance(self.cell, StackedRNNCells)
+
+    @property
+    def _cells(self) -> list[Any]:
+        return self.cell.cells if self._is_stack else [self.cell]
+
+    def _repeated(self, inputs: Tensor, states: Any, mask: Any, training: bool | None) -> tuple[Tensor, Any]:
+        """The outputs of all steps or the last one, and the last states."""
+        first: list[Any] = nest.flatten(states)
+        place, count = self._place_of_output(states), len(first)
+        sliced = [_swapped(inputs)]
+        if mask is not None:
+            sliced.append(_swapped(cast(convert_to_tensor(mask), "bool")))
+            if place is None:  # what is repeated where a step is left out, zeros at first
+                size = _size_of_output(self.cell)
+                sizes = tuple(size) if isinstance(size, (list, tuple)) else (size,)
+                first.append(zeros((inputs.shape[0], *sizes), self.compute_dtype))
+        zeroed = mask is not None and self.zero_output_for_mask
+        all_rows = self.return_sequences or place is None or zeroed
+
+        def step(carried: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
+            with self._without_losses():
+                output, following = _called(self.cell, slices[0], nest.pack(states, carried[:count]), training)
+            after = nest.flatten(following)
+            if mask is not None:
+                after = [_chosen(slices[1], new, old) for new, old in zip(after, carried, strict=False)]
+                chosen = after[place] if place is not None else _chosen(slices[1], output, carried[-1])
+                after += [chosen] if place is None else []
+                output = _chosen(slices[1], output, zeros_like(output)) if zeroed else chosen
+            return after, [output] if all_rows else []
+
+        last, rows = scan(step, first, sliced, inputs.shape[1], self.go_backwards, trusted=place is not None)
+        states = nest.pack(states, last[:count])
+        if not all_rows:
+            return last[place or 0], states
+        if not self.return_sequences:
+            return rows[0][0 if self.go_backwards else -1], states
+        return _swapped(reverse(rows[0], [0]) if self.go_backwards else rows[0]), states
+
+    def _place_of_output(self, states: Any) -> int | None:
+        """Which of the states is the output; None if that is not known."""
+        if not all(isinstance(cell, Cell) and type(cell).call is described_kind(type(cell)).call for cell in self._cells):
+            return None
+        return len(nest.flatten(states[:-1])) if self._is_stack else 0
+
+    @contextlib.contextmanager
+    def _without_losses(self) -> Iterator[None]:
+        """Losses that a cell adds are those of one step each: such a step is not recorded."""
+        layers = [self.cell, *self.cell._collect().sublayers] if is_layer(self.cell) else []
+        counts = [len(one._losses) for one in layers]
+        yield
+        if is_recorded() and [len(one._losses) for one in layers] != counts:
+            for one, count in zip(layers, counts, strict=True):
+                del one._losses[count:]
+            raise Unrepeatable("a cell adds losses")
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the series, if that is what comes out."""
+        mask = nest.flatten(mask)[0] if self.return_sequences and mask is not None else None
+        return [mask, *(None for _ in self.state_size)] if self.return_state else mask
+
+    def get_config(self) -> dict[str, Any]:
+        cell = serialize_keras_object(self.cell)
+        cell.pop("build_config", None)  # it is built with this one
+        return {**super().get_config(), "cell": cell}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> RNN:
+        return cls(**{**config, "cell": deserialize_keras_object(config["cell"], custom_objects)})
+
+
+class Bidirectional(Layer, described=True):
+    """A recurrent layer on a series and, as another layer, on the series from its end; the outputs are merged.
+
+    Args:
+        layer: a layer such as RNN, LSTM or GRU, or one with its attributes; it is copied for the forward direction.
+        merge_mode: 'concat' along the last axis, 'sum', 'mul', 'ave', or None for both outputs.
+        weights: first values, those of the forward layer and then those of the backward one.
+        backward_layer: the layer for the other direction; a copy with `go_backwards` turned round by default.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    The call is that of the layer; `initial_state` holds the states of the forward layer and then those of the backward one,
+    and so do the states that are returned. Outputs of steps that are left out are 0.
+
+    >>> layer = tf.keras.layers.Bidirectional(tf.keras.layers.GRU(3, return_sequences=True))
+    >>> layer(tf.ones([2, 5, 1])).shape
+    TensorShape([2, 5, 6])
+    """
+
+    _takes_one_tensor = True
+    _gives_floats = True
+
+    def __init__(
+        self, layer: Any, merge_mode: str | None = "concat", weights: Any = None, backward_layer: Any = None, **options: Any
+    ) -> None:
+        for name, one in (("layer", layer), ("backward_layer", backward_layer)):
+            if (one is not None or name == "layer") and not (is_layer(one) and hasattr(one, "go_backwards")):
+                raise ValueError(f"Bidirectional: `{name}` must be a layer such as keras.layers.LSTM, found {one!r:.80}.")
+        if merge_mode not in ("sum", "mul", "ave", "concat", None):
+            raise ValueError(f"Bidirectional: merge_mode must be 'sum', 'mul', 'ave', 'concat' or None, found {merge_mode!r}.")
+        super().__init__(**options)
+        self.forward_layer = _copied(layer, "forward_")
+        self.backward_layer = _copied(layer, "backward_", go_backwards=True) if backward_layer is None else backward_layer
+        both = self.forward_layer, self.backward_layer
+        if both[0].go_backwards == both[1].go_backwards:
+            raise ValueError("Bidirectional: forward layer and backward layer should have different `go_backwards` value.")
+        for name in ("stateful", "return_sequences", "return_state"):
+            if getattr(both[0], name) != getattr(both[1], name):
+                raise ValueError(f"Bidirectional: forward layer and backward layer need the same `{name}`.")
+        for one in both:
+            if getattr(one, "zero_output_for_mask", None) is not None:
+                one.zero_output_for_mask = one.return_sequences
+        self.merge_mode = merge_mode
+        self.stateful, self.return_sequences = layer.stateful, layer.return_sequences
+        self.return_state, self.input_spec = layer.return_state, layer.input_spec
+        self._first_weights = weights
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        for layer in (self.forward_layer, self.backward_layer):
+            if not layer.built:
+                layer.build(sequences_shape)
+        if self._first_weights:
+            self.set_weights(self._first_weights)
+
+    def call(self, sequences: Tensor, initial_state: Any = None, mask: Any = None, training: bool | None = None) -> Any:
+        half = 0 if initial_state is None else len(initial_state) // 2
+        halves = (None, None) if initial_state is None else (initial_state[:half], initial_state[half:])
+        found = []
+        for layer, state in zip((self.forward_layer, self.backward_layer), halves, strict=True):
+            named = {"training": training} if layer._takes_training else {}
+            named |= {"mask": mask} if layer._takes_mask and mask is not None else {}
+            found.append(layer(unmarked(sequences), **named, **({} if state is None else {"initial_state": state})))
+        y, back = [cast(one[0] if self.return_state else one, self.compute_dtype) for one in found]
+        if self.return_sequences:
+            back = reverse(back, [1])
+        merged = (y, back) if self.merge_mode is None else (_MERGED[self.merge_mode](y, back),)
+        states = (*found[0][1:], *found[1][1:]) if self.return_state else ()
+        return (*merged, *states) if len(merged) + len(states) > 1 else merged[0]
+
+    def reset_state(self) -> None:
+        """Have both layers begin with zeros again."""
+        if not self.stateful:
+            raise AttributeError(f"Layer '{self.name}' must be stateful.")
+        self.forward_layer.reset_state()
+        self.backward_layer.reset_state()
+
+    reset_states = reset_state
+
+    @property
+    def states(self) -> Any:
+        """The states of both layers, None if they are not stateful."""
+        both = self.forward_layer.states, self.backward_layer.states
+        return None if None in both else (*both[0], *both[1])
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the series for each output that is one."""
+        mask = nest.flatten(mask)[0] if self.return_sequences and mask is not None else None
+        outputs = (mask, mask) if self.merge_mode is None else (mask,)
+        return outputs if len(outputs) > 1 or self.return_state else mask
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        for name, layer in (("layer", self.forward_layer), ("backward_layer", self.backward_layer)):
+            config[name] = serialize_keras_object(layer)
+            config[name].pop("build_config", None)  # they are built with this one
+        return config
+
+    @property
+    def layer(self) -> Any:
+        """The forward layer."""
+        return self.forward_layer
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Bidirectional:
+        layers = {
+            name: deserialize_keras_object(config[name], custom_objects)
+            for name in ("layer", "backward_layer")
+            if config.get(name) is not None
+        }
+        return cls(**{**config, **layers})
+
+
+_MERGED: dict[Any, Callable[[Any, Any], Any]] = {
+    "concat": lambda y, back: concat([y, back], -1),
+    "sum": lambda y, back: y + back,
+    "ave": lambda y, back: (y + back) / 2.0,
+    "mul": lambda y, back: y * back,
+}
+
+
+def _copied(layer: Any, prefix: str, **changes: Any) -> Any:
+    """A new layer like another one, with a name that begins so."""
+    config = copy.deepcopy(serialize_keras_object(layer))
+    config.pop("build_config", None)
+    name = layer.name.removeprefix(prefix)
+    config["config"] |= {**changes, "name": f"{prefix}{name}"}
+    made = deserialize_keras_object(config)
+    made._label = f"{prefix}{layer._label}"  # what its weights are drawn by: without the number that a process counts up
+    if hasattr(layer, "use_cudnn"):  # which no configuration holds
+        made.use_cudnn = layer.use_cudnn
+    return made

@@ -1,0 +1,296 @@
+"""The step of a loop as a small program, recorded by a run of a function, and carried out without it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.arrays import is_array, to_numpy
+from ..core.convert import convert_to_tensor
+from ..core.effects import State
+from ..core.primitive import Primitive
+from ..core.stack import BOTTOM, Frame, Interpreter, current, on_top, only_shapes, perform
+from ..core.tensor import Tensor
+from ..core.variable import read_variable
+from ..types import Array
+
+
+class Unrepeatable(Exception):
+    """Raised where a step does something that a recorded one could not repeat."""
+
+
+class Value(NamedTuple):
+    """One value of a body: shape and dtype of an array, or a Python number, whose shape is None."""
+
+    shape: tuple[int, ...] | None
+    dtype: Any
+    number: Any = None
+
+
+class Instruction(NamedTuple):
+    """A primitive, the numbers of the values that it is given, its parameters, and the numbers of its results."""
+
+    primitive: Primitive
+    operands: tuple[int, ...]
+    params: dict[str, Any]
+    outputs: tuple[int, ...]
+    several: bool
+
+
+class Body:
+    """What happens in each step of a loop, over numbered values.
+
+    Two bodies are equal if they do the same, so what is derived from one is found again for the next.
+
+    Args:
+        values: shape and dtype of each value, by its number.
+        carried: the values that a step hands to the next one.
+        sliced: those of which each step gets its slice.
+        constants: those that are the same in each step.
+        instructions: in their order.
+        results: what is carried next, in the order of `carried`, and then what each step gives.
+    """
+
+    __slots__ = ("__weakref__", "_key", "_steps", "carried", "constants", "instructions", "results", "sliced", "values")
+
+    def __init__(
+        self,
+        values: Sequence[Value],
+        carried: Sequence[int],
+        sliced: Sequence[int],
+        constants: Sequence[int],
+        instructions: Iterable[Instruction],
+        results: Sequence[int],
+    ) -> None:
+        self.values, self.carried, self.sliced, self.constants = tuple(values), tuple(carried), tuple(sliced), tuple(constants)
+        self.results = tuple(results)
+        self.instructions = tuple(needed(instructions, self.results))
+        self._steps: dict[int, Any] = {}
+        plain = [(one.shape, str(one.dtype), type(one.number), repr(one.number)) for one in self.values]
+        done = [(one.primitive, one.operands, _hashable(one.params), one.outputs) for one in self.instructions]
+        self._key = (tuple(plain), self.carried, self.sliced, self.constants, tuple(done), self.results)
+
+    def __eq__(self, other: Any) -> bool:
+        return self is other or (isinstance(other, Body) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def name(self) -> str:
+        """The program in one line, as it is shown within a program that holds the loop."""
+        lines = [
+            f"{', '.join(f'r{y}' for y in one.outputs)} = {one.primitive.name}({', '.join(map(self._shown, one.operands))})"
+            for one in self.instructions
+        ]
+        return f"{'; '.join(lines)} -> {', '.join(f'r{y}' for y in self.results)}"
+
+    def _shown(self, number: int) -> str:
+        value = self.values[number]
+        return f"r{number}" if value.shape is not None else repr(value.number)
+
+    def steps(self, xp: Any) -> list[tuple[Callable[..., Any], tuple[int, ...], dict[str, Any], tuple[int, ...], bool]]:
+        """The instructions with their functions for arrays of a library."""
+        found = self._steps.get(id(xp))
+        if found is None:
+            chosen = [one.primitive.on_numpy if xp is np else one.primitive.on(xp) for one in self.instructions]
+            found = [(function, *one[1:]) for function, one in zip(chosen, self.instructions, strict=True)]
+            self._steps[id(xp)] = found
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The values that a loop is given: first those that are carried, then slices, then constants."""
+        return (*self.carried, *self.sliced, *self.constants)
+
+    def filled(self, operands: Iterable[Any]) -> list[Any]:
+        """A list with a place for each value, in which the operands stand, and Python numbers."""
+        values = [one.number for one in self.values]
+        for place, x in zip(self.operands, operands, strict=True):
+            values[place] = x
+        return values
+
+    def giving(self, results: Sequence[int]) -> Body:
+        """The same steps with other results."""
+        return Body(self.values, self.carried, self.sliced, self.constants, self.instructions, results)
+
+
+def _hashable(value: Any) -> Any:
+    """What tells a parameter from others: by value where it has one, else by identity."""
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(map(_hashable, value))
+    if isinstance(value, dict):
+        return tuple((name, _hashable(value[name])) for name in value)
+    if isinstance(value, slice):
+        return slice, value.start, value.stop, value.step
+    if is_array(value):
+        return value.shape, value.dtype.str, to_numpy(value).tobytes()
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return type(value), value
+
+
+def needed(instructions: Iterable[Instruction], results: Iterable[int]) -> list[Instruction]:
+    """The instructions on which results depend, in their order."""
+    wanted, kept = set(results), []
+    for one in reversed(list(instructions)):
+        if not wanted.isdisjoint(one.outputs):
+            wanted.update(one.operands)
+            kept.append(one)
+    return kept[::-1]
+
+
+def replay(instructions: Iterable[Instruction], values: list[Any]) -> list[Any]:
+    """Carry out instructions on Tensors; every interpreter on the stack sees them. The list is filled and returned."""
+    for one in instructions:
+        found = perform(one.primitive, [values[i] for i in one.operands], one.params)
+        for place, y in zip(one.outputs, found if one.several else (found,), strict=True):
+            values[place] = y
+    return values
+
+
+class BodyRecorder(Interpreter):
+    """Keeps what happens in one step, computed on examples of what it is given.
+
+    What the step takes from elsewhere (Tensors, Variables that it reads) becomes a constant.
+
+    Args:
+        outer: the stack around the loop, on which Variables are read; None where there is none to read.
+
+    Attributes:
+        values, instructions: as in `Body`.
+        constants: the Tensors from elsewhere, by the numbers of their values.
+    """
+
+    sees_all = True
+
+    def __init__(self, outer: Frame | None = None) -> None:
+        self.outer, self.only_shapes = outer, only_shapes()
+        self.values: list[Value] = []
+        self.instructions: list[Instruction] = []
+        self.constants: dict[int, Tensor] = {}
+        self._numbers: dict[Any, int] = {}
+        self._holders: dict[int, tuple[Array, int]] = {}
+        self._read: dict[int, Tensor] = {}
+
+    def example(self, array: Array) -> Tensor:
+        """A value that the step is given, with this example of it."""
+        return self._known(Tensor(array[...]))
+
+    def zeros(self, value: Value) -> Tensor:
+        """A value that the step is given, of a shape and dtype."""
+        return self.example(np.zeros(value.shape or (), value.dtype))
+
+    def frame(self) -> Frame:
+        """The stack on which the step runs: hidden from all others."""
+        return Frame(self, BOTTOM)
+
+    def number(self, x: Any) -> int:
+        """The number of a value; a Tensor that is not known is a constant."""
+        if not isinstance(x, Tensor):
+            key = (type(x), repr(x))
+            if key not in self._numbers:
+                self._numbers[key] = self._new(Value(None, None, x))
+            return self._numbers[key]
+        found = self._numbers.get(x.key)
+        if found is None:
+            array, holder = self._holders.get(id(x._array), (None, 0))
+            if array is not None and array is x._array:  # a Tensor made of that of another one is the same value
+                return holder
+            self._known(x)
+            found = self._numbers[x.key]
+            self.constants[found] = x
+        return found
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Compute on the examples, and keep an instruction."""
+        if primitive is read_variable and self.outer is not None:
+            variable = inputs[0]
+            if variable.key not in self._read:
+                with on_top(self.outer):
+                    self._read[variable.key] = perform(primitive, inputs, params)
+            return self._read[variable.key]
+        if primitive.effect or not primitive.repeatable or State.OPERANDS in primitive.reads:
+            raise Unrepeatable(primitive.name)
+        operands = tuple(map(self.number, inputs))
+        outputs = BOTTOM.process(primitive, [Tensor(x._array) if isinstance(x, Tensor) else x for x in inputs], params)
+        several = type(outputs) is tuple
+        made = outputs if several else (outputs,)
+        for y in made:
+            self._known(y)
+        self.instructions.append(Instruction(primitive, operands, params, tuple([self.number(y) for y in made]), several))
+        return outputs
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Refuse what leaves for Python, what is checked, and functions with a gradient of their own."""
+        raise Unrepeatable(primitive.name)
+
+    def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
+        """Refuse it, before it happens."""
+        raise Unrepeatable(str(how))
+
+    def body(self, carried: Sequence[Tensor], sliced: Sequence[Tensor], results: Sequence[Any]) -> tuple[Body, list[Tensor]]:
+        """The body over these values, and its constants."""
+        numbers = [self.number(x) for x in results]
+        ends = ([self.number(x) for x in carried], [self.number(x) for x in sliced])
+        used = {i for one in needed(self.instructions, numbers) for i in one.operands}.union(numbers)
+        constants = [number for number in self.constants if number in used]
+        body = Body(self.values, *ends, constants, self.instructions, numbers)
+        return interned(body), [self.constants[number] for number in constants]
+
+    def _known(self, x: Tensor) -> Tensor:
+        array = x._array
+        self._numbers[x.key] = self._new(Value(tuple(array.shape), array.dtype))
+        self._holders[id(array)] = array, self._numbers[x.key]
+        return x
+
+    def _new(self, value: Value) -> int:
+        self.values.append(value)
+        return len(self.values) - 1
+
+
+def is_recorded() -> bool:
+    """Whether this thread runs a step of a loop to record it."""
+    frame = current()
+    while frame is not BOTTOM and not isinstance(frame.interpreter, BodyRecorder):
+        frame = frame.below
+    return frame is not BOTTOM
+
+
+@functools.lru_cache(maxsize=256)
+def interned(body: Body) -> Body:
+    """The first of the bodies that do the same."""
+    return body
+
+
+def record(
+    step: Callable[[list[Tensor], list[Tensor]], tuple[Sequence[Any], Sequence[Any]]],
+    outer: Frame,
+    carried: Sequence[Array],
+    sliced: Sequence[Array],
+) -> tuple[Body, list[Tensor], list[Tensor]]:
+    """One step as a body, with its constants, and the carried examples that it gives.
+
+    Args:
+        step: from what is carried and the slices to what is carried next and what the step gives.
+        outer: the stack around the loop.
+        carried, sliced: examples.
+
+    Raises:
+        Unrepeatable: if a recorded step could not repeat it, or it carries on other shapes or dtypes than it was given.
+    """
+    recorder = BodyRecorder(outer)
+    given, slices = [recorder.example(x) for x in carried], [recorder.example(x) for x in sliced]
+    with on_top(recorder.frame()):
+        following, outputs = step(list(given), list(slices))
+        results = [convert_to_tensor(x) for x in (*following, *outputs)]
+    for x, y in zip(given, results, strict=False):
+        if (x.shape, x.dtype) != (y.shape, y.dtype):
+            raise Unrepeatable(f"what is carried changes from {x.dtype.name}{x.shape} to {y.dtype.name}{y.shape}")
+    body, constants = recorder.body(given, slices, results)
+    return body, constants, [Tensor(y._array) for y in results[: len(given)]]

@@ -1,0 +1,336 @@
+"""Nests give NumPy's numbers: through the interpreter, whichever way it goes, and as kernels, in any number of parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from minikeras.compiler.executors import llvm
+from minikeras.compiler.ir import Slot
+from minikeras.compiler.loop_ir.expression import Array, Axis, register, size, where
+from minikeras.compiler.loop_ir.interpreter import interpret
+from minikeras.compiler.loop_ir.nest import Fold, For, Nest, Store
+from minikeras.compiler.loop_ir.operations import launches
+from minikeras.core import Record
+from minikeras.core.registry import operations
+from minikeras.nn_ops.convolution import places
+
+RELATIVE = {"float32": 2e-5, "float64": 1e-12}
+
+
+def record_of(primitive, arrays, params):
+    """An instruction, as a recorded run has it, and NumPy's result."""
+    expected = np.ascontiguousarray(primitive.kernel(np)(*arrays, **params))
+    slots = [Slot(key, array.shape, array.dtype) for key, array in enumerate(arrays)]
+    return Record(primitive, slots, params, Slot(len(slots), expected.shape, expected.dtype)), expected
+
+
+class Run:
+    """Carries the nests of an instruction out."""
+
+    def __init__(self, record, arrays):
+        self.record, self.arrays = record, dict(enumerate(map(np.ascontiguousarray, arrays)))
+        self.launches = launches(record, self.temporary)
+
+    def temporary(self, shape, dtype):
+        return Slot(len(self.arrays) + 100, shape, np.dtype(dtype))
+
+    def results(self, carry_out):
+        arrays = dict(self.arrays)
+        for one in self.launches:
+            result = arrays[one.result.key] = np.full(one.result.shape, 88, one.result.dtype)
+            carry_out(one, [arrays[x.key] for x in one.operands], result)
+        return result
+
+
+def by_interpreter(backwards):
+    def carry_out(launch, operands, result):
+        for member in range(launch.members):
+            stacks = zip(operands, moving(launch), strict=True)
+            own = [x.reshape(launch.members, -1)[member] if moves else x for x, moves in stacks]
+            interpret(launch.nest, [*own, result.reshape(launch.members, -1)[member]], launch.sizes, backwards)
+
+    return carry_out
+
+
+def moving(launch):
+    return launch.moving if launch.members > 1 else [False] * len(launch.operands)
+
+
+def by_llvm(parts):
+    from minikeras.compiler.executors.llvm import jit
+    from minikeras.compiler.executors.llvm.calls import nest_call
+    from minikeras.compiler.executors.llvm.runner import Job
+
+    def carry_out(launch, operands, result):
+        call = nest_call(launch, launch.operands, None)
+        arrays = dict(zip([x.key for x in (*launch.operands, launch.result)], [*operands, result], strict=True))
+        addresses = np.array([array.ctypes.data for array in arrays.values()], np.int64)
+        given = call.places(lambda slot: list(arrays).index(slot.key))
+        assert Job([(jit.addresses([call.kernel])[0], given, parts)], addresses)() == 0
+
+    return carry_out
+
+
+def assert_nests_give_numpys_numbers(primitive, arrays, params, exact=False):
+    record, expected = record_of(primitive, arrays, params)
+    run = Run(record, arrays)
+    ways = [by_interpreter(False), by_interpreter(True)] + [by_llvm(parts) for parts in (1, 3) if llvm.installed()]
+    for way in ways:
+        found = run.results(way)
+        if exact:
+            np.testing.assert_array_equal(found, expected)
+        else:
+            scale = np.abs(expected).max(initial=1e-30)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=RELATIVE[expected.dtype.name] * scale)
+
+
+# Windows ---------------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def geometries(draw, most_rank=3):
+    """Sizes, window, and the parameters of windows that fit at least once."""
+    rank = draw(st.integers(1, most_rank))
+    window = tuple(draw(st.integers(1, 3)) for _ in range(rank))
+    dilation = tuple(draw(st.integers(1, 2)) for _ in range(rank))
+    strides = tuple(draw(st.integers(1, 3)) for _ in range(rank))
+    padding = tuple((draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in range(rank))
+    reach = [(width - 1) * spread + 1 for width, spread in zip(window, dilation, strict=True)]
+    sizes = tuple(max(1, one - sum(pair)) + draw(st.integers(0, 5)) for one, pair in zip(reach, padding, strict=True))
+    return sizes, window, {"strides": strides, "padding": padding, "dilation": dilation}
+
+
+def numbers(shape, dtype, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def places_of(x, window, params):
+    return places(x.shape[-len(window) - 1 : -1], window, params["strides"], params["padding"], params["dilation"])
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])  # to shrink takes minutes
+@given(
+    geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 2]), st.integers(1, 9),
+    st.integers(1, 4), st.sampled_from([(), (2,)]), st.booleans(),
+)  # fmt: skip
+def test_convolutions(geometry, dtype, batch, groups, channels, outputs, lead, shared):
+    sizes, window, params = geometry
+    channels = channels + 1 if groups == 2 else channels
+    params = params | {"groups": groups}
+    x = numbers((*lead, batch, *sizes, groups * channels), dtype)
+    kernel = numbers((*(() if shared else lead), *window, channels, groups * outputs), dtype, 1)
+    assert_nests_give_numpys_numbers(operations.convolve, [x, kernel], params)
+    g = numbers((*lead, batch, *places_of(x, window, params), groups * outputs), dtype, 2)
+    assert_nests_give_numpys_numbers(operations.spread_windows, [g, kernel], params | {"sizes": sizes})
+    assert_nests_give_numpys_numbers(operations.correlate_windows, [x, g], params | {"window": window})
+
+
+@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(geometries(2), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.integers(2, 20), st.integers(1, 2))
+def test_convolutions_of_each_channel(geometry, dtype, batch, channels, times):
+    sizes, window, params = geometry
+    params = params | {"groups": channels}
+    x, kernel = numbers((batch, *sizes, channels), dtype), numbers((*window, 1, channels * times), dtype, 1)
+    assert_nests_give_numpys_numbers(operations.convolve, [x, kernel], params)
+    g = numbers((batch, *places_of(x, window, params), channels * times), dtype, 2)
+    assert_nests_give_numpys_numbers(operations.spread_windows, [g, kernel], params | {"sizes": sizes})
+    assert_nests_give_numpys_numbers(operations.correlate_windows, [x, g], params | {"window": window})
+
+
+@pytest.mark.parametrize("sizes", [(40, 700), (3, 5, 90), (2000,)])
+def test_convolutions_of_long_lines_and_of_many_tiles(sizes):
+    rank = len(sizes)
+    params = {"strides": (1,) * rank, "padding": ((1, 1),) * rank, "dilation": (1,) * rank, "groups": 1}
+    x, kernel = numbers((2, *sizes, 9), "float32"), numbers(((3,) * rank) + (9, 11), "float32", 1)
+    g = numbers((2, *sizes, 11), "float32", 2)
+    for primitive, arrays, more in [
+        (operations.convolve, [x, kernel], {}),
+        (operations.spread_windows, [g, kernel], {"sizes": sizes}),
+        (operations.correlate_windows, [x, g], {"window": (3,) * rank}),
+    ]:
+        record, expected = record_of(primitive, arrays, params | more)
+        found = Run(record, arrays).results(by_llvm(2))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 3, 8, 20]))
+def test_pools(geometry, dtype, batch, channels):
+    sizes, window, params = geometry
+    params = params | {"window": window}
+    x = numbers((batch, *sizes, channels), dtype).round(0)  # with equal elements
+    x[0, ..., 0] = np.nan
+    assert_nests_give_numpys_numbers(operations.max_pool, [x], params, exact=True)
+    assert_nests_give_numpys_numbers(operations.first_largest_in_window, [x], params, exact=True)
+    chosen = operations.first_largest_in_window.kernel(np)(x, **params)
+    assert_nests_give_numpys_numbers(operations.pick_from_window, [np.nan_to_num(x), chosen], params, exact=True)
+    g = numbers(chosen.shape, dtype, 1)
+    assert_nests_give_numpys_numbers(operations.put_into_window, [g, chosen], params | {"sizes": sizes})
+    assert_nests_give_numpys_numbers(operations.window_sum, [np.nan_to_num(x)], params)
+    assert_nests_give_numpys_numbers(operations.window_spread, [g], params | {"sizes": sizes})
+
+
+@pytest.mark.parametrize(
+    ("terms", "result"),
+    [
+        (("abcd", "aecd"), "acbe"),
+        (("acbe", "aecd"), "abcd"),
+        (("abcd", "acbe"), "aecd"),
+        (("acbe", "abcd"), "aecd"),
+        (("abc", "acd"), "abd"),
+        (("abc", "adc"), "abd"),
+        (("abc", "acd"), "adb"),
+        (("ab", "ab"), "a"),
+        (("abc", "ab"), "ac"),
+        (("bacd", "adce"), "abe"),
+    ],
+)
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5, 6), (1, 1, 1, 1, 1), (3, 1, 2, 1, 4)])
+def test_contractions(terms, result, sizes):
+    length = dict(zip("abcde", sizes, strict=True))
+    arrays = [numbers([length[one] for one in term], "float64", len(term)) for term in terms]
+    record, _ = record_of(operations.einsum, arrays, {"terms": terms, "result": result})
+    if terms == ("bacd", "adce"):
+        assert launches(record, None) is None  # the axes of the sum have another order in each array
+    else:
+        assert_nests_give_numpys_numbers(operations.einsum, arrays, {"terms": terms, "result": result})
+
+
+@pytest.mark.parametrize(("first", "second"), [((2,), (2,)), ((3, 2), (3, 2)), ((1,), (1,)), ((1,), (3,))])
+def test_contractions_of_stacks(first, second):
+    """Leading axes without letters are those of members of an ensemble."""
+    arrays = [numbers((*first, 4, 5, 2), "float64", 1), numbers((*second, 4, 3, 2), "float64", 2)]
+    params = {"terms": ("abc", "adc"), "result": "abd"}
+    record, _ = record_of(operations.einsum, arrays, params)
+    if first != second:
+        assert launches(record, None) is None  # one array is repeated
+    else:
+        assert_nests_give_numpys_numbers(operations.einsum, arrays, params)
+
+
+@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(
+    st.lists(st.integers(1, 4), max_size=2), st.integers(1, 9), st.sampled_from([(), (1,), (5,), (70,), (3, 50)]),
+    st.lists(st.integers(1, 7), min_size=1, max_size=2), st.sampled_from(["float32", "float64"]),
+    st.sampled_from(["int32", "int64"]),
+)  # fmt: skip
+def test_rows(outer, size, inner, counts, dtype, indices):
+    x, axis = numbers((*outer, size, *inner), dtype), -1 - len(inner)
+    at = np.random.default_rng(1).integers(-size, size, counts).astype(indices)
+    assert_nests_give_numpys_numbers(operations.gather_rows, [x, at], {"axis": axis}, exact=True)
+    assert_nests_give_numpys_numbers(operations.look_up, [x, at], {"axis": axis}, exact=True)
+    g = numbers((*outer, *counts, *inner), dtype, 2)
+    assert_nests_give_numpys_numbers(operations.add_rows, [g, at % size], {"axis": axis, "size": size})
+
+
+@pytest.mark.parametrize("bad", [3, -4, 1 << 40])
+def test_a_number_that_is_no_row_is_refused(bad):
+    record, _ = record_of(operations.gather_rows, [numbers((3, 4), "float32"), np.zeros(2, np.int64)], {"axis": -2})
+    run = Run(record, [numbers((3, 4), "float32"), np.array([0, bad])])
+    with pytest.raises(IndexError, match="outside the array"):
+        run.results(by_interpreter(False))
+    if llvm.installed():
+        with pytest.raises(AssertionError):
+            run.results(by_llvm(1))
+
+
+# What is left to NumPy -----------------------------------------------------------------------------------------------------
+
+
+def convnet(layers):
+    x = inputs = layers.Input((14, 14, 1))
+    for filters in (4, 8):
+        x = layers.MaxPooling2D()(layers.Conv2D(filters, 3, activation="relu", padding="same")(x))
+    return inputs, layers.Dense(3)(layers.Flatten()(x))
+
+
+def resnet(layers):
+    x = inputs = layers.Input((8, 8, 3))
+    x = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(4, 3, padding="same", use_bias=False)(x)))
+    y = layers.BatchNormalization()(layers.DepthwiseConv2D(3, padding="same")(x))
+    y = layers.Add()([y, layers.AveragePooling2D(3, 1, padding="same")(x)])
+    return inputs, layers.Dense(3)(layers.GlobalAveragePooling2D()(layers.Conv2D(8, 1, strides=2)(y)))
+
+
+def transformer(layers):
+    inputs = layers.Input((6,), dtype="int32")
+    x = layers.Embedding(9, 8)(inputs)
+    x = layers.Add()([x, layers.MultiHeadAttention(2, 4)(y := layers.LayerNormalization()(x), y)])
+    x = layers.Add()([x, layers.Dense(8)(layers.Dense(16, activation="gelu")(layers.LayerNormalization()(x)))])
+    return inputs, layers.Dense(3)(layers.GlobalAveragePooling1D()(x))
+
+
+def autoencoder(layers):
+    x = inputs = layers.Input((8, 8, 1))
+    x = layers.Conv2DTranspose(4, 3, strides=2, padding="same", activation="relu")(layers.Conv2D(4, 3, strides=2)(x))
+    return inputs, layers.Dense(3)(layers.Flatten()(x))
+
+
+@pytest.mark.skipif(not llvm.installed(), reason="needs llvmlite and SciPy")
+@pytest.mark.parametrize("model", [convnet, resnet, transformer, autoencoder])
+def test_no_operation_of_a_native_training_step_is_left_to_numpy(model, monkeypatch):
+    import minikeras as tf
+    from minikeras.compiler.executors.llvm import encode as m
+    from minikeras.compiler.executors.numpy.blocks import copied, put
+    from minikeras.compiler.executors.numpy.lowering import Call, Kernel
+
+    left, encode = [], m.encode
+
+    def noting(program):
+        calls = encode(program)
+        if any("optimizer" in record.params for record in program.records):
+            left.append({one.record.primitive.name for one in calls if leaves(one)})
+        return calls
+
+    def leaves(call):
+        """Whether it computes with elements: effects are Python's, and what is copied has an address afterwards."""
+        if isinstance(call, Call):
+            return not call.addressed and call.function not in (copied, put)
+        return isinstance(call, Kernel) and not call.record.primitive.effect
+
+    monkeypatch.setattr(m, "encode", noting)
+    inputs, outputs = model(tf.keras.layers)
+    net = tf.keras.Model(inputs, outputs)
+    net.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
+    x = np.random.default_rng(0).integers(0, 9, (16, *inputs.shape[1:])).astype(inputs.dtype.name)
+    net.fit(x, np.arange(16) % 3, batch_size=4, epochs=2, verbose=0)
+    assert left
+    assert set.union(*left) == {"flatten", "read_variable"}  # of gradients, and of metrics
+
+
+# The language ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_nest_can_be_read():
+    rows, columns = size("rows"), size("columns")
+    x, y, i, j = Array("x", "float32"), Array("y", "float32"), Axis(rows), Axis(columns, "reduced")
+    r = register("float32")
+    body = [Fold(r, "set", 0.0), For(j, [Fold(r, "add", x[i * columns + j])]), Store(y, i, where(r < 0.0, 0.0, r))]
+    nest = Nest("positive_sums", [x, y], [rows, columns], For(i, body))
+    assert (
+        str(nest)
+        == """positive_sums(x: float32, y: float32; rows; columns)
+  for i0 in parallel(rows):
+    r1 = 0.0
+    for i2 in reduced(columns):
+      r1 = add(r1, x[((i0 * columns) + i2)])
+    y[i0] = where((r1 < 0.0), 0.0, r1)"""
+    )
+    given, result = numbers((4, 5), "float32"), np.empty(4, np.float32)
+    interpret(nest, [given, result], [4, 5])
+    np.testing.assert_allclose(result, np.maximum(given.sum(1), 0), rtol=1e-6)
+
+
+def test_the_interpreter_refuses_what_lies_outside_an_array():
+    x, y, i, arrays = Array("x", "float32"), Array("y", "float32"), Axis(5), [np.zeros(5, "float32"), np.zeros(5, "float32")]
+    for index, source in ((i, i + 1), (i + 1, i)):
+        with pytest.raises(IndexError, match="which has 5 elements"):
+            interpret(Nest("beyond", [x, y], [], For(i, [Store(y, index, x[source])])), arrays, [])
+
+
+def test_expressions_of_several_dtypes_are_refused():
+    with pytest.raises(TypeError, match="convert them to one dtype"):
+        Array("x", "float32")[0] + Array("y", "float64")[0]
