@@ -82,6 +82,18 @@ def test_predict_on_batch_and_generators_replay_too():
     assert compiled._trainer.steps["predict_step"].recordings == 1
 
 
+def test_a_callback_that_predicts_or_evaluates_changes_nothing_of_the_plan_of_fit():
+    model, planned = made("auto"), []
+
+    def look(epoch, logs):
+        model.predict(X, 13, 0)
+        model.evaluate(X, Y, 13, 0)
+        planned.append(model._trainer.steps.planned)
+
+    model.fit(X, Y, 8, 3, verbose=0, callbacks=[tf.keras.callbacks.LambdaCallback(on_epoch_end=look)])
+    assert planned == [12, 12, 12]
+
+
 def test_predict_sees_what_has_changed_since_the_last_call():
     model = made("auto")
     for _ in range(3):

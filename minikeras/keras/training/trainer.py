@@ -194,6 +194,11 @@ class Trainer:
             return RankedSteps(model, name, source, strategy)
         return AllRows(self.steps.of(model, name))
 
+    def _plan(self, feed: Feed) -> None:
+        """Say how many steps there will be; within `fit`, as in a callback, that was said of the whole."""
+        if self.run is None:
+            self.steps.planned = feed.steps or 0
+
     # Loops ---------------------------------------------------------------------------------------------------------------
 
     def on_batch(self, model: ModelLike, name: str, source: Source, return_dict: bool) -> Any:
@@ -304,8 +309,7 @@ class Trainer:
 
     def evaluate(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Logs:
         """Loss and metrics over data."""
-        if self.run is None:
-            self.steps.planned = feed.steps or 0
+        self._plan(feed)
         self._join(model, "evaluate", feed.source)
         model.reset_metrics()
         model.stop_evaluating = False
@@ -316,7 +320,7 @@ class Trainer:
 
     def predict(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Any:
         """The outputs for all rows, as NumPy arrays."""
-        self.steps.planned = feed.steps or 0
+        self._plan(feed)
         self._join(model, "predict", feed.source)
         steps = self._steps_of(model, "predict_step", feed.source)
         heard, group = hooks.listens("predict"), hooks.group("predict")
