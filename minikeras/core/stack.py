@@ -6,7 +6,7 @@ Each interpreter asks the one below, and the lowest computes: a tape above a tap
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -157,19 +157,20 @@ def current() -> Frame:
 
 def only_shapes() -> bool:
     """Whether an interpreter on this thread's stack asks for shapes and dtypes alone."""
-    return _is_asked_for("only_shapes")
+    return any([one.only_shapes for one in interpreters()])
 
 
 def unrolls_loops() -> bool:
     """Whether an interpreter on this thread's stack asks for each step of a loop."""
-    return _is_asked_for("unrolls_loops")
+    return any([one.unrolls_loops for one in interpreters()])
 
 
-def _is_asked_for(wish: str) -> bool:
+def interpreters() -> Iterator[Interpreter]:
+    """Those on this thread's stack, from the top."""
     frame = _thread.frame
-    while frame is not BOTTOM and not getattr(frame.interpreter, wish):
+    while frame is not BOTTOM:
+        yield frame.interpreter
         frame = frame.below
-    return frame is not BOTTOM
 
 
 def switch(frame: Frame) -> None:

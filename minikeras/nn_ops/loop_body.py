@@ -12,7 +12,7 @@ from ..core.arrays import is_array, to_numpy
 from ..core.convert import convert_to_tensor
 from ..core.effects import State
 from ..core.primitive import Primitive
-from ..core.stack import BOTTOM, Frame, Interpreter, current, on_top, only_shapes, perform
+from ..core.stack import BOTTOM, Frame, Interpreter, interpreters, on_top, only_shapes, perform
 from ..core.tensor import Tensor
 from ..core.variable import read_variable
 from ..types import Array
@@ -256,10 +256,7 @@ class BodyRecorder(Interpreter):
 
 def is_recorded() -> bool:
     """Whether this thread runs a step of a loop to record it."""
-    frame = current()
-    while frame is not BOTTOM and not isinstance(frame.interpreter, BodyRecorder):
-        frame = frame.below
-    return frame is not BOTTOM
+    return any([isinstance(one, BodyRecorder) for one in interpreters()])
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ What does not depend on what is carried is computed for all steps at once, befor
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from ..core.ops.indexing import getitem
 from ..core.ops.shaping import reshape, stack, swap_last, transpose
 from ..core.primitive import Primitive
 from ..core.registry import operations
-from ..core.stack import Frame, current, on_top, only_shapes, unrolls_loops
+from ..core.stack import Frame, current, interpreters, on_top, only_shapes, unrolls_loops
 from ..core.tape import Tape
 from ..core.tensor import Tensor
 from ..types import Array
@@ -166,17 +167,13 @@ def _carried_out(
 
 def _is_watched(operands: Sequence[Any]) -> bool:
     """Whether a tape on the stack keeps what depends on one of these."""
-    keys, frame = set(), current()
+    keys = set()
     for x in operands:
         while isinstance(x, BatchedTensor):
             keys.add(x.key)
             x = x.stacked
         keys.add(x.key)
-    while frame is not None:
-        if isinstance(frame.interpreter, Tape) and not keys.isdisjoint(frame.interpreter.tracked):
-            return True
-        frame = frame.below
-    return False
+    return any([isinstance(one, Tape) and not keys.isdisjoint(one.tracked) for one in interpreters()])
 
 
 @functools.lru_cache(maxsize=256)
@@ -207,10 +204,7 @@ def _can_be_stacked(body: Body, one: Instruction, length: int) -> bool:
 
 
 def _bytes(value: Value) -> int:
-    size = value.dtype.itemsize
-    for n in value.shape or ():
-        size *= n
-    return int(size)
+    return int(math.prod(value.shape or ()) * value.dtype.itemsize)
 
 
 # Derivatives ----------------------------------------------------------------------------------------------------------

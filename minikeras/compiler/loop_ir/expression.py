@@ -124,10 +124,12 @@ def where(condition: Expr, a: Any, b: Any) -> Expr:
 
 
 def all_of(conditions: list[Expr]) -> Expr:
-    """Whether all hold."""
+    """Whether all hold; what is known to hold is left out."""
     found = Expr("constant", (), TRUTH, True)
     for one in conditions:
-        found = one if found.op == "constant" else Expr("logical_and", (found, one), TRUTH)
+        if one.number is True:
+            continue
+        found = one if found.number is True else Expr("logical_and", (found, one), TRUTH)
     return found
 
 

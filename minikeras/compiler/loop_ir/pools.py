@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .expression import Array, Axis, Expr, apply, cast, lift, maximum, where
+from .expression import Array, Axis, Expr, all_of, apply, cast, lift, maximum, where
 from .nest import For, Nest, Store, loops
 from .windows import BATCH, Windows, line_under, spread
 
@@ -42,14 +42,9 @@ def under_window(w: Windows, x: Array, line: Axis, place: Axis, channel: Expr, o
     for taps in np.ndindex(*w.window):
         under = line_under(w, line, taps[:-1])
         at = w.under(len(w.sizes) - 1, place, taps[-1])
-        inside = both(under.inside, w.inside(len(w.sizes) - 1, at))
+        inside = all_of([under.inside, w.inside(len(w.sizes) - 1, at)])
         found.append(x.where(inside, under.start + at * w.channels + channel, other))
     return found
-
-
-def both(a: Expr, b: Expr) -> Expr:
-    """Whether both hold."""
-    return b if a.op == "constant" else a if b.op == "constant" else apply("logical_and", a, b)
 
 
 def _folded(op: str, parts: Sequence[Expr]) -> Expr:

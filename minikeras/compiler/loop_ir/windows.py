@@ -139,7 +139,7 @@ def line_under(w: Windows, line: Any, taps: Sequence[Axis]) -> Line:
         under = w.under(axis, place, tap)
         inside.append(w.inside(axis, under))
         at, number = at * w.sizes[axis] + under, number * w.window[axis] + tap
-    return Line(at * (w.sizes[-1] * w.channels), all_of([one for one in inside if one.op != "constant"]), number * w.window[-1])
+    return Line(at * (w.sizes[-1] * w.channels), all_of(inside), number * w.window[-1])
 
 
 def outer_taps(w: Windows) -> list[Axis]:

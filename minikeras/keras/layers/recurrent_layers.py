@@ -83,7 +83,16 @@ class SimpleRNN(CellLayer, described=True):
         super().__init__(units, activation, use_bias, **options)
 
 
-class GRU(CellLayer, described=True):
+class GatedLayer(CellLayer, described=True):
+    """Base of layers whose cell has gates."""
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid", use_bias: bool = True, **options: Any
+    ) -> None:
+        super().__init__(units, activation, recurrent_activation, use_bias, **options)
+
+
+class GRU(GatedLayer, described=True):
     """A gated recurrent unit, repeated along the series.
 
     Args:
@@ -100,13 +109,8 @@ class GRU(CellLayer, described=True):
 
     cell_class = GRUCell
 
-    def __init__(
-        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid", use_bias: bool = True, **options: Any
-    ) -> None:
-        super().__init__(units, activation, recurrent_activation, use_bias, **options)
 
-
-class LSTM(CellLayer, described=True):
+class LSTM(GatedLayer, described=True):
     """A cell with a memory, repeated along the series.
 
     Args:
@@ -124,11 +128,6 @@ class LSTM(CellLayer, described=True):
     """
 
     cell_class = LSTMCell
-
-    def __init__(
-        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid", use_bias: bool = True, **options: Any
-    ) -> None:
-        super().__init__(units, activation, recurrent_activation, use_bias, **options)
 
 
 class ConvLSTMCell(LSTMCell, described=True):
