@@ -20,7 +20,7 @@ PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 FORMULA = re.compile(r"\\\(.*?\\\)|\\\[.*?\\\]")
 TAG = re.compile(r"<[^>]+>")
 BETWEEN_WORDS = re.compile(r"_|(?<=[a-z])(?=[A-Z])")
-SECTION, SUMMARY = 1000, 120
+SECTION, SUMMARY = 700, 100
 """Characters that are kept of a section, and of the first paragraph about a name."""
 WHOLE = "keras-coverage/"
 """The page that names what is not here; of it all is kept."""
