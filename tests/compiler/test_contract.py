@@ -678,7 +678,7 @@ DRAWS = {
     "a clock as text": ("from time import strftime", "x * float(strftime('%Y'))"),
     "a clock of the system": ("import time", "x * float(time.clock_gettime(1) > 0.0)"),
     "the year": ("import datetime", "x * float(datetime.datetime.now().year)"),
-    "the year, by a class": ("from datetime import datetime as d", "x * float(d.utcnow().year)"),
+    "the year, by a class": ("from datetime import datetime as d", "x * float(d.now().year)"),
     "today": ("from datetime import date", "x * float(date.today().year)"),
     "another generator of the system": ("import random", "x * float(random.SystemRandom().random() < 2.0)"),
     "what the system draws": ("import os", "x * float(os.getrandom(1)[0] >= 0)"),
@@ -747,8 +747,8 @@ CONSTANT = {
     "a lock": ("import threading; k = threading.Lock()", "x * (3.0 if k.locked() else 2.0)", "k.acquire()"),
     "text in memory": ("import io; k = io.StringIO('2')", "x * float(k.getvalue())", "k.write('3')"),
     "rows of a database": (
-        "import sqlite3; c = sqlite3.connect(':memory:'); c.execute('create table t (a)')",
-        *("x * float(c.execute('select count(*) from t').fetchone()[0])", "c.execute('insert into t values (1)')"),
+        "import sqlite3; k = sqlite3.connect(':memory:'); k.execute('create table t (a)')",
+        *("x * float(k.execute('select count(*) from t').fetchone()[0])", "k.execute('insert into t values (1)')"),
     ),
     "a setting of decimals": ("import decimal", "x * float(decimal.getcontext().prec)", "decimal.getcontext().prec += 1"),
 }
@@ -775,7 +775,7 @@ def program(tmp_path, monkeypatch):
         return module.of_x, lambda line: exec(line, vars(module))
 
     yield made
-    if hasattr(vars(module).get("k"), "readline"):
+    if hasattr(vars(module).get("k"), "close"):
         module.k.close()
     vars(module).clear()
     sys.modules.pop("of_a_program", None)
