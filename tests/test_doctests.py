@@ -23,6 +23,7 @@ from test_public_names import public_names
 
 import minikeras
 from minikeras import keras
+from minikeras.extras import EXTRAS
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,9 @@ def generated_functions() -> dict[str, types.FunctionType]:
         for dotted, value in documented().items()
         if isinstance(value, types.FunctionType) and not is_found_by_doctest(value)
     }
+
+
+OPTIONAL = {package for extra in EXTRAS.values() for package in extra.packages}
 
 
 def is_found_by_doctest(function: types.FunctionType) -> bool:
@@ -82,6 +86,9 @@ def test_the_examples_of_a_module_are_right(name: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         module = importlib.import_module(name)
     examples = doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"tf": minikeras, "print": print})
+    for line in [line.source for example in examples for line in example.examples]:
+        if line.startswith("import ") and (package := line.split()[1]) in OPTIONAL:
+            pytest.importorskip(package)
     complaints = run([example for example in examples if example.examples])
     assert not complaints, complaints
 

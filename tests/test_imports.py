@@ -28,8 +28,8 @@ def loaded_after(statement: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def added() -> set[str]:
-    """What minikeras loads beyond NumPy and the interpreter's own."""
-    return loaded_after("import minikeras as tf; tf.constant") - loaded_after("import numpy")
+    """What minikeras loads beyond NumPy and the interpreter's own; `logging` loads `pathlib` from Python 3.15 on."""
+    return loaded_after("import minikeras as tf; tf.constant") - loaded_after("import numpy, logging")
 
 
 @pytest.mark.parametrize(
