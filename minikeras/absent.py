@@ -253,14 +253,18 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
     return lambda name: found(module, name, names), listed
 
 
-def defined(module: str) -> list[str]:
-    """The public names that a module defines itself: its `__all__`, where it imports others beside them.
+def hide_imports(namespace: dict[str, Any]) -> None:
+    """Let `import *` give only what a file defines itself.
 
-    >>> defined("minikeras.keras.tree")[:3]
-    ['MAP_TO_NONE', 'assert_same_paths', 'assert_same_structure']
+    Its `__all__` is set by this call, because type checkers hide what an `__all__` that they cannot read leaves out.
+
+    >>> names = {"__name__": "tools", "Array": np.ndarray, "made": type("made", (), {"__module__": "tools"})}
+    >>> hide_imports(names)
+    >>> names["__all__"]
+    ['made']
     """
-    held = vars(sys.modules[module])
-    return sorted([name for name, value in held.items() if name[0] != "_" and getattr(value, "__module__", "") == module])
+    public = [(name, value) for name, value in namespace.items() if name[0] != "_"]
+    namespace["__all__"] = sorted([name for name, one in public if getattr(one, "__module__", "") == namespace["__name__"]])
 
 
 def error(module: str, name: str) -> AttributeError:

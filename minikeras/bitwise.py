@@ -5,4 +5,3 @@ from .functions.elementwise import bitwise_and, bitwise_or, bitwise_xor, invert,
 from .functions.symbols import publish as _publish
 
 _publish(globals())
-__all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,47 +1,17 @@
 # mypy: implicit-reexport
 """`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
 
-from .absent import late as _late
 from .distribute.functions import compute_average_loss, scale_regularization_loss
 from .functions.convolution import (
-    conv1d,
-    conv1d_transpose,
-    conv2d,
-    conv2d_transpose,
-    conv3d,
-    conv3d_transpose,
-    conv_transpose,
-    convolution,
-    depthwise_conv2d,
-    separable_conv2d,
+    conv1d, conv1d_transpose, conv2d, conv2d_transpose, conv3d, conv3d_transpose, conv_transpose, convolution, depthwise_conv2d,
+    separable_conv2d
 )
 from .functions.elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .functions.nn import (
-    batch_normalization,
-    bias_add,
-    crelu,
-    dropout,
-    elu,
-    embedding_lookup,
-    gelu,
-    l2_loss,
-    leaky_relu,
-    local_response_normalization,
-    log_poisson_loss,
-    log_softmax,
-    moments,
-    relu,
-    relu6,
-    selu,
-    sigmoid_cross_entropy_with_logits,
-    silu,
-    softmax,
-    softmax_cross_entropy_with_logits,
-    softsign,
-    sparse_softmax_cross_entropy_with_logits,
-    swish,
-    weighted_cross_entropy_with_logits,
-    weighted_moments,
+    batch_normalization, bias_add, crelu, dropout, elu, embedding_lookup, gelu, l2_loss, leaky_relu,
+    local_response_normalization, log_poisson_loss, log_softmax, moments, relu, relu6, selu, sigmoid_cross_entropy_with_logits,
+    silu, softmax, softmax_cross_entropy_with_logits, softsign, sparse_softmax_cross_entropy_with_logits, swish,
+    weighted_cross_entropy_with_logits, weighted_moments
 )
 from .functions.nn import local_response_normalization as lrn
 from .functions.ordering import in_top_k, top_k
@@ -52,7 +22,3 @@ from .functions.shaping import depth_to_space, space_to_depth
 from .functions.symbols import publish as _publish
 
 _publish(globals())
-__all__ = [name for name in dir() if not name.startswith("_")]
-
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
-__getattr__, __dir__ = _late(__name__, {})

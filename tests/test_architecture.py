@@ -389,7 +389,7 @@ def test_the_checks_see_imports_of_every_form() -> None:
     assert "core.stack" in targets("core.tape")
     assert {"nest", "errors", "core.tape"} <= targets("core.gradient_tape")
     assert "nn_ops.streams" in targets("compiler.recorder"), "within a function"
-    assert {"absent", "core", "functions.shaping"} <= targets("_names")
+    assert {"core", "functions.shaping", "module"} <= targets("_names")
     assert {"keras.callbacks.monitor", "keras.callbacks.loggers"} <= targets("keras.callbacks"), "for type checkers"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ..absent import late
 from ..core.registry import hook
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,16 +40,26 @@ def takes_symbols(function: F, step: Callable[..., Any] | None = None) -> F:
     return called  # type: ignore[return-value]
 
 
-def publish(namespace: dict[str, Any], module: str = "") -> None:
-    """Let the functions written in this folder that a public module holds take symbolic tensors, not those that it has from
-    other folders; pickle finds them in `module`, by default that module.
+def publish(namespace: dict[str, Any], module: str = "", names: Mapping[str, str | None] | None = None) -> None:
+    """Make a file of imports a public module: its functions take symbolic tensors, and what it lacks is explained.
 
-    Those of one or two tensors, which are called most often, see to it themselves.
+    Functions that other folders define stay as they are, and so do those of one or two tensors, which are called most often
+    and see to symbolic tensors themselves.
+
+    Args:
+        namespace: the variables of the file.
+        module: whose names they are, where pickle finds the functions; that file's if empty.
+        names: further ones that are loaded at their first use, as `late` has them.
     """
-    for name, function in list(namespace.items()):
+    module, names = module or namespace["__name__"], names or {}
+    for public, function in list(namespace.items()):
         ours = isinstance(function, types.FunctionType) and function.__module__.startswith(__package__)
         if ours and not hasattr(function, "takes_symbols"):
-            namespace[name] = takes_symbols(function)
-            if namespace[name].__module__ == function.__module__:
-                namespace[name].__module__, namespace[name].__name__ = module or namespace["__name__"], name
-                namespace[name].__qualname__ = name
+            namespace[public] = takes_symbols(function)
+            if namespace[public].__module__ == function.__module__:
+                namespace[public].__module__, namespace[public].__name__ = module, public
+                namespace[public].__qualname__ = public
+    namespace["__getattr__"], _ = late(module, names)
+    namespace["__dir__"] = lambda: [*namespace, *names]
+    namespace["__path__"] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
+    namespace["__all__"] = [public for public in (*namespace, *names) if not public.startswith("_")]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...absent import defined
+from ...absent import hide_imports
 from ...core import Tensor
 from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
@@ -417,4 +417,4 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     return _custom_gradient(f)
 
 
-__all__ = defined(__name__)
+hide_imports(globals())

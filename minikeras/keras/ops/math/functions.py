@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ....absent import defined
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import elementwise as tf
@@ -174,4 +174,4 @@ def view_as_real(x: TensorLike) -> Tensor:
     return stack([tf.real(x), tf.imag(x)], -1)
 
 
-__all__ = defined(__name__)
+hide_imports(globals())

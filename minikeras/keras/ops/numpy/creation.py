@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import defined
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError
 from ....functions import creation as tf
@@ -306,4 +306,4 @@ def _window(function: Any, places: Any, *options: float) -> Tensor:
     return cast(convert_to_tensor(function(int(convert_to_tensor(places).numpy()), *options)), config.floatx())
 
 
-__all__ = defined(__name__)
+hide_imports(globals())

@@ -6,7 +6,7 @@ import builtins
 import math as _math
 from typing import Any
 
-from ....absent import defined
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....core.ops import arithmetic, transcendental
 from ....functions import elementwise as tf
@@ -331,4 +331,4 @@ def _whole(function: Any, x: Tensor, y: Tensor) -> Tensor:
     return tf.where(zero, zeros_like(x), function(x, tf.where(zero, ones_like(y), y)))
 
 
-__all__ = defined(__name__)
+hide_imports(globals())

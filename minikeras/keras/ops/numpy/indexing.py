@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import defined
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import indexing as tf
@@ -205,4 +205,4 @@ def diagflat(x: TensorLike, k: int = 0) -> Tensor:
     return diag(flat, k)
 
 
-__all__ = defined(__name__)
+hide_imports(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ....absent import defined
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import reductions as tf
@@ -288,4 +288,4 @@ def _running(function: Callable[..., Tensor], x: Any, axis: int | None, dtype: A
     return function(x, axis) if axis is not None else function(reshape(x, [-1]), 0)
 
 
-__all__ = defined(__name__)
+hide_imports(globals())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import defined
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import shaping as tf
@@ -408,4 +408,4 @@ def size(x: TensorLike) -> Tensor:
     return convert_to_tensor(_math.prod(convert_to_tensor(x).shape))
 
 
-__all__ = defined(__name__)
+hide_imports(globals())

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....absent import defined
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import contractions, ordering
@@ -352,4 +352,4 @@ def correlate(x1: TensorLike, x2: TensorLike, mode: str = "valid") -> Tensor:
     return reshape(convolution(pad(a, [[more, behind]])[None, :, None], conj(v)[:, None, None]), [-1])
 
 
-__all__ = defined(__name__)
+hide_imports(globals())
