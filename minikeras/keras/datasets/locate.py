@@ -28,17 +28,25 @@ def find(forms: Sequence[Dataset], path: str | os.PathLike[str] | None = None) -
             by rank 0 where there are several.
     """
     may_download = path is None and any(form.files[0].urls for form in forms)
-    return (rank_0_first(_find) if may_download else _find)(forms, path)
+    return (rank_0_first(_search) if may_download else _search)(forms, path, may_download)[1:]
 
 
-def _find(forms: Sequence[Dataset], path: str | os.PathLike[str] | None) -> tuple[Dataset, Contents]:
+def _search(
+    forms: Sequence[Dataset], path: str | os.PathLike[str] | None = None, may_download: bool = False
+) -> tuple[Path, Dataset, Contents]:
+    """The first directory with an intact copy, the form found there, and its bytes."""
     attempts: list[str] = []
     for directory, form in candidates(forms, path):
-        if (contents := read_intact(form, directory, attempts)) is not None:
-            return form, contents
-    for form in forms if path is None else ():
-        if form.files[0].urls and (contents := _fetch(form, attempts)) is not None:
-            return form, contents
+        try:
+            return directory, form, {file.name: read_file(file, directory) for file in form.files}
+        except FileNotFoundError:
+            attempts.append(f"{directory}: {f'no {form.files[0].name}' if directory.is_dir() else 'not there'}")
+        except (OSError, LoadError) as error:
+            attempts.append(f"{directory}: {getattr(error, 'strerror', None) or error}")
+    directory = cache_directory(forms[0].name)
+    for form in forms if may_download else ():
+        if form.files[0].urls and _fetch(form, directory, attempts):
+            return directory, form, {file.name: read_file(file, directory) for file in form.files}
     raise DatasetUnavailableError(_message(forms, attempts, explicit=path is not None))
 
 
@@ -71,17 +79,6 @@ def cache_directory(name: str) -> Path:
     return cache.home() / "datasets" / name
 
 
-def read_intact(form: Dataset, directory: Path, attempts: list[str]) -> Contents | None:
-    """The verified bytes of all files, or None with the reason noted."""
-    try:
-        return {file.name: read_file(file, directory) for file in form.files}
-    except FileNotFoundError:
-        attempts.append(f"{directory}: {f'no {form.files[0].name}' if directory.is_dir() else 'not there'}")
-    except (OSError, LoadError) as error:
-        attempts.append(f"{directory}: {getattr(error, 'strerror', None) or error}")
-    return None
-
-
 def read_file(file: DataFile, directory: Path) -> bytes:
     """The verified bytes of one file, stored plain or gzipped in `directory`, or at `directory` if that is a file.
 
@@ -111,20 +108,18 @@ def stored_file(file: DataFile, directory: Path) -> Path:
     raise FileNotFoundError(f"no {file.name} in {directory}")
 
 
-def _fetch(form: Dataset, attempts: list[str]) -> Contents | None:
-    """Complete the cached copy of a dataset from its mirrors and read it; None with the reasons noted if that fails."""
-    directory = cache_directory(form.name)
+def _fetch(form: Dataset, directory: Path, attempts: list[str]) -> bool:
+    """Complete the cached copy of a dataset from its mirrors; False with the reasons noted if that fails."""
     try:
         if not cache.offline():
             cache.make_private(directory)
     except (OSError, LoadError) as error:
         attempts.append(f"download: cannot write to the cache: {error}")
-        return None
-    for file in form.files:
-        unwrap = not file.name.endswith(".gz")
-        if not download(file.urls, directory / file.name, file.sha256, file.size, attempts, unwrap=unwrap):
-            return None
-    return read_intact(form, directory, attempts)
+        return False
+    return all(
+        download(file.urls, directory / file.name, file.sha256, file.size, attempts, unwrap=not file.name.endswith(".gz"))
+        for file in form.files
+    )
 
 
 def _message(forms: Sequence[Dataset], attempts: Sequence[str], explicit: bool = False) -> str:
@@ -177,12 +172,7 @@ def path(name: str) -> Path:
     >>> tf.keras.datasets.path("iris").name
     'iris'
     """
-    attempts: list[str] = []
-    forms = forms_of(name)
-    for directory, form in candidates(forms):
-        if read_intact(form, directory, attempts) is not None:
-            return directory
-    raise DatasetUnavailableError(_message(forms, attempts))
+    return _search(forms_of(name))[0]
 
 
 def clear_cache(name: str) -> list[Path]:
