@@ -21,7 +21,6 @@ from ..keras.callbacks import BackupAndRestore, CallbackList
 from ..keras.models import Model
 from ..keras.seeds import default_seed
 from ..keras.training import trainer
-from ..keras.training.executions import AllRows, Predictions
 from ..types import Array
 from .hyperparameters import settings
 from .members import Member, MemberSource, check_apart, folds_of, resampled
@@ -29,7 +28,7 @@ from .session import checked_seeds
 from .stack import ModelStack
 from .storage import load_ensemble, save_ensemble
 from .structure import check_structure
-from .training import EnsembleHistory, Training, evaluated
+from .training import EnsembleHistory, MemberHooks, StackTrainer
 
 
 class Ensemble:
@@ -170,8 +169,8 @@ class Ensemble:
             if member.model.optimizer is None:
                 raise ValueError("fit: a member was compiled without an optimizer; give one: compile(optimizer='adam').")
         trainer.check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
-        trainer.check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
-        trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
+        sizes = {"batch_size": batch_size, "validation_batch_size": validation_batch_size}
+        trainer.check_counts("fit", 1, steps_per_epoch=steps_per_epoch, validation_steps=validation_steps, **sizes)
         epochs, due, text = trainer.limited(epochs), trainer.due(validation_freq), trainer.takes_text(self[0])
         batched = batches.is_iterable_of_batches(x)
         _check_rows(bootstrap, folds, bool(validation_split) or validation_data is not None, batched)
@@ -190,10 +189,11 @@ class Ensemble:
             chosen = resampled(source, self._members) if bootstrap else None
             source = MemberSource(source, self._members, chosen, batch_size, shuffle)
         feed = Feed(source, steps_per_epoch)
-        hooks = [self._hooks_of(place, callbacks, epochs, feed.steps) for place in range(len(self))]
+        own = [self._hooks_of(place, callbacks, epochs, feed.steps) for place in range(len(self))]
         bar = trainer.hooks_of(self[0], None, False, verbose, epochs, feed.steps)
-        Training(self._members, feed, validation, hooks, bar, due).run(range(initial_epoch, epochs))
-        return EnsembleHistory([one.history for one in hooks])
+        hooks: Any = MemberHooks(self._members, own, bar, [feed, validation])
+        history: Any = hooks.trainer.fit(hooks.stack, feed, hooks, range(initial_epoch, epochs), validation, due)
+        return history
 
     def _hooks_of(self, place: int, callbacks: Any, epochs: int, steps: int | None) -> CallbackList:
         own = callbacks(place) if callable(callbacks) else copy.deepcopy(callbacks)
@@ -234,9 +234,7 @@ class Ensemble:
         self._build(source.first())
         feed = Feed(source, steps)
         with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacked() as stack:
-            bar.call("on_test_begin", {})
-            values = evaluated(stack, feed, bar)
-            bar.call("on_test_end", {name: float(value.mean()) for name, value in values.items()})
+            values = StackTrainer().evaluate(stack, bar, feed)
         return dict(sorted(values.items())) if return_dict else trainer.listed(values)
 
     @explaining
@@ -258,17 +256,12 @@ class Ensemble:
         self._build(source.first())
         feed = Feed(source, steps)
         bar = trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps)
-        with bar, self._stacked() as stack, np.errstate(all="ignore"):
-            bar.call("on_predict_begin", {})
-            executions = Predictions(AllRows(stack.steps.of(stack, "predict_step")), feed, None, reduced)
-            while executions.prepare():
-                executions.run()
-                bar.batch_end("predict", executions.done - 1, {})
-            bar.call("on_predict_end", {})
-        return executions.joined(axis=0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1)
+        axis = 0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1
+        with self._stacked() as stack:
+            return StackTrainer().predict(stack, bar, feed, reduced, axis)
 
     @contextlib.contextmanager
-    def _stacked(self) -> Iterator[ModelStack]:
+    def _stacked(self) -> Iterator[Any]:
         """The members as one, within the block."""
         stack = ModelStack(self._members)
         try:

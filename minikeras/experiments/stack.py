@@ -18,7 +18,6 @@ from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents
-from ..keras.training.executions import CompiledSteps
 from ..types import Array
 from .hyperparameters import set_member_numbers
 from .members import Member, Members
@@ -36,18 +35,23 @@ class ModelStack:
 
     Attributes:
         model: the one that is run in the place of all, under `members`.
-        steps: its compiled steps.
     """
 
     _built = True
 
     def __init__(self, members: Sequence[Member], trains: bool = False) -> None:
+        self.stop_training = self.stop_evaluating = self.stop_predicting = False
+        self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
+        self.fill(members, trains)
+
+    def fill(self, members: Sequence[Member], trains: bool) -> None:
+        """Hold these members instead of those before, which have been released."""
         models = [member.model for member in members]
         self.model = copy.deepcopy(models[0])
         self.members = Members([member.streams[""] for member in members])
         set_member_numbers(self.model, models, self.members)
         self._given = list(members)
-        self.name, self.steps = self.model.name, CompiledSteps()
+        self.name, self.steps_per_execution = self.model.name, self.model.steps_per_execution
         self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile
         self._rows: list[tuple[Variable, list[Variable]]] = []
         """The Variable that holds a stack, and those whose values are its rows."""
@@ -60,7 +64,6 @@ class ModelStack:
                 for place, one in enumerate(own):
                     one._array = _row(whole, place)
             raise
-        self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
 
     def _take(self, models: Sequence[Any], trains: bool) -> None:
         """Stack the values of the models, which hold none from then on."""

@@ -1,21 +1,20 @@
-"""Training of many members at once: the loop over epochs, callbacks of each member, their logs."""
+"""Training of many members by the loop that trains one model: callbacks of each member, their logs, and when they end."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..compiler.tracing.pace import Pace
 from ..core.effects import clock
 from ..errors import InvalidArgumentError
-from ..keras.batches import Feed
+from ..keras.batches import Feed, Source
 from ..keras.callbacks import CallbackList, History
 from ..keras.logs import numbers
-from ..keras.training.executions import AllRows, Executions
-from ..keras.training.state import Transaction
+from ..keras.training.executions import AllRows, CompiledSteps
+from ..keras.training.trainer import Trainer
 from .hyperparameters import settings
 from .members import Member, MemberSource
 from .stack import ModelStack
@@ -87,156 +86,148 @@ class EnsembleHistory:
         return f"<EnsembleHistory members={len(self.members)}, epochs={len(self.epoch)}, names={sorted(self.history)}>"
 
 
-Values = dict[str, np.ndarray[Any, Any]]
+class StackTrainer(Trainer):
+    """The loops over batches and epochs, for all members of a stack at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.strategy = None
+
+    def _join(self, model: Any, name: str, source: Source) -> None:
+        """Each rank has members of its own."""
+
+    def _steps_of(self, model: Any, name: str, source: Source) -> AllRows:
+        """The steps on batches which are each member's own, or the same for all."""
+        return AllRows(self.steps.of(model, f"{name}_on_own" if isinstance(source, MemberSource) else name))
+
+    def _finalize(self, model: Any) -> None:
+        """Each member's variables are finalized when it ends."""
+
+
+Values = Mapping[str, Any]
 """The logs of all members: for each name an array with their values along its first axis."""
 
 
-def evaluated(stack: ModelStack, feed: Feed, bar: CallbackList | None = None) -> Values:
-    """Loss and metrics of all members over data."""
-    stack.reset_metrics()
-    executions = _executions(stack, "test", feed, None, Pace())
-    found: Any = {}
-    with np.errstate(all="ignore"):
-        while executions.prepare():
-            found = executions.run()
-            if bar is not None:
-                bar.batch_end("test", executions.done - 1, {})
-    return _last(executions, found)
-
-
-def _executions(stack: ModelStack, phase: str, feed: Feed, group: int | None, pace: Pace) -> Executions:
-    """The steps of a pass over batches, which are each member's own or the same for all."""
-    own = isinstance(feed.source, MemberSource)
-    step = stack.steps.of(stack, f"{phase}_step_on_own" if own else f"{phase}_step")
-    name = "fit" if phase == "train" else "evaluate"
-    return Executions(name, Transaction(stack), AllRows(step), feed, 0, group, pace)
-
-
-def _last(executions: Executions, logs: Any) -> Values:
-    """The logs after the last step; a ValueError if there was none."""
-    if not executions.done:
-        raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
-    return dict(numbers(logs))
-
-
-class Training:
-    """One call of `fit`.
+class MemberHooks:
+    """The callbacks of all members, as the loop of training calls those of one model; members end, each at its own time.
 
     Args:
-        members: all of them.
-        feed, validation: the batches; those of a `MemberSource` are each member's own.
+        members: all of them, which lie in the stack.
         hooks: for each member its callbacks, a History among them.
         bar: the progress bar, which shows means.
-        due: whether an epoch is validated.
+        feeds: the batches; those of a `MemberSource` are each member's own.
+
+    Attributes:
+        stack: of the members that train.
+        trainer: whose loops train it.
     """
 
     def __init__(
-        self,
-        members: Sequence[Member],
-        feed: Feed,
-        validation: Feed | None,
-        hooks: Sequence[CallbackList],
-        bar: CallbackList,
-        due: Callable[[int], bool],
+        self, members: Sequence[Member], hooks: Sequence[CallbackList], bar: CallbackList, feeds: Sequence[Feed | None]
     ) -> None:
         self._members, self._models = list(members), [member.model for member in members]
-        self._feed, self._validation, self._due = feed, validation, due
         self._hooks, self._bar = hooks, bar
+        self._sources = [feed.source for feed in feeds if feed is not None and isinstance(feed.source, MemberSource)]
         group = self._models[0].steps_per_execution
         self._group = 1 if isinstance(group, str) else group
         self._active = list(range(len(members)))
         self._order = list(self._active)
         """The members whose values are in the stack, in their order; some may have ended."""
-        self._stack = ModelStack(self._members, trains=True)
-        self._pace = Pace()
+        self.stack, self.trainer = ModelStack(self._members, trains=True), StackTrainer()
+        self._held: tuple[int, Values] | None = None
         self._last: dict[int, dict[str, Any]] = {}
         self._stopped: dict[int, dict[str, Any]] = {}
-        """The logs of members that stopped in the middle of the present epoch."""
-        self._within_pass = False
+        """The logs of members that stopped in the middle of the present epoch; they are validated like others."""
+        self._are_back = True
+        """Whether the stack holds these members again, as they were then."""
         self._settings = [settings(model) for model in self._models if any(len(one.callbacks) > 1 for one in hooks)]
 
-    def run(self, epochs: range) -> None:
-        """Train from the first to the last of `epochs`, or until every member has ended."""
-        self._stack.steps.planned = epochs.stop * (self._feed.steps or 0)
-        for model in self._models:
-            model.stop_training = False
-        try:
-            self._call("on_train_begin", lambda place: ({},))
+    @property
+    def history(self) -> EnsembleHistory:
+        """The logs of all members."""
+        return EnsembleHistory([one.history for one in self._hooks])
+
+    def __enter__(self) -> MemberHooks:
+        return self
+
+    def __exit__(self, kind: Any, *exception: object) -> None:
+        self._bar.__exit__()
+        if kind is not None:
+            self.stack.release(self._places(self._going_on))
+
+    # What the loop of training calls ---------------------------------------------------------------------------------------
+
+    def call(self, hook: str, *arguments: Any) -> None:
+        """Call a hook of each active member's callbacks."""
+        if hook == "on_train_end":
+            self._end(self._active)
+            return
+        if hook == "on_train_begin":
+            for model in self._models:
+                model.stop_training = False
+        values = self._of_each(arguments[-1])
+        if hook in ("on_epoch_begin", "on_epoch_end"):
+            self._bar.call(hook, arguments[0], self._mean(arguments[-1]))
+        if hook == "on_epoch_end":
+            self._last = values = {i: dict(sorted((own | self._stopped.get(i, {})).items())) for i, own in values.items()}
+        self._call(hook, lambda member: (*arguments[:-1], values[member]))
+        if hook == "on_train_begin":
             self._end([member for member in self._active if self._models[member].stop_training])
-            with self._bar, np.errstate(all="ignore"):
-                for epoch in epochs:
-                    if not self._active:
-                        break
-                    self._epoch(epoch)
-        except BaseException:
-            self._stack.release([self._order.index(member) for member in self._going_on])
-            raise
-        self._end(self._active)
+        if hook == "on_epoch_end":
+            stopped, self._stopped = self._stopped, {}
+            self._end([one for one in self._active if self._has_ended(one, arguments[0], values[one]) or one in stopped])
 
-    def _epoch(self, epoch: int) -> None:
-        self._bar.call("on_epoch_begin", epoch, {})
-        self._call("on_epoch_begin", lambda place: (epoch, {}))
-        self._stack.reset_metrics()
-        values = self._pass("train", self._feed)
-        trained, means = self._of_each(values) | self._stopped, self._mean(values)
-        self._stack.take_back([self._order.index(member) for member in self._stopped])
-        stopped, self._stopped = list(self._stopped), {}
-        if self._validation is not None and self._due(epoch):
-            self._call("on_test_begin", lambda place: ({},))
-            self._stack.reset_metrics()
-            found = self._pass("test", Feed(self._validation.source, self._validation.wanted))
-            tested = self._of_each(found)
-            self._call("on_test_end", lambda member: (tested[member],))
-            trained = {
-                member: trained[member] | {f"val_{name}": value for name, value in own.items()}
-                for member, own in tested.items()
-            }
-            means |= {f"val_{name}": value for name, value in self._mean(found).items()}
-        logs = {member: dict(sorted(own.items())) for member, own in trained.items()}
-        self._bar.call("on_epoch_end", epoch, means)
-        self._last = logs
-        self._call("on_epoch_end", lambda member: (epoch, logs[member]))
-        self._end([member for member in self._active if self._has_ended(member, epoch, logs[member]) or member in stopped])
+    def listens(self, phase: str) -> bool:
+        """Whether a callback has a hook for the batches of 'train' or 'test'."""
+        return any(hooks.listens(phase) for hooks in self._hooks) or (phase == "train" and self._bar.listens("train"))
 
-    def _pass(self, phase: str, feed: Feed) -> Values:
-        """The batches of an epoch to train on or to test with; the logs after the last one."""
-        trains = phase == "train"
-        heard, shows = any(hooks.listens(phase) for hooks in self._hooks), trains and self._bar.listens("train")
-        pace = self._pace if trains else Pace()
-        executions = _executions(self._stack, phase, feed, self._group if heard else None, pace)
-        found: Any = {}
-        self._within_pass = True
-        while executions.prepare():
-            if heard and executions.done % self._group == 0:
-                self._call(f"on_{phase}_batch_begin", lambda member: (executions.done, {}))
-            found = executions.run()
-            if shows:
-                self._bar.batch_end("train", executions.done - 1, self._mean(numbers(found)))
-            if heard and executions.done % self._group == 0:
-                self._batch_end(phase, executions.done - 1, numbers(found))
-            if trains and heard and self._all_stop(numbers(found)):
-                break
-        if heard and executions.done % self._group:
-            self._batch_end(phase, executions.done - 1, numbers(found))
-        self._within_pass = False
-        return _last(executions, found)
+    def group(self, phase: str) -> int | None:
+        """These hooks are called once for this number of batches; None if there are none but those of the bar."""
+        return self._group if any(hooks.listens(phase) for hooks in self._hooks) else None
 
-    def _batch_end(self, phase: str, batch: int, values: Values) -> None:
-        logs = self._of_each(values)
-        self._call(f"on_{phase}_batch_end", lambda member: (batch, logs[member]))
+    def batch_begin(self, phase: str, batch: int) -> None:
+        """Before a batch, or several in a row."""
+        if batch % self._group == 0:
+            self._call(f"on_{phase}_batch_begin", lambda member: (batch, {}))
 
-    def _all_stop(self, values: Values) -> bool:
-        """Let members that were told to stop stay as they are; whether none goes on with this epoch."""
-        ending = [member for member in self._going_on if self._models[member].stop_training]
-        if ending:
-            self._stack.release([self._order.index(member) for member in ending])
-            logs = self._of_each(values)
-            self._stopped |= {member: logs[member] for member in ending}
-        return not self._going_on
+    def batch_end(self, phase: str, batch: int, logs: Values) -> None:
+        """After the batch of this number, and after each multiple of the group."""
+        if phase == "train" and self._bar.listens("train"):
+            self._bar.batch_end("train", batch, self._mean(numbers(logs)))
+        if self.group(phase) is not None:
+            self._held = batch, logs
+            if (batch + 1) % self._group == 0:
+                self._tell(phase)
+
+    def report(self, phase: str) -> None:
+        """Tell of the last batch if it was not yet; members that stopped in the epoch come back for validation."""
+        self._tell(phase)
+        if phase == "train" and not self._are_back:
+            self.stack.take_back(self._places(self._stopped))
+            self._are_back = True
+
+    def _tell(self, phase: str) -> None:
+        if self._held is None:
+            return
+        (batch, logs), self._held = self._held, None
+        values = self._of_each(numbers(logs))
+        self._call(f"on_{phase}_batch_end", lambda member: (batch, values[member]))
+        ending = [member for member in self._going_on if self._models[member].stop_training] if phase == "train" else []
+        if ending:  # they stay as they are
+            self.stack.release(self._places(ending))
+            self._stopped |= {member: values[member] for member in ending}
+            self._are_back = False
+            self.stack.stop_training = not self._going_on
+
+    # Members ---------------------------------------------------------------------------------------------------------------
 
     @property
     def _going_on(self) -> list[int]:
-        return [member for member in self._active if member not in self._stopped]
+        """The members whose values the stack holds."""
+        return [member for member in self._active if self._are_back or member not in self._stopped]
+
+    def _places(self, members: Iterable[int]) -> list[int]:
+        return [self._order.index(member) for member in members]
 
     def _of_each(self, values: Values) -> dict[int, dict[str, Any]]:
         """The logs of each member."""
@@ -247,17 +238,16 @@ class Training:
 
     def _mean(self, values: Values) -> dict[str, Any]:
         """The mean over the members that go on."""
-        places = [place for place, member in enumerate(self._order) if member in self._active]
-        return numbers({name: value[places].mean(axis=0) for name, value in values.items()})
-
-    # Members ---------------------------------------------------------------------------------------------------------------
+        places = self._places(self._active)
+        with np.errstate(all="ignore"):
+            return numbers({name: value[places].mean(axis=0) for name, value in values.items()})
 
     def _call(self, hook: str, arguments: Callable[[int], tuple[Any, ...]]) -> None:
-        """Call a hook of each active member's callbacks, which see and may change its model."""
+        """Call a hook of callbacks, which see and may change their member's model."""
         called = self._going_on
         if not any(self._hooks[member]._those(hook) for member in called):
             return
-        with self._stack.shown([self._order.index(member) for member in called]):
+        with self.stack.shown(self._places(called)):
             before = clock.now
             for member in called:
                 self._hooks[member].call(hook, *arguments(member))
@@ -269,7 +259,7 @@ class Training:
         before, self._settings = self._settings, list(map(settings, self._models))
         if self._settings == before:
             return
-        if self._within_pass:
+        if "_batch_" in hook:
             raise InvalidArgumentError(
                 f"{hook}: a callback has set an attribute of a layer in the middle of an epoch, and members heed that "
                 "only between epochs. Set it in on_epoch_begin or on_epoch_end, or train the models by themselves."
@@ -282,7 +272,7 @@ class Training:
             warnings.warn(
                 f"Member {member} (seed {self._members[member].seed}) ends in epoch {epoch + 1}: its loss is {logs['loss']}. "
                 "The others go on.",
-                stacklevel=6,
+                stacklevel=8,
             )
             return True
         return bool(self._models[member].stop_training)
@@ -291,8 +281,9 @@ class Training:
         """Let members be ordinary models again, as they are now; once half of the stack has ended, the rest moves closer."""
         if not ending:
             return
-        self._stack.release([self._order.index(member) for member in ending])
+        self.stack.release(self._places(ending))
         self._active = [member for member in self._active if member not in ending]
+        self.stack.stop_training = not self._active
         for member in ending:
             model = self._models[member]
             if member in self._last and model.optimizer is not None:
@@ -305,15 +296,11 @@ class Training:
 
     def _stack_anew(self) -> None:
         """Stack the members that go on, as they are now."""
-        self._stack.release([self._order.index(member) for member in self._active])
-        planned = self._stack.steps.planned
+        self.stack.release(self._places(self._active))
         self._order = list(self._active)
-        self._stack = ModelStack([self._members[member] for member in self._order], trains=True)
-        self._stack.steps.planned = planned
+        self.stack.fill([self._members[member] for member in self._order], trains=True)
+        self.stack.reset_metrics()
+        steps, self.trainer.steps = self.trainer.steps, CompiledSteps()
+        self.trainer.steps.planned = steps.planned
         for source in self._sources:
             source.choose(self._order)
-
-    @property
-    def _sources(self) -> list[MemberSource]:
-        feeds = [feed for feed in (self._feed, self._validation) if feed is not None]
-        return [feed.source for feed in feeds if isinstance(feed.source, MemberSource)]

@@ -238,14 +238,19 @@ class Trainer:
                     model.stop_training = any_rank(model.stop_training)
                 while run.epoch < epochs.stop and not model.stop_training:
                     logs = self._fit_epoch(model, run, validation if due(run.epoch) else None) or logs
-                if model.optimizer is not None and run.epoch > epochs.start:
-                    model.optimizer.finalize_variable_values(model.trainable_variables)
+                if run.epoch > epochs.start:
+                    self._finalize(model)
                 hooks.call("on_train_end", logs)
                 if self._shared is not None:
                     barrier()  # what the first rank has written is there for all
             finally:
                 self.run = None
         return hooks.history
+
+    def _finalize(self, model: ModelLike) -> None:
+        """Let averages of weights take their place, where the optimizer keeps them."""
+        if model.optimizer is not None:
+            model.optimizer.finalize_variable_values(model.trainable_variables)
 
     def _fit_epoch(self, model: ModelLike, run: Run, validation: Feed | None) -> Logs:
         """One epoch, or the rest of it, with its validation; the logs of both, empty if the data had come to its end."""
@@ -318,13 +323,20 @@ class Trainer:
         hooks.call("on_test_end", logs)
         return logs
 
-    def predict(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Any:
-        """The outputs for all rows, as NumPy arrays."""
+    def predict(
+        self,
+        model: ModelLike,
+        hooks: CallbackList,
+        feed: Feed,
+        reduced: Callable[[Any], Any] = lambda output: output,
+        axis: int = 0,
+    ) -> Any:
+        """The outputs for all rows, which are along an axis, as NumPy arrays; or what `reduced` makes of those of a batch."""
         self._plan(feed)
         self._join(model, "predict", feed.source)
         steps = self._steps_of(model, "predict_step", feed.source)
         heard, group = hooks.listens("predict"), hooks.group("predict")
-        executions = Predictions(steps, feed, group)
+        executions = Predictions(steps, feed, group, reduced)
         with hooks, np.errstate(all="ignore"):
             model.stop_predicting = False
             hooks.call("on_predict_begin", {})
@@ -338,7 +350,7 @@ class Trainer:
                     hooks.batch_end("predict", last, logs)
             hooks.report("predict")
             hooks.call("on_predict_end", {})
-        return executions.joined()
+        return executions.joined(axis=axis)
 
     # Going on -------------------------------------------------------------------------------------------------------------
 
