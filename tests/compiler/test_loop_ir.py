@@ -12,7 +12,8 @@ from minikeras.compiler.ir import Slot
 from minikeras.compiler.loop_ir.expression import Array, Axis, register, size, where
 from minikeras.compiler.loop_ir.interpreter import interpret
 from minikeras.compiler.loop_ir.nest import Fold, For, Nest, Store
-from minikeras.compiler.loop_ir.operations import launches
+from minikeras.compiler.loop_ir.operations import copy_of, launches
+from minikeras.compiler.loop_ir.strided import view_of
 from minikeras.core import Record
 from minikeras.core.registry import operations
 from minikeras.nn_ops.convolution import places
@@ -40,7 +41,7 @@ class Run:
     def results(self, carry_out):
         arrays = dict(self.arrays)
         for one in self.launches:
-            result = arrays[one.result.key] = np.full(one.result.shape, 88, one.result.dtype)
+            result = arrays.setdefault(one.result.key, np.full(one.result.shape, 88, one.result.dtype))
             carry_out(one, [arrays[x.key] for x in one.operands], result)
         return result
 
@@ -237,70 +238,6 @@ def test_a_number_that_is_no_row_is_refused(bad):
             run.results(by_llvm(1))
 
 
-# What is left to NumPy -----------------------------------------------------------------------------------------------------
-
-
-def convnet(layers):
-    x = inputs = layers.Input((14, 14, 1))
-    for filters in (4, 8):
-        x = layers.MaxPooling2D()(layers.Conv2D(filters, 3, activation="relu", padding="same")(x))
-    return inputs, layers.Dense(3)(layers.Flatten()(x))
-
-
-def resnet(layers):
-    x = inputs = layers.Input((8, 8, 3))
-    x = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(4, 3, padding="same", use_bias=False)(x)))
-    y = layers.BatchNormalization()(layers.DepthwiseConv2D(3, padding="same")(x))
-    y = layers.Add()([y, layers.AveragePooling2D(3, 1, padding="same")(x)])
-    return inputs, layers.Dense(3)(layers.GlobalAveragePooling2D()(layers.Conv2D(8, 1, strides=2)(y)))
-
-
-def transformer(layers):
-    inputs = layers.Input((6,), dtype="int32")
-    x = layers.Embedding(9, 8)(inputs)
-    x = layers.Add()([x, layers.MultiHeadAttention(2, 4)(y := layers.LayerNormalization()(x), y)])
-    x = layers.Add()([x, layers.Dense(8)(layers.Dense(16, activation="gelu")(layers.LayerNormalization()(x)))])
-    return inputs, layers.Dense(3)(layers.GlobalAveragePooling1D()(x))
-
-
-def autoencoder(layers):
-    x = inputs = layers.Input((8, 8, 1))
-    x = layers.Conv2DTranspose(4, 3, strides=2, padding="same", activation="relu")(layers.Conv2D(4, 3, strides=2)(x))
-    return inputs, layers.Dense(3)(layers.Flatten()(x))
-
-
-@pytest.mark.skipif(not llvm.installed(), reason="needs llvmlite and SciPy")
-@pytest.mark.parametrize("model", [convnet, resnet, transformer, autoencoder])
-def test_no_operation_of_a_native_training_step_is_left_to_numpy(model, monkeypatch):
-    import minikeras as tf
-    from minikeras.compiler.executors.llvm import encode as m
-    from minikeras.compiler.executors.numpy.blocks import copied, put
-    from minikeras.compiler.executors.numpy.lowering import Call, Kernel
-
-    left, encode = [], m.encode
-
-    def noting(program):
-        calls = encode(program)
-        if any("optimizer" in record.params for record in program.records):
-            left.append({one.record.primitive.name for one in calls if leaves(one)})
-        return calls
-
-    def leaves(call):
-        """Whether it computes with elements: effects are Python's, and what is copied has an address afterwards."""
-        if isinstance(call, Call):
-            return not call.addressed and call.function not in (copied, put)
-        return isinstance(call, Kernel) and not call.record.primitive.effect
-
-    monkeypatch.setattr(m, "encode", noting)
-    inputs, outputs = model(tf.keras.layers)
-    net = tf.keras.Model(inputs, outputs)
-    net.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
-    x = np.random.default_rng(0).integers(0, 9, (16, *inputs.shape[1:])).astype(inputs.dtype.name)
-    net.fit(x, np.arange(16) % 3, batch_size=4, epochs=2, verbose=0)
-    assert left
-    assert set.union(*left) == {"flatten", "read_variable"}  # of gradients, and of metrics
-
-
 # The language ----------------------------------------------------------------------------------------------------------------
 
 
@@ -334,3 +271,39 @@ def test_the_interpreter_refuses_what_lies_outside_an_array():
 def test_expressions_of_several_dtypes_are_refused():
     with pytest.raises(TypeError, match="convert them to one dtype"):
         Array("x", "float32")[0] + Array("y", "float64")[0]
+
+
+# Copies ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])
+@pytest.mark.parametrize("axis", [-1, -2, -3])
+def test_arrays_are_joined(dtype, axis):
+    shapes = [[2, 3, 5], [2, 3, 5], [2, 3, 5]]
+    for number, shape in enumerate(shapes):
+        shape[axis] += 2 * number
+    arrays = [numbers(shape, "float32", seed).astype(dtype) for seed, shape in enumerate(shapes)]
+    assert_nests_give_numpys_numbers(operations.concat, arrays, {"axis": axis}, exact=True)
+    pair = [arrays[0], np.flip(arrays[0], 1).copy()]
+    assert_nests_give_numpys_numbers(operations.stack_along, pair, {"axis": axis}, exact=True)
+
+
+@pytest.mark.parametrize("key", [np.s_[:, 1:, ::2], np.s_[::-1, :, 1], np.s_[1], np.s_[..., 3:0:-1], np.s_[:, :2]])
+@pytest.mark.parametrize("perm", [(-1, -2, -3), (-3, -1, -2), (-2, -3, -1), (-3, -2, -1)])
+def test_what_lies_with_gaps_is_copied(key, perm):
+    x = np.arange(3 * 4 * 5, dtype=np.float32).reshape(3, 4, 5)
+    for primitive, params in (
+        (operations.strided_slice, {"key": key, "shape": x.shape}),
+        (operations.transpose, {"perm": perm}),
+    ):
+        given, expected = primitive.kernel(np)(x, **params), np.ascontiguousarray(primitive.kernel(np)(x, **params))
+        record, _ = record_of(primitive, [x], params)
+        access = view_of(record)
+        assert access.strides == tuple([stride // 4 for stride in given.strides])
+        launch = copy_of(access, Slot(7, expected.shape, expected.dtype))
+        for carry_out in [by_interpreter(False), by_interpreter(True)] + [
+            by_llvm(parts) for parts in (1, 3) if llvm.installed()
+        ]:
+            result = np.full(expected.shape, 88, np.float32)
+            carry_out(launch, [x], result)
+            np.testing.assert_array_equal(result, expected)

@@ -12,8 +12,9 @@ import numpy as np
 from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
-from . import contractions, depthwise, pools, rows, windows
+from . import contractions, copies, depthwise, pools, rows, windows
 from .nest import Nest
+from .strided import Access
 from .windows import Windows
 
 Temporary = Callable[[tuple[int, ...], Any], Slot]
@@ -46,7 +47,9 @@ def launches(record: Record, temporary: Temporary) -> list[Launch] | None:
     """What carries an instruction out; None if there is no nest for it."""
     find = _rows().get(record.primitive)
     slots = [x for x in record.inputs if isinstance(x, Slot)]
-    if find is None or len(slots) != len(record.inputs) or 0 in [n for x in (*slots, record.outputs) for n in x.shape]:
+    if find is None or len(slots) != len(record.inputs) or type(record.outputs) is tuple:
+        return None
+    if any(x.shape is None or 0 in x.shape for x in (*slots, record.outputs)):
         return None
     return find(record, temporary)
 
@@ -196,9 +199,32 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
     return find
 
 
+def copy_of(access: Access, result: Slot) -> Launch:
+    """What lies with gaps, or in another order, as an array without gaps."""
+    copy = copies.copy(result.shape, result.dtype, (access.offset, access.strides))
+    return Launch(copy.nest, [access.slot], result, copy.sizes, result.bytes / 4e9)
+
+
+def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
+    """Arrays side by side along an axis, which `stack_along` makes."""
+    xs, y = record.inputs, record.outputs
+    if any(x.dtype != y.dtype for x in xs):
+        return None
+    axis = len(y.shape) + record.params["axis"]
+    is_new = record.primitive is operations.stack_along
+    shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) if is_new else tuple(x.shape) for x in xs]
+    found = []
+    for x, shape, place in zip(xs, shapes, copies.pieces(shapes, axis), strict=True):
+        copy = copies.copy(shape, y.dtype, (0, copies.contiguous(shape)), place)
+        found.append(Launch(copy.nest, [x], y, copy.sizes, x.bytes / 4e9))
+    return found
+
+
 @functools.cache
 def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
     return {
+        operations.concat: _joined,
+        operations.stack_along: _joined,
         operations.convolve: _convolve,
         operations.spread_windows: _spread,
         operations.correlate_windows: _correlate,

@@ -20,7 +20,7 @@ from ..ir import Program, Slot, outputs_of, slots_in
 
 
 def remove_identities(program: Program) -> Program:
-    """The program without `identity`, `stop_gradient`, and casts and reshapes to what the input is already.
+    """The program without `identity`, `stop_gradient`, and casts, reshapes and transposes to what the input is already.
 
     >>> @tf.function
     ... def step(x):
@@ -67,11 +67,14 @@ def _given_again(record: Record) -> Slot | None:
     primitive = record.primitive
     if primitive not in (
         *(operations.identity, operations.stop_gradient, operations.cast),
-        *(operations.reshape, operations.broadcast_to),
+        *(operations.reshape, operations.broadcast_to, operations.transpose),
     ):
         return None
     x, y = record.inputs[0], record.outputs
     same = isinstance(x, Slot) and (x.shape, x.dtype, x.xp) == (y.shape, y.dtype, y.xp)
+    if primitive is operations.transpose:
+        perm = record.params["perm"]
+        same = same and [axis % len(perm) for axis in perm] == [*range(len(perm))]
     return x if same else None
 
 

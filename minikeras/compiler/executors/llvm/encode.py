@@ -16,10 +16,11 @@ from ....core.registry import operations
 from ....nn_ops.philox4x32 import threshold
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
-from ...loop_ir.operations import contraction, has_nest, launches
+from ...loop_ir.operations import contraction, copy_of, has_nest, launches
+from ...loop_ir.strided import Access, contiguous, view_of
 from ...loops import Body, Step, body_of, elementwise_body
 from ...passes.expansion import add_at, take_at
-from ...planning.flat_variables import part
+from ...planning.flat_variables import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, Flatten, Lowered, Lowering, ReadFlat, View
 from .calls import (
@@ -90,12 +91,16 @@ class Encoder:
     def __init__(self, program: Program, lowering: Lowering) -> None:
         self._numpy = lowering
         self.temporary, self._found = self._numpy.temporary, self._numpy.found
-        self._addressed: set[int] = {slot.key for slot in program.slots() if _is_constant(slot)}
+        self.addressed: set[int] = {slot.key for slot in program.slots() if _is_constant(slot)}
         """Slots that lie without gaps in memory whose address is known before the run."""
+        self.made: set[int] = set()
+        """Slots that kernels write."""
         self._transposed: dict[int, Slot] = {}
         """Matrices that are transposes of others."""
         self._reshaped: dict[int, Slot] = {}
         """Arguments, by the keys of what they are in other shapes."""
+        self._views: dict[int, Access] = {}
+        """Where slots lie that are views with gaps, or in another order."""
         self._copies: dict[tuple[int, Any], Slot] = {}
         self._arguments = {slot.key for slot in program.arguments}
         self._loops: dict[int, LoopCall] = {}
@@ -116,6 +121,12 @@ class Encoder:
             encode(self, record) if encode is not None else self.nests(record) or self._elementwise(record)
         ):
             return
+        if record.primitive is operations.reshape and (x := record.inputs[0]).key in self._views:
+            record = Record(record.primitive, [self.operand(x, record)], record.params, record.outputs)
+        self.lower(record)
+
+    def lower(self, record: Record) -> None:
+        """Write the calls of NumPy for an instruction."""
         first = len(self._found)
         self._numpy.lower(record)
         for call in self._found[first:]:
@@ -125,36 +136,50 @@ class Encoder:
         """Remember where results lie."""
         if isinstance(call, View):
             (x,), (y,) = call.operands, call.results
-            if call.record.primitive is operations.transpose:
-                if _swaps(call.record.params["perm"]) and x.order is None:
+            if call.record.primitive in (operations.transpose, operations.strided_slice):
+                if call.record.primitive is operations.transpose and _swaps(call.record.params["perm"]) and x.order is None:
                     self._transposed[y.key] = x
+                self._note_view(call.record)
             elif call.record.primitive in (operations.reshape, part) and self._has_views(x) and y.shape != ():
-                self._addressed.add(y.key)
+                self.addressed.add(y.key)
             elif call.record.primitive is operations.reshape and (x.key in self._arguments or x.key in self._reshaped):
                 self._reshaped[y.key] = x
         elif isinstance(call, Call):
-            self._addressed.update(y.key for y in call.results if y.shape not in ((), None) and y.order is None)
+            self.addressed.update(y.key for y in call.results if y.shape not in ((), None) and y.order is None)
         elif isinstance(call, (Flatten, ReadFlat)):
-            self._addressed.update(y.key for y in call.results)
+            self.addressed.update(y.key for y in call.results)
+
+    def _note_view(self, record: Record) -> None:
+        """Remember where the elements of a view lie in what kernels have made, or in an argument."""
+        x, y = record.inputs[0], record.outputs
+        known = x.key in self.addressed or x.key in self._arguments or x.key in self._reshaped
+        if known and y.shares and 0 not in y.shape and y.shape != () and x.order is None and is_known(x.dtype):
+            found = view_of(record)
+            if found is not None:
+                self._views[y.key] = found
 
     def _has_views(self, x: Slot) -> bool:
         """Whether the plan knows where views of a slot lie: it knows no memory of constants."""
-        return x.key in self._addressed and x.array is None
+        return x.key in self.addressed and x.array is None
 
     def operand(self, x: Slot, record: Record, dtype: Any = None) -> Slot:
         """The slot, or another with its values that lie without gaps, in a dtype if one is wanted."""
         wanted = dtype or (np.dtype(np.float64) if x.dtype is float else x.dtype)
-        if x.key in self._addressed and x.dtype == wanted:
+        if x.key in self.addressed and x.dtype == wanted:
             return x
         if x.key in self._reshaped:  # what is brought lies without gaps, so it is the same memory
             source = self.operand(self._reshaped[x.key], record, wanted)
             return Slot(source.key, x.shape, source.dtype)
         found = self._copies.get((x.key, wanted))
-        if found is None and x.array is not None:
+        if found is None and x.key in self._views and x.dtype == wanted:
+            access, found = self._views[x.key], self.temporary(x.shape, wanted)
+            launch = copy_of(access._replace(slot=self.operand(access.slot, record)), found)
+            self.add(nest_call(launch, launch.operands, record))
+        elif found is None and x.array is not None:
             found = self.constant(np.ascontiguousarray(x.array, wanted).reshape(x.shape))
         elif found is None:
             found = self.temporary(x.shape or (), wanted)
-            self._addressed.add(found.key)
+            self.addressed.add(found.key)
             self._staged.setdefault(x.key, []).append(_brought(x, found, record))
         self._copies[x.key, wanted] = found
         return found
@@ -163,13 +188,13 @@ class Encoder:
         """A slot with the same values in each run."""
         slot = self.temporary(array.shape, array.dtype)
         slot.array = array
-        self._addressed.add(slot.key)
+        self.addressed.add(slot.key)
         return slot
 
     def matrix(self, x: Slot, record: Record, dtype: Any) -> Factor:
         """A matrix, or a stack of them, as a product takes it."""
         base = self._transposed.get(x.key)
-        if base is None or (x.key in self._addressed and x.dtype == dtype):
+        if base is None or (x.key in self.addressed and x.dtype == dtype):
             return Factor(self.operand(x, record, dtype), 0)
         found, turned = self.matrix(base, record, dtype)
         return Factor(found, 1 - turned)
@@ -193,7 +218,8 @@ class Encoder:
     def add(self, call: KernelCall) -> None:
         """Write a call, whose results then lie at a known address."""
         self._found.append(call)
-        self._addressed.update(y.key for y in call.results)
+        self.addressed.update(y.key for y in call.results)
+        self.made.update(y.key for y in call.results)
 
     # Loops -----------------------------------------------------------------------------------------------------------------
 
@@ -202,7 +228,7 @@ class Encoder:
         if body is None or not body.steps:
             return False
         slots = slots_in(record.inputs)
-        if not any(x.key in self._addressed for x in slots) and (len(body.steps) == 1 or shape == ()) and not self._is_step:
+        if not any(x.key in self.addressed for x in slots) and (len(body.steps) == 1 or shape == ()) and not self._is_step:
             return False  # nothing would be saved
         if not can_loop(body, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
             return False
@@ -228,7 +254,7 @@ class Encoder:
         """An array repeated along axes, if its memory is known, or that of an argument."""
         if result.order is not None or 0 in result.shape or not is_known(x.dtype):
             return False
-        if x.key not in self._addressed and x.key not in self._arguments:
+        if x.key not in self.addressed and x.key not in self._arguments:
             return False
         call = repetition(self.operand(x, record), result, record)
         if call is not None:
@@ -247,7 +273,7 @@ class Encoder:
             split = split._replace(how=Result.LARGEST_OF_ROW)
         loop = self._loops.get(x.key)
         if loop is not None and loop.add_reduction(x, result, split, self._readers[x.key] == 1):
-            self._addressed.add(result.key)
+            self.addressed.add(result.key)
         else:
             self.add(reduction(split, self.operand(x, record), result, record))
         return True
@@ -395,6 +421,19 @@ def _one_hot(encoder: Encoder, record: Record) -> bool:
     return True
 
 
+def _flatten(encoder: Encoder, record: Record) -> bool:
+    """Pieces that no kernel writes right where they lie in the flat array are copied by one that does."""
+    pieces = list[Any]()
+    for x in record.inputs:
+        if x.key in encoder.addressed and (x.key not in encoder.made or any(x is one for one in pieces)):
+            launch = copy_of(Access(x, 0, contiguous(x.shape)), encoder.temporary(x.shape, x.dtype))
+            encoder.add(nest_call(launch, launch.operands, record))
+            x = launch.result
+        pieces.append(x)
+    encoder.lower(Record(record.primitive, pieces, record.params, record.outputs))
+    return True
+
+
 def _next_key(encoder: Encoder, record: Record) -> bool:
     y, key, count = record.outputs, encoder.operand(record.inputs[0], record), math.prod(record.outputs.shape[:-1])
     encoder.add(KernelCall(NextKeyKernel(y.dtype), lambda address: [address(y), address(key), count], [key], [y], record))
@@ -433,6 +472,7 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.one_hot: _one_hot,
         operations.broadcast_to: _broadcast,
         operations.einsum: _einsum,
+        flatten: _flatten,
         take_at: _at_columns(False),
         add_at: _at_columns(True),
         operations.next_key: _next_key,

@@ -1,0 +1,89 @@
+"""Traced bodies (compiler/loops.py) as expressions, with NumPy's rules for the dtypes of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..loops import Body, Step
+from .expression import TRUTH, Expr, cast
+
+NUMBER = np.dtype(np.float64)
+"""The dtype of Python numbers."""
+
+_NUMBERS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "neg": "negative"}
+"""What is done with Python numbers."""
+
+
+class NoNest(Exception):
+    """An instruction that has no nest, with the reason; another executor takes it."""
+
+
+def constant(number: Any, dtype: Any) -> Expr:
+    """A number in a dtype, as `astype` converts it.
+
+    >>> constant(-1, np.dtype("uint8")).value
+    255
+    """
+    dtype = np.dtype(dtype)
+    value = (
+        int(np.asarray(number).astype(dtype)) if dtype.kind in "iu" else bool(number) if dtype.kind == "b" else float(number)
+    )
+    return Expr("constant", (), dtype, value)
+
+
+def inlined(body: Body, values: Sequence[Expr]) -> list[Expr]:
+    """The results of a body for these operands; a Python number that each run has another one of is a float64.
+
+    Raises:
+        NoNest: if a function takes operands of several dtypes.
+    """
+    found = _Inlined(body, values)
+    return [found.operand(register, found.dtypes[register]) for register in body.outputs]
+
+
+class _Inlined:
+    """A body's registers as expressions."""
+
+    def __init__(self, body: Body, values: Sequence[Expr]) -> None:
+        self._literals: dict[int, Any] = dict(body.literals)
+        self._known: dict[int, Expr] = dict(enumerate(values))
+        self._kinds: dict[int, Any] = dict(enumerate(body.inputs)) | {register: type(x) for register, x in body.literals}
+        for step in (*body.numbers, *body.steps):
+            self._known[step.register] = self._number(step) if step.dtype is float else self._result(step)
+            self._kinds[step.register] = step.dtype
+
+    @property
+    def dtypes(self) -> dict[int, Any]:
+        """Of what is no literal."""
+        return {register: x.dtype for register, x in self._known.items()}
+
+    def operand(self, register: int, dtype: Any) -> Expr:
+        """A register in a dtype; a literal takes it directly."""
+        if register in self._literals:
+            return constant(self._literals[register], dtype)
+        return converted(self._known[register], dtype)
+
+    def _number(self, step: Step) -> Expr:
+        return Expr(_NUMBERS[step.function], tuple([self.operand(one, NUMBER) for one in step.operands]), NUMBER)
+
+    def _result(self, step: Step) -> Expr:
+        if step.function == "astype":
+            return self.operand(step.operands[0], step.dtype)
+        if step.function == "where":
+            condition, *chosen = step.operands
+            return Expr("where", (self.operand(condition, TRUTH), *[self.operand(x, step.dtype) for x in chosen]), step.dtype)
+        *wanted, result = getattr(np, step.function).resolve_dtypes((*[self._kinds[one] for one in step.operands], None))
+        if step.function.startswith("logical"):
+            wanted = [TRUTH] * len(wanted)
+        if result != step.dtype or any(one != wanted[0] for one in wanted):
+            raise NoNest(f"{step.function} of several dtypes")
+        operands = [self.operand(one, dtype) for one, dtype in zip(step.operands, wanted, strict=True)]
+        return Expr(step.function, tuple(operands), result)
+
+
+def converted(x: Expr, dtype: Any) -> Expr:
+    """An expression in a dtype; a constant takes it directly."""
+    return constant(x.value, dtype) if x.op == "constant" and x.dtype != dtype else cast(x, dtype)

@@ -1,0 +1,129 @@
+"""Where elements lie: strides of slots over the axes of a shape, and nests over slots in the making. Sizes are constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import Record
+from ..ir import Slot
+from .bodies import NUMBER
+from .expression import Array, Expr, lift
+from .nest import For, Nest
+
+Shape = tuple[int, ...]
+Temporary = Callable[[Shape, Any], Slot]
+"""Makes a slot for what lies between two nests, by its shape and dtype."""
+
+
+class Lowered(NamedTuple):
+    """A nest over slots: its arrays are the operands, then the results."""
+
+    nest: Nest
+    operands: tuple[Slot, ...]
+    results: tuple[Slot, ...]
+
+
+class NestWriter:
+    """A nest in the making, with an array for each slot."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, tuple[Slot, Array]] = {}
+        self._written: dict[int, tuple[Slot, Array]] = {}
+
+    def array(self, slot: Slot) -> Array:
+        """What is read of a slot; one whose shape is None is a Python number."""
+        return self._array(self._read, "a", slot) if slot.key not in self._written else self._written[slot.key][1]
+
+    def result(self, slot: Slot) -> Array:
+        """What is written to a slot, as a whole."""
+        return self._array(self._written, "y", slot)
+
+    @staticmethod
+    def _array(known: dict[int, tuple[Slot, Array]], letter: str, slot: Slot) -> Array:
+        dtype = NUMBER if slot.shape is None else slot.dtype
+        return known.setdefault(slot.key, (slot, Array(f"{letter}{len(known)}", dtype)))[1]
+
+    def load(self, access: Access, names: Sequence[Expr]) -> Expr:
+        """An element by its coordinates."""
+        return self.array(access.slot)[place(access.strides, names, access.offset)]
+
+    def lowered(self, name: str, grid: For, scratch: Sequence[Array] = ()) -> Lowered:
+        """The finished nest."""
+        operands, results = list(self._read.values()), list(self._written.values())
+        nest = Nest(name, [array for _, array in (*operands, *results)], [], grid, scratch)
+        return Lowered(nest, tuple([slot for slot, _ in operands]), tuple([slot for slot, _ in results]))
+
+
+class Access(NamedTuple):
+    """Where the elements of a slot lie, in elements: at `offset`, plus each coordinate times its stride."""
+
+    slot: Slot
+    offset: int
+    strides: Shape
+
+
+def contiguous(shape: Sequence[int]) -> Shape:
+    """The strides of an array without gaps.
+
+    >>> contiguous((2, 3, 4))
+    (12, 4, 1)
+    """
+    return tuple([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])
+
+
+def spread(slot: Slot, shape: Shape) -> Access:
+    """A slot that is broadcast to a shape like NumPy; a number has no strides."""
+    own = slot.shape or ()
+    strides = [0 if size == 1 else stride for size, stride in zip(own, contiguous(own), strict=True)]
+    return Access(slot, 0, (0,) * (len(shape) - len(own)) + tuple(strides))
+
+
+def merged(shape: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
+    """The same elements with as few axes as possible.
+
+    >>> merged((2, 3, 1, 4), [(12, 4, 4, 1), (4, 0, 0, 1)])
+    ((2, 3, 4), [(12, 4, 1), (4, 0, 1)])
+    >>> merged((2, 3, 1, 4), [(12, 4, 4, 1), (0, 0, 0, 0)])
+    ((24,), [(1,), (0,)])
+    """
+    axes: list[tuple[int, list[int]]] = []
+    for axis, size in enumerate(shape):
+        own = [one[axis] for one in strides]
+        if size == 1:
+            continue
+        if axes and all(before == size * now for before, now in zip(axes[-1][1], own, strict=True)):
+            axes[-1] = axes[-1][0] * size, own
+        else:
+            axes.append((size, own))
+    return tuple([size for size, _ in axes]), [tuple([own[i] for _, own in axes]) for i in range(len(strides))]
+
+
+def place(strides: Sequence[int], names: Sequence[Expr], offset: int = 0) -> Expr:
+    """Where an element lies, by its coordinates."""
+    at = lift(0)
+    for stride, name in zip(strides, names, strict=True):
+        at = at + name * stride
+    return at + offset
+
+
+def coordinates(index: Expr, shape: Shape) -> list[Expr]:
+    """Of an element, from its number among all."""
+    found = [index // behind for behind in contiguous(shape)]
+    return [found[0], *[one % size for one, size in zip(found[1:], shape[1:], strict=True)]] if shape else []
+
+
+def view_of(record: Record) -> Access | None:
+    """Where the elements of a result lie in the operand that it would be a view of; None if it would not.
+
+    The primitive's own kernel says so: it is shown an array of the operand's shape that has no memory.
+    """
+    x, y = record.inputs[0], record.outputs
+    dummy: Any = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), x.shape, contiguous(x.shape))
+    view = record.primitive.kernel(np)(dummy, **record.params)
+    if view.shape != y.shape:
+        return None
+    return Access(x, view.__array_interface__["data"][0] - dummy.__array_interface__["data"][0], view.strides)

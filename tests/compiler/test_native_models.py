@@ -1,0 +1,134 @@
+"""Training steps of whole models leave LLVM's kernels for nothing: what Python does comes before them or after."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minikeras as tf
+from minikeras.compiler.executors import base, llvm
+
+layers = tf.keras.layers
+pytestmark = pytest.mark.skipif(not llvm.installed(), reason="needs llvmlite and SciPy")
+
+PYTHONS = {"read_variable", "assign", "read_flat", "assign_flat", "flatten", "step_numbers", "step_counted", "check"}
+"""Instructions that Python carries out in a step that is otherwise one call of kernels."""
+
+
+def convnet():
+    return tf.keras.Sequential(
+        [
+            layers.Input((12, 12, 1)),
+            layers.Conv2D(4, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Conv2D(8, 3, activation="relu"),
+            layers.Flatten(),
+            layers.Dropout(0.5),
+            layers.Dense(3),
+        ]
+    )
+
+
+def resnet():
+    inputs = layers.Input((8, 8, 3))
+    x = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(4, 3, padding="same", use_bias=False)(inputs)))
+    x = layers.Add()([layers.DepthwiseConv2D(3, padding="same")(x), layers.AveragePooling2D(3, 1, padding="same")(x)])
+    for channels, stride in ((4, 1), (8, 2)):
+        y = layers.Conv2D(channels, 3, strides=stride, padding="same", use_bias=False)(x)
+        y = layers.ReLU()(layers.BatchNormalization()(y))
+        y = layers.BatchNormalization()(layers.Conv2D(channels, 3, padding="same", use_bias=False)(y))
+        x = x if stride == 1 else layers.Conv2D(channels, 1, strides=stride, use_bias=False)(x)
+        x = layers.ReLU()(layers.Add()([x, y]))
+    return tf.keras.Model(inputs, layers.Dense(3)(layers.GlobalAveragePooling2D()(x)))
+
+
+def autoencoder():
+    return tf.keras.Sequential(
+        [
+            layers.Input((8, 8, 1)),
+            layers.Conv2D(4, 3, strides=2, padding="same", activation="relu"),
+            layers.Conv2DTranspose(4, 3, strides=2, padding="same", activation="relu"),
+            layers.Conv2D(1, 3, padding="same"),
+        ]
+    )
+
+
+def transformer():
+    inputs = layers.Input((6,), dtype="int32")
+    x = layers.Embedding(20, 8)(inputs)
+    y = layers.LayerNormalization()(x)
+    x = x + layers.MultiHeadAttention(2, 4)(y, y)
+    y = layers.Dense(8)(layers.Dense(16, activation="gelu")(layers.LayerNormalization()(x)))
+    return tf.keras.Model(inputs, layers.Dense(3)(layers.GlobalAveragePooling1D()(x + y)))
+
+
+def mixer():
+    inputs = layers.Input((8, 8, 3))
+    x = layers.Reshape((4, 8))(layers.Conv2D(8, 4, strides=4)(inputs))
+    for _ in range(2):
+        y = layers.Permute((2, 1))(layers.LayerNormalization()(x))
+        x = x + layers.Permute((2, 1))(layers.Dense(4)(layers.Dense(4, activation="gelu")(y)))
+        x = x + layers.Dense(8)(layers.Dense(16, activation="gelu")(layers.LayerNormalization()(x)))
+    return tf.keras.Model(inputs, layers.Dense(3)(layers.GlobalAveragePooling1D()(x)))
+
+
+def wide_and_deep():
+    numbers, inputs = layers.Input((2,)), layers.Input((6,), dtype="int32")
+    deep = layers.Concatenate()([layers.Flatten()(layers.Embedding(20, 3)(inputs)), numbers])
+    deep = layers.Dense(3)(layers.Dense(8, activation="relu")(deep))
+    return tf.keras.Model([inputs, numbers], layers.Add()([deep, layers.Dense(3)(numbers)]))
+
+
+def compiled_step(monkeypatch, model):
+    """A native step of training, and the loss after three."""
+    found = []
+    compile_program = base.LLVMExecutor.compile
+
+    def compile_and_keep(self, program):
+        found.append(compile_program(self, program))
+        return found[-1]
+
+    monkeypatch.setattr(base.LLVMExecutor, "compile", compile_and_keep)
+    tf.random.set_seed(1)
+    model = model()
+    random = np.random.default_rng(0)
+    shapes = [tuple(x.shape[1:]) for x in model.inputs]
+    kinds = [x.dtype for x in model.inputs]
+    xs = [
+        random.integers(0, 20, (4, *shape)).astype("int32")
+        if "int" in str(dtype)
+        else random.normal(size=(4, *shape)).astype("f4")
+        for shape, dtype in zip(shapes, kinds, strict=True)
+    ]
+    is_picture = len(model.outputs[0].shape) == 4
+    y = xs[0] if is_picture else random.integers(0, 3, 4).astype("int32")
+    loss = "mse" if is_picture else tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    values = []
+    for native in (True, False):
+        tf.random.set_seed(1)
+        again = tf.keras.models.clone_model(model)
+        again.set_weights(model.get_weights())
+        again.compile("adam", loss, jit_compile=native)
+        values.append([again.train_on_batch(xs if len(xs) > 1 else xs[0], y) for _ in range(3)])
+    np.testing.assert_allclose(*values, rtol=1e-3)
+    return found[-1]
+
+
+@pytest.mark.parametrize("model", [convnet, resnet, autoencoder, transformer, mixer, wide_and_deep])
+def test_a_step_of_a_model_is_one_call_of_kernels(monkeypatch, model):
+    from minikeras.compiler.executors.llvm.calls import KernelCall
+    from minikeras.compiler.executors.llvm.encode import encode
+    from minikeras.compiler.executors.numpy.blocks import copied, put
+    from minikeras.compiler.executors.numpy.lowering import Bind, Call, View
+
+    step = compiled_step(monkeypatch, model)
+    calls = encode(step.program)
+    left = [
+        call.record.primitive.name
+        for call in calls
+        if not isinstance(call, (KernelCall, View, Bind)) and not (isinstance(call, Call) and call.function in (copied, put))
+    ]
+    assert set(left) <= PYTHONS
+    kernels = [number for number, call in enumerate(calls) if isinstance(call, KernelCall)]
+    between = [call for call in calls[kernels[0] : kernels[-1]] if not isinstance(call, (KernelCall, View))]
+    assert {call.record.primitive.name for call in between} <= {"flatten"}
