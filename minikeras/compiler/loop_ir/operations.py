@@ -14,7 +14,7 @@ from ...core.registry import operations
 from ..ir import Slot
 from . import contractions, copies, depthwise, pools, rows, windows
 from .nest import Nest
-from .strided import Access
+from .strided import Access, contiguous
 from .windows import Windows
 
 Temporary = Callable[[tuple[int, ...], Any], Slot]
@@ -215,7 +215,7 @@ def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
     shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) if is_new else tuple(x.shape) for x in xs]
     found = []
     for x, shape, place in zip(xs, shapes, copies.pieces(shapes, axis), strict=True):
-        copy = copies.copy(shape, y.dtype, (0, copies.contiguous(shape)), place)
+        copy = copies.copy(shape, y.dtype, (0, contiguous(shape)), place)
         found.append(Launch(copy.nest, [x], y, copy.sizes, x.bytes / 4e9))
     return found
 
