@@ -24,7 +24,7 @@ from ..keras.optimizers import Optimizer
 from ..keras.optimizers.compiled_step import is_usual
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import Change, SlotState
-from ..keras.optimizers.step_formula import Sight, StepFormula, changes_others, flag_names, numbers_of, sight_of
+from ..keras.optimizers.step import Sight, TracedFormula, changes_others, columns_of, flags_of, numbers_of, sight_of
 from ..layout import Layout
 from ..types import Array
 from .members import MemberBody, laid_out, with_member_numbers
@@ -44,7 +44,7 @@ class Group(NamedTuple):
     """
 
     places: list[int]
-    formula: StepFormula
+    formula: TracedFormula
     elements: list[int]
     numbers: list[int]
     decays: tuple[float, ...]
@@ -135,14 +135,14 @@ class Together:
         marks: dict[Any, list[int]] = {}
         for place, state in enumerate(states):
             marks.setdefault((state.variable._array.dtype, self._decays(state.variable)), []).append(place)
-        kinds, flags = self._kinds(options, [decays for _, decays in marks]), flag_names(first)
+        kinds, flags = self._kinds(options, [decays for _, decays in marks]), tuple(flags_of(first, 0))
         decayed = [decays for _, decays in marks if any(decays)]
         groups: list[Group] = []
         for (dtype, decays), places in marks.items():
             names = (*(["decay"] if any(decays) else []), *flags)
             try:
-                formula = StepFormula(bare[0], states[places[0]], step, names, settings=settings)
-                passes = formula.passes(formula.__call__)
+                formula = TracedFormula(bare[0], states[places[0]], step, names, settings=settings)
+                passes = formula.passes("__call__")
             except Untraceable:
                 return None
             spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
@@ -169,7 +169,7 @@ class Together:
         first: dict[Any, int] = {}
         kinds = []
         for place, (optimizer, own) in enumerate(zip(self.optimizers, options, strict=True)):
-            remembers = type(optimizer).end_step is not Optimizer.end_step
+            remembers = optimizer.changes_numbers
             key = place if remembers else (repr(own), tuple([one[place] for one in decays]))
             kinds.append(first.setdefault(key, place))
         return kinds
@@ -235,7 +235,7 @@ class Together:
             for group, found in zip(plan.groups, self._coefficients(plan), strict=True):
                 body: Body = group.body.body if plan.differ else group.body.single
                 for place in group.places:
-                    targets = StepFormula.columns_of(states[place])
+                    targets = columns_of(states[place])
                     value = targets[0]._array
                     fit = (-1, *[1] * (value.ndim - 1))
                     asarray = namespace(value).asarray
@@ -249,10 +249,10 @@ class Together:
         """What a step changes beside Variables and slots: the members' own numbers."""
         count = self._going_on[0].state.iterations._array + 1
         changes: list[Change] = [(optimizer.state.iterations, count) for optimizer in self._going_on]
-        if type(self.optimizers[0]).end_step is not Optimizer.end_step:
+        if self.optimizers[0].changes_numbers:
             steps = self._steps(plan.kinds, plan.groups, plan.flags)
             for place, (optimizer, number) in enumerate(zip(self.optimizers, self._numbers, strict=True)):
-                changes += [] if place in self._ended else plan.groups[0].formula.changes_beside(optimizer, steps[number])
+                changes += [] if place in self._ended else plan.groups[0].formula.ended(optimizer, steps[number])
         return changes
 
     def _limits(self, plan: Plan) -> dict[str, Any] | None:
@@ -266,7 +266,7 @@ class Together:
 
     def count(self, plan: Plan) -> None:
         """Change these numbers."""
-        if type(self.optimizers[0]).end_step is not Optimizer.end_step:
+        if self.optimizers[0].changes_numbers:
             self.optimizers[0].commit(self.finished(plan))
             return
         active = self._going_on
@@ -292,7 +292,7 @@ class Together:
             gradients = writer.write(clip_members, gradients, limits, clipped)
         for group, numbers in zip(plan.groups, own, strict=True):
             layout, places = group.layout, group.places
-            columns = list(zip(*[StepFormula.columns_of(states[place]) for place in places], strict=True))
+            columns = list(zip(*[columns_of(states[place]) for place in places], strict=True))
             gradient = writer.flatten([gradients[place] for place in places], layout)
             body = group.body.body if plan.differ else group.body.single
             given = [gradient, *writer.read(columns, layout)]

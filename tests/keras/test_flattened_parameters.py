@@ -7,7 +7,7 @@ import pytest
 from optimizer_cases import FORMULAS
 
 import minikeras as tf
-from minikeras.keras.optimizers import flat_groups
+from minikeras.keras.optimizers import eager_step
 
 SHAPES = [(3, 4), (4,), (), (2, 1, 2)]
 
@@ -66,11 +66,19 @@ def test_a_value_that_was_read_stays_as_it_is():
 
 
 def test_flattened_arrays_have_at_most_a_block_of_elements():
-    rows = [[tf.Variable(np.zeros(size, "f"))] for size in (flat_groups.SMALL, flat_groups.SMALL, 1, flat_groups.SMALL + 1, 5)]
-    found = [group.places for group in flat_groups.grouped(rows, True, [None] * 5)]
-    assert found == [[0, 1], [2, 4], [3]]
-    assert [group.places for group in flat_groups.grouped(rows, False, [None] * 5)] == [[0], [1], [2], [3], [4]]
-    assert len(flat_groups.grouped(rows, True, [None, 0.1, None, 0.1, 0.1])) == 3
+    sizes = (eager_step.SMALL, eager_step.SMALL, 1, eager_step.SMALL + 1, 5)
+    held = [tf.Variable(np.zeros(size, "f")) for size in sizes]
+
+    def places(optimizer, clips=True):
+        optimizer.build(held)
+        return [one.places for one in eager_step.array_groups(optimizer, list(optimizer.state.slots.values()), clips)]
+
+    assert places(tf.keras.optimizers.SGD()) == [[0, 1], [2, 4], [3]]
+    assert places(tf.keras.optimizers.Lamb()) == places(tf.keras.optimizers.SGD(clipnorm=1.0)) == [[0], [1], [2], [3], [4]]
+    assert places(tf.keras.optimizers.SGD(clipnorm=1.0), clips=False) == [[0, 1], [2, 4], [3]]
+    decayed = tf.keras.optimizers.SGD(weight_decay=0.1)
+    decayed.exclude_from_weight_decay([held[0], held[2]])
+    assert places(decayed) == [[0, 2], [1, 4], [3]]
 
 
 class Wide(tf.keras.optimizers.Optimizer):

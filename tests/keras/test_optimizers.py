@@ -12,7 +12,6 @@ from in_one_test import in_one_test
 from optimizer_cases import FORMULAS, OPTIONS, SHAPES, gradients, optimizers, values, weights
 
 import minikeras as tf
-from minikeras.keras.optimizers import options
 from minikeras.keras.optimizers.adagrad import adafactor_step, second_moment
 from minikeras.keras.optimizers.sgd import orthogonalized
 
@@ -254,14 +253,19 @@ def test_rows_that_occur_twice_in_a_sparse_gradient_add_up():
 
 def test_clipping_follows_its_formulas_at_zero_and_infinity():
     g, zero = np.array([3.0, -4.0]), np.zeros(2)
-    assert_same(options.clipped_by_norm([g, zero, g / 10], 1.0), [g / 5, zero, g / 10])
-    assert_same(options.clipped_by_value([g, zero], 3.5), [[3.0, -3.5], zero])
-    assert_same(options.clipped_by_global_norm([g, np.array([12.0])], 1.0), [g / 13, [12 / 13]])
-    assert_same(options.clipped_by_global_norm([g, zero], 13.0), [g, zero])
-    with np.errstate(all="ignore"):
-        for bad in (np.inf, np.nan):
-            assert all(np.isnan(x).all() for x in options.clipped_by_global_norm([np.array([bad, 1.0]), g], 1.0))
-        assert options.clipped_by_norm([np.array([1.0, np.inf])], 1.0)[0][0] == 0.0
+
+    def clipped(gradients, **option):
+        held = [tf.Variable(np.zeros(len(one))) for one in gradients]
+        optimizers.SGD(1.0, **option).apply([tf.constant(one) for one in gradients], held)
+        return [-one.numpy() for one in held]
+
+    assert_same(clipped([g, zero, g / 10], clipnorm=1.0), [g / 5, zero, g / 10])
+    assert_same(clipped([g, zero], clipvalue=3.5), [[3.0, -3.5], zero])
+    assert_same(clipped([g, np.array([12.0])], global_clipnorm=1.0), [g / 13, [12 / 13]])
+    assert_same(clipped([g, zero], global_clipnorm=13.0), [g, zero])
+    for bad in (np.inf, np.nan):
+        assert all(np.isnan(x).all() for x in clipped([np.array([bad, 1.0]), g], global_clipnorm=1.0))
+    assert clipped([np.array([1.0, np.inf])], clipnorm=1.0)[0][0] == 0.0
 
 
 # Weight decay ------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ formula of whole arrays, stays Python's; so does one without kernels of which Nu
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -28,29 +29,45 @@ from ...core.variable import assigned, read_variable
 from ...functions.elementwise import clip_by_value
 from ...layout import Layout
 from ...types import Array
-from .flat_groups import alike
 from .loss_scale import LossScaleOptimizer, next_scale
 from .optimizer import Optimizer
 from .options import COMMON
 from .per_layer import PerLayer
 from .state import SlotState
-from .step_formula import Sight, StepFormula, changes_others, flag_names, numbers_of, scaler_of, sight_of
+from .step import (
+    Flags,
+    Group,
+    Sight,
+    TracedFormula,
+    carry_out,
+    changes_others,
+    clipped_by_norm,
+    flags_of,
+    groups_alike,
+    numbers_of,
+    sight_of,
+)
 from .update_steps import take_updates
 
 
+def scaler_of(optimizer: Optimizer) -> tuple[LossScaleOptimizer | None, Optimizer]:
+    """The loss scale around an optimizer, if there is one, and the optimizer."""
+    return (optimizer, optimizer.inner_optimizer) if isinstance(optimizer, LossScaleOptimizer) else (None, optimizer)
+
+
 def _numbers(*, optimizer: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
-    inner = optimizer.inner_optimizer if "scale" in flags else optimizer
-    return numbers_of(optimizer, int(inner.state.iterations._array), decays, flags)
+    inner, scale = (optimizer.inner_optimizer, float(optimizer.dynamic_scale._array)) if "scale" in flags else (optimizer, 1.0)
+    return numbers_of(inner, int(inner.state.iterations._array), decays, flags, scale)
 
 
-def _finish(*given: Any, optimizer: Optimizer, formula: StepFormula) -> tuple[()]:
+def _finish(*given: Any, optimizer: Optimizer, formula: TracedFormula) -> tuple[()]:
     """Change the counters. `given` are the numbers and, with a loss scale, how many elements of gradients are not finite."""
     scaler, inner = scaler_of(optimizer)
     numbers = given if scaler is None else given[:-1]
     finite = scaler is None or bool(to_numpy(given[-1]) == 0)
     changes, taken = [], inner.state.iterations
     if finite:
-        changes = [*formula.changes_beside(inner, numbers), (taken, taken._array + 1)]
+        changes = [*formula.ended(inner, numbers), (taken, taken._array + 1)]
     if scaler is not None:
         scale, counter = scaler.dynamic_scale, scaler.step_counter
         found = next_scale(finite, float(scale._array), int(counter._array), scaler.dynamic_growth_steps)
@@ -141,56 +158,80 @@ def _members_written(optimizer: PerLayer, states: Sequence[SlotState], writer: W
     return write_all
 
 
-class Group:
-    """Variables whose steps are written together: flattened, or one alone.
+class _Group(Group):
+    """Variables whose steps are written together, with the numbers that they need beside those of all.
 
     Args:
-        states: of the Variables.
-        places: of their gradients.
-        formula: of the step.
-        decay: weight decay, 0 for none.
-        is_flat: whether the formula sees elements.
+        traced: the step's formula.
+        given: the others, as of `Group`.
     """
 
-    def __init__(
-        self, states: Sequence[SlotState], places: Sequence[int], formula: StepFormula, decay: float, is_flat: bool
-    ) -> None:
-        self.places, self.formula, self.decay, self.is_flat = places, formula, decay, is_flat
-        own = [states[place] for place in places]
-        self.layout = Layout([one.variable._array.shape for one in own], own[0].variable._array.dtype)
-        self.columns = list(zip(*map(formula.columns_of, own), strict=True))
+    def __init__(self, traced: TracedFormula, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.traced = traced
+        self.numbers: list[Slot] = []
         self.operands: list[Any] = []
         """The slots of gradient and columns, once they are read."""
 
-    def read(self, writer: Writer, gradients: Sequence[Slot]) -> None:
-        """Write the reading of Variables, and flatten them."""
-        own = [gradients[place] for place in self.places]
-        if self.is_flat:
-            self.operands = [writer.flatten(own, self.layout), *writer.read(self.columns, self.layout)]
+
+class _OnSlots:
+    """Carries out the parts of a step by writing instructions.
+
+    Args:
+        writer: of the program.
+        own: the optimizer.
+    """
+
+    def __init__(self, writer: Writer, own: Optimizer) -> None:
+        self._writer, self._own = writer, own
+
+    def clipped(self, gradient: Slot) -> Slot:
+        """One gradient, clipped by its norm."""
+        layout = Layout([gradient.shape], gradient.dtype)
+        passes = traced_passes(functools.partial(clipped_by_norm, limit=self._own.clipnorm), [gradient.dtype])
+        assert passes is not None
+        (found,) = _written_passes(self._writer, layout, passes, [self._writer.flatten([gradient], layout)])
+        return found
+
+    def total(self, groups: Sequence[_Group], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
+        """A sum over each group, and the sum of these."""
+        totals = [self._applied(group, part, gradients, sums, adds=True) for group in groups]
+        first, *rest = [TracedArray(self._writer, one) for (one,) in totals]
+        total: TracedArray = sum(rest, first)
+        return total.slot
+
+    def take(self, group: _Group, gradients: Sequence[Slot], sums: Flags) -> None:
+        """The formula, and the assignment of what it gives."""
+        values = self._applied(group, "__call__", gradients, sums)
+        if group.is_flat:
+            self._writer.assign(group.columns, values, group.layout)
             return
-        self.operands = own
-        for (variable,) in self.columns:
+        for (variable,), value in zip(group.columns, values, strict=True):
+            self._writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
+
+    def _applied(self, group: _Group, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
+        """A method of the formula, given the sums that are known; if it `adds`, the sum of what that gives."""
+        if not group.operands:
+            self._read(group, gradients)
+        writer, known = self._writer, list(sums.values())
+        operands = [*group.operands, *group.numbers, *known]
+        if group.is_flat:
+            passes = group.traced.passes(part, [x.dtype for x in known])
+            return _written_passes(writer, group.layout, passes, operands, adds)
+        results = group.traced.part(part)(*[TracedNumber([x]) if x.shape is None else TracedArray(writer, x) for x in operands])
+        return [results.sum().slot] if adds else [y.slot for y in results]
+
+    def _read(self, group: _Group, gradients: Sequence[Slot]) -> None:
+        """The reading of Variables, flattened."""
+        writer, own = self._writer, [gradients[place] for place in group.places]
+        if group.is_flat:
+            group.operands = [writer.flatten(own, group.layout), *writer.read(group.columns, group.layout)]
+            return
+        group.operands = own
+        for (variable,) in group.columns:
             y = writer.slot(variable._array.shape, variable._array.dtype)
             writer.keep(Record(read_variable, [variable], {}, y))
-            self.operands.append(y)
-
-    def assign(self, writer: Writer, values: Sequence[Slot]) -> None:
-        """Write the assignment of new values."""
-        if self.is_flat:
-            writer.assign(self.columns, values, self.layout)
-            return
-        for (variable,), value in zip(self.columns, values, strict=True):
-            writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
-
-    def apply(
-        self, writer: Writer, part: Callable[..., Any], numbers: Sequence[Slot], sums: Sequence[Slot], adds: bool = False
-    ) -> list[Slot]:
-        """Write the formula, or its `square` or `missing`, of the operands; if it `adds`, the sum of what that gives."""
-        operands = [*self.operands, *numbers, *sums]
-        if not self.is_flat:
-            results = part(*[TracedNumber([x]) if x.shape is None else TracedArray(writer, x) for x in operands])
-            return [results.sum().slot] if adds else [y.slot for y in results]
-        return _written_passes(writer, self.layout, self.formula.passes(part, [x.dtype for x in sums]), operands, adds)
+            group.operands.append(y)
 
 
 def _written_passes(
@@ -233,21 +274,21 @@ class CompiledStep:
             raise Untraceable("a user's formula of whole arrays")
         if not writer.kernels and (scaler or inner.gradient_accumulation_steps is not None or sight is not Sight.ELEMENT):
             raise Untraceable("what is chosen of two results, or sums within a formula")
-        if not inner.is_own and inner.__class__.end_step is not Optimizer.end_step and scaler is not None:
+        if not inner.is_own and inner.changes_numbers and scaler is not None:
             raise Untraceable("code of a user that may not run")
         if changes_others(inner) and {state.variable.key for state in states} != {*inner.state.slots}:
             raise Untraceable("what has no gradient changes too")
-        self._flags = flag_names(optimizer)
-        self._sums = [*(["missing"] if scaler else []), *(["norm"] if inner.global_clipnorm is not None else [])]
+        self._flags = (*flags_of(inner, 0), *(["scale"] if scaler else []))
+        self._sums = ({"missing": "missing"} if scaler else {}) | (
+            {"norm": "square"} if inner.global_clipnorm is not None else {}
+        )
         clips = inner.clipnorm is not None and sight is not Sight.WHOLE and not graphs
         before = (scaler, inner.loss_scale_factor, inner.gradient_accumulation_steps)
         self._clips_first = clips and all(option is None for option in before)
         """Whether the gradient of each Variable is clipped before they are flattened."""
         sums = sight is Sight.SUMS or (inner.clipnorm is not None and not self._clips_first)
-        alone = sight is Sight.WHOLE or (sums and not graphs)
-        self._groups = list(self._grouped(states, step, alone, sight is not Sight.WHOLE))
-        self._leaves = self._groups[0].formula.leaves
-        self._decays = [group.decay for group in self._groups if group.decay]
+        self._step, self._states = step, states
+        self._alone, self._is_flat = sight is Sight.WHOLE or (sums and not graphs), sight is not Sight.WHOLE
         self._unchanged = unchanged(inner, [state.variable for state in states])
         scratch = Writer(Program([], [], [], None), graphs, writer.kernels)
         self._write(scratch, [scratch.slot(state.variable._array.shape, state.variable._array.dtype) for state in states])
@@ -257,52 +298,32 @@ class CompiledStep:
         self._write(writer, gradients)
         writer.guards.append(self._unchanged)
 
-    def _grouped(self, states: Sequence[SlotState], step: Any, alone: bool, is_flat: bool) -> Iterator[Group]:
+    def _groups(self) -> Iterator[_Group]:
         """Variables of one dtype and weight decay, or each `alone`."""
-        inner = self._inner
-        for places, decay in alike(inner, states):
+        inner, clips = self._inner, not self._clips_first
+        for places, decay in groups_alike(inner, self._states):
             names = (*(["decay"] if decay else []), *self._flags)
-            for own in [[place] for place in places] if alone else [places]:
-                formula = StepFormula(inner, states[own[0]], step, names, self._sums, clips=not self._clips_first)
-                yield Group(states, own, formula, decay, is_flat)
+            for own in [[place] for place in places] if self._alone else [places]:
+                traced = TracedFormula(inner, self._states[own[0]], self._step, names, self._sums, clips=clips)
+                yield _Group(traced, self._states, own, traced.formula, decay, self._is_flat)
 
     def _write(self, writer: Writer, gradients: Sequence[Any]) -> None:
-        numbers = [writer.slot(None, float) for _ in range(self._leaves + len(self._decays) + len(self._flags))]
+        groups = list(self._groups())
+        first, decays = groups[0].traced, [group.decay for group in groups if group.decay]
+        numbers = [writer.slot(None, float) for _ in range(first.leaves + len(decays) + len(self._flags))]
         known = self._inner.is_own and self._inner.rate_is_own
-        params = {"optimizer": self._optimizer, "decays": self._decays, "flags": self._flags}
+        params = {"optimizer": self._optimizer, "decays": decays, "flags": self._flags}
         writer.begin(step_numbers if known else asked_numbers, params, tuple(numbers))
-        leaves, flags = numbers[: self._leaves], numbers[self._leaves + len(self._decays) :]
-        decays = iter(numbers[self._leaves : self._leaves + len(self._decays)])
-        given: list[list[Slot]] = [[*leaves, *([next(decays)] if group.decay else []), *flags] for group in self._groups]
-        if self._clips_first:
-            gradients = [self._clipped(writer, gradient) for gradient in gradients]
-        for group in self._groups:
-            group.read(writer, gradients)
-        sums: list[Slot] = []
-        for name in self._sums:
-            totals = [
-                group.apply(writer, group.formula.missing if name == "missing" else group.formula.square, own, sums, adds=True)
-                for group, own in zip(self._groups, given, strict=True)
-            ]
-            first, *rest = [TracedArray(writer, one) for (one,) in totals]
-            total: TracedArray = sum(rest, first)
-            sums.append(total.slot)
-        for group, own in zip(self._groups, given, strict=True):
-            group.assign(writer, group.apply(writer, group.formula.__call__, own, sums))
-        if self._inner.__class__.end_step is Optimizer.end_step and self._inner is self._optimizer:
+        leaves, flags = numbers[: first.leaves], numbers[first.leaves + len(decays) :]
+        products = iter(numbers[first.leaves :])
+        for group in groups:
+            group.numbers = [*leaves, *([next(products)] if group.decay else []), *flags]
+        sums = carry_out(_OnSlots(writer, self._inner), groups, gradients, self._sums, self._clips_first)
+        if not self._inner.changes_numbers and self._inner is self._optimizer:
             writer.write(step_counted, (), {"optimizer": self._optimizer})
             return
-        finite = sums[:1] if self._inner is not self._optimizer else []
-        params = {"optimizer": self._optimizer, "formula": self._groups[0].formula}
-        writer.write(step_finished, [*leaves, *flags, *finite], params)
-
-    def _clipped(self, writer: Writer, gradient: Slot) -> Slot:
-        """Write the clipping of one gradient by its norm."""
-        layout = Layout([gradient.shape], gradient.dtype)
-        passes = traced_passes(lambda x: self._inner._clipped([x])[0], [gradient.dtype])
-        assert passes is not None
-        (found,) = _written_passes(writer, layout, passes, [writer.flatten([gradient], layout)])
-        return found
+        finite = [sums["missing"]] if self._inner is not self._optimizer else []
+        writer.write(step_finished, [*leaves, *flags, *finite], {"optimizer": self._optimizer, "formula": first})
 
 
 def _updates_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
@@ -353,9 +374,9 @@ def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
 def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     """Whether a step is what `Optimizer` says and nothing of a subclass, on arrays of no short floats, without constraints."""
     kind = optimizer.__class__
-    usual = kind.changes is Optimizer.changes and kind._updates is Optimizer._updates and kind.commit is Optimizer.commit
+    usual = kind.changes is Optimizer.changes and kind.commit is Optimizer.commit
     if optimizer.assigns:
-        usual = usual and kind.end_step is Optimizer.end_step
+        usual = usual and not optimizer.changes_numbers
     return (
         usual
         and (optimizer.gradient_accumulation_steps is None or optimizer.exchange is None)  # ranks exchange what was added up

@@ -16,6 +16,7 @@ from ...compiler.ir import PLAIN
 from ...core import GradientTape, Tensor, Variable
 from ...core.arrays import device, namespace, to_device
 from ...core.effects import clock, decide, watched
+from ...core.precision import in_float32
 from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
 from ...functions.publish import tensor
@@ -28,12 +29,10 @@ from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
 from .eager_step import EagerStep, optimizer_step
-from .exchange import Exchange, exchanged, gathered_over
-from .flat_groups import FlatGroup, alike, grouped
-from .options import averaged, clipped_by_global_norm, clipped_by_norm, clipped_by_value, decayed
+from .exchange import Exchange, exchanged
 from .pairs import paired, unzipped
-from .state import Change, OptimizerState, SlotState, commit, constrained, name_of, slot_name
-from .update_steps import changes_of, held_in_containers, in_dtype_of, minimized, present_rate, stepped_values
+from .state import Change, OptimizerState, SlotState, commit, name_of, slot_name
+from .update_steps import held_in_containers, in_dtype_of, minimized, present_rate, stepped_values
 
 
 @watched
@@ -80,7 +79,7 @@ class Optimizer:
     """Whether the formula works on each element by itself: arrays come in pieces then, or together. `sums`: but for sums."""
     package_class: type | None = None
     """The class itself if it is one of the package's: what a user derives from it is not."""
-    _unwatched = ("_learning_rate", "_grouped", "_eager_step", "_owner")
+    _unwatched = ("_learning_rate", "_eager_step", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too."""
@@ -116,8 +115,6 @@ class Optimizer:
         self._learning_rate = options.rate_from(self.name, learning_rate)
         self._undecayed: list[Variable] = []
         self._undecayed_names: list[re.Pattern[str]] = []
-        self._grouped: tuple[list[SlotState], list[FlatGroup]] = [], []
-        """The Variables of the last step in groups, since the next step will most likely have the same."""
         self._eager_step = EagerStep()
 
     # What a subclass defines ---------------------------------------------------------------------------------------------
@@ -135,6 +132,11 @@ class Optimizer:
     def end_step(self, step: Any) -> list[Change]:
         """What changes beside the Variables and their slots."""
         return []
+
+    @property
+    def changes_numbers(self) -> bool:
+        """Whether there is anything that changes beside the Variables and their slots."""
+        return type(self).end_step is not Optimizer.end_step
 
     def decay_of(self, variable: Variable) -> float | None:
         """The weight decay of a Variable that is not excluded from it."""
@@ -177,9 +179,11 @@ class Optimizer:
         0.9
         """
         step = self.begin_step(int(self.iterations) + 1, float(learning_rate))
-        group = FlatGroup([0], [self.state.slots[variable.key].targets], self.elementwise)
-        for target, array in group.run_step(functools.partial(self.formula, step), [tensor(gradient)._array]):
-            target.assign(Tensor(array))
+        targets = self.state.slots[variable.key].targets
+        formula = in_float32(functools.partial(self.formula, step))
+        found = formula(tensor(gradient)._array, *[target._array for target in targets])
+        for target, array in zip(targets, found, strict=True):
+            target.assign(Tensor(array.astype(target._array.dtype, copy=False)))
 
     def add_variable(
         self,
@@ -481,8 +485,7 @@ class Optimizer:
         with state.step(() if state.slots else trainable_variables or ()):
             arrays, states = self.paired(grads, trainable_variables)
             if current() is BOTTOM:
-                if not self._eager_step.take(self, arrays, states):
-                    self.commit(self.changes(arrays, states))
+                self._eager_step.take(self, arrays, states)
             else:
                 self._apply_as_operation(grads, [found.variable for found in states], trainable_variables)
         return self.iterations
@@ -519,80 +522,4 @@ class Optimizer:
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""
-        iterations, steps = self.state.iterations, self.gradient_accumulation_steps
-        count = int(iterations._array)
-        changes: list[Change] = []
-        if self.sums or self.clipnorm is not None:  # as a compiled step adds them up, whatever lies where in memory
-            gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
-        with np.errstate(all="ignore"):
-            if self.loss_scale_factor is not None:
-                gradients = [gradient / self.loss_scale_factor for gradient in gradients]
-            if steps is not None:
-                gradients, changes = self._accumulated(gradients, states, steps, (count + 1) % steps == 0)
-                count //= steps
-            if gradients:
-                changes += self._updates(self._clipped(gradients, states), states, count + 1)
-            if self.use_ema:
-                changes += self._averages(changes, count)
-            changes = [constrained(*change) if change[0].constraint is not None else change for change in changes]
-        changes.append((iterations, iterations._array + 1))
-        return changes
-
-    def _accumulated(
-        self, gradients: list[Array], states: list[SlotState], steps: int, update: bool
-    ) -> tuple[list[Array], list[Change]]:
-        """At an update the gradients of all steps, and accumulators set to zero; else none, and accumulators added to."""
-        slots = [state.slots["gradient_accumulator"] for state in states]
-        sums = [gradient + slot._array for gradient, slot in zip(gradients, slots, strict=True)]
-        if not update:
-            return [], list(zip(slots, sums, strict=True))
-        every = self.state.named((("gradient_accumulator",),))
-        return gathered_over(steps, sums, self.exchange), [
-            (slot, namespace(slot._array).zeros_like(slot._array)) for slot in every
-        ]
-
-    def _clipped(self, gradients: list[Array], states: Sequence[SlotState] = ()) -> list[Array]:
-        if self.clipnorm is not None:
-            return clipped_by_norm(gradients, self.clipnorm)
-        if self.global_clipnorm is not None:
-            groups = [found for found, _ in alike(self, states)] if self.elementwise else None
-            return clipped_by_global_norm(gradients, self.global_clipnorm, groups)
-        if self.clipvalue is not None:
-            return clipped_by_value(gradients, self.clipvalue)
-        return gradients
-
-    def _updates(self, gradients: list[Array], states: list[SlotState], t: int) -> list[Change]:
-        if self.assigns:
-            ended = type(self).end_step is not Optimizer.end_step and self.end_step(self.begin_step(t, self._rate()))
-            return changes_of(self, gradients, states) + (ended or [])
-        rate = self._rate()
-        step = self.begin_step(t, rate)
-        changes = self.end_step(step)
-        for group in self._groups(states):
-            first = states[group.places[0]]
-            decay = (self.decay_of(first.variable) or 0.0) if first.decays else 0.0
-            changes += group.run_step(functools.partial(self._stepped, step, decay * rate), gradients)
-        return changes
-
-    def _stepped(self, step: Any, decay: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
-        """The formula after weight decay."""
-        return self.formula(step, gradient, decayed(value, decay) if decay else value, *slots)
-
-    def _groups(self, states: list[SlotState]) -> list[FlatGroup]:
-        if states != self._grouped[0]:
-            found = grouped([state.targets for state in states], self.elementwise, [state.decays for state in states])
-            self._grouped = states, found
-        return self._grouped[1]
-
-    def _averages(self, changes: list[Change], count: int) -> list[Change]:
-        """The moving averages of all weights, and the weights set to them where that is due."""
-        new, known = {variable.key: array for variable, array in changes}, self.state.slots.values()
-        weights = [new.get(found.variable.key, found.variable._array) for found in known]
-        momentum = self.ema_momentum if count else 0.0
-        updates: list[Change] = []
-        for group in grouped([(found.slots["average"],) for found in known], True, [None] * len(known)):
-            updates += group.run_step(lambda w, a: (averaged(a, w, momentum),), weights)
-        if self.ema_overwrite_frequency is not None and (count + 1) % self.ema_overwrite_frequency == 0:
-            arrays = {average.key: array for average, array in updates}
-            updates += [(found.variable, arrays[found.slots["average"].key]) for found in known]
-        return updates
+        return self._eager_step.changes(self, gradients, states)

@@ -6,7 +6,7 @@ import functools
 import inspect
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from ... import markup
 from ...core import Variable
 from ...core.arrays import namespace, to_numpy
-from ...core.precision import is_short
 from ...types import Array
 from ..arguments import as_call, as_text
 from ..config import floatx
@@ -98,69 +97,7 @@ def needs_nothing(function: Callable[..., Any]) -> bool:
     return True
 
 
-def decayed(weight: Array, factor: Any) -> Array:
-    """A weight after decoupled weight decay, w <- w - w * factor, with factor = weight_decay * lr.
-
-    Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2, line 12, as a step of its own.
-    """
-    return weight - weight * factor
-
-
-def averaged(average: Array, weight: Array, momentum: Any) -> Array:
-    """A moving average, a <- momentum * a + (1 - momentum) * w."""
-    return average * momentum + weight * (1.0 - momentum)
-
-
-def clipped_by_value(gradients: Sequence[Array], limit: float) -> list[Array]:
-    """g <- min(max(g, -limit), limit), element by element."""
-    xp = namespace(*gradients)
-    return [xp.minimum(xp.maximum(gradient, -limit), limit) for gradient in gradients]
-
-
-def clipped_by_norm(gradients: Sequence[Array], limit: float) -> list[Array]:
-    """g <- g * limit / max(|g|, limit), with the Euclidean norm of each gradient."""
-    return [scaled(gradient, _factor(_norm([gradient]), limit)) for gradient in gradients]
-
-
-def clipped_by_global_norm(
-    gradients: Sequence[Array], limit: float, groups: Iterable[Sequence[int]] | None = None
-) -> list[Array]:
-    """g <- g * limit / max(|G|, limit), with the Euclidean norm of all gradients together; all NaN if that is not finite.
-
-    Squares are added up over the gradients of each group, by their positions, as a compiled step adds them up; by default over
-    each gradient.
-
-    Source: Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks (2013), algorithm 1.
-    """
-    xp, groups = namespace(*gradients), groups or [[place] for place, _ in enumerate(gradients)]
-    whole = [xp.concatenate([gradients[place] for place in places], None) for places in groups]
-    factor = global_factor(_norm(whole), limit)
-    return [scaled(gradient, factor) for gradient in gradients]
-
-
-def global_factor(norm: Array, limit: float) -> Array:
-    """What each gradient is multiplied by if all together have this norm."""
-    return _factor(norm, limit) + (norm - norm)
-
-
 def all_finite(arrays: Sequence[Array]) -> bool:
     """Whether no element is NaN or infinite; on a GPU, the one number that a step waits for."""
     finite = [namespace(array).isfinite(array).all() for array in arrays]
     return bool(to_numpy(functools.reduce(operator.and_, finite)))
-
-
-def scaled(gradient: Array, factor: Array) -> Array:
-    """A gradient times a factor, in its own dtype."""
-    return (gradient * factor).astype(gradient.dtype, copy=False)
-
-
-def _factor(norm: Array, limit: float) -> Array:
-    return limit / namespace(norm).maximum(norm, limit)
-
-
-def _norm(gradients: Sequence[Array]) -> Array:
-    """The Euclidean norm of all elements together, on the device of the gradients; of 16-bit gradients in float32."""
-    wide = [gradient.astype("float32") if is_short(gradient.dtype) else gradient for gradient in gradients]
-    squares = [(gradient * gradient).sum() for gradient in wide]
-    total = sum(squares[1:], squares[0])
-    return namespace(total).sqrt(total)

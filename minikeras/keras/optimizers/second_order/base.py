@@ -12,10 +12,12 @@ from ....core.arrays import namespace, to_device
 from ....core.stack import BOTTOM, current
 from ....functions.elementwise import cast
 from ....types import Array
+from ..eager_step import changes_beside
 from ..optimizer import Optimizer
 from ..options import all_finite
 from ..repeat import Repeatable
 from ..state import Change, constrained, host_variable
+from ..step import flags_of
 from .compiled import Sweep, run_directly, run_step
 from .problem import Problem
 
@@ -137,7 +139,7 @@ class SecondOrder(Optimizer):
             step, others = self._finite_step(problem)
             changes = self._offset_by(problem, step) + others
             if self.use_ema:
-                changes += self._averages(changes, int(self.state.iterations._array))
+                changes += changes_beside(self, changes, flags_of(self, int(self.state.iterations._array)))
         changes.append((self.state.iterations, self.state.iterations._array + 1))
         return problem.loss, changes
 
