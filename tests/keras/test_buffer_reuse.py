@@ -17,10 +17,10 @@ from in_one_test import in_one_test
 from optimizer_cases import FORMULAS
 
 import minikeras as tf
-from minikeras.keras.optimizers import flat_groups
+from minikeras.keras.optimizers import eager_step
 
 pytestmark = pytest.mark.host
-SIZE = 2 * flat_groups.BLOCK + 7
+SIZE = 2 * eager_step.BLOCK + 7
 OPTIMIZERS = {
     "SGD": lambda: tf.keras.optimizers.SGD(0.1),
     "momentum": lambda: tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
@@ -204,7 +204,7 @@ def test_a_failed_step_does_not_leave_half_written_arrays_to_be_seen():
         fails = False
 
         def formula(self, step, gradient, value, *slots):
-            if Fails.fails and value.size < flat_groups.BLOCK:  # the last piece
+            if Fails.fails and value.size < eager_step.BLOCK:  # the last piece
                 raise FloatingPointError
             return super().formula(step, gradient, value, *slots)
 

@@ -159,17 +159,19 @@ def _members_written(optimizer: PerLayer, states: Sequence[SlotState], writer: W
 
 
 class _Group(Group):
-    """Variables whose steps are written together, with the numbers that they need beside those of all.
+    """Variables whose steps are written together.
 
     Args:
         traced: the step's formula.
+        decay: weight decay, 0 for none.
         given: the others, as of `Group`.
     """
 
-    def __init__(self, traced: TracedFormula, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.traced = traced
+    def __init__(self, traced: TracedFormula, decay: float, *given: Any) -> None:
+        super().__init__(*given)
+        self.traced, self.decay = traced, decay
         self.numbers: list[Slot] = []
+        """The slots of the numbers that its formula takes."""
         self.operands: list[Any] = []
         """The slots of gradient and columns, once they are read."""
 
@@ -288,7 +290,7 @@ class CompiledStep:
         """Whether the gradient of each Variable is clipped before they are flattened."""
         sums = sight is Sight.SUMS or (inner.clipnorm is not None and not self._clips_first)
         self._step, self._states = step, states
-        self._alone, self._is_flat = sight is Sight.WHOLE or (sums and not graphs), sight is not Sight.WHOLE
+        self._apart, self._is_flat = sight is Sight.WHOLE or (sums and not graphs), sight is not Sight.WHOLE
         self._unchanged = unchanged(inner, [state.variable for state in states])
         scratch = Writer(Program([], [], [], None), graphs, writer.kernels)
         self._write(scratch, [scratch.slot(state.variable._array.shape, state.variable._array.dtype) for state in states])
@@ -299,13 +301,11 @@ class CompiledStep:
         writer.guards.append(self._unchanged)
 
     def _groups(self) -> Iterator[_Group]:
-        """Variables of one dtype and weight decay, or each `alone`."""
         inner, clips = self._inner, not self._clips_first
-        for places, decay in groups_alike(inner, self._states):
+        for places, decay in groups_alike(inner, self._states, self._apart):
             names = (*(["decay"] if decay else []), *self._flags)
-            for own in [[place] for place in places] if self._alone else [places]:
-                traced = TracedFormula(inner, self._states[own[0]], self._step, names, self._sums, clips=clips)
-                yield _Group(traced, self._states, own, traced.formula, decay, self._is_flat)
+            traced = TracedFormula(inner, self._states[places[0]], self._step, names, self._sums, clips=clips)
+            yield _Group(traced, decay, self._states, places, self._is_flat)
 
     def _write(self, writer: Writer, gradients: Sequence[Any]) -> None:
         groups = list(self._groups())

@@ -47,12 +47,11 @@ they have at most a block of elements, so that they stay in the cache."""
 
 
 class ArrayGroup(Group):
-    """Variables that the formula is given together, as arrays; several are flattened. What stays the same from step to step is
-    looked up once.
-    """
+    """Variables whose arrays the formula is given together. What stays the same from step to step is looked up once."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, states: Sequence[SlotState], places: Sequence[int], is_flat: bool, formula: StepFormula) -> None:
+        super().__init__(states, places, is_flat)
+        self.formula, self.first = formula, states[places[0]]
         self._flat: list[Any] = [None] * len(self.columns)
         """For each column the flattened array of the last step, and the pieces that it gave to the Variables."""
         self._pieces: list[Sequence[Array]] = [()] * len(self.columns)
@@ -60,25 +59,19 @@ class ArrayGroup(Group):
     def run(self, formula: Callable[..., tuple[Array, ...]], gradients: Sequence[Array]) -> Iterable[Change]:
         """What changes by formula(gradient, *columns). Nothing is assigned."""
         formula = in_float32(formula)
-        own = [gradients[place] for place in self.places] if self.has_gradient else [None]
-        if len(self.layout.shapes) == 1:
+        if len(self.places) == 1:
             values = [column[0]._array for column in self.columns]
-            results = self._in_blocks(formula, own[0], values)
-            return [
-                (column[0], result)
-                for column, value, result in zip(self.columns, values, results, strict=True)
-                if result is not value
-            ]
+            rows = zip(self.columns, values, self._run_alone(formula, gradients[self.places[0]], values), strict=True)
+            return [(column[0], result) for column, value, result in rows if result is not value]
         concatenate = namespace(self.columns[0][0]._array).concatenate
         flat = [self._flattened(number, concatenate) for number in range(len(self.columns))]
-        found = formula(concatenate(own, None) if self.has_gradient else None, *flat)
+        found = formula(concatenate([gradients[place] for place in self.places], None), *flat)
         changes: list[Change] = []
         for number, (column, before, result) in enumerate(zip(self.columns, flat, found, strict=True)):
-            if result is before:
-                continue
-            self._flat[number] = result = _like(before, result)
-            self._pieces[number] = parts = self.layout.pieces(result)
-            changes += zip(column, parts, strict=True)
+            if result is not before:
+                self._flat[number] = result = _like(before, result)
+                self._pieces[number] = parts = self.layout.pieces(result)
+                changes += zip(column, parts, strict=True)
         return changes
 
     def _flattened(self, number: int, concatenate: Any) -> Array:
@@ -88,19 +81,18 @@ class ArrayGroup(Group):
             return self._flat[number]
         return concatenate([variable._array for variable in column], None)
 
-    def _in_blocks(self, formula: Any, gradient: Array, values: Sequence[Array]) -> Sequence[Array]:
+    def _run_alone(self, formula: Any, gradient: Array, values: Sequence[Array]) -> Sequence[Array]:
         """New values of the only Variable and its slots, block by block if it is large.
 
         They are written into the arrays that the Variables held one step earlier, if nothing else refers to those.
         """
-        whole = values[0]
-        is_large = self.is_flat and gradient is not None and whole.size > 2 * BLOCK and namespace(whole) is np
+        is_large = self.is_flat and values[0].size > 2 * BLOCK and namespace(values[0]) is np
         if not is_large or not all(value.flags.c_contiguous for value in values):
-            return [_like(value, found) for value, found in zip(values, formula(gradient, *values), strict=True)]
+            return list(map(_like, values, formula(gradient, *values)))
         results = [_space(column[0], value) for column, value in zip(self.columns, values, strict=True)]
         flat = [np.ascontiguousarray(gradient).reshape(-1), *(value.reshape(-1) for value in values)]
         targets = [result.reshape(-1) for result in results]
-        for start in range(0, whole.size, BLOCK):
+        for start in range(0, values[0].size, BLOCK):
             piece = slice(start, start + BLOCK)
             parts = [array[piece] for array in flat]
             for number, part in enumerate(formula(*parts)):
@@ -123,29 +115,23 @@ def _space(variable: Variable, value: Array) -> Array:
     return spare if fits else np.empty_like(value)
 
 
-def array_groups(optimizer: Any, states: Sequence[SlotState], clips: bool, has_gradient: bool = True) -> list[ArrayGroup]:
+def array_groups(optimizer: Any, states: Sequence[SlotState], clips: bool) -> list[ArrayGroup]:
     """Which Variables step together: small ones of one kind if the formula sees elements; each other one by itself."""
-    groups: list[tuple[list[int], float]] = []
-    open_groups: dict[Any, tuple[list[int], int]] = {}
-    """For each kind the group that is being filled, and how many elements it has."""
+    groups: list[list[int]] = []
     is_flat = optimizer.elementwise and not (clips and optimizer.clipnorm is not None)
-    for places, decay in groups_alike(optimizer, states):
-        for place in places:
-            array = states[place].variable._array
-            if not is_flat or array.size > SMALL:
-                groups.append(([place], decay))
-                continue
-            kind = namespace(array), array.dtype, decay
-            group, size = open_groups.get(kind, ([], 0))
-            if not group or size + array.size > BLOCK:
-                group, size = [], 0
-                groups.append((group, decay))
-            group.append(place)
-            open_groups[kind] = group, size + array.size
-    return [
-        ArrayGroup(states, places, StepFormula(len(states[places[0]].targets), clips), decay, is_flat, has_gradient)
-        for places, decay in groups
-    ]
+    for alike, _ in groups_alike(optimizer, states):
+        filled, size = [], BLOCK
+        for place in alike:
+            count = states[place].variable._array.size
+            if not is_flat or count > SMALL:
+                groups.append([place])
+            elif size + count <= BLOCK:
+                filled.append(place)
+                size += count
+            else:
+                filled, size = [place], count
+                groups.append(filled)
+    return [ArrayGroup(states, places, is_flat, StepFormula(len(states[places[0]].targets), clips)) for places in groups]
 
 
 class _OnArrays:
@@ -167,10 +153,8 @@ class _OnArrays:
 
     def incoming(self, gradients: Sequence[Array]) -> list[tuple[Array, Array]]:
         """For each Variable the gradient that is clipped next, and the sum of all since the last update."""
-        return [
-            StepFormula(0).incoming(self._own, self._flags, gradient, [_accumulator(state)])
-            for gradient, state in zip(gradients, self._states, strict=True)
-        ]
+        pairs = zip(gradients, self._states, strict=True)
+        return [StepFormula(0).incoming(self._own, self._flags, one, [_accumulator(state)]) for one, state in pairs]
 
     def clipped(self, gradient: Array) -> Array:
         """One gradient, clipped by its norm."""
@@ -179,21 +163,20 @@ class _OnArrays:
     def total(self, groups: Sequence[Group], part: str, gradients: Sequence[Array], sums: Flags) -> Array:
         """A sum over each of the groups that a compiled step has, as it adds up; of 16-bit floats in float32."""
         own, method = self._own, getattr(StepFormula(0), part)
-        given = [gradient.reshape(-1) for gradient, _ in self.incoming(gradients)]
-        alone = [([place], 0.0) for place, _ in enumerate(given)]
-        found = []
-        for places, _ in groups_alike(own, self._states) if own.elementwise else alone:
+        given, found = [gradient.reshape(-1) for gradient, _ in self.incoming(gradients)], []
+        for places in (
+            [places for places, _ in groups_alike(own, self._states)] if own.elementwise else [[i] for i in range(len(given))]
+        ):
             parts = [given[place] for place in places]
             whole = parts[0] if len(parts) == 1 else namespace(parts[0]).concatenate(parts)
             whole = whole.astype("float32") if is_short(whole.dtype) else whole
             found.append(method(own, self._step, {"gathered": True}, whole, None).sum())
         return sum(found[1:], found[0])
 
-    def take(self, group: Any, gradients: Sequence[Array], sums: Flags) -> None:
+    def take(self, group: ArrayGroup, gradients: Sequence[Array], sums: Flags) -> None:
         """Note the new values of a group."""
-        known, first = {**self._flags, **sums}, self._states[group.places[0]] if group.has_gradient else None
-        decay = self._own.decay_of(first.variable) if first is not None and first.decays else None
-        if decay:
+        known, first = {**self._flags, **sums}, group.first
+        if first.decays and (decay := self._own.decay_of(first.variable)):
             known["decay"] = decay * self._rate
         self.changes += group.run(functools.partial(group.formula, self._own, self._step, known), gradients)
 
@@ -205,7 +188,7 @@ class _OnArrays:
             clipped = in_float32(lambda gradient: formula.clipped(own, known, gradient))
             self.changes += changes_of(own, [clipped(gradient) for gradient, _ in pairs], self._states)
         totals = {state.variable.key: total for state, (_, total) in zip(self._states, pairs, strict=True)}
-        self.changes += changes_beside(own, self.changes, self._flags, totals)
+        self.changes += changes_beside(own, own.state.slots.values(), self._flags, self.changes, totals)
 
 
 def _accumulator(state: SlotState) -> Array | None:
@@ -214,27 +197,30 @@ def _accumulator(state: SlotState) -> Array | None:
 
 
 def changes_beside(
-    own: Any, changes: Sequence[Change], flags: Flags, totals: Mapping[int, Array] | None = None
+    own: Any,
+    states: Iterable[SlotState],
+    flags: Flags,
+    changes: Sequence[Change] = (),
+    totals: Mapping[int, Array] | None = None,
 ) -> list[Change]:
-    """What a step changes beside weights and slots whose new values are known: averages, accumulators, weights that become
-    averages.
+    """Averages, accumulators, and weights that become averages.
 
     Args:
         own: the optimizer.
-        changes: the new values.
+        states: of the Variables beside which they are.
         flags: see `Flags`.
-        totals: by the keys of Variables the sums of gradients since the last update.
+        changes: new values of weights.
+        totals: by the keys of Variables the sums of gradients since the last update, if these are not what accumulators hold.
     """
     new, found = {variable.key: array for variable, array in changes}, []
-    for state in own.state.slots.values() if changes_others(own) else ():
-        columns, formula = columns_of(state), StepFormula(len(state.targets))
+    for state in states if changes_others(own) else ():
+        columns, formula, key = columns_of(state), StepFormula(len(state.targets)), state.variable.key
         before = [column._array for column in columns]
-        total = (totals or {}).get(state.variable.key, _accumulator(state))
 
         def finished(weight: Array, total: Any, *before: Array, formula: StepFormula = formula) -> tuple[Array, ...]:
             return formula.finished(own, flags, [weight, *before[1 : formula.targets]], total, before)
 
-        weight = new.get(state.variable.key, before[0])
+        weight, total = new.get(key, before[0]), (totals or {}).get(key, _accumulator(state))
         rows = zip(columns, in_float32(finished)(weight, total, *before), before, strict=True)
         found += [(column, array) for column, array, was in rows if array is not was and array is not weight]
     return found
@@ -328,19 +314,18 @@ class EagerStep:
                 clips_first = own.clipnorm is not None and steps is None and own.loss_scale_factor is None
                 sums = {"norm": "square"} if own.global_clipnorm is not None and updates else {}
                 carry_out(on, self._grouped(own, states, not clips_first), gradients, sums, clips_first)
+                if changes_others(own) and len(states) < len(own.state.slots):
+                    given = {state.variable.key for state in states}
+                    others = [state for key, state in own.state.slots.items() if key not in given]
+                    on.changes += changes_beside(own, others, flags)
             found = [constrained(*change) if change[0].constraint is not None else change for change in on.changes]
         return [*changes, *found, (count, count._array + 1)]
 
     def _grouped(self, own: Any, states: list[SlotState], clips: bool) -> list[ArrayGroup]:
         """The groups of the Variables; as the next step will most likely have the same, they are kept."""
-        key = own.elementwise, own.clipnorm, own.weight_decay, clips, changes_others(own)
+        key = own.elementwise, own.clipnorm, own.weight_decay, clips
         if self._groups[0] != (key, states):
-            groups = array_groups(own, states, clips)
-            if changes_others(own):
-                given = {id(state) for state in states}
-                others = [state for state in own.state.slots.values() if id(state) not in given]
-                groups += array_groups(own, others, clips, has_gradient=False)
-            self._groups = (key, states), groups
+            self._groups = (key, states), array_groups(own, states, clips)
         return self._groups[1]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -116,13 +116,12 @@ class StepFormula:
             own: the optimizer.
             step: what its `begin_step` gave.
             known: further numbers.
-            gradient: None for a Variable that has none, of which only what is beside it changes.
-            before: the values of the columns.
+            gradient, before: the gradient, and the values of the columns.
         """
         columns, updates = before[: self.targets], known.get("updates", True)
         gradient, total = self.incoming(own, known, gradient, before)
         new = columns
-        if gradient is not None and updates is not False:
+        if updates is not False:
             gradient = self.clipped(own, known, gradient)
             weight = decayed(columns[0], known["decay"]) if "decay" in known else columns[0]
             new = own.formula(step, gradient, weight, *columns[1:])
@@ -131,7 +130,7 @@ class StepFormula:
     def incoming(self, own: Any, known: Flags, gradient: Any, before: Sequence[Any]) -> tuple[Any, Any]:
         """The gradient that is clipped next, and the sum of all gradients since the last update."""
         steps = own.gradient_accumulation_steps
-        if gradient is None or "gathered" in known:
+        if "gathered" in known:
             return gradient, None if steps is None else before[self.targets]
         if "scale" in known:
             gradient = gradient / known["scale"]
@@ -182,51 +181,26 @@ class Group:
     Args:
         states: of all Variables of the step.
         places: which of them are here.
-        formula: of each.
-        decay: weight decay, 0 for none.
         is_flat: whether the formula sees flattened arrays.
-        has_gradient: whether there are gradients at these places.
 
     Attributes:
         columns: the Variables, then one slot of each, then the next.
         layout: of one column.
     """
 
-    def __init__(
-        self,
-        states: Sequence[SlotState],
-        places: Sequence[int],
-        formula: StepFormula,
-        decay: float = 0.0,
-        is_flat: bool = True,
-        has_gradient: bool = True,
-    ) -> None:
-        self.places, self.formula, self.decay, self.is_flat, self.has_gradient = places, formula, decay, is_flat, has_gradient
+    def __init__(self, states: Sequence[SlotState], places: Sequence[int], is_flat: bool) -> None:
+        self.places, self.is_flat = places, is_flat
         own = [states[place] for place in places]
         self.layout = Layout([one.variable._array.shape for one in own], own[0].variable._array.dtype)
         self.columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
 
 
-class Algebra(Protocol):
-    """What carries out the parts of a step: on arrays at once, or by writing a program."""
-
-    def clipped(self, gradient: Any) -> Any:
-        """One gradient, clipped by its norm."""
-
-    def total(self, groups: Sequence[Any], part: str, gradients: Sequence[Any], sums: Flags) -> Any:
-        """The sum of what a method of the formula gives for all elements of all groups."""
-
-    def take(self, group: Any, gradients: Sequence[Any], sums: Flags) -> None:
-        """Give the Variables of a group their new values."""
-
-
-def carry_out(
-    on: Algebra, groups: Sequence[Group], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool
-) -> Flags:
-    """Carry out a step: what looks at several elements, then the formula.
+def carry_out(on: Any, groups: Sequence[Group], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool) -> Flags:
+    """Carry out a step: first what looks at several elements, then the formula.
 
     Args:
-        on: what does so.
+        on: what computes, or writes a program: `clipped` gives a gradient clipped by its norm, `total` the sum of what a method
+            of the formula gives for all elements, `take` gives the Variables of a group their new values.
         groups: of the Variables.
         gradients: of all Variables.
         sums: names of the sums that the formula needs, in their order, and the methods that give what is added up.
@@ -235,8 +209,7 @@ def carry_out(
     Returns:
         The sums.
     """
-    if clips_first:
-        gradients = [on.clipped(gradient) for gradient in gradients]
+    gradients = [on.clipped(gradient) for gradient in gradients] if clips_first else gradients
     known: dict[str, Any] = {}
     for name, part in sums.items():
         known[name] = on.total(groups, part, gradients, known)
@@ -245,12 +218,14 @@ def carry_out(
     return known
 
 
-def groups_alike(optimizer: Any, states: Sequence[SlotState]) -> list[tuple[list[int], float]]:
-    """The positions of Variables of one dtype and weight decay, and that decay, 0 for none."""
+def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = False) -> list[tuple[list[int], float]]:
+    """The positions of Variables of one dtype, device and weight decay, or each `apart`; and that decay, 0 for none."""
     groups: dict[Any, tuple[list[int], float]] = {}
     for place, state in enumerate(states):
         decay = (optimizer.decay_of(state.variable) or 0.0) if state.decays else 0.0
-        groups.setdefault((state.variable._array.dtype, decay), ([], decay))[0].append(place)
+        array = state.variable._array
+        key = place if apart else (array.dtype, namespace(array), decay)
+        groups.setdefault(key, ([], decay))[0].append(place)
     return list(groups.values())
 
 

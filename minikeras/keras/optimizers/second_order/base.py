@@ -139,7 +139,8 @@ class SecondOrder(Optimizer):
             step, others = self._finite_step(problem)
             changes = self._offset_by(problem, step) + others
             if self.use_ema:
-                changes += changes_beside(self, changes, flags_of(self, int(self.state.iterations._array)))
+                flags = flags_of(self, int(self.state.iterations._array))
+                changes += changes_beside(self, self.state.slots.values(), flags, changes)
         changes.append((self.state.iterations, self.state.iterations._array + 1))
         return problem.loss, changes
 
