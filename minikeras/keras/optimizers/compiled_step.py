@@ -184,7 +184,7 @@ class _OnSlots:
         own: the optimizer.
     """
 
-    def __init__(self, writer: Writer, own: Optimizer) -> None:
+    def __init__(self, writer: Writer, own: Any) -> None:
         self._writer, self._own = writer, own
 
     def clipped(self, gradient: Slot) -> Slot:
