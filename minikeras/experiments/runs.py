@@ -10,7 +10,7 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..data import Dataset
 from ..data.passes import preserved_streams
 from ..errors import NotFiniteError, kind_of
 from ..keras.batches import is_iterable_of_batches
-from ..keras.callbacks import Callback, ProgressBar
+from ..keras.callbacks import Callback, History, ProgressBar
 from ..keras.logs import in_notebook, readable
 from ..keras.models import Model
 from ..keras.saving import weights as weights_files
@@ -119,6 +119,34 @@ class Training:
         data = [self.arguments.get(name) for name in DATA]
         return object.__sizeof__(self) + sum(getattr(leaf, "nbytes", 0) for leaf in nest.flatten(data))
 
+    def outcome(self, model: Model | None, seconds: float, failure: Failure | None = None) -> Outcome:
+        """What came of a model that was trained, or was to be."""
+        if model is None:
+            return Outcome(seconds=seconds, failure=failure)
+        logs = History() if model.history is None else model.history
+        history = {name: [as_plain(value) for value in values] for name, values in logs.history.items()}
+        directions = {name: model.metric_direction(name.removeprefix("val_")) for name in history}
+        failure = failure or self._not_finite(logs)
+        kept = self.keep_weights and failure is None
+        return Outcome(
+            history,
+            {name: list(epochs) for name, epochs in logs.logged_at.items()},
+            {name: direction for name, direction in directions.items() if direction is not None},
+            seconds,
+            failure,
+            weights_files.encode(model) if kept else None,
+            model.get_build_config() if kept else None,
+        )
+
+    def _not_finite(self, logs: History) -> Failure | None:
+        """The failure of a run whose loss or objective was NaN or infinite after an epoch."""
+        for name in dict.fromkeys(("loss", self.objective)):
+            for epoch, value in zip(logs.logged_at.get(name, ()), logs.history.get(name, ()), strict=True):
+                if np.ndim(value) == 0 and not math.isfinite(value):
+                    told = f"{name} is {float(value)} after epoch {epoch + 1}; try a lower learning rate, or clip gradients."
+                    return Failure.of(NotFiniteError(told))
+        return None
+
 
 def train_group(
     builds: Sequence[Build], seeds: Sequence[int], callbacks: Sequence[Callable[[], list[Any]]], training: Training
@@ -152,8 +180,7 @@ def train_together(
         _logger.warning("Sweep: %d runs are trained in turn, not together: %s", len(builds), Failure.of(error).message)
         return None
     seconds = (time.perf_counter() - began) / len(builds)
-    keep, objective = training.keep_weights, training.objective
-    return [outcome(model, seconds, not_finite(model, objective), keep) for model in ensemble]
+    return [training.outcome(model, seconds) for model in ensemble]
 
 
 def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training: Training) -> Outcome:
@@ -165,10 +192,9 @@ def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training:
             model = compiled_model(build)
             with own_data(training.arguments) as arguments:
                 model.fit(**arguments, callbacks=[*callbacks(), guard], verbose=0)
-            failure = not_finite(model, training.objective)
         except Exception as error:
             failure = Failure.of(error)
-        return outcome(model, time.perf_counter() - began, failure, training.keep_weights)
+        return training.outcome(model, time.perf_counter() - began, failure)
 
 
 def compiled_model(build: Build) -> Model:
@@ -196,45 +222,10 @@ def own_data(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def outcome(model: Model | None, seconds: float, failure: Failure | None, keep_weights: bool) -> Outcome:
-    """What came of a model that was trained, or was to be."""
-    if model is None:
-        return Outcome(seconds=seconds, failure=failure)
-    logs = model.history
-    history = {} if logs is None else {name: [_plain(value) for value in values] for name, values in logs.history.items()}
-    kept = keep_weights and failure is None
-    return Outcome(
-        history,
-        {} if logs is None else {name: list(epochs) for name, epochs in logs.logged_at.items()},
-        directions_of(model, history),
-        seconds,
-        failure,
-        weights_files.encode(model) if kept else None,
-        model.get_build_config() if kept else None,
-    )
-
-
-def directions_of(model: Model, names: Iterable[str]) -> dict[str, str]:
-    """'min' or 'max' for each of these values of the logs whose metric says it."""
-    found = {name: model.metric_direction(name.removeprefix("val_")) for name in names}
-    return {name: direction for name, direction in found.items() if direction is not None}
-
-
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """A logged number, or an array of them as a list."""
     found = np.asarray(value)
     return found.item() if found.ndim == 0 else found.tolist()
-
-
-def not_finite(model: Model, objective: str) -> Failure | None:
-    """The failure of a run whose loss or objective was NaN or infinite after an epoch."""
-    logs = model.history
-    for name in dict.fromkeys(("loss", objective)) if logs is not None else ():
-        for epoch, value in zip(logs.logged_at.get(name, ()), logs.history.get(name, ()), strict=True):
-            if np.ndim(value) == 0 and not math.isfinite(value):
-                told = f"{name} is {float(value)} after epoch {epoch + 1}; try a lower learning rate, or clip gradients."
-                return Failure.of(NotFiniteError(told))
-    return None
 
 
 class StopAtNonFinite(Callback):
