@@ -31,13 +31,13 @@ from .elements import (
     whole_number,
 )
 from .passes import random_order
-from .pipeline import Numbers, Pipeline, Rows
-from .table import Table, numbered, own_column, with_lists_as_tensors
+from .pipeline import ElementStream, Numbers, Rows
+from .table import RowTable, numbered, own_column, with_lists_as_tensors
 from .threads import in_order, prefetched
 
 
 @explaining_methods
-class Dataset(Pipeline):
+class Dataset(ElementStream):
     """A sequence of elements that can be iterated again and again.
 
     Made by `from_tensor_slices`, `from_generator`, `range` and the like; every other method gives a new Dataset.
@@ -66,7 +66,7 @@ class Dataset(Pipeline):
         """The rows of a nest of arrays, float64 as another dtype if that is given; lists are part of the nest, while
         `from_tensor_slices` takes them for tensors.
         """
-        table = Table(columns, float64_as=float64_as)
+        table = RowTable(columns, float64_as=float64_as)
         spec = lambda: nest.pack(
             columns,
             [one if one is None else TensorSpec(one.shape[1:], table.converted(one[:0]).dtype) for one in table.columns],
@@ -312,11 +312,11 @@ class Dataset(Pipeline):
         size, shift, stride = [at_least_one("window", name, number) for name, number in given]
         length = groups.window_count(self._cardinality, size, shift, stride, drop_remainder)
         spec = lambda: nest.map_structure(elements.DatasetSpec, self.element_spec)
-        tables = None if self.table is None else [one if one is None else Table(one) for one in self.table.columns]
+        tables = None if self.table is None else [one if one is None else RowTable(one) for one in self.table.columns]
         made = partial(self._window, tables)
         return self._made(lambda: map(made, groups.windows(self._rows(), size, shift, stride, drop_remainder)), length, spec)
 
-    def _window(self, tables: list[Table | None] | None, group: list[Any]) -> Any:
+    def _window(self, tables: list[RowTable | None] | None, group: list[Any]) -> Any:
         """A nest like the elements, of a Dataset for each leaf: of the leaves of a group, or of rows of `tables`."""
         if tables is None:
             return nest.pack(group[0], [Dataset(partial(iter, leaves), len(leaves)) for leaves in nest.pair(*group)])

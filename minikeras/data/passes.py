@@ -45,7 +45,7 @@ def preserved_streams(own: Sequence[streams.Stream]) -> Generator[None]:
             stream.state = state
 
 
-class Source(Protocol):
+class Passable(Protocol):
     """What passes go through: a Dataset, or the batches that `fit` takes."""
 
     random_streams: list[streams.Stream]
@@ -62,7 +62,7 @@ class Passes:
         under_way: whether one is.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Passable) -> None:
         self.source = source
         self.taken = 0
         self._began: Mapping[str, Any] = {}
@@ -142,7 +142,7 @@ class Resumable:
     ([2], 1)
     """
 
-    def __init__(self, dataset: Source) -> None:
+    def __init__(self, dataset: Passable) -> None:
         self._passes = Passes(dataset)
         self.epoch = 0
 

@@ -1,4 +1,4 @@
-"""Pipeline: where the elements of a Dataset come from, how many there are, what they are like, and going through them.
+"""ElementStream: where the elements of a Dataset come from, how many there are, what they are like, and going through them.
 
 While it only reorders and groups rows of arrays it carries row numbers, and a batch is one gather (`table.py`).
 """
@@ -19,22 +19,22 @@ from ..nn_ops import streams
 from ..types import Array, int64
 from . import elements, passes
 from .elements import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Options, need_function
-from .table import Table
+from .table import RowTable
 
 Rows = Callable[[], collections.abc.Iterator[Any]]
 Numbers = Callable[[], "range | Array"]
 
 
 @explaining_methods
-class Pipeline:
+class ElementStream:
     """Elements that are made anew for each iteration; it knows the pipelines that it takes them from, not what follows."""
 
     def __init__(
         self,
         rows: Rows | None,
         cardinality: int,
-        parents: Sequence[Pipeline] = (),
-        table: Table | None = None,
+        parents: Sequence[ElementStream] = (),
+        table: RowTable | None = None,
         numbers: Numbers | None = None,
         stream: streams.Stream | None = None,
         spec: Callable[[], Any] | None = None,
@@ -166,7 +166,7 @@ class Iterator:
     True
     """
 
-    def __init__(self, dataset: Pipeline) -> None:
+    def __init__(self, dataset: ElementStream) -> None:
         self._dataset, self._passes = dataset, passes.Passes(dataset)
         self._passes.begin()
 

@@ -17,7 +17,7 @@ from ..residence import get_resident_data_limit
 from ..types import Array
 
 
-class Table:
+class RowTable:
     """A nest of arrays with one number of rows; None in it stays None. Errors begin with the `name` of a function. Rows of
     float64 are taken as `float64_as`, if that is given.
     """
@@ -80,13 +80,13 @@ class RowBatches:
 
     Iterated, it gives the arrays of one batch after another, in the order of the leaves.
 
-    >>> table = Table((np.arange(6.0), np.arange(6)))
+    >>> table = RowTable((np.arange(6.0), np.arange(6)))
     >>> batches = RowBatches(table, [np.array([4, 1]), range(2, 4)])
     >>> [x.tolist() for x, _ in batches], batches.rows.tolist()
     ([[4.0, 1.0], [2.0, 3.0]], [[4, 1], [2, 3]])
     """
 
-    def __init__(self, table: Table, numbers: Sequence[Any]) -> None:
+    def __init__(self, table: RowTable, numbers: Sequence[Any]) -> None:
         self._table, self._numbers = table, numbers
 
     def __len__(self) -> int:

@@ -37,7 +37,7 @@ class Host(NamedTuple):
     slots: int
 
 
-class Job(NamedTuple):
+class RankJob(NamedTuple):
     """What is started.
 
     Attributes:
@@ -68,7 +68,7 @@ def mpirun() -> str:
     return found
 
 
-def command(job: Job, is_open_mpi: bool, available: int, variables: Mapping[str, str]) -> list[str]:
+def command(job: RankJob, is_open_mpi: bool, available: int, variables: Mapping[str, str]) -> list[str]:
     """What is carried out. On this machine each rank has processors of its own, or else those that wait for others yield."""
     listed = ",".join(f"{host.name}:{host.slots}" for host in job.hosts)
     options = ["-hosts", listed] if listed else []
@@ -82,7 +82,7 @@ def command(job: Job, is_open_mpi: bool, available: int, variables: Mapping[str,
     return [mpirun(), "-n", str(job.ranks), *options, sys.executable, "-m", "mpi4py", *job.program]
 
 
-def environment(job: Job, available: int, done: str, given: Mapping[str, str]) -> dict[str, str]:
+def environment(job: RankJob, available: int, done: str, given: Mapping[str, str]) -> dict[str, str]:
     """The variables of the ranks. On this machine each has its share of the processors, unless it was told otherwise."""
     share = str(max(1, available // job.ranks))
     asked = {name: share for name in _THREADS if name not in given and not job.hosts}
@@ -90,7 +90,7 @@ def environment(job: Job, available: int, done: str, given: Mapping[str, str]) -
     return {**given, **asked, **root, DONE: done}
 
 
-def run(job: Job, restarts: int = 0, least: int | None = None) -> int:
+def run(job: RankJob, restarts: int = 0, least: int | None = None) -> int:
     """Start a program, again after a failure for as many times as allowed; the exit status of the last try.
 
     Args:
@@ -110,11 +110,11 @@ def run(job: Job, restarts: int = 0, least: int | None = None) -> int:
     return status if 0 <= status < 256 else 1
 
 
-def remaining(job: Job, least: int) -> Job:
+def remaining(job: RankJob, least: int) -> RankJob:
     """What is started after a failure: on the hosts that answer, with half as many ranks until they have room. Without hosts
     with half as many at once: the machine may be too small.
 
-    >>> remaining(Job(4, ["train.py"]), least=1).ranks
+    >>> remaining(RankJob(4, ["train.py"]), least=1).ranks
     2
     """
     hosts = [host for host in job.hosts if _answers(host.name)]
@@ -130,7 +130,7 @@ def _answers(host: str) -> bool:
     return subprocess.run([*_ANSWER, host, "true"], capture_output=True, check=False).returncode == 0
 
 
-def _status(job: Job) -> int:
+def _status(job: RankJob) -> int:
     """The exit status of one try."""
     version = subprocess.run([mpirun(), "--version"], capture_output=True, text=True, check=False).stdout
     is_open_mpi, available = "Open MPI" in version or "open-mpi" in version, len(processors())
@@ -203,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("give -n from 1 on, --min-ranks from 1 to -n, --max-restarts from 0 on, and a script")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     program = [*(["-m"] if told.is_module else []), *told.program]
-    return run(Job(told.ranks, program, told.hosts), told.max_restarts, told.min_ranks)
+    return run(RankJob(told.ranks, program, told.hosts), told.max_restarts, told.min_ranks)
 
 
 if __name__ == "__main__":

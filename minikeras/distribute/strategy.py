@@ -20,7 +20,7 @@ from .replica import BatchPart, adding_up
 from .world import rows_of, world
 
 
-class Split(NamedTuple):
+class BatchSplit(NamedTuple):
     """What this rank computes of a batch.
 
     Attributes:
@@ -171,19 +171,19 @@ class DataParallel:
         finally:
             _here.strategy = before
 
-    def split(self, total: int) -> Split | None:
+    def split(self, total: int) -> BatchSplit | None:
         """What this rank computes of a batch of so many rows; None if all of it, as where there are fewer rows than parts."""
         if not self.is_active or total < (self.virtual_shards or world().size):
             return None
         return self.split_of(world().rank, total)
 
-    def split_of(self, rank: int, total: int) -> Split:
+    def split_of(self, rank: int, total: int) -> BatchSplit:
         """What a rank computes of a batch of so many rows, at least one for each part."""
         shards = self.virtual_shards or world().size
         each = shards // world().size
         found = [rows_of(total, number, shards) for number in range(rank * each, (rank + 1) * each)]
         parts = tuple([BatchPart(rows.start, len(rows), total, each) for rows in found])
-        return Split(parts, self.virtual_shards is not None)
+        return BatchSplit(parts, self.virtual_shards is not None)
 
     # Custom loops --------------------------------------------------------------------------------------------------------
 

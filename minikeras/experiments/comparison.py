@@ -30,7 +30,7 @@ MANY = 1_000_000
 
 
 @dataclass
-class Run:
+class OptimizerRun:
     """One training: an optimizer from the weights of a seed.
 
     Attributes:
@@ -88,7 +88,7 @@ class Curve(NamedTuple):
         return self.logs["loss"]
 
     @classmethod
-    def of(cls, runs: Sequence[Run]) -> Curve:
+    def of(cls, runs: Sequence[OptimizerRun]) -> Curve:
         """Of runs which measured at the same steps, as far as they came."""
         steps = max((run.steps for run in runs), key=len)
 
@@ -104,7 +104,7 @@ class Comparison:
     """What `compare` found. Printed, and shown by a notebook, it is its table.
 
     Attributes:
-        runs: a `Run` for each seed and optimizer, with whole curves, errors and their tracebacks.
+        runs: an `OptimizerRun` for each seed and optimizer, with whole curves, errors and their tracebacks.
         curves: by the name of an optimizer its runs side by side: `.steps`, `.seconds`, `.loss` and `.logs`, as arrays.
         threshold: the loss to reach: what was given, else the lowest one that every optimizer reached, rounded up to two
             digits; None if there is none.
@@ -117,13 +117,13 @@ class Comparison:
     (['Adam', 'SGD'], 2)
     """
 
-    def __init__(self, runs: Sequence[Run], threshold: float | None, about: str) -> None:
+    def __init__(self, runs: Sequence[OptimizerRun], threshold: float | None, about: str) -> None:
         self.runs = list(runs)
         self.threshold = _reached_by_all(self._by_optimizer().values()) if threshold is None else threshold
         self._given, self._about = threshold is not None, about
 
-    def _by_optimizer(self) -> dict[str, list[Run]]:
-        found: dict[str, list[Run]] = {}
+    def _by_optimizer(self) -> dict[str, list[OptimizerRun]]:
+        found: dict[str, list[OptimizerRun]] = {}
         for run in self.runs:
             found.setdefault(run.optimizer, []).append(run)
         return found
@@ -153,7 +153,7 @@ class Comparison:
         rows = [{name: value for name, value in row.items() if name not in idle} for row in rows]
         return Table(rows, f"{self._about}{to_reach}{named}")
 
-    def _row(self, name: str, runs: list[Run]) -> dict[str, Any]:
+    def _row(self, name: str, runs: list[OptimizerRun]) -> dict[str, Any]:
         ended = [run for run in runs if run.steps]
         points = [None if self.threshold is None else run.reached(self.threshold) for run in runs]
         missed: list[float] = [math.inf] * points.count(None)
@@ -263,22 +263,22 @@ def compare(
     whole("compare: every", every, 1, optional=True)
     if threshold is not None and not (isinstance(threshold, _NUMBER) and math.isfinite(threshold)):
         raise ValueError(f"compare: threshold should be a finite number, found {threshold!r}.")
-    runs: list[Run] = []
+    runs: list[OptimizerRun] = []
     about = ""
     with RunsProgress("compare", len(numbers) * len(optimizers), verbose) as progress:
         for seed in numbers:
             weights, about = _start(problem, seed)
             for name, given in optimizers.items():
-                run = Run(name, seed)
+                run = OptimizerRun(name, seed)
                 runs.append(run)
                 with fresh_session(seed), own_data(problem.data):
-                    _train(run, given, problem, weights, Schedule(planned[name], seconds, every))
+                    _train(run, given, problem, weights, Milestones(planned[name], seconds, every))
                 progress.show(len(runs))
         progress.finish()
     return Comparison(runs, threshold, about)
 
 
-class Schedule(NamedTuple):
+class Milestones(NamedTuple):
     """When the loss is measured, and when a run ends: after `steps` steps, or at the point after `seconds`."""
 
     steps: int | None
@@ -318,7 +318,7 @@ def _built(problem: Problem, seed: int) -> Model:
     return model
 
 
-def _train(run: Run, given: Any, problem: Problem, weights: list[Any], schedule: Schedule) -> None:
+def _train(run: OptimizerRun, given: Any, problem: Problem, weights: list[Any], schedule: Milestones) -> None:
     """Fill a run: points until the schedule ends it, or an error."""
     try:
         model = _built(problem, run.seed)
@@ -396,7 +396,7 @@ def _planned(names: Sequence[str], problem: Problem, steps: Any, epochs: Any, se
 # Results -----------------------------------------------------------------------------------------------------------------
 
 
-def _reached_by_all(groups: Iterable[list[Run]]) -> float | None:
+def _reached_by_all(groups: Iterable[list[OptimizerRun]]) -> float | None:
     """The highest of the lowest losses of optimizers, rounded up to two digits; runs that failed or diverged do not count."""
     good = [run for runs in groups for run in runs if run.steps and run.failure is None and not run.diverged]
     if not good:
@@ -414,7 +414,7 @@ def _median(values: Sequence[float]) -> float | None:
     return int(found) if found.is_integer() and all(isinstance(value, int) for value in values if value != math.inf) else found
 
 
-def _outcome(runs: Sequence[Run]) -> str | None:
+def _outcome(runs: Sequence[OptimizerRun]) -> str | None:
     """How many runs failed or diverged; None if none did."""
     of_all = f" of {len(runs)}" if len(runs) > 1 else ""
     failed = [run.failure.message for run in runs if run.failure is not None]

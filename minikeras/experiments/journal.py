@@ -34,7 +34,7 @@ DIGEST, WEIGHTS = "sha256", "sha256 of weights"
 _OF_RUN = {"format", "history", "logged_at", "directions", "seconds", "failure", "built_for"}
 
 
-class Plan(NamedTuple):
+class SweepPlan(NamedTuple):
     """What a sweep is going to do.
 
     Attributes:
@@ -66,7 +66,7 @@ class Journal:
         with durable.writer_lock(self.directory, patience=1.0):
             yield
 
-    def begin(self, plan: Plan) -> Plan:
+    def begin(self, plan: SweepPlan) -> SweepPlan:
         """Write the plan, or find the one that is there, whose groups then hold.
 
         Raises:
@@ -86,7 +86,7 @@ class Journal:
             durable.write_file(self._plan_path, _plan_text(going_on))
         return going_on
 
-    def plan(self) -> Plan:
+    def plan(self) -> SweepPlan:
         """The plan of the folder; a NotFoundError if there is none, a LoadError if it is damaged."""
         if not self._plan_path.exists():
             raise NotFoundError(f"{self.directory} holds no sweep: there is no {self._plan_path.name} in it.")
@@ -130,13 +130,13 @@ class Journal:
 # The plan ----------------------------------------------------------------------------------------------------------------
 
 
-def _plan_text(plan: Plan) -> bytes:
+def _plan_text(plan: SweepPlan) -> bytes:
     runs = [[{name: encoded(value) for name, value in run.parameters.items()}, run.seed] for run in plan.runs]
     return _text({"format": FORMAT, **plan._asdict(), "runs": runs})
 
 
-def _read_plan(path: Path) -> Plan:
-    content = _mapping(path, {"format", *Plan._fields})
+def _read_plan(path: Path) -> SweepPlan:
+    content = _mapping(path, {"format", *SweepPlan._fields})
     refuse_if(content.pop("format") != FORMAT, path, "format", f"expected {FORMAT!r}")
     texts = [content["name"], content["objective"], content["mode"], *_dict(content["identity"]).values()]
     refuse_if(not all(type(text) is str for text in texts), path, "", "name, objective, mode and identity should be texts")
@@ -147,7 +147,7 @@ def _read_plan(path: Path) -> Plan:
     numbers = [number for group in _list(groups) for number in _list(group)]
     whole = all(type(number) is int for number in numbers) and sorted(numbers) == list(range(len(found)))
     refuse_if(not whole, path, "groups", "should hold each run once")
-    return Plan(runs=found, **content)
+    return SweepPlan(runs=found, **content)
 
 
 def _read_run(path: Path, number: int, content: Any) -> Run:
@@ -162,7 +162,7 @@ def _read_run(path: Path, number: int, content: Any) -> Run:
         raise refused(path, place, str(error)) from None
 
 
-def _differences(found: Plan, wanted: Plan) -> list[str]:
+def _differences(found: SweepPlan, wanted: SweepPlan) -> list[str]:
     """In what a sweep that was found is not the one that is wanted."""
     told = []
     if len(found.runs) != len(wanted.runs):

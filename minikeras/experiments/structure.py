@@ -277,7 +277,7 @@ MOST_BYTES = 1 << 26
 """Of the weights of a group. Large models gain nothing by being trained together."""
 
 
-class Structure(NamedTuple):
+class ModelKind(NamedTuple):
     """What is known about the model of a combination before it is trained.
 
     Attributes:
@@ -292,7 +292,7 @@ class Structure(NamedTuple):
     most: int
 
 
-def structure_of(build: Callable[[], Any], seed: int) -> Structure:
+def structure_of(build: Callable[[], Any], seed: int) -> ModelKind:
     """The structure of what `build` returns; one of its own if it raises, as it then will when it is to be trained.
 
     Raises:
@@ -304,7 +304,7 @@ def structure_of(build: Callable[[], Any], seed: int) -> Structure:
         try:
             model = build()
         except Exception:
-            return Structure(None, None, 1)
+            return ModelKind(None, None, 1)
         if not isinstance(model, Model):
             raise TypeError(f"Sweep: build should return a compiled model, found {kind_of(model)}.")
         if not model.compiled:
@@ -317,12 +317,12 @@ def structure_of(build: Callable[[], Any], seed: int) -> Structure:
             with _refusing_lambdas():
                 described = serialize_keras_object(model)
         except _UNSAID:
-            return Structure(None, _digest([type(model).__qualname__, shapes]), most)
+            return ModelKind(None, _digest([type(model).__qualname__, shapes]), most)
     compiled = described.get("compile_config")
     if compiled is None:
-        return Structure(None, _digest([described, shapes]), most)
+        return ModelKind(None, _digest([described, shapes]), most)
     optimizer = _without_numbers(compiled["optimizer"])
-    return Structure(_digest([description(model), optimizer]), _digest([described, shapes]), most)
+    return ModelKind(_digest([description(model), optimizer]), _digest([described, shapes]), most)
 
 
 def _most(model: Model) -> int:

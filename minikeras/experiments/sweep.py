@@ -15,7 +15,7 @@ from ..keras.models import Model
 from ..keras.training.trainer import check_counts
 from . import engine, grid, structure
 from .grid import Run
-from .journal import MODEL, Journal, Plan, fingerprint
+from .journal import MODEL, Journal, SweepPlan, fingerprint
 from .results import RunResult, SweepResults
 from .runs import DATA, Outcome, RunsProgress, Training, train_group
 from .session import Failure, seeds_of
@@ -122,7 +122,7 @@ class Sweep:
             raise ValueError(f"Sweep.fit: objective={objective!r} needs validation_data or validation_split.")
         training = Training(given, objective, bool(keep_weights))
         kinds = self._structures()
-        plan = Plan(self.name, objective, mode, self.runs, self._groups(kinds, given, engine.workers(n_jobs)), {})
+        plan = SweepPlan(self.name, objective, mode, self.runs, self._groups(kinds, given, engine.workers(n_jobs)), {})
         with contextlib.ExitStack() as stack:
             journal = None if directory is None else Journal(directory)
             if journal is not None:
@@ -157,14 +157,14 @@ class Sweep:
 
     # Before -------------------------------------------------------------------------------------------------------------------
 
-    def _structures(self) -> list[structure.Structure]:
+    def _structures(self) -> list[structure.ModelKind]:
         """The structure of the model of each combination, for all its runs."""
         first = self._seeds[0]
         each = [run for run in self.runs if run.seed == first]
         found = [structure.structure_of(self._built(run), run.seed) for run in each]
         return [one for one in found for _ in self._seeds]
 
-    def _groups(self, kinds: list[structure.Structure], given: Mapping[str, Any], workers: int) -> list[list[int]]:
+    def _groups(self, kinds: list[structure.ModelKind], given: Mapping[str, Any], workers: int) -> list[list[int]]:
         """Which runs are trained together: models without a description only with those of the same combination, and no more
         than leaves work for all workers.
         """
@@ -173,7 +173,7 @@ class Sweep:
         share = 1 if ordered else -(-len(self.runs) // workers)
         return structure.groups_of(alike, [min(kind.most, share) for kind in kinds])
 
-    def _identity(self, given: Mapping[str, Any], kinds: list[structure.Structure]) -> dict[str, str]:
+    def _identity(self, given: Mapping[str, Any], kinds: list[structure.ModelKind]) -> dict[str, str]:
         """What tells this sweep from another, as texts by name."""
         pairs = list(zip(self.runs, kinds, strict=True))[:: len(self._seeds)]
         found = {f"{MODEL} {run.number}": kind.digest for run, kind in pairs if kind.digest is not None}
@@ -190,7 +190,12 @@ class Sweep:
     # Runs ---------------------------------------------------------------------------------------------------------------------
 
     def _carry_out(
-        self, plan: Plan, training: Training, callbacks: Callable[[Run], list[Any]] | None, n_jobs: int | None, journal: Any
+        self,
+        plan: SweepPlan,
+        training: Training,
+        callbacks: Callable[[Run], list[Any]] | None,
+        n_jobs: int | None,
+        journal: Any,
     ) -> Iterator[dict[int, RunResult]]:
         """Train what is not in the journal yet: all results so far by their number, again and again."""
         kept = {} if journal is None else {run.number: journal.read(run.number) for run in self.runs}
@@ -261,7 +266,7 @@ def _check(given: Mapping[str, Any], n_jobs: Any, objective: Any, mode: Any, cal
             )
 
 
-def _check_objective(results: Mapping[int, RunResult], plan: Plan) -> None:
+def _check_objective(results: Mapping[int, RunResult], plan: SweepPlan) -> None:
     """Refuse an objective by which nothing can be compared, as soon as a run shows it."""
     good = [one for one in results.values() if one.error is None]
     if not good:
@@ -274,7 +279,7 @@ def _check_objective(results: Mapping[int, RunResult], plan: Plan) -> None:
         raise ValueError(f"Sweep.fit: {name!r} does not say whether more or less is better: give mode='min' or mode='max'.")
 
 
-def _best(plan: Plan, results: Mapping[int, RunResult]) -> dict[str, float]:
+def _best(plan: SweepPlan, results: Mapping[int, RunResult]) -> dict[str, float]:
     """The best objective so far, for the progress bar."""
     found = SweepResults(plan.name, list(results.values()), plan.objective, plan.mode)
     good = any(one.error is None for one in results.values())

@@ -11,7 +11,7 @@ import pooch
 import pytest
 
 from minikeras.keras.datasets import download
-from minikeras.keras.datasets.catalogue import DataFile, Dataset
+from minikeras.keras.datasets.catalogue import DataFile, DatasetForm
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -109,12 +109,12 @@ def idx() -> bytes:
 
 
 @pytest.fixture
-def tiny(idx: bytes) -> Callable[..., Dataset]:
+def tiny(idx: bytes) -> Callable[..., DatasetForm]:
     """Make a one-file dataset, `tiny`, that comes from the addresses given."""
 
-    def make(*urls: str, content: bytes = idx) -> Dataset:
+    def make(*urls: str, content: bytes = idx) -> DatasetForm:
         file = DataFile("tiny-idx3-ubyte", len(content), hashlib.sha256(content).hexdigest(), urls)
-        return Dataset("tiny", (file,), "none")
+        return DatasetForm("tiny", (file,), "none")
 
     return make
 

@@ -96,9 +96,9 @@ def test_four_processes_that_download_at_once_all_get_the_file(server, tiny, gz,
     file = tiny(server.serve("/tiny.gz", gz)).files[0]
     program = f"""
 from minikeras.keras.datasets import download, locate
-from minikeras.keras.datasets.catalogue import DataFile, Dataset
+from minikeras.keras.datasets.catalogue import DataFile, DatasetForm
 download.ALLOWED = ("http://127.0.0.1",)
-dataset = Dataset("tiny", (DataFile(*{tuple(file)!r}),), "none")
+dataset = DatasetForm("tiny", (DataFile(*{tuple(file)!r}),), "none")
 print(len(locate.find((dataset,))[1]["tiny-idx3-ubyte"]))
 """
     root = Path(minikeras.keras.datasets.__file__).resolve().parents[3]

@@ -182,6 +182,6 @@ def test_an_archive_is_kept_as_it_came(server, known, home):
     file = catalogue.DataFile(
         "tiny.tar.gz", len(content), hashlib.sha256(content).hexdigest(), (server.serve("/tiny.tar.gz", content),)
     )
-    dataset = catalogue.Dataset("tiny", (file,), "none")
+    dataset = catalogue.DatasetForm("tiny", (file,), "none")
     assert locate.find((dataset,))[1] == {"tiny.tar.gz": content}
     assert (home / "datasets" / "tiny" / "tiny.tar.gz").read_bytes() == content

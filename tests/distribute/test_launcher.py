@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from minikeras.distribute import run as launcher
-from minikeras.distribute.run import Host, Job, command, environment, main, remaining, run
+from minikeras.distribute.run import Host, RankJob, command, environment, main, remaining, run
 
 PROGRAM = ["train.py", "--epochs", "3"]
 
@@ -23,25 +23,25 @@ def options(job, is_open_mpi=True, available=4, **variables):
 
 
 def test_ranks_have_processors_of_their_own():
-    assert options(Job(2, PROGRAM)) == ["--map-by", "slot:PE=2:HWTCPUS"]
+    assert options(RankJob(2, PROGRAM)) == ["--map-by", "slot:PE=2:HWTCPUS"]
 
 
 def test_more_ranks_than_processors_yield():
-    assert options(Job(8, PROGRAM)) == ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
-    assert options(Job(8, PROGRAM), is_open_mpi=False) == []
+    assert options(RankJob(8, PROGRAM)) == ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+    assert options(RankJob(8, PROGRAM), is_open_mpi=False) == []
 
 
 def test_other_machines_get_the_variables_of_the_program():
-    job = Job(3, PROGRAM, [Host("a", 2), Host("b", 1)])
+    job = RankJob(3, PROGRAM, [Host("a", 2), Host("b", 1)])
     given = {"PYTHONPATH": "/project", "HOME": "/root", "OMP_NUM_THREADS": "4"}
     assert options(job, **given) == ["--host", "a:2,b:1", "-x", "PYTHONPATH", "-x", "OMP_NUM_THREADS"]
     assert options(job, is_open_mpi=False, **given) == ["-hosts", "a:2,b:1"]
 
 
 def test_threads_are_shared_unless_the_program_was_told_otherwise():
-    found = environment(Job(2, PROGRAM), 8, "done", {"OMP_NUM_THREADS": "3"})
+    found = environment(RankJob(2, PROGRAM), 8, "done", {"OMP_NUM_THREADS": "3"})
     assert found["OMP_NUM_THREADS"] == "3" and found["OPENBLAS_NUM_THREADS"] == "4"
-    assert "OMP_NUM_THREADS" not in environment(Job(2, PROGRAM, [Host("a", 2)]), 8, "done", {})
+    assert "OMP_NUM_THREADS" not in environment(RankJob(2, PROGRAM, [Host("a", 2)]), 8, "done", {})
 
 
 @pytest.fixture
@@ -54,16 +54,16 @@ def tries(monkeypatch):
 
 @pytest.mark.parametrize(("least", "expected"), [(None, [8, 8, 8, 8]), (1, [8, 4, 2, 1]), (3, [8, 4, 3, 3])])
 def test_a_start_after_a_failure_takes_half_as_many_ranks_if_it_may(tries, least, expected):
-    assert run(Job(8, PROGRAM), 3, least) == 7
+    assert run(RankJob(8, PROGRAM), 3, least) == 7
     assert tries == expected
 
 
 def test_hosts_that_do_not_answer_are_left_out(tries, monkeypatch, capsys):
     monkeypatch.setattr(launcher, "_answers", lambda host: host != "b")
     hosts = [Host(name, 2) for name in "abcd"]
-    assert remaining(Job(8, PROGRAM, hosts), 1) == Job(4, PROGRAM, [Host(name, 2) for name in "acd"])
-    assert run(Job(8, PROGRAM, hosts), 2, 1) == 7 and tries == [8, 4, 4]
-    assert run(Job(8, PROGRAM, hosts), 2) == 7 and tries == [8, 4, 4, 8]
+    assert remaining(RankJob(8, PROGRAM, hosts), 1) == RankJob(4, PROGRAM, [Host(name, 2) for name in "acd"])
+    assert run(RankJob(8, PROGRAM, hosts), 2, 1) == 7 and tries == [8, 4, 4]
+    assert run(RankJob(8, PROGRAM, hosts), 2) == 7 and tries == [8, 4, 4, 8]
     assert "the hosts that answer have room for 6 ranks; 8 are needed" in capsys.readouterr().err
 
 
@@ -100,4 +100,4 @@ def test_a_file_has_a_line_for_each_host(tmp_path, monkeypatch):
     monkeypatch.setattr(launcher, "run", lambda job, restarts, least: started.append(job) or 0)
     (tmp_path / "hosts").write_text("a slots=2\nb:1\n")
     assert main(["-n", "3", "--hostfile", str(tmp_path / "hosts"), "train.py"]) == 0
-    assert started == [Job(3, ["train.py"], [Host("a", 2), Host("b", 1)])]
+    assert started == [RankJob(3, ["train.py"], [Host("a", 2), Host("b", 1)])]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.experiments.comparison import Run, Schedule, _reached_by_all
+from minikeras.experiments.comparison import Milestones, OptimizerRun, _reached_by_all
 
 keras = tf.keras
 optimizers = keras.optimizers
@@ -277,7 +277,7 @@ def test_each_optimizer_may_have_its_number_of_steps():
     [(0.01, None, [*range(1, 200), 200, 202, 204]), (0.1, None, [*range(1, 20), 20, 22, 24]), (0.1, 50, [50, 100, 120])],
 )
 def test_the_loss_is_measured_often_at_first(growth, every, points):
-    assert list(Schedule(points[-1], None, every).points(growth)) == points
+    assert list(Milestones(points[-1], None, every).points(growth)) == points
 
 
 def test_evaluations_of_a_line_search_are_counted():
@@ -299,12 +299,17 @@ def test_the_table_has_steps_and_seconds_to_the_threshold():
 
 
 def test_without_a_threshold_it_is_the_lowest_loss_that_all_reached():
-    runs = [Run("a", 0, [0, 1], [0.0, 1.0], {"loss": [1.0, 0.0123]}), Run("b", 0, [0, 1], [0.0, 1.0], {"loss": [1.0, 0.1234]})]
+    runs = [
+        OptimizerRun("a", 0, [0, 1], [0.0, 1.0], {"loss": [1.0, 0.0123]}),
+        OptimizerRun("b", 0, [0, 1], [0.0, 1.0], {"loss": [1.0, 0.1234]}),
+    ]
     assert _reached_by_all([runs]) == 0.13
-    diverged = Run("c", 0, [0, 1], [0.0, 1.0], {"loss": [1.0, math.nan]})
+    diverged = OptimizerRun("c", 0, [0, 1], [0.0, 1.0], {"loss": [1.0, math.nan]})
     assert _reached_by_all([runs, [diverged]]) == 0.13 and _reached_by_all([[diverged]]) is None
-    negative = Run("d", 0, [0], [0.0], {"loss": [-1234.0]})
-    assert _reached_by_all([[negative]]) == -1200 and _reached_by_all([[Run("e", 0, [0], [0.0], {"loss": [0.0]})]]) == 0.0
+    negative = OptimizerRun("d", 0, [0], [0.0], {"loss": [-1234.0]})
+    assert (
+        _reached_by_all([[negative]]) == -1200 and _reached_by_all([[OptimizerRun("e", 0, [0], [0.0], {"loss": [0.0]})]]) == 0.0
+    )
 
 
 def test_a_diverged_run_ends_and_says_so():

@@ -17,7 +17,7 @@ from ...functions.shaping import concat, stack, unstack
 from .pace import Pace
 
 if TYPE_CHECKING:
-    from ...data.table import Table
+    from ...data.table import RowTable
 
 
 INFINITE = -1
@@ -60,9 +60,9 @@ def scan(function: Replayed, first: tuple[Any, ...], data: Sequence[Any]) -> Any
     return results.joined()
 
 
-def _rows_of(data: Sequence[Any]) -> tuple[Table | None, Iterator[Any]]:
+def _rows_of(data: Sequence[Any]) -> tuple[RowTable | None, Iterator[Any]]:
     """The arrays and row numbers that make the arguments of the calls, or None and an iterator of arguments."""
-    from ...data.table import Table, column, with_lists_as_tensors
+    from ...data.table import RowTable, column, with_lists_as_tensors
 
     if not data or any(isinstance(one, (str, bytes)) for one in data):
         raise TypeError(f"scan needs a dataset, or an array for each argument with a row for each call, found {data!r}.")
@@ -72,7 +72,7 @@ def _rows_of(data: Sequence[Any]) -> tuple[Table | None, Iterator[Any]]:
             raise ValueError("scan: the dataset has no end; take(n) gives a part of it.")
         table = getattr(given, "table", None)
         return (None, iter(given)) if table is None else (table, given.rows_from(0))
-    table = Table(with_lists_as_tensors(tuple(data), lambda leaf: column(leaf, "scan")), "scan")
+    table = RowTable(with_lists_as_tensors(tuple(data), lambda leaf: column(leaf, "scan")), "scan")
     if current() is not BOTTOM:  # a tape, or another recording, is to see where the rows come from
         given = with_lists_as_tensors(tuple(data), convert_to_tensor)
         columns = [unstack(leaf) for leaf in nest.flatten(given)]
@@ -85,7 +85,7 @@ def _arguments(element: Any) -> tuple[Any, ...]:
     return element if isinstance(element, tuple) else (element,)
 
 
-def _replay(function: Replayed, first: tuple[Any, ...], table: Table, rows: Sequence[Any], results: _Results) -> bool:
+def _replay(function: Replayed, first: tuple[Any, ...], table: RowTable, rows: Sequence[Any], results: _Results) -> bool:
     """Have a program carry out the calls; False, and nothing was done, if there is none."""
     from ...data.table import RowBatches
 

@@ -17,7 +17,7 @@ from ... import nest
 from ...core import convert_to_tensor
 from ...data import INFINITE_CARDINALITY, Dataset
 from ...data.passes import Passes, order_stream, preserved_streams
-from ...data.table import Table
+from ...data.table import RowTable
 from ...data.threads import in_order
 from ...errors import kind_of
 from ...nn_ops import streams
@@ -45,7 +45,7 @@ class Source:
     """
 
     checked = False
-    table: Table | None = None
+    table: RowTable | None = None
 
     def __init__(self, steps: float | None) -> None:
         self.steps = steps

@@ -27,7 +27,7 @@ class DataFile(NamedTuple):
     urls: tuple[str, ...] = ()
 
 
-class Dataset(NamedTuple):
+class DatasetForm(NamedTuple):
     """One dataset, in one form.
 
     Args:
@@ -43,15 +43,15 @@ class Dataset(NamedTuple):
     package_hint: str = ""
 
 
-def _table(name: str, file: str, size: int, sha256: str) -> Dataset:
+def _table(name: str, file: str, size: int, sha256: str) -> DatasetForm:
     """A table that is shipped."""
-    return Dataset(name, (DataFile(file, size, sha256),), "CC BY 4.0 (UCI), BSD-3-Clause (scikit-learn)")
+    return DatasetForm(name, (DataFile(file, size, sha256),), "CC BY 4.0 (UCI), BSD-3-Clause (scikit-learn)")
 
 
-def _published(name: str, size: int, sha256: str, url: str = "", licence: str = "not stated; see its source") -> Dataset:
+def _published(name: str, size: int, sha256: str, url: str = "", licence: str = "not stated; see its source") -> DatasetForm:
     """A dataset of one file that was not at hand: size and hash are those that Keras or TensorFlow Datasets publish."""
     address = url or f"{_KERAS}{name}.npz"
-    return Dataset(name, (DataFile(address.rpartition("/")[2], size, sha256, (address,)),), licence)
+    return DatasetForm(name, (DataFile(address.rpartition("/")[2], size, sha256, (address,)),), licence)
 
 
 def _idx_files(mirrors: tuple[str, ...], hashes: tuple[str, str, str, str]) -> tuple[DataFile, ...]:
@@ -70,12 +70,12 @@ WINE = _table("wine", "wine_data.csv", 11_157, "10e8a802908b34f86e5da8ce962f3c80
 BREAST_CANCER = _table(
     "breast_cancer", "breast_cancer.csv", 119_913, "fed3eb72d0575ef6192293f5093c6e801b1476b577d0386bf4455504522172ed"
 )
-FASHION_MNIST_6K = Dataset(
+FASHION_MNIST_6K = DatasetForm(
     "fashion_mnist_6k",
     (DataFile("fashion_mnist_6k.npz", 2_639_737, "5de05f4efcbb2713f7dbeeb1ba7286288c73937220f24d8e0c5b9212aa3732cb"),),
     "MIT",
 )
-FASHION_MNIST = Dataset(
+FASHION_MNIST = DatasetForm(
     "fashion_mnist",
     _idx_files(
         (_KERAS, "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"),
@@ -93,7 +93,7 @@ FASHION_MNIST = Dataset(
 MNIST = _published(
     "mnist", 11_490_434, "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1", licence="CC BY-SA 3.0"
 )
-MNIST_IDX = Dataset(
+MNIST_IDX = DatasetForm(
     "mnist",
     _idx_files(
         ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/"),
@@ -132,7 +132,7 @@ DATASETS = (
 NAMES = tuple(dict.fromkeys(dataset.name for dataset in DATASETS))
 
 
-def forms_of(name: str) -> tuple[Dataset, ...]:
+def forms_of(name: str) -> tuple[DatasetForm, ...]:
     """The forms in which a dataset exists, best first; all have its name.
 
     Raises:

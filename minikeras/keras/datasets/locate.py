@@ -13,13 +13,13 @@ from ...distribute.world import rank_0_first
 from ...errors import DatasetUnavailableError, LoadError
 from ...files import cache
 from .archives import gunzip
-from .catalogue import NAMES, DataFile, Dataset, forms_of
+from .catalogue import NAMES, DataFile, DatasetForm, forms_of
 from .download import download
 
 Contents = dict[str, bytes]
 
 
-def find(forms: Sequence[Dataset], path: str | os.PathLike[str] | None = None) -> tuple[Dataset, Contents]:
+def find(forms: Sequence[DatasetForm], path: str | os.PathLike[str] | None = None) -> tuple[DatasetForm, Contents]:
     """The form that was found, and the verified bytes of its files by name: from the first place with an intact copy.
 
     Args:
@@ -32,8 +32,8 @@ def find(forms: Sequence[Dataset], path: str | os.PathLike[str] | None = None) -
 
 
 def _search(
-    forms: Sequence[Dataset], path: str | os.PathLike[str] | None = None, may_download: bool = False
-) -> tuple[Path, Dataset, Contents]:
+    forms: Sequence[DatasetForm], path: str | os.PathLike[str] | None = None, may_download: bool = False
+) -> tuple[Path, DatasetForm, Contents]:
     """The first directory with an intact copy, the form found there, and its bytes."""
     attempts: list[str] = []
     for directory, form in candidates(forms, path):
@@ -50,7 +50,7 @@ def _search(
     raise DatasetUnavailableError(_message(forms, attempts, explicit=path is not None))
 
 
-def candidates(forms: Sequence[Dataset], path: str | os.PathLike[str] | None = None) -> Iterator[tuple[Path, Dataset]]:
+def candidates(forms: Sequence[DatasetForm], path: str | os.PathLike[str] | None = None) -> Iterator[tuple[Path, DatasetForm]]:
     """Every local place to look at, in order, paired with the form to look for."""
     directories = _directories(forms[0].name) if path is None else [Path(path).expanduser()]
     for directory in dict.fromkeys(directories):
@@ -108,7 +108,7 @@ def stored_file(file: DataFile, directory: Path) -> Path:
     raise FileNotFoundError(f"no {file.name} in {directory}")
 
 
-def _fetch(form: Dataset, directory: Path, attempts: list[str]) -> bool:
+def _fetch(form: DatasetForm, directory: Path, attempts: list[str]) -> bool:
     """Complete the cached copy of a dataset from its mirrors; False with the reasons noted if that fails."""
     try:
         if not cache.offline():
@@ -122,7 +122,7 @@ def _fetch(form: Dataset, directory: Path, attempts: list[str]) -> bool:
     )
 
 
-def _message(forms: Sequence[Dataset], attempts: Sequence[str], explicit: bool = False) -> str:
+def _message(forms: Sequence[DatasetForm], attempts: Sequence[str], explicit: bool = False) -> str:
     """What was asked, where it was looked for and with what result, and what to do."""
     name = forms[0].name
     lines = [f"dataset {name!r} was asked for, but no intact copy was found. Tried:"]

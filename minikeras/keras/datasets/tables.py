@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidArgumentError
-from .catalogue import BOSTON_HOUSING, BREAST_CANCER, CALIFORNIA_HOUSING, DIGITS, IRIS, WINE, Dataset
+from .catalogue import BOSTON_HOUSING, BREAST_CANCER, CALIFORNIA_HOUSING, DIGITS, IRIS, WINE, DatasetForm
 from .locate import find
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
@@ -55,7 +55,7 @@ _DOC = """Load the {name} data; it is shipped, so this needs no network.
     """
 
 
-def _table_loader(dataset: Dataset, shape: tuple[int, int], values: str, source: str) -> LoadTable:
+def _table_loader(dataset: DatasetForm, shape: tuple[int, int], values: str, source: str) -> LoadTable:
     """The `load_data` of a table that is shipped; the last column is the label. `values` and `source` are for its docstring."""
     rows, features = shape
 
@@ -263,7 +263,7 @@ class california_housing:
         return _split((x[:rows], y[:rows]), test_split, seed)
 
 
-def _rows(dataset: Dataset, path: Path) -> Rows:
+def _rows(dataset: DatasetForm, path: Path) -> Rows:
     """`x` and `y` of an .npz file."""
     (content,) = find((dataset,), path)[1].values()
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:

@@ -17,7 +17,7 @@ from ...compiler import Function
 from ...compiler.tracing.pace import Pace
 from ...core.arrays import to_numpy
 from ...data.table import RowBatches, of_one_size
-from ...distribute.strategy import Split
+from ...distribute.strategy import BatchSplit
 from ...errors import ShapeError
 from .. import batches
 from ..batches import Feed
@@ -35,10 +35,10 @@ class CompiledSteps:
     __slots__ = ("_steps", "planned")
 
     def __init__(self) -> None:
-        self._steps: dict[tuple[str, Split | None], Function] = {}
+        self._steps: dict[tuple[str, BatchSplit | None], Function] = {}
         self.planned = 0
 
-    def of(self, model: Any, name: str, split: Split | None = None) -> StepFunction:
+    def of(self, model: Any, name: str, split: BatchSplit | None = None) -> StepFunction:
         """The step of that name, for the rows of this rank if batches are split, compiled if the model was told so and it can
         be of use.
         """
@@ -68,7 +68,7 @@ class CompiledSteps:
         return CompiledSteps, ()
 
 
-def _recorded(model: Any, name: str, split: Split | None, strict: bool) -> Function:
+def _recorded(model: Any, name: str, split: BatchSplit | None, strict: bool) -> Function:
     """A step of a model as a function of its batch."""
     # The model holds the function, and is freed with its last other reference.
     reference: Callable[[], Any] = weakref.ref(model)

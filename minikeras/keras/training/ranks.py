@@ -17,7 +17,7 @@ from ...core.variable import restore, snapshot
 from ...data.passes import preserved_streams
 from ...distribute.functions import broadcast_variables, first_difference, hash_of
 from ...distribute.replica import BatchPart, computing_on
-from ...distribute.strategy import DataParallel, Split, agree_on_seeds
+from ...distribute.strategy import BatchSplit, DataParallel, agree_on_seeds
 from ...distribute.world import joined, world
 from ...errors import InvalidArgumentError
 from ..batches import Source
@@ -120,32 +120,32 @@ class RankedSteps:
             )
         return elements if all(self._counts) else []
 
-    def split(self, element: Any) -> Split | None:
+    def split(self, element: Any) -> BatchSplit | None:
         """What this rank computes of the batch that an element stands for; None for all of it."""
         if self._strategy.auto_shard_dataset or not self._meets:
             return self._strategy.split(self._source.rows(element))
         rank, total = world().rank, sum(self._counts)
-        return Split((BatchPart(sum(self._counts[:rank]), self._counts[rank], total),), False)
+        return BatchSplit((BatchPart(sum(self._counts[:rank]), self._counts[rank], total),), False)
 
-    def own(self, element: Any, split: Split | None) -> Any:
+    def own(self, element: Any, split: BatchSplit | None) -> Any:
         """What stands for the rows of this rank."""
         if split is None or not self._strategy.auto_shard_dataset:
             return element
         return self._source.cut(element, split.rows)
 
-    def step(self, split: Split | None) -> StepFunction:
+    def step(self, split: BatchSplit | None) -> StepFunction:
         """The step on these rows."""
         steps: CompiledSteps = self._model._trainer.steps
         return steps.of(self._model, self._name, None if self._predicts else split)
 
-    def computing_on(self, split: Split | None) -> AbstractContextManager[None]:
+    def computing_on(self, split: BatchSplit | None) -> AbstractContextManager[None]:
         """Within the block draws of a step that predicts are those for these rows; other steps see to it themselves."""
         if split is None or not self._predicts:
             return nullcontext()
         first, last = split.parts[0], split.parts[-1]
         return computing_on(first._replace(rows=last.first + last.rows - first.first))
 
-    def whole(self, output: Any, split: Split | None) -> Any:
+    def whole(self, output: Any, split: BatchSplit | None) -> Any:
         """An output for the rows of all ranks, an array on the host, of which this one has computed its own."""
         if split is None or not self._meets:
             return output

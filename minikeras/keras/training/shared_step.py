@@ -14,7 +14,7 @@ from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import namespace
 from ...distribute.functions import combine
 from ...distribute.replica import BatchPart, computing_on
-from ...distribute.strategy import Split
+from ...distribute.strategy import BatchSplit
 from ...errors import InvalidArgumentError
 from ...functions.elementwise import cast
 from ...nn_ops.streams import global_stream
@@ -24,7 +24,7 @@ from . import steps
 from .model_like import Logs, ModelLike
 
 
-def shared_step(model: ModelLike, name: str, split: Split, data: Any) -> Logs:
+def shared_step(model: ModelLike, name: str, split: BatchSplit, data: Any) -> Logs:
     """The step `name` of a model, on a batch of which `data` are the rows of this rank."""
     state, drawn, built = _State(model), global_stream().position, model.built
     parts = [_run_part(model, name, split, part, data, state) for part in split.parts]
@@ -67,7 +67,7 @@ def _as_float(value: Any) -> Tensor:
     return found if found.dtype.is_floating else cast(found, "float32")
 
 
-def _run_part(model: ModelLike, name: str, split: Split, part: BatchPart, data: Any, state: _State) -> _Part:
+def _run_part(model: ModelLike, name: str, split: BatchSplit, part: BatchPart, data: Any, state: _State) -> _Part:
     state.begin(part)
     start = split.rows.start
     rows = data if len(split.parts) == 1 else cut(data, slice(part.first - start, part.first - start + part.rows))

@@ -165,7 +165,7 @@ _COUNTED = re.compile(r"_\d+(?=[/_]|$)")
 State = dict[str, Any]
 
 
-class Run:
+class FitProgress:
     """Where a call of `fit` stands: the epoch under way or next, how many of its batches are done, the logs of the last one,
     whether a validation is under way, in which metrics hold other numbers, and how many steps are taken in a row.
     """
@@ -222,7 +222,7 @@ def named_variables(model: Any) -> dict[str, Variable]:
     return found
 
 
-def capture(model: Any, run: Run | None) -> State:
+def capture(model: Any, run: FitProgress | None) -> State:
     """The state of training of a model: {"arrays": {name: NumPy array}, "values": what JSON can hold}.
 
     Arrays are all Variables: 'model/<number>/<path>', '<attribute>/...' for each optimizer, 'metrics/<label>/...' for the open

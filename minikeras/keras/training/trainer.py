@@ -32,7 +32,7 @@ from . import state as states
 from .executions import AllRows, CompiledSteps, Executions, Predictions, Steps
 from .model_like import Logs, ModelLike
 from .ranks import TRAINING, RankedSteps, agree, any_rank, check_scope, check_training, check_weights
-from .state import Run, Transaction
+from .state import FitProgress, Transaction
 from .targets import Compiled, Targets
 
 
@@ -46,7 +46,7 @@ class Trainer:
         self.loss_tracker = metrics.Mean(name="loss")
         self.targets: Targets | None = None
         self.steps = CompiledSteps()
-        self.run: Run | None = None
+        self.run: FitProgress | None = None
         self.resume: states.State | None = None
         self.strategy: DataParallel | None = distribution()
         self._agreed: set[bool] = set()
@@ -230,7 +230,7 @@ class Trainer:
         logs: Logs = {}
         self._join(model, "fit", feed.source)
         with hooks:
-            self.run = run = Run(epochs.start, feed, hooks)
+            self.run = run = FitProgress(epochs.start, feed, hooks)
             try:
                 hooks.call("on_train_begin", {})
                 self._go_on(model, run)
@@ -252,7 +252,7 @@ class Trainer:
         if model.optimizer is not None:
             model.optimizer.finalize_variable_values(model.trainable_variables)
 
-    def _fit_epoch(self, model: ModelLike, run: Run, validation: Feed | None) -> Logs:
+    def _fit_epoch(self, model: ModelLike, run: FitProgress, validation: Feed | None) -> Logs:
         """One epoch, or the rest of it, with its validation; the logs of both, empty if the data had come to its end."""
         if run.batch:
             run.hooks.go_on(run.epoch, run.batch)
@@ -275,7 +275,7 @@ class Trainer:
             model.stop_training = any_rank(model.stop_training)
         return logs
 
-    def _pass(self, model: ModelLike, hooks: CallbackList, phase: str, feed: Feed, run: Run) -> Logs:
+    def _pass(self, model: ModelLike, hooks: CallbackList, phase: str, feed: Feed, run: FitProgress) -> Logs:
         """The batches of one epoch; the logs after the last one as numbers."""
         name, heard = "fit" if phase == "train" else "evaluate", hooks.listens(phase)
         steps, stopped = self._steps_of(model, f"{phase}_step", feed.source), False
@@ -319,7 +319,7 @@ class Trainer:
         model.reset_metrics()
         model.stop_evaluating = False
         hooks.call("on_test_begin", {})
-        logs = self._pass(model, hooks, "test", feed, Run(0, feed, hooks))
+        logs = self._pass(model, hooks, "test", feed, FitProgress(0, feed, hooks))
         hooks.call("on_test_end", logs)
         return logs
 
@@ -364,7 +364,7 @@ class Trainer:
         """Have what `get_state` gave, at once or, within `fit`, when it goes on."""
         self.resume = None if self.run is None and states.put_back(model, state) is None else state
 
-    def _go_on(self, model: ModelLike, run: Run) -> None:
+    def _go_on(self, model: ModelLike, run: FitProgress) -> None:
         """Stand where the state says that was set last, if one was."""
         state, self.resume = self.resume, None
         if state is None:

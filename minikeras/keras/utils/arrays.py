@@ -12,7 +12,7 @@ from ...boundary import explaining
 from ...core import Tensor, convert_to_tensor
 from ...core.arrays import is_array
 from ...data import INFINITE_CARDINALITY, Dataset
-from ...data.table import Table, own_column
+from ...data.table import RowTable, own_column
 from ...functions.elementwise import maximum
 from ...functions.reductions import norm
 from ..config import epsilon
@@ -237,8 +237,8 @@ def timeseries_dataset_from_array(
             "timeseries_dataset_from_array: sequence_length must be at least 1 and format 'tf', found "
             f"{sequence_length} and {format!r}."
         )
-    rows = Table(own_column(data[start:end]))
-    labels = None if targets is None else Table(own_column(targets[start:end]))
+    rows = RowTable(own_column(data[start:end]))
+    labels = None if targets is None else RowTable(own_column(targets[start:end]))
     count = rows.length - (sequence_length - 1) * sampling_rate
     firsts = np.arange(0, count if labels is None else min(count, labels.length), sequence_stride)
     steps = np.arange(sequence_length) * sampling_rate
