@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,19 +16,22 @@ import numpy as np
 from .. import nest
 from ..boundary import explaining, shown
 from ..errors import kind_of
+from ..files import archive, durable, strict_json
+from ..files.reading import read_file, refused
 from ..keras import batches
 from ..keras.arguments import plain, whole
 from ..keras.batches import Feed
 from ..keras.callbacks import BackupAndRestore, CallbackList
 from ..keras.models import Model
+from ..keras.saving.keras_file import decoded, encoded
+from ..keras.saving.weights import may_write
 from ..keras.seeds import default_seed
 from ..keras.training import trainer
 from ..types import Array
-from .hyperparameters import settings
+from .hyperparameters import ModelOptions
 from .members import Member, MemberSource, check_apart, folds_of, resampled
 from .session import checked_seeds
 from .stack import ModelStack
-from .storage import load_ensemble, save_ensemble
 from .structure import check_structure
 from .training import EnsembleHistory, MemberHooks, StackTrainer
 
@@ -207,7 +212,7 @@ class Ensemble:
         models = [member.model for member in self._members]
         now = [one for model in models for one in (model, model._trainer._arguments)]
         known = len(now) == len(self._checked) and all(map(operator.is_, now, self._checked))
-        found = list(map(settings, models))
+        found = [ModelOptions(model).settings() for model in models]
         if not known or found != self._settings:
             check_structure(models)
             self._checked, self._settings = now, found
@@ -282,14 +287,61 @@ class Ensemble:
             ValueError: for another name.
             FileExistsError: with overwrite=False.
         """
-        save_ensemble(self._members, filepath, overwrite)
+        path = Path(filepath)
+        if path.suffix != ".zip":
+            raise ValueError(f"save: an ensemble needs a name that ends in '.zip', found '{filepath}'.")
+        may_write(path, overwrite)
+        described = [
+            {"seed": one.seed, "streams": one.streams, "layers": [state.numpy().tolist() for state in one.layer_streams]}
+            for one in self._members
+        ]
+        content = {_INDEX: strict_json.dumps({"format": FORMAT, "members": described})}
+        content |= {f"members/{place}.keras": encoded(model) for place, model in enumerate(self)}
+        durable.write_file(path, archive.encode(content))
 
     @classmethod
     def load(
         cls, filepath: str | os.PathLike[str], custom_objects: Mapping[str, Any] | None = None, max_bytes: int | None = None
     ) -> Ensemble:
         """An ensemble that `save` wrote; training goes on as it would have. Arguments and errors as in `load_model`."""
-        return cls.of(load_ensemble(filepath, custom_objects, max_bytes))
+        path = Path(filepath)
+        content = read_file(path)
+        most = max(64 << 20, 8 * len(content)) if max_bytes is None else max_bytes
+        found = archive.read(content, path, {_INDEX}, {"members/"}, most)
+        config = strict_json.loads(found.pop(_INDEX), path, _INDEX)
+        described = config.get("members") if isinstance(config, dict) and config.get("format") == FORMAT else None
+        names = [f"members/{place}.keras" for place in range(len(described))] if isinstance(described, list) else []
+        if not names or set(found) != set(names):
+            raise refused(path, _INDEX, f"must have format {FORMAT} and describe each of the members")
+        members: list[Member] = []
+        for name, one in zip(names, described or (), strict=True):
+            members.append(Member(decoded(bytearray(found[name]), path, custom_objects, True, most), 0, {}))
+            _put_streams_back(members[-1], one, path)
+            most -= sum(math.prod(one.shape) * one.dtype.size for one in members[-1].model.variables)  # of all together
+        return cls.of(members)
+
+
+FORMAT, _INDEX = 1, "ensemble.json"
+
+
+def _put_streams_back(member: Member, described: Any, path: Path) -> None:
+    """Let a member have seed and random streams as they were."""
+    try:
+        member.seed = _count(described["seed"])
+        streams = described["streams"].items()
+        member.streams = {str(name): (_count(seed), _count(position)) for name, (seed, position) in streams}
+        if "" not in member.streams:
+            raise ValueError("there is none")
+        for state, value in zip(member.layer_streams, described["layers"], strict=True):
+            state.assign(np.array([_count(one) for one in value], np.uint32))
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise refused(path, _INDEX, f"the random streams of a member are damaged ({error})") from None
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**64:
+        raise ValueError(f"expected a whole number from 0, found {value!r:.40}")
+    return value
 
 
 def _check_rows(bootstrap: Any, folds: int | None, validated: bool, batched: bool) -> None:

@@ -41,48 +41,51 @@ OPTIONS: dict[type, tuple[str, ...]] = {kind: options_of(kind) for kind in _PUBL
 """The options of the package's classes."""
 
 
-def set_member_numbers(model: Model, models: Sequence[Model], batch: Batch) -> None:
-    """Let a copy of the first of some models have the numbers of all, where these differ."""
-    for weight in _weights(model):
-        weight.regularizer = copy.copy(weight.regularizer)  # a copied Variable shares it with the first one
-    every = [_holders(one) for one in models]
-    for position, holder in enumerate(_holders(model)):
-        found = [own[position] for own in every]
-        for name in options_of(type(holder)):
-            values = [getattr(one, name) for one in found]
-            if len(set(values)) > 1:
-                setattr(holder, name, MemberNumber(values, batch))
-
-
-def settings(model: Model) -> list[Any]:
-    """What is set in a model beside its weights, to see whether anything was set anew: plain attributes of its layers, numbers
-    of regularizers, which weights learn, and the optimizer.
-    """
-    contents = model._collect()
-    known = [
-        [value for name, value in vars(layer).items() if type(value) in _PLAIN and name not in _UNWATCHED and _is_set(name)]
-        for layer in (model, *contents.sublayers)
-    ]
-    numbers = [[getattr(one, name) for name in options_of(type(one))] for one in _holders(model)]
-    return [known, numbers, [variable.trainable for variable in contents.variables], model.optimizer]
-
-
-def _is_set(name: str) -> bool:
-    """Whether an attribute is set by users; others change with the first call of a layer."""
-    return name[0] != "_" or name == "_trainable"
-
-
 _PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model._unwatched)
 
 
-def _holders(model: Model) -> list[Any]:
-    """What may have such options: layers and regularizers, in an order that is the same for models of one structure."""
-    found = [one for layer in (model, *model._collect().sublayers) for one in (layer, layer.activity_regularizer)]
-    return [*found, *(weight.regularizer for weight in _weights(model))]
+class ModelOptions:
+    """What is set in a model beside its weights: in layers and regularizers, in an order that is the same for all models of
+    one structure.
+    """
 
+    def __init__(self, model: Model) -> None:
+        self._model, self._contents = model, model._collect()
+        self._layers = (model, *self._contents.sublayers)
+        self._weights = [variable for variable in self._contents.variables if isinstance(variable, Weight)]
 
-def _weights(model: Model) -> list[Weight]:
-    return [variable for variable in model._collect().variables if isinstance(variable, Weight)]
+    @property
+    def _holders(self) -> list[Any]:
+        """What may have options of which each member has its own."""
+        found = [one for layer in self._layers for one in (layer, layer.activity_regularizer)]
+        return [*found, *(weight.regularizer for weight in self._weights)]
+
+    def take_numbers(self, models: Sequence[Model], batch: Batch) -> None:
+        """Let a copy of the first of some models have the numbers of all, where these differ."""
+        for weight in self._weights:
+            weight.regularizer = copy.copy(weight.regularizer)  # a copied Variable shares it with the first one
+        every = [ModelOptions(one)._holders for one in models]
+        for position, holder in enumerate(self._holders):
+            found = [own[position] for own in every]
+            for name in options_of(type(holder)):
+                values = [getattr(one, name) for one in found]
+                if len(set(values)) > 1:
+                    setattr(holder, name, MemberNumber(values, batch))
+
+    def settings(self) -> list[Any]:
+        """Plain attributes of the layers, numbers of regularizers, which weights learn, and the optimizer: to see whether
+        anything was set anew. Other private attributes change with the first call of a layer.
+        """
+        known = [
+            [
+                value
+                for name, value in vars(layer).items()
+                if type(value) in _PLAIN and name not in _UNWATCHED and (name[0] != "_" or name == "_trainable")
+            ]
+            for layer in self._layers
+        ]
+        numbers = [[getattr(one, name) for name in options_of(type(one))] for one in self._holders]
+        return [known, numbers, [variable.trainable for variable in self._contents.variables], self._model.optimizer]
 
 
 class MemberNumber:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from ..functions.indexing import gather
 from ..functions.shaping import concat
 from ..keras.batches.sources import Source, of_arrays
 from ..keras.models import Model
-from ..keras.seeds import derived_seed
+from ..keras.seeds import SeedState, derived_seed
 from ..keras.symbolic.trial import Trial
 from ..keras.weight import HostVariable, KerasVariable
 from ..layout import Layout
@@ -56,6 +56,11 @@ class Member:
     def __init__(self, model: Model, seed: int, states: Any) -> None:
         self.model, self.seed, self.streams = model, seed, states
         self.ready = False
+
+    @property
+    def layer_streams(self) -> list[Variable]:
+        """The random streams of the model's layers, which a `.keras` file does not hold."""
+        return [variable for variable in self.model._collect().variables if isinstance(variable, SeedState)]
 
     def make_ready(self, x: Any) -> None:
         """Have the model make its weights, and settle the streams of layers that were not called yet, by a trial on inputs."""
@@ -271,6 +276,46 @@ class Members(Batch):
             stream.state = outer
         self.streams.assign(Tensor(np.array(rows, np.uint64)))
         return np.stack(found)
+
+
+# Rows of stacks: what the Variables of members hold whose values lie together ------------------------------------------------
+
+
+def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
+    """A stack with other rows at some places."""
+    if len(rows) == whole.shape[0]:
+        ordered = [rows[place] for place in range(whole.shape[0])]
+        return namespace(whole).stack(ordered).astype(whole.dtype, copy=False)
+    changed = whole.copy()
+    for place, row in rows.items():
+        changed[place] = row
+    return changed
+
+
+@contextlib.contextmanager
+def shown_rows(pairs: Iterable[tuple[Variable, int, Variable]]) -> Iterator[None]:
+    """Within the block Variables hold their rows, given the whole and the place; what is assigned to them then is kept."""
+    given = [(whole, place, own, whole._array[place, ...]) for whole, place, own in pairs]
+    for _, _, own, row in given:
+        own._array = row
+    try:
+        yield
+    finally:
+        changed: dict[int, tuple[Variable, dict[int, Array]]] = {}
+        for whole, place, own, row in given:
+            if own._array is not row:
+                changed.setdefault(whole.key, (whole, {}))[1][place] = own._array
+            own._array = without_memory(own._array)
+        for whole, rows in changed.values():
+            whole._array = with_rows(whole._array, rows)
+
+
+_NOTHING = bytes(16)
+
+
+def without_memory(array: Array) -> Array:
+    """Zeros of the shape and dtype of an array, which take no memory: what a Variable holds whose value lies in a stack."""
+    return np.ndarray(array.shape, array.dtype, _NOTHING, strides=(0,) * array.ndim)
 
 
 class MemberSource(Source):

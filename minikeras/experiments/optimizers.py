@@ -30,8 +30,7 @@ from ..keras.optimizers.state import BESIDE, Change, SlotState
 from ..keras.optimizers.update_steps import minimized
 from ..keras.weight import KerasVariable
 from ..types import Array
-from .members import Members
-from .rows import shown_rows, with_rows, without_memory
+from .members import Members, shown_rows, with_rows, without_memory
 from .together import Together
 
 Rows = Sequence[tuple[Variable, Sequence[Variable]]]

@@ -18,11 +18,9 @@ from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents
-from ..types import Array
-from .hyperparameters import set_member_numbers
-from .members import Member, Members
+from .hyperparameters import ModelOptions
+from .members import Member, Members, shown_rows, with_rows, without_memory
 from .optimizers import StackedOptimizer
-from .rows import shown_rows, with_rows, without_memory
 
 
 class ModelStack:
@@ -49,7 +47,7 @@ class ModelStack:
         models = [member.model for member in members]
         self.model = copy.deepcopy(models[0])
         self.members = Members([member.streams[""] for member in members])
-        set_member_numbers(self.model, models, self.members)
+        ModelOptions(self.model).take_numbers(models, self.members)
         self._given = list(members)
         self.name, self.steps_per_execution = self.model.name, self.model.steps_per_execution
         self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile
@@ -62,7 +60,7 @@ class ModelStack:
         except BaseException:  # such as a lack of memory
             for whole, own in self._rows:
                 for place, one in enumerate(own):
-                    one._array = _row(whole, place)
+                    one._array = whole._array[place, ...]
             raise
 
     def _take(self, models: Sequence[Any], trains: bool) -> None:
@@ -189,7 +187,7 @@ class ModelStack:
             self.optimizer.release(places)
         for whole, own in self._rows:
             for place in places:
-                own[place]._array = _row(whole, place).copy()
+                own[place]._array = whole._array[place, ...].copy()
         for place in places:
             seed, position = self.members.streams._array[place].tolist()
             self._given[place].streams[""] = seed, position
@@ -205,10 +203,6 @@ class ModelStack:
             _drop([own[place] for place in places])
         rows = {place: np.array(self._given[place].streams[""], np.uint64) for place in places}
         self.members.streams._array = with_rows(self.members.streams._array, rows)
-
-
-def _row(whole: Variable, place: int) -> Array:
-    return whole._array[place, ...]
 
 
 def _drop(variables: Sequence[Variable]) -> None:

@@ -54,21 +54,16 @@ def compare(models: Sequence[Model]) -> list[str]:
     >>> compare([build(8, 0.1), build(8, 0.2), build(9, 0.1)])
     ["Dense 'a', units: 8 in member 0, 9 in member 2"]
     """
-    for described in (_described, _weights):
-        first = described(models[0])
+    for described in (Description.parts, Description.weights):
+        first = described(Description(models[0]))
         for place, model in enumerate(models[1:], start=1):
             found = [
                 f"{path}: {_text(one)} in member 0, {_text(other)} in member {place}"
-                for path, one, other in _differences(first, described(model), "")
+                for path, one, other in _differences(first, described(Description(model)), "")
             ]
             if found:
                 return found[:MOST]
     return []
-
-
-def description(model: Model) -> dict[str, Any]:
-    """What models have in common that can be members of one ensemble, as plain data; optimizers are not looked at."""
-    return _described(model) | _weights(model)
 
 
 def check_structure(models: Sequence[Model]) -> None:
@@ -89,21 +84,35 @@ class _Absent:
 _ABSENT = _Absent()
 
 
-def _described(model: Model) -> dict[str, Any]:
-    """A model as plain data in which the names that are counted up ('dense_3') are those of any model made like it."""
-    layers = [model, *model._collect().sublayers]
-    config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not layer._is_described})
-    known = set(_names_in(config))
-    counted = dict.fromkeys([*(layer.name for layer in layers), *_names_in(config)])
-    names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
-    found: dict[str, Any] = {"class": type(model).__name__}
-    found |= {} if config is None else _plain(config, names)
-    found["within"] = [
-        _layer(layer, names) for layer in layers if layer.name not in known and (config is None or layer is not model)
-    ]
-    if model.compiled:
-        found["compile"] = _compiled(model, names)
-    return found
+class Description:
+    """What models have in common that can be members of one ensemble, as plain data; optimizers are not looked at."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._layers = model, [model, *model._collect().sublayers]
+
+    def parts(self) -> dict[str, Any]:
+        """Configuration, layers and losses. Names that are counted up ('dense_3') are those of any model made like this."""
+        model, layers = self._model, self._layers
+        config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not layer._is_described})
+        known = set(_names_in(config))
+        counted = dict.fromkeys([*(layer.name for layer in layers), *_names_in(config)])
+        names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
+        found: dict[str, Any] = {"class": type(model).__name__}
+        found |= {} if config is None else _plain(config, names)
+        found["within"] = [
+            _layer(layer, names) for layer in layers if layer.name not in known and (config is None or layer is not model)
+        ]
+        if model.compiled:
+            told = model._trainer._arguments.items()
+            found["compile"] = {name: _plain(_config_of(one), names) for name, one in told if name != "optimizer"}
+        return found
+
+    def weights(self) -> dict[str, Any]:
+        """Names, shapes, dtypes of the weights, and which of them learn."""
+        weights = [variable for variable in self._model._collect().variables if isinstance(variable, Weight)]
+        paths = ["/".join(_NUMBER.sub("", part) for part in one.path.split("/")) for one in weights]
+        described = zip(paths, weights, strict=True)
+        return {"weights": [(path, tuple(one.shape), one.dtype.name, one.trainable) for path, one in described]}
 
 
 def _with_attributes(config: Any, custom: Mapping[str, Any]) -> Any:
@@ -131,11 +140,6 @@ def _names_in(config: Any) -> Iterator[str]:
         config = list(config.values())
     for one in config if isinstance(config, (list, tuple)) else ():
         yield from _names_in(one)
-
-
-def _weights(model: Model) -> dict[str, Any]:
-    weights = [variable for variable in model._collect().variables if isinstance(variable, Weight)]
-    return {"weights": [(_name_of(one), tuple(one.shape), one.dtype.name, one.trainable) for one in weights]}
 
 
 def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
@@ -179,12 +183,6 @@ def _attributes(layer: Any) -> dict[str, Any]:
     return {name: _config_of(value) for name, value in public.items()}
 
 
-def _compiled(model: Model, names: Mapping[str, str]) -> Any:
-    """How a model was compiled, without its optimizer."""
-    arguments = {name: value for name, value in model._trainer._arguments.items() if name != "optimizer"}
-    return {name: _plain(_config_of(value), names) for name, value in arguments.items()}
-
-
 def _config_of(value: Any, depth: int = 4) -> Any:
     """Plain data that differ if objects do: configurations, functions with what they close over, the contents of arrays."""
     if type(value) in PLAIN or depth == 0:
@@ -216,10 +214,6 @@ def _function(function: Any, depth: int) -> dict[str, Any]:
         with contextlib.suppress(ValueError):  # an empty cell
             held[name] = _config_of(cell.cell_contents, depth)
     return held
-
-
-def _name_of(weight: Weight) -> str:
-    return "/".join(_NUMBER.sub("", part) for part in weight.path.split("/"))
 
 
 def _plain(value: Any, names: Mapping[str, str], key: str = "") -> Any:
@@ -312,7 +306,9 @@ def structure_of(build: Callable[[], Any], seed: int) -> ModelKind:
                 f"Sweep: build returned a model, '{model.name}', that is not compiled: call model.compile(...) in it."
             )
         shapes = [(weight.path, list(weight.shape), str(weight.dtype)) for weight in model.weights] if model.built else []
-        most = _most(model)
+        size = sum(weight.dtype.size * math.prod(weight.shape) for weight in model.weights) if model.built else 0
+        alone = model.optimizer is None or model.optimizer.needs_loss or model.run_eagerly
+        most = 1 if alone else max(1, min(MOST_MEMBERS, MOST_BYTES // max(1, size)))
         try:
             with _refusing_lambdas():
                 described = serialize_keras_object(model)
@@ -322,15 +318,8 @@ def structure_of(build: Callable[[], Any], seed: int) -> ModelKind:
     if compiled is None:
         return ModelKind(None, _digest([described, shapes]), most)
     optimizer = _without_numbers(compiled["optimizer"])
-    return ModelKind(_digest([description(model), optimizer]), _digest([described, shapes]), most)
-
-
-def _most(model: Model) -> int:
-    """How many models like this may be trained together."""
-    if model.optimizer is None or model.optimizer.needs_loss or model.run_eagerly:
-        return 1
-    size = sum(weight.dtype.size * math.prod(weight.shape) for weight in model.weights) if model.built else 0
-    return max(1, min(MOST_MEMBERS, MOST_BYTES // max(1, size)))
+    own = Description(model)
+    return ModelKind(_digest([own.parts() | own.weights(), optimizer]), _digest([described, shapes]), most)
 
 
 def _without_numbers(described: Any) -> Any:

@@ -15,7 +15,7 @@ from ..keras.callbacks import CallbackList, History
 from ..keras.logs import numbers
 from ..keras.training.executions import AllRows, CompiledSteps
 from ..keras.training.trainer import Trainer
-from .hyperparameters import settings
+from .hyperparameters import ModelOptions
 from .members import Member, MemberSource
 from .stack import ModelStack
 from .structure import check_structure
@@ -140,7 +140,9 @@ class MemberHooks:
         """The logs of members that stopped in the middle of the present epoch; they are validated like others."""
         self._are_back = True
         """Whether the stack holds these members again, as they were then."""
-        self._settings = [settings(model) for model in self._models if any(len(one.callbacks) > 1 for one in hooks)]
+        self._settings = [
+            ModelOptions(model).settings() for model in self._models if any(len(one.callbacks) > 1 for one in hooks)
+        ]
 
     @property
     def history(self) -> EnsembleHistory:
@@ -256,7 +258,7 @@ class MemberHooks:
 
     def _look_at_settings(self, hook: str) -> None:
         """Have the stack know what callbacks have set in models, such as rates, or layers that are frozen."""
-        before, self._settings = self._settings, list(map(settings, self._models))
+        before, self._settings = self._settings, [ModelOptions(model).settings() for model in self._models]
         if self._settings == before:
             return
         if "_batch_" in hook:
