@@ -280,7 +280,10 @@ def _broadcast_bytes(data: bytes) -> bytes:
 
 def check_alike(variables: Sequence[Variable]) -> None:
     """Refuse Variables that are not the same in number, shape and dtype on all ranks; each rank says which differ."""
-    described = [f"{_name_of(one)} {one.dtype.name}{list(one.shape)}" for one in variables]
+    names = [getattr(one, "path", None) or one.name.removesuffix(":0") for one in variables]
+    described = [  # without the numbers that a process counts up ('dense_3')
+        f"{_COUNTED.sub('', name)} {one.dtype.name}{list(one.shape)}" for name, one in zip(names, variables, strict=True)
+    ]
     ranks = world()
     counts = ranks.all_gather(np.array([len(described)])).ravel().tolist()
     if len(set(counts)) > 1:
@@ -301,11 +304,6 @@ def first_difference(lines: Sequence[str]) -> tuple[int, list[int]] | None:
     for place in np.flatnonzero((marks != marks[0]).any(0)).tolist():
         return place, np.flatnonzero(marks[:, place] != marks[ranks.rank, place]).tolist()
     return None
-
-
-def _name_of(variable: Variable) -> str:
-    """The path or name without the numbers that a process counts up ('dense_3')."""
-    return _COUNTED.sub("", getattr(variable, "path", None) or variable.name.removesuffix(":0"))
 
 
 def hash_of(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 from ..arguments import made_with_numpy
 from ..logs import Logs, in_notebook, is_interactive_logging_enabled, readable
@@ -131,12 +131,31 @@ def _bar(label: str, steps: int | None, width: int, interval: float) -> Any:
     layout = f"{{desc}} {{n_fmt}}/{{total_fmt}} |{{{places}}}| {{remaining}}{{postfix}}"
     options = {"dynamic_ncols": True, "bar_format": layout, "leave": False, "mininterval": interval}
     if places == "bar":
-        from .notebook_bar import NotebookBar
-
-        return NotebookBar(total=steps, desc=label, **options)
+        return _notebook_bar(total=steps, desc=label, **options)
     from tqdm import tqdm
 
     return tqdm(total=steps, desc=label, file=sys.stdout if in_notebook() else sys.stderr, **options)
+
+
+def _notebook_bar(**options: Any) -> Any:
+    """A bar of widgets. Closed it is taken away, so that a saved notebook holds no widget that is gone; broken off it stays."""
+    from IPython.display import display
+    from tqdm.notebook import tqdm
+
+    class NotebookBar(tqdm):  # type: ignore[misc] # tqdm has no types
+        def __init__(self) -> None:
+            super().__init__(display=False, **options)
+            self._place: Any = cast(Any, display)(self.container, display_id=True)
+            self.displayed = True
+
+        def close(self) -> None:
+            super().close()
+            if not self.leave and self._place is not None:
+                self.container.close()
+                self._place.update({}, raw=True)
+                self._place = None
+
+    return NotebookBar()
 
 
 def _has_widgets() -> bool:

@@ -26,8 +26,7 @@ from ..layers.layer import Layer
 from ..saving.objects import serialize_keras_object
 from ..training import steps, trainer
 from ..training.executions import on_host
-from ..training.model_like import Logs
-from ..training.state import Snapshot, State, Transaction
+from ..training.state import Logs, Snapshot, State, Transaction
 from . import configuration, state_tree
 from .graph import LayerGraph, only_one
 

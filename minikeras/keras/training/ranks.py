@@ -24,7 +24,7 @@ from ..batches import Source
 from ..optimizers.exchange import is_distributed
 from ..seeds import SeedState
 from .executions import CompiledSteps, StepFunction
-from .model_like import ModelLike
+from .state import ModelLike
 
 _COUNTED = re.compile(r"_\d+(?=[/_'\"]|$)")
 _GIVE = (
@@ -211,18 +211,13 @@ def _build(model: ModelLike, data: Any, predicts: bool) -> None:
             with preserved_streams(()) if model.built else nullcontext(), np.errstate(all="ignore"):
                 step(data)
         finally:
-            restore((variable, _as_before(variable, array)) for variable, array in before)
+            for variable, array in before:  # the stream of a layer keeps its seed, which the first call may have told it
+                is_stream = isinstance(variable, SeedState)
+                array = np.array([variable._array[0], array[1]], array.dtype) if is_stream else array
+                restore([(variable, array)])
             model.reset_metrics()
     if model.optimizer is not None and model.trainable_variables:
         model.optimizer.prepare(model._learning_variables())
-
-
-def _as_before(variable: Variable, array: Any) -> Any:
-    """What it held; the stream of a layer keeps its seed, which the first call of the layer may have told it."""
-    if not isinstance(variable, SeedState):
-        return array
-    seed, position = variable._array[0], array[1]
-    return np.array([seed, position], array.dtype)
 
 
 def _variables(model: ModelLike) -> list[Variable]:

@@ -21,7 +21,7 @@ from ...nn_ops.streams import global_stream
 from ..batches import cut
 from ..metrics.metric import noted_results, result_of
 from . import steps
-from .model_like import Logs, ModelLike
+from .state import Logs, ModelLike
 
 
 def shared_step(model: ModelLike, name: str, split: BatchSplit, data: Any) -> Logs:

@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,6 +33,50 @@ from ..logs import numbers
 from ..metrics import Metric
 from ..optimizers import Optimizer
 from ..seeds import SeedState
+
+Logs = dict[str, Any]
+
+
+class ModelLike(Protocol):
+    """What training asks of a model, which it may not import, or of what is trained as one: state, steps and options."""
+
+    optimizer: Any
+    loss: Any
+    run_eagerly: bool
+    jit_compile: Any
+    steps_per_execution: Any
+    stop_training: bool
+    stop_evaluating: bool
+    stop_predicting: bool
+    _trainer: Any
+    _graph: Any
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def built(self) -> bool: ...
+    @property
+    def dtype_policy(self) -> Any: ...
+    @property
+    def losses(self) -> list[Any]: ...
+    @property
+    def metrics(self) -> list[Any]: ...
+    @property
+    def output_names(self) -> list[str]: ...
+    @property
+    def trainable_variables(self) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def compile(self, *args: Any, **kwargs: Any) -> None: ...
+    def compute_loss(self, *args: Any, **kwargs: Any) -> Any: ...
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Logs: ...
+    def train_step(self, data: Any) -> Any: ...
+    def test_step(self, data: Any) -> Any: ...
+    def predict_step(self, data: Any) -> Any: ...
+    def reset_metrics(self) -> None: ...
+    def _collect(self) -> Contents: ...
+    def _learning_variables(self) -> Any: ...
+    def _overrides(self, name: str) -> bool: ...
+
 
 _array_of = operator.attrgetter("_array")
 

@@ -17,7 +17,7 @@ from ...errors import ShapeError
 from ...functions.publish import tensor
 from .. import batches, optimizers
 from ..symbolic.trial import returned_none
-from .model_like import Logs, ModelLike
+from .state import Logs, ModelLike
 from .targets import track
 
 

@@ -30,9 +30,8 @@ from ..symbolic.trial import returned_none
 from ..weight import Weight
 from . import state as states
 from .executions import AllRows, CompiledSteps, Executions, Predictions, Steps
-from .model_like import Logs, ModelLike
 from .ranks import TRAINING, RankedSteps, agree, any_rank, check_scope, check_training, check_weights
-from .state import FitProgress, Transaction
+from .state import FitProgress, Logs, ModelLike, Transaction
 from .targets import Compiled, Targets
 
 
