@@ -18,11 +18,45 @@ from .contractions import tensordot
 from .creation import zeros_like
 from .elementwise import abs, cast, clip_by_value, floormod, maximum, minimum, saturate_cast, squared_difference, where
 from .indexing import gather
-from .publish import beside, inexact, integer, static_shape, tensor, tensors
+from .publish import beside, inexact, integer, row, static_shape, tensor, tensors
 from .random import stateless_uniform, uniform
 from .reductions import reduce_mean, reduce_sum
 from .resizing import resize
 from .shaping import pad, reverse, stack, tile, transpose, unstack
+
+# fmt: off
+flip_left_right = row("flip_left_right", lambda image: reverse(_images("flip_left_right", image), [-2]),
+    "The columns in reverse order.", "print(tf.image.flip_left_right([[[1], [2]]]).numpy().ravel()) -> [2 1]")
+flip_up_down = row("flip_up_down", lambda image: reverse(_images("flip_up_down", image), [-3]), "The rows in reverse order.",
+    "print(tf.image.flip_up_down([[[1]], [[2]]]).numpy().ravel()) -> [2 1]")
+random_crop = row("random_crop", lambda value, size, seed=None, name=None: _part("random_crop", value, size, seed, uniform),
+    "A part of a tensor, of a size along each axis, that begins anywhere.",
+    "tf.image.random_crop(tf.ones([5, 5, 3]), [2, 4, 3]).shape -> TensorShape([2, 4, 3])")
+stateless_random_crop = row("stateless_random_crop",
+    lambda value, size, seed, name=None: _part("stateless_random_crop", value, size, seed, stateless_uniform),
+    "As `random_crop`, by a `seed` of two integers alone.",
+    "print(tf.image.stateless_random_crop(tf.ones([5, 5, 3]), [1, 1, 3], [1, 2]).numpy()) -> [[[1. 1. 1.]]]")
+adjust_brightness = row("adjust_brightness",
+    lambda image, delta: _in_floats("adjust_brightness", image, lambda x: x + cast(beside(x, delta), x.dtype)),
+    "x + delta, of integers as floats in [0, 1].",
+    "print(tf.image.adjust_brightness([[[0.25, 0.5]]], 0.25).numpy().ravel()) -> [0.5  0.75]")
+random_brightness = row("random_brightness",
+    lambda image, max_delta, seed=None: adjust_brightness(image, _deviation("random_brightness", math.inf, max_delta, seed)),
+    "`adjust_brightness` by one number in [-max_delta, max_delta).",
+    "tf.image.random_brightness(tf.ones([2, 2, 1]), 0.2).shape -> TensorShape([2, 2, 1])")
+random_hue = row("random_hue",
+    lambda image, max_delta, seed=None: adjust_hue(image, _deviation("random_hue", 0.5, max_delta, seed)),
+    "`adjust_hue` by one number in [-max_delta, max_delta), at most 0.5.",
+    "tf.image.random_hue(tf.ones([2, 2, 3]), 0.2).shape -> TensorShape([2, 2, 3])")
+random_contrast = row("random_contrast",
+    lambda image, lower, upper, seed=None: adjust_contrast(image, _factor("random_contrast", lower, upper, seed)),
+    "`adjust_contrast` by one factor in [lower, upper).",
+    "tf.image.random_contrast(tf.ones([2, 2, 1]), 0.2, 0.5).shape -> TensorShape([2, 2, 1])")
+random_saturation = row("random_saturation",
+    lambda image, lower, upper, seed=None: adjust_saturation(image, _factor("random_saturation", lower, upper, seed)),
+    "`adjust_saturation` by one factor in [lower, upper).",
+    "tf.image.random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5).shape -> TensorShape([2, 2, 3])")
+# fmt: on
 
 
 def _images(name: str, value: TensorLike, channels: int | None = None) -> Tensor:
@@ -31,24 +65,6 @@ def _images(name: str, value: TensorLike, channels: int | None = None) -> Tensor
         wanted = "channels" if channels is None else channels
         raise ShapeError(f"{name}: needs (height, width, {wanted}), or a batch of them, found shape {x.shape}.")
     return x
-
-
-def flip_left_right(image: TensorLike) -> Tensor:
-    """The columns in reverse order.
-
-    >>> print(tf.image.flip_left_right([[[1], [2]]]).numpy().ravel())
-    [2 1]
-    """
-    return reverse(_images("flip_left_right", image), [-2])
-
-
-def flip_up_down(image: TensorLike) -> Tensor:
-    """The rows in reverse order.
-
-    >>> print(tf.image.flip_up_down([[[1]], [[2]]]).numpy().ravel())
-    [2 1]
-    """
-    return reverse(_images("flip_up_down", image), [-3])
 
 
 def _transposed(image: TensorLike, name: str | None = None) -> Tensor:
@@ -182,24 +198,6 @@ def resize_with_pad(
     return pad_to_bounding_box(x, above, left, target_height, target_width)
 
 
-def random_crop(value: TensorLike, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of a tensor, of a size along each axis, that begins anywhere.
-
-    >>> tf.image.random_crop(tf.ones([5, 5, 3]), [2, 4, 3]).shape
-    TensorShape([2, 4, 3])
-    """
-    return _part("random_crop", value, size, seed, uniform)
-
-
-def stateless_random_crop(value: TensorLike, size: Any, seed: Any, name: str | None = None) -> Tensor:
-    """As `random_crop`, by a `seed` of two integers alone.
-
-    >>> print(tf.image.stateless_random_crop(tf.ones([5, 5, 3]), [1, 1, 3], [1, 2]).numpy())
-    [[[1. 1. 1.]]]
-    """
-    return _part("stateless_random_crop", value, size, seed, stateless_uniform)
-
-
 def _part(name: str, value: TensorLike, size: Any, seed: Any, draw: Any) -> Tensor:
     x, sizes = tensor(value), static_shape(size)
     if len(sizes) != x.ndim or any(not 0 <= part <= whole for part, whole in zip(sizes, x.shape, strict=True)):
@@ -252,15 +250,6 @@ def _changed(x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
     if x.dtype.is_floating:
         return change(x)
     return convert_image_dtype(change(convert_image_dtype(x, "float32")), x.dtype, saturate=True)
-
-
-def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
-    """x + delta, of integers as floats in [0, 1].
-
-    >>> print(tf.image.adjust_brightness([[[0.25, 0.5]]], 0.25).numpy().ravel())
-    [0.5  0.75]
-    """
-    return _in_floats("adjust_brightness", image, lambda x: x + cast(beside(x, delta), x.dtype))
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike, name: str | None = None) -> Tensor:
@@ -354,42 +343,6 @@ def _factor(name: str, lower: float, upper: float, seed: Any, draw: Any = unifor
     if not 0.0 <= lower < upper:
         raise ValueError(f"{name}: needs 0 <= lower < upper, found {lower} and {upper}.")
     return draw([], minval=lower, maxval=upper, seed=seed)
-
-
-def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_brightness` by one number in [-max_delta, max_delta).
-
-    >>> tf.image.random_brightness(tf.ones([2, 2, 1]), 0.2).shape
-    TensorShape([2, 2, 1])
-    """
-    return adjust_brightness(image, _deviation("random_brightness", math.inf, max_delta, seed))
-
-
-def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_hue` by one number in [-max_delta, max_delta), at most 0.5.
-
-    >>> tf.image.random_hue(tf.ones([2, 2, 3]), 0.2).shape
-    TensorShape([2, 2, 3])
-    """
-    return adjust_hue(image, _deviation("random_hue", 0.5, max_delta, seed))
-
-
-def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_contrast` by one factor in [lower, upper).
-
-    >>> tf.image.random_contrast(tf.ones([2, 2, 1]), 0.2, 0.5).shape
-    TensorShape([2, 2, 1])
-    """
-    return adjust_contrast(image, _factor("random_contrast", lower, upper, seed))
-
-
-def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """`adjust_saturation` by one factor in [lower, upper).
-
-    >>> tf.image.random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5).shape
-    TensorShape([2, 2, 3])
-    """
-    return adjust_saturation(image, _factor("random_saturation", lower, upper, seed))
 
 
 def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Any) -> Tensor:

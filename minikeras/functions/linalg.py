@@ -17,7 +17,7 @@ from ..nn_ops import linalg
 from ..types import TensorLike
 from .elementwise import cast, log
 from .ordering import argsort
-from .publish import beside, inexact, integer, rounded_once, static_shape, tensor, tensors
+from .publish import beside, inexact, integer, rounded_once, row, static_shape, tensor, tensors
 from .reductions import reduce_max, reduce_sum
 from .shaping import reshape, transpose
 
@@ -59,16 +59,6 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
     return linalg.inverse(linalg.adjoint(a) if adjoint else a)
 
 
-@rounded_once
-def det(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinant of each matrix. Gradient: det(A) inv(A)^T, for invertible matrices.
-
-    >>> print(round(float(tf.linalg.det([[1.0, 2.0], [3.0, 4.0]])), 4))
-    -2.0
-    """
-    return linalg.determinant(_matrices("det", input, square=True))
-
-
 class SignAndLogarithm(NamedTuple):
     """A determinant as its sign, and the logarithm of its absolute value."""
 
@@ -87,25 +77,6 @@ def slogdet(input: TensorLike, name: str | None = None) -> SignAndLogarithm:
     return SignAndLogarithm(*linalg.log_determinant(_matrices("slogdet", input, square=True)))
 
 
-def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Logarithm of the determinant of a positive definite matrix, from its Cholesky factor.
-
-    >>> print(abs(round(float(tf.linalg.logdet([[2.0, 0.0], [0.0, 0.5]])), 4)))
-    0.0
-    """
-    return 2.0 * reduce_sum(log(diag_part(cholesky(matrix))), -1)
-
-
-@rounded_once
-def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
-    """Lower triangular L with L @ L^T = A for symmetric positive definite A; NaN if it is not positive definite.
-
-    >>> print(tf.linalg.cholesky([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist())
-    [[2.0, 0.0], [0.0, 3.0]]
-    """
-    return linalg.cholesky(_matrices("cholesky", input, square=True))
-
-
 @rounded_once
 def triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
@@ -117,15 +88,6 @@ def triangular_solve(
     """
     a, b = tensors(matrix, rhs)
     return linalg.triangular_solve(_matrices("triangular_solve", a, square=True), b, lower=lower, transposed=adjoint)
-
-
-def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """X with A @ X = rhs, given the Cholesky factor of A.
-
-    >>> print(tf.linalg.cholesky_solve([[2.0]], [[8.0]]).numpy())
-    [[2.]]
-    """
-    return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
 
 
 @rounded_once
@@ -209,34 +171,6 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
     """
     x = _matrices("svd", tensor)
     return linalg.svd(x, full=full_matrices) if compute_uv else linalg.singular_values(x)
-
-
-@rounded_once
-def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.
-
-    >>> print(tf.linalg.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy())
-    [1. 2.]
-    """
-    return linalg.eigh(_matrices("eigh", tensor, square=True))
-
-
-def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Eigenvalues (ascending) of symmetric matrices.
-
-    >>> print(tf.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).numpy())
-    [1. 2.]
-    """
-    return eigh(tensor)[0]
-
-
-def trace(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the diagonal of each matrix.
-
-    >>> print(tf.linalg.trace([[1.0, 2.0], [3.0, 4.0]]).numpy())
-    5.0
-    """
-    return reduce_sum(diag_part(x), -1)
 
 
 def diag(
@@ -489,15 +423,6 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     return linalg.eig(_matrices("eig", tensor, square=True))
 
 
-def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Eigenvalues of square matrices, complex for real matrices too, in LAPACK's order.
-
-    >>> print(sorted(tf.linalg.eigvals([[2.0, 5.0], [0.0, 1.0]]).numpy().real.tolist()))
-    [1.0, 2.0]
-    """
-    return eig(tensor)[0]
-
-
 class LU(NamedTuple):
     """The triangles of a factored matrix in one, and the rows in their new order."""
 
@@ -573,15 +498,6 @@ def matrix_rank(a: TensorLike, tol: TensorLike = None, validate_args: bool = Fal
     return reduce_sum(cast(s > limit, "int32"), -1)
 
 
-def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The conjugate transpose of each matrix.
-
-    >>> print(tf.linalg.adjoint([[1 + 2j, 3.0]]).numpy().ravel())
-    [1.-2.j 3.-0.j]
-    """
-    return matrix_transpose(matrix, conjugate=True)
-
-
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The diagonal of a tensor whose shape is one shape twice: the inverse of `tensor_diag`.
 
@@ -594,3 +510,32 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
         raise ShapeError(f"tensor_diag_part: needs a shape that is one shape twice, found {x.shape}.")
     count = int(np.prod(half))
     return reshape(diag_part(reshape(x, (count, count))), half)
+
+
+# fmt: off
+det = row("det", rounded_once(lambda input, name=None: linalg.determinant(_matrices("det", input, square=True))),
+    "The determinant of each matrix. Gradient: det(A) inv(A)^T, for invertible matrices.",
+    "print(round(float(tf.linalg.det([[1.0, 2.0], [3.0, 4.0]])), 4)) -> -2.0")
+logdet = row("logdet", lambda matrix, name=None: 2.0 * reduce_sum(log(diag_part(cholesky(matrix))), -1),
+    "Logarithm of the determinant of a positive definite matrix, from its Cholesky factor.",
+    "print(abs(round(float(tf.linalg.logdet([[2.0, 0.0], [0.0, 0.5]])), 4))) -> 0.0")
+cholesky = row("cholesky", rounded_once(lambda input, name=None: linalg.cholesky(_matrices("cholesky", input, square=True))),
+    "Lower triangular L with L @ L^T = A for symmetric positive definite A; NaN if it is not positive definite.",
+    "print(tf.linalg.cholesky([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist()) -> [[2.0, 0.0], [0.0, 3.0]]")
+cholesky_solve = row("cholesky_solve",
+    lambda chol, rhs, name=None: triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True),
+    "X with A @ X = rhs, given the Cholesky factor of A.",
+    "print(tf.linalg.cholesky_solve([[2.0]], [[8.0]]).numpy()) -> [[2.]]")
+eigh = row("eigh", rounded_once(lambda tensor, name=None: linalg.eigh(_matrices("eigh", tensor, square=True))),
+    "Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.",
+    "print(tf.linalg.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy()) -> [1. 2.]", returns="tuple[Tensor, Tensor]")
+eigvalsh = row("eigvalsh", lambda tensor, name=None: eigh(tensor)[0], "Eigenvalues (ascending) of symmetric matrices.",
+    "print(tf.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).numpy()) -> [1. 2.]")
+trace = row("trace", lambda x, name=None: reduce_sum(diag_part(x), -1), "The sum of the diagonal of each matrix.",
+    "print(tf.linalg.trace([[1.0, 2.0], [3.0, 4.0]]).numpy()) -> 5.0")
+eigvals = row("eigvals", lambda tensor, name=None: eig(tensor)[0],
+    "Eigenvalues of square matrices, complex for real matrices too, in LAPACK's order.",
+    "print(sorted(tf.linalg.eigvals([[2.0, 5.0], [0.0, 1.0]]).numpy().real.tolist())) -> [1.0, 2.0]")
+adjoint = row("adjoint", lambda matrix, name=None: matrix_transpose(matrix, conjugate=True),
+    "The conjugate transpose of each matrix.", "print(tf.linalg.adjoint([[1 + 2j, 3.0]]).numpy().ravel()) -> [1.-2.j 3.-0.j]")
+# fmt: on

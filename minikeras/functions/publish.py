@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core import Primitive, Tensor, bind, convert_to_tensor
 from ..core.arrays import namespace, to_device
@@ -17,6 +18,8 @@ from ..core.stack import perform
 from ..errors import DTypeError, ShapeError
 from ..types import TensorLike, TensorShape, as_dtype
 from .symbols import SymbolicOperand
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _DOCUMENTATION = """{summary}
 
@@ -132,17 +135,57 @@ def binary(
     return function
 
 
-def named(function: Callable[..., Tensor], name: str, summary: str, example: str) -> Callable[..., Tensor]:
+def named(function: F, name: str, summary: str, example: str) -> F:
     """The same function under another name; `example` is an expression and its printed value, separated by ' -> '."""
 
     @functools.wraps(function)
-    def called(*args: Any, **options: Any) -> Tensor:
+    def called(*args: Any, **options: Any) -> Any:
         return function(*args, **options)
 
     name_like_definition(called, name, function.__module__)
+    called.__doc__ = _in_one_line(summary, example)
+    return called  # type: ignore[return-value]
+
+
+_OPERANDS = """a alpha b beta chol delta depthwise_kernel elements fill_value filters image images indices input inputs kernel
+    key lam logits matrix maxval mean minval pointwise_kernel q rhs stddev tensor updates value variable x x1 x2 y"""
+_TYPES = (
+    dict.fromkeys(_OPERANDS.split(), "TensorLike")
+    | dict.fromkeys(["axis", "axes"], "Axis")
+    | dict.fromkeys(["dtype", "output_type"], "DTypeLike")
+    | dict.fromkeys(["shape", "newshape", "size", "repeats"], "ShapeLike")
+    | {"xs": "Sequence[TensorLike]", "name": "str | None", "initial": "float | None", "num_samples": "int"}
+    | dict.fromkeys(["lower", "upper", "max_delta"], "float")
+)
+"""The types of parameters by their names, which are the same in all rows."""
+
+
+def row(name: str, function: Callable[..., Any], summary: str, example: str, returns: str = "Tensor") -> Callable[..., Any]:
+    """A public function from one row.
+
+    Args:
+        name: the public name.
+        function: a lambda with the public signature; the types of its parameters follow from their names and defaults.
+        summary: its documentation but for the example.
+        example: an expression and its printed value, separated by ' -> '.
+        returns: type of the result.
+    """
+    inner = inspect.unwrap(function)
+    types = {key: _TYPES.get(key) or _type_of(one.default) for key, one in inspect.signature(inner).parameters.items()}
+    for each in (inner, function):
+        name_like_definition(each, name, inner.__module__)
+        each.__annotations__ = types | {"return": returns}
+        each.__doc__ = _in_one_line(summary, example)
+    return function
+
+
+def _type_of(default: Any) -> str:
+    return type(default).__name__ if type(default) in (bool, int, float, str) else "Any"
+
+
+def _in_one_line(summary: str, example: str) -> str:
     expression, _, expected = example.partition(" -> ")
-    called.__doc__ = f"{summary}\n\n>>> {expression}\n{expected}\n"
-    return called
+    return f"{summary}\n\n>>> {expression}\n{expected}\n"
 
 
 def name_like_definition(function: Any, name: str, module: str) -> None:
@@ -171,7 +214,7 @@ def _describe(
     )
 
 
-def rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
+def rounded_once(function: F) -> F:
     """The same function of tensors; of 16-bit floats it is computed in float32 as a whole, and the results are rounded once."""
 
     @functools.wraps(function)
@@ -182,7 +225,7 @@ def rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **options)
         return _each(function(*_each(args, short, "float32"), **_each(options, short, "float32")), "float32", short)
 
-    return accurate
+    return accurate  # type: ignore[return-value]
 
 
 def _leaves(values: Any) -> Any:

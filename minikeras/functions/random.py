@@ -21,7 +21,7 @@ from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops import draws, special, streams
 from ..types import Array, DType, TensorLike, as_dtype
-from .publish import beside, integer, negative_axis, static_shape, tensor
+from .publish import beside, integer, negative_axis, row, static_shape, tensor
 
 
 def set_seed(seed: int | None) -> None:
@@ -255,17 +255,6 @@ def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
     return indexing.gather_rows(x, order, axis=place)  # type: ignore[no-any-return]
 
 
-def categorical(
-    logits: TensorLike, num_samples: int, dtype: Any = "int64", seed: int | None = None, name: str | None = None
-) -> Tensor:
-    """Indices drawn with probabilities softmax(logits), for each row (batch, classes) -> (batch, num_samples).
-
-    >>> print(tf.random.categorical([[0.0, -1e9]], 3).numpy())
-    [[0 0 0]]
-    """
-    return categorical_by(keys_of(seed), logits, num_samples, dtype)
-
-
 def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: Any) -> Tensor:
     """As `categorical`, for a key of any stream."""
     rows = tensor(logits)
@@ -409,26 +398,6 @@ def _in_front(name: str, shape: Any, *parameters: TensorLike) -> tuple[int, ...]
     return sizes[: len(sizes) - len(own)]
 
 
-def stateless_categorical(
-    logits: TensorLike, num_samples: int, seed: Any, dtype: Any = "int64", name: str | None = None
-) -> Tensor:
-    """As `categorical`, of numbers that depend only on the arguments.
-
-    >>> print(tf.random.stateless_categorical([[0.0, -1e9]], 3, [1, 2]).numpy())
-    [[0 0 0]]
-    """
-    return categorical_by(_fixed(seed), logits, num_samples, dtype)
-
-
-def split(seed: Any, num: int = 2) -> Tensor:
-    """New seeds for the stateless functions from one: (num, 2) integers that depend on it alone.
-
-    >>> tf.random.split([1, 2]).shape
-    TensorShape([2, 2])
-    """
-    return _seeds(_fixed(seed), (integer(num), 2))
-
-
 def fold_in(seed: Any, data: int) -> Tensor:
     """A new seed from a seed and a number.
 
@@ -531,3 +500,18 @@ def get_global_generator() -> Generator:
     TensorShape([2])
     """
     return Generator(streams.global_stream())
+
+
+# fmt: off
+categorical = row("categorical",
+    lambda logits, num_samples, dtype="int64", seed=None, name=None: categorical_by(keys_of(seed), logits, num_samples, dtype),
+    "Indices drawn with probabilities softmax(logits), for each row (batch, classes) -> (batch, num_samples).",
+    "print(tf.random.categorical([[0.0, -1e9]], 3).numpy()) -> [[0 0 0]]")
+stateless_categorical = row("stateless_categorical",
+    lambda logits, num_samples, seed, dtype="int64", name=None: categorical_by(_fixed(seed), logits, num_samples, dtype),
+    "As `categorical`, of numbers that depend only on the arguments.",
+    "print(tf.random.stateless_categorical([[0.0, -1e9]], 3, [1, 2]).numpy()) -> [[0 0 0]]")
+split = row("split", lambda seed, num=2: _seeds(_fixed(seed), (integer(num), 2)),
+    "New seeds for the stateless functions from one: (num, 2) integers that depend on it alone.",
+    "tf.random.split([1, 2]).shape -> TensorShape([2, 2])")
+# fmt: on

@@ -11,7 +11,7 @@ from ..core.ops import arithmetic, reductions, shaping, transcendental
 from ..errors import ShapeError
 from ..types import TensorLike
 from .elementwise import cast, lgamma
-from .publish import inexact, name_like_definition, negative_axes, negative_axis, rounded_once, tensor
+from .publish import inexact, name_like_definition, negative_axes, negative_axis, rounded_once, row, tensor
 from .shaping import reshape, stack
 from .shaping import reverse as reverse_along
 
@@ -162,24 +162,6 @@ def _matrix_norm(x: Tensor, size: Tensor, ord: Any, axes: Sequence[int], keepdim
     raise ValueError(f"norm: ord {ord!r} is not available for matrices along axes {list(axes)}; use 'fro', 1, 2 or inf.")
 
 
-def argmax(input: TensorLike, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
-    """Index of the largest element along an axis (default 0); the first one at a tie.
-
-    >>> print(tf.argmax([1.0, 3.0, 2.0]).numpy())
-    1
-    """
-    return _position(reductions.argmax, "argmax", input, axis, output_type)
-
-
-def argmin(input: TensorLike, axis: Any = None, output_type: Any = "int64", name: str | None = None) -> Tensor:
-    """Index of the smallest element along an axis (default 0); the first one at a tie.
-
-    >>> print(tf.argmin([2.0, 3.0, 1.0]).numpy())
-    2
-    """
-    return _position(reductions.argmin, "argmin", input, axis, output_type)
-
-
 def _position(primitive: Primitive, name: str, value: TensorLike, axis: Any, dtype: Any) -> Tensor:
     from ..types import as_dtype
 
@@ -253,15 +235,6 @@ def count_nonzero(
 
 def _nonzero(x: Tensor) -> Tensor:
     return x if x.dtype.is_bool else arithmetic.not_equal(x, "" if x.dtype == "string" else 0)
-
-
-def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The share of elements that are zero, in float32.
-
-    >>> print(tf.math.zero_fraction([0.0, 2.0, -1.0, 0.0]).numpy())
-    0.5
-    """
-    return reduce_mean(cast(arithmetic.logical_not(_nonzero(tensor(value))), "float32"))
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
@@ -364,3 +337,18 @@ def clip_by_global_norm(
     clipped = [x if x is None or t is None else cast(x, t.dtype) for x, t in zip(scaled, given, strict=True)]
     present = [t for t in given if t is not None]
     return clipped, _in_their_dtype(length, present) if use_norm is None else length
+
+
+# fmt: off
+argmax = row("argmax",
+    lambda input, axis=None, output_type="int64", name=None: _position(reductions.argmax, "argmax", input, axis, output_type),
+    "Index of the largest element along an axis (default 0); the first one at a tie.",
+    "print(tf.argmax([1.0, 3.0, 2.0]).numpy()) -> 1")
+argmin = row("argmin",
+    lambda input, axis=None, output_type="int64", name=None: _position(reductions.argmin, "argmin", input, axis, output_type),
+    "Index of the smallest element along an axis (default 0); the first one at a tie.",
+    "print(tf.argmin([2.0, 3.0, 1.0]).numpy()) -> 2")
+zero_fraction = row("zero_fraction",
+    lambda value, name=None: reduce_mean(cast(arithmetic.logical_not(_nonzero(tensor(value))), "float32")),
+    "The share of elements that are zero, in float32.", "print(tf.math.zero_fraction([0.0, 2.0, -1.0, 0.0]).numpy()) -> 0.5")
+# fmt: on

@@ -15,8 +15,23 @@ from ..nn_ops import fourier
 from ..types import TensorLike, as_dtype
 from .elementwise import cast, divide_no_nan
 from .indexing import gather
-from .publish import beside, inexact, integer, name_like_definition, negative_axis, static_shape, tensor
+from .publish import beside, inexact, integer, name_like_definition, negative_axis, row, static_shape, tensor
 from .shaping import pad, reshape, roll
+
+# fmt: off
+fftshift = row("fftshift", lambda x, axes=None, name=None: _moved(tensor(x), axes, 1),
+    "Frequency 0 moved to the middle of the axes, of all by default.",
+    "print(tf.signal.fftshift([0, 1, 2, -2, -1]).numpy()) -> [-2 -1  0  1  2]")
+ifftshift = row("ifftshift", lambda x, axes=None, name=None: _moved(tensor(x), axes, -1), "The inverse of `fftshift`.",
+    "print(tf.signal.ifftshift([-2, -1, 0, 1, 2]).numpy()) -> [ 0  1  2 -2 -1]")
+hann_window = row("hann_window",
+    lambda window_length, periodic=True, dtype="float32", name=None: _cosine_window(0.5, window_length, periodic, dtype),
+    "0.5 - 0.5 cos(2 pi k / n) for k = 0, 1, ...; n is the length, or one less if it is odd or not `periodic`.",
+    "print(tf.signal.hann_window(4).numpy()) -> [0.  0.5 1.  0.5]")
+hamming_window = row("hamming_window",
+    lambda window_length, periodic=True, dtype="float32", name=None: _cosine_window(0.54, window_length, periodic, dtype),
+    "0.54 - 0.46 cos(2 pi k / n), as in `hann_window`.", "print(tf.signal.hamming_window(4).numpy()) -> [0.08 0.54 1.   0.54]")
+# fmt: on
 
 
 def _transform(kind: str, rank: int, example: str) -> Callable[..., Tensor]:
@@ -80,45 +95,9 @@ rfft2d = _transform("rfft", 2, "print(tf.signal.rfft2d(tf.ones([1, 2])).numpy())
 irfft2d = _transform("irfft", 2, "print(tf.signal.irfft2d(tf.ones([1, 2], tf.complex64)).numpy()) -> [[1. 0.]]")
 
 
-def fftshift(x: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
-    """Frequency 0 moved to the middle of the axes, of all by default.
-
-    >>> print(tf.signal.fftshift([0, 1, 2, -2, -1]).numpy())
-    [-2 -1  0  1  2]
-    """
-    return _moved(tensor(x), axes, 1)
-
-
-def ifftshift(x: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of `fftshift`.
-
-    >>> print(tf.signal.ifftshift([-2, -1, 0, 1, 2]).numpy())
-    [ 0  1  2 -2 -1]
-    """
-    return _moved(tensor(x), axes, -1)
-
-
 def _moved(x: Tensor, axes: Any, sign: int) -> Tensor:
     chosen = list(range(x.ndim)) if axes is None else list(static_shape(axes))
     return roll(x, [sign * (x.shape[axis] // 2) for axis in chosen], chosen)
-
-
-def hann_window(window_length: int, periodic: bool = True, dtype: Any = "float32", name: str | None = None) -> Tensor:
-    """0.5 - 0.5 cos(2 pi k / n) for k = 0, 1, ...; n is the length, or one less if it is odd or not `periodic`.
-
-    >>> print(tf.signal.hann_window(4).numpy())
-    [0.  0.5 1.  0.5]
-    """
-    return _cosine_window(0.5, window_length, periodic, dtype)
-
-
-def hamming_window(window_length: int, periodic: bool = True, dtype: Any = "float32", name: str | None = None) -> Tensor:
-    """0.54 - 0.46 cos(2 pi k / n), as in `hann_window`.
-
-    >>> print(tf.signal.hamming_window(4).numpy())
-    [0.08 0.54 1.   0.54]
-    """
-    return _cosine_window(0.54, window_length, periodic, dtype)
 
 
 def _cosine_window(share: float, window_length: int, periodic: bool, dtype: Any) -> Tensor:

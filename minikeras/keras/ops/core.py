@@ -26,38 +26,9 @@ from .. import config
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
 from ..symbolic.rules import check_size
+from .rows import row
 
 # Conversions -----------------------------------------------------------------------------------------------------------
-
-
-@operation
-def cast(x: TensorLike, dtype: Any) -> Tensor:
-    """The elements as another dtype. Derivative: 1 between floats.
-
-    >>> tf.keras.ops.cast([1, 0], "bool").numpy()
-    array([ True, False])
-    """
-    return tf.cast(to_tensor(x), dtype)
-
-
-@operation
-def saturate_cast(x: TensorLike, dtype: Any) -> Tensor:
-    """The elements as another dtype, moved into its range first.
-
-    >>> print(tf.keras.ops.saturate_cast([300, -5], "uint8").numpy())
-    [255   0]
-    """
-    return tf.saturate_cast(to_tensor(x), dtype or config.floatx())
-
-
-@operation
-def stop_gradient(variable: TensorLike) -> Tensor:
-    """The same values, through which no gradient flows.
-
-    >>> tf.keras.ops.stop_gradient(2.0).numpy()
-    np.float32(2.0)
-    """
-    return tf.stop_gradient(to_tensor(variable))
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
@@ -416,5 +387,16 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """
     return _custom_gradient(f)
 
+
+# fmt: off
+cast = row("cast", lambda x, dtype: tf.cast(to_tensor(x), dtype),
+    "The elements as another dtype. Derivative: 1 between floats.",
+    'tf.keras.ops.cast([1, 0], "bool").numpy() -> array([ True, False])')
+saturate_cast = row("saturate_cast", lambda x, dtype: tf.saturate_cast(to_tensor(x), dtype or config.floatx()),
+    "The elements as another dtype, moved into its range first.",
+    'print(tf.keras.ops.saturate_cast([300, -5], "uint8").numpy()) -> [255   0]')
+stop_gradient = row("stop_gradient", lambda variable: tf.stop_gradient(to_tensor(variable)),
+    "The same values, through which no gradient flows.", "tf.keras.ops.stop_gradient(2.0).numpy() -> np.float32(2.0)")
+# fmt: on
 
 hide_imports(globals())

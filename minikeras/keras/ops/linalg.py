@@ -22,6 +22,7 @@ from ...types import TensorLike
 from ..promotion import floating, promoted
 from ..symbolic.operation import operation
 from ..symbolic.rules import cost_of_matrices
+from .rows import row
 
 __all__ = [
     "cholesky",
@@ -81,46 +82,6 @@ def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
 
 
 @operation(cost=cost_of_matrices, example=identities)
-def det(x: TensorLike) -> Tensor:
-    """The determinant of each matrix.
-
-    >>> print(f"{tf.keras.ops.det([[1.0, 2.0], [3.0, 4.0]]):.4f}")
-    -2.0000
-    """
-    return tf.det(floating(x))
-
-
-@operation(cost=cost_of_matrices, example=identities)
-def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """Complex eigenvalues and eigenvectors (columns) of square matrices.
-
-    >>> print(tf.keras.ops.eig([[2.0, 0.0], [0.0, 1.0]])[0].numpy())
-    [2.+0.j 1.+0.j]
-    """
-    return tf.eig(floating(x))
-
-
-@operation(cost=cost_of_matrices)
-def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.
-
-    >>> print(tf.keras.ops.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy())
-    [1. 2.]
-    """
-    return tf.eigh(floating(x))
-
-
-@operation(cost=cost_of_matrices, example=identities)
-def inv(x: TensorLike) -> Tensor:
-    """The inverse of each matrix.
-
-    >>> print(tf.keras.ops.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist())
-    [[0.5, 0.0], [0.0, 0.25]]
-    """
-    return tf.inv(floating(x))
-
-
-@operation(cost=cost_of_matrices, example=identities)
 def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The factors of each matrix by elimination, L below the diagonal and U above in one, and the rows that were swapped.
 
@@ -140,8 +101,8 @@ def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
 def _swaps(order: Any) -> list[int]:
     """What each row was swapped with, in turn, so that this order came out."""
     now, swaps = list(range(len(order))), []
-    for place, row in enumerate(order):
-        found = now.index(row)
+    for place, wanted in enumerate(order):
+        found = now.index(wanted)
         now[place], now[found] = now[found], now[place]
         swaps.append(found)
     return swaps
@@ -214,26 +175,6 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     if mode not in ("reduced", "complete"):
         raise ValueError(f"qr: mode must be 'reduced' or 'complete', found {mode!r}.")
     return tf.qr(floating(x), mode == "complete")
-
-
-@operation(cost=cost_of_matrices, example=identities)
-def solve(a: TensorLike, b: TensorLike) -> Tensor:
-    """X with A @ X = B, for square matrices (..., n, n) and B of matrices (..., n, k) or vectors (..., n).
-
-    >>> print(tf.keras.ops.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).numpy())
-    [1. 1.]
-    """
-    return _with_columns(tf.solve, a, b)
-
-
-@operation(cost=cost_of_matrices, example=identities)
-def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False) -> Tensor:
-    """X with T @ X = B, for T the upper or the lower triangle of A, and B as in `solve`.
-
-    >>> print(tf.keras.ops.solve_triangular([[2.0, 0.0], [7.0, 4.0]], [2.0, 4.0]).numpy())
-    [1. 1.]
-    """
-    return _with_columns(lambda matrix, right: tf.triangular_solve(matrix, right, lower=lower), a, b)
 
 
 def _with_columns(function: Callable[..., Tensor], a: TensorLike, b: TensorLike) -> Tensor:
@@ -327,3 +268,28 @@ def jvp(fun: Callable[..., Any], primals: TensorLike, tangents: TensorLike, has_
         result = fun(*arguments)
     values, *rest = result if has_aux else (result,)
     return values, nest.map_structure(lambda one: accumulator.jvp(one, "zero"), values), *rest
+
+
+# fmt: off
+det = row("det", lambda x: tf.det(floating(x)), "The determinant of each matrix.",
+    'print(f"{tf.keras.ops.det([[1.0, 2.0], [3.0, 4.0]]):.4f}") -> -2.0000', cost=cost_of_matrices, example=identities)
+eig = row("eig", lambda x: tf.eig(floating(x)), "Complex eigenvalues and eigenvectors (columns) of square matrices.",
+    "print(tf.keras.ops.eig([[2.0, 0.0], [0.0, 1.0]])[0].numpy()) -> [2.+0.j 1.+0.j]", returns="tuple[Tensor, Tensor]",
+    cost=cost_of_matrices, example=identities)
+eigh = row("eigh", lambda x: tf.eigh(floating(x)),
+    "Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.",
+    "print(tf.keras.ops.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy()) -> [1. 2.]", returns="tuple[Tensor, Tensor]",
+    cost=cost_of_matrices)
+inv = row("inv", lambda x: tf.inv(floating(x)), "The inverse of each matrix.",
+    "print(tf.keras.ops.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()) -> [[0.5, 0.0], [0.0, 0.25]]",
+    cost=cost_of_matrices, example=identities)
+solve = row("solve", lambda a, b: _with_columns(tf.solve, a, b),
+    "X with A @ X = B, for square matrices (..., n, n) and B of matrices (..., n, k) or vectors (..., n).",
+    "print(tf.keras.ops.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).numpy()) -> [1. 1.]",
+    cost=cost_of_matrices, example=identities)
+solve_triangular = row("solve_triangular",
+    lambda a, b, lower=False: _with_columns(lambda matrix, right: tf.triangular_solve(matrix, right, lower=lower), a, b),
+    "X with T @ X = B, for T the upper or the lower triangle of A, and B as in `solve`.",
+    "print(tf.keras.ops.solve_triangular([[2.0, 0.0], [7.0, 4.0]], [2.0, 4.0]).numpy()) -> [1. 1.]",
+    cost=cost_of_matrices, example=identities)
+# fmt: on

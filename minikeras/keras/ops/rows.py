@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
+from ...functions import publish
 from ...functions.elementwise import cast
 from ...types import TensorLike
 from ..promotion import floating, promoted
@@ -26,68 +27,64 @@ Returns:
 """
 
 
-def of_floats(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[[TensorLike], Tensor]:
-    """A function of one tensor of floats.
+def row(
+    name: str, function: Callable[..., Any], summary: str, example: str, /, returns: str = "Tensor", **options: Any
+) -> Callable[..., Any]:
+    """A function of any tensors, which converts them itself; `options` are those of `operation`, the others as in `publish`."""
+    made: Callable[..., Any] = operation(**options)(publish.row(name, function, summary, example, returns))
+    return made
 
-    Args:
-        name: Keras's name.
-        function: of a Tensor of floats or complex numbers.
-        summary: what it computes; what `function` says of itself if None.
+
+def _of_one(prepare: Callable[[TensorLike], Tensor], dtypes: str) -> Callable[..., Callable[[TensorLike], Tensor]]:
+    """The makers of functions of one tensor.
+
+    Their arguments are Keras's name, a function of a Tensor that `prepare` gives, and what it computes, which is what the
+    function says of itself if it is left out.
     """
 
-    def row(x: TensorLike) -> Tensor:
-        return function(floating(x))
+    def made(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[[TensorLike], Tensor]:
+        def row(x: TensorLike) -> Tensor:
+            return function(prepare(x))
 
-    return _published(row, name, function, summary, "Integers and bools become floats.")
+        return _published(row, name, function, summary, dtypes)
 
-
-def of_any(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[[TensorLike], Tensor]:
-    """A function of one tensor of any dtype; arguments as in `of_floats`."""
-
-    def row(x: TensorLike) -> Tensor:
-        return function(convert_to_tensor(x))
-
-    return _published(row, name, function, summary, "The dtype of `x`, or bool of a question.")
+    return made
 
 
-def of_two(
-    name: str, function: Callable[..., Tensor], summary: str | None = None
-) -> Callable[[TensorLike, TensorLike], Tensor]:
-    """A function of two tensors that meet in one dtype; arguments as in `of_floats`."""
+def _of_two(prepare: Callable[..., Iterable[Tensor]], dtypes: str) -> Callable[..., Callable[[TensorLike, TensorLike], Tensor]]:
+    """The makers of functions of two tensors; arguments as in `_of_one`."""
 
-    def row(x1: TensorLike, x2: TensorLike) -> Tensor:
-        return function(*promoted(x1, x2))
+    def made(
+        name: str, function: Callable[..., Tensor], summary: str | None = None
+    ) -> Callable[[TensorLike, TensorLike], Tensor]:
+        def row(x1: TensorLike, x2: TensorLike) -> Tensor:
+            return function(*prepare(x1, x2))
 
-    return _published(row, name, function, summary, "Different dtypes meet in one that holds both.")
+        return _published(row, name, function, summary, dtypes)
 
-
-def of_two_floats(
-    name: str, function: Callable[..., Tensor], summary: str | None = None
-) -> Callable[[TensorLike, TensorLike], Tensor]:
-    """A function of two tensors of floats; arguments as in `of_floats`."""
-
-    def row(x1: TensorLike, x2: TensorLike) -> Tensor:
-        return function(*map(floating, promoted(x1, x2)))
-
-    return _published(row, name, function, summary, "Different dtypes meet in one of floats.")
+    return made
 
 
-def of_truths(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A function of two truth values; what is not 0 is true. Arguments as in `of_floats`."""
-
-    def row(x1: TensorLike, x2: TensorLike) -> Tensor:
-        return function(truth(x1), truth(x2))
-
-    return _published(row, name, function, None, "Bools.")
+def truth(x: TensorLike) -> Tensor:
+    """Whether each element is not 0."""
+    return cast(convert_to_tensor(x), "bool")
 
 
-def of_bits(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A function of the bits of two tensors of integers, which are called x and y; arguments as in `of_floats`."""
+_MEET = "Different dtypes meet in one that holds both."
+of_any = _of_one(convert_to_tensor, "The dtype of `x`, or bool of a question.")
+of_floats = _of_one(floating, "Integers and bools become floats.")
+of_two = _of_two(promoted, _MEET)
+of_two_floats = _of_two(lambda *x: map(floating, promoted(*x)), "Different dtypes meet in one of floats.")
+of_truths = _of_two(lambda *x: map(truth, x), "Bools.")
+
+
+def of_bits(name: str, function: Callable[..., Tensor]) -> Callable[[TensorLike, TensorLike], Tensor]:
+    """A function of the bits of two tensors of integers, which are called x and y."""
 
     def row(x: TensorLike, y: TensorLike) -> Tensor:
         return function(*promoted(x, y))
 
-    return _published(row, name, function, None, "Different dtypes meet in one that holds both.")
+    return _published(row, name, function, None, _MEET)
 
 
 def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:
@@ -115,11 +112,6 @@ def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> C
     row.__module__ = sys._getframe(1).f_globals["__name__"]
     row.__doc__ = (function.__doc__ or "").replace("keras.activations", "keras.ops")
     return operation(row)
-
-
-def truth(x: TensorLike) -> Tensor:
-    """Whether each element is not 0."""
-    return cast(convert_to_tensor(x), "bool")
 
 
 def _published(row: Any, name: str, function: Callable[..., Tensor], summary: str | None, dtypes: str) -> Any:

@@ -20,6 +20,7 @@ from ...promotion import floating, promoted, result_type
 from ...symbolic.keras_tensor import KerasTensor
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything
+from ..rows import row
 from .indexing import tril
 
 
@@ -79,46 +80,6 @@ def empty(shape: Any, dtype: Any = None) -> Tensor:
     TensorShape([2, 3])
     """
     return zeros(shape, dtype)
-
-
-@operation(cost=cost_of_anything)
-def full(shape: Any, fill_value: TensorLike, dtype: Any = None) -> Tensor:
-    """One value, or what can be broadcast, in every place.
-
-    >>> print(tf.keras.ops.full((2,), 7.0).numpy())
-    [7. 7.]
-    """
-    return broadcast_to(cast(convert_to_tensor(fill_value), dtype or config.floatx()), static_shape(shape))
-
-
-@operation
-def zeros_like(x: TensorLike, dtype: Any = None) -> Tensor:
-    """Zeros of the shape of `x`, and of its dtype if no other one is given.
-
-    >>> print(tf.keras.ops.zeros_like([1, 2]).numpy())
-    [0 0]
-    """
-    return tf.zeros_like(convert_to_tensor(x), dtype)
-
-
-@operation
-def ones_like(x: TensorLike, dtype: Any = None) -> Tensor:
-    """Ones of the shape of `x`, and of its dtype if no other one is given.
-
-    >>> print(tf.keras.ops.ones_like([1, 2]).numpy())
-    [1 1]
-    """
-    return tf.ones_like(convert_to_tensor(x), dtype)
-
-
-@operation
-def empty_like(x: TensorLike, dtype: Any = None) -> Tensor:
-    """Elements of any values, zeros here, in the shape of `x`.
-
-    >>> tf.keras.ops.empty_like([1, 2]).shape
-    TensorShape([2])
-    """
-    return tf.zeros_like(convert_to_tensor(x), dtype)
 
 
 @operation
@@ -305,5 +266,21 @@ def kaiser(x: int, beta: float) -> Tensor:
 def _window(function: Any, places: Any, *options: float) -> Tensor:
     return cast(convert_to_tensor(function(int(convert_to_tensor(places).numpy()), *options)), config.floatx())
 
+
+# fmt: off
+full = row("full",
+    lambda shape, fill_value, dtype=None:
+        broadcast_to(cast(convert_to_tensor(fill_value), dtype or config.floatx()), static_shape(shape)),
+    "One value, or what can be broadcast, in every place.", "print(tf.keras.ops.full((2,), 7.0).numpy()) -> [7. 7.]",
+    cost=cost_of_anything)
+zeros_like = row("zeros_like", lambda x, dtype=None: tf.zeros_like(convert_to_tensor(x), dtype),
+    "Zeros of the shape of `x`, and of its dtype if no other one is given.",
+    "print(tf.keras.ops.zeros_like([1, 2]).numpy()) -> [0 0]")
+ones_like = row("ones_like", lambda x, dtype=None: tf.ones_like(convert_to_tensor(x), dtype),
+    "Ones of the shape of `x`, and of its dtype if no other one is given.",
+    "print(tf.keras.ops.ones_like([1, 2]).numpy()) -> [1 1]")
+empty_like = row("empty_like", lambda x, dtype=None: tf.zeros_like(convert_to_tensor(x), dtype),
+    "Elements of any values, zeros here, in the shape of `x`.", "tf.keras.ops.empty_like([1, 2]).shape -> TensorShape([2])")
+# fmt: on
 
 hide_imports(globals())

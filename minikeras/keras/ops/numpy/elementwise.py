@@ -15,7 +15,7 @@ from ....functions.reductions import reduce_all
 from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
-from ..rows import of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, truth
+from ..rows import of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, row, truth
 
 # Exponentials, logarithms, roots and angles ------------------------------------------------------------------------------
 
@@ -259,36 +259,6 @@ def isclose(
 
 
 @operation
-def allclose(x1: TensorLike, x2: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Whether all elements are close, as `isclose` has it.
-
-    >>> print(tf.keras.ops.allclose([1.0], [1.0]).numpy())
-    True
-    """
-    return reduce_all(isclose(x1, x2, rtol, atol, equal_nan))
-
-
-@operation
-def isneginf(x: TensorLike) -> Tensor:
-    """Whether an element is -inf.
-
-    >>> print(tf.keras.ops.isneginf([1.0, -float("inf")]).numpy())
-    [False  True]
-    """
-    return floating(x) == -_math.inf
-
-
-@operation
-def isposinf(x: TensorLike) -> Tensor:
-    """Whether an element is inf.
-
-    >>> print(tf.keras.ops.isposinf([1.0, float("inf")]).numpy())
-    [False  True]
-    """
-    return floating(x) == _math.inf
-
-
-@operation
 def isreal(x: TensorLike) -> Tensor:
     """Whether an element has no imaginary part.
 
@@ -330,5 +300,15 @@ def _whole(function: Any, x: Tensor, y: Tensor) -> Tensor:
     zero = y == 0
     return tf.where(zero, zeros_like(x), function(x, tf.where(zero, ones_like(y), y)))
 
+
+# fmt: off
+allclose = row("allclose",
+    lambda x1, x2, rtol=1e-05, atol=1e-08, equal_nan=False: reduce_all(isclose(x1, x2, rtol, atol, equal_nan)),
+    "Whether all elements are close, as `isclose` has it.", "print(tf.keras.ops.allclose([1.0], [1.0]).numpy()) -> True")
+isneginf = row("isneginf", lambda x: floating(x) == -_math.inf, "Whether an element is -inf.",
+    'print(tf.keras.ops.isneginf([1.0, -float("inf")]).numpy()) -> [False  True]')
+isposinf = row("isposinf", lambda x: floating(x) == _math.inf, "Whether an element is inf.",
+    'print(tf.keras.ops.isposinf([1.0, float("inf")]).numpy()) -> [False  True]')
+# fmt: on
 
 hide_imports(globals())

@@ -15,6 +15,7 @@ from ....functions.shaping import expand_dims, reshape
 from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
+from ..rows import row
 from .elementwise import isnan
 
 _DOCUMENTATION = """{summary}
@@ -102,26 +103,6 @@ sum = _reduction("sum", tf.reduce_sum, "Sum.", _WIDE)
 var = _reduction("var", tf.reduce_variance, "Variance: mean((x - mean(x))**2).", _FLOATS)
 
 
-@operation
-def max(x: TensorLike, axis: Any = None, keepdims: bool = False, initial: float | None = None) -> Tensor:
-    """Maximum, at least `initial`. Derivative: 1, shared evenly at a tie.
-
-    >>> print(tf.keras.ops.max([[1, 5], [3, 2]], axis=1).numpy(), tf.keras.ops.max([1, 2], initial=9).numpy())
-    [5 3] 9
-    """
-    return _extreme(x, axis, keepdims, initial, tf.reduce_max, maximum)
-
-
-@operation
-def min(x: TensorLike, axis: Any = None, keepdims: bool = False, initial: float | None = None) -> Tensor:
-    """Minimum, at most `initial`. Derivative: 1, shared evenly at a tie.
-
-    >>> print(tf.keras.ops.min([[1, 5], [3, 2]], axis=1).numpy(), tf.keras.ops.min([1, 2], initial=0).numpy())
-    [1 2] 0
-    """
-    return _extreme(x, axis, keepdims, initial, tf.reduce_min, minimum)
-
-
 def _extreme(x: Any, axis: Any, keepdims: bool, initial: Any, reduce: Callable[..., Tensor], of_two: Any) -> Tensor:
     x = convert_to_tensor(x)
     if initial is None:
@@ -130,27 +111,6 @@ def _extreme(x: Any, axis: Any, keepdims: bool, initial: Any, reduce: Callable[.
     if not x._array.size:
         return of_two(tf.reduce_sum(x, axis, keepdims) + bound, bound)
     return of_two(reduce(x, axis, keepdims), bound)
-
-
-@operation
-def prod(x: TensorLike, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
-    """Product, in `dtype`. Derivative: the product of the others, exact with zeros.
-
-    >>> print(tf.keras.ops.prod([[1, 5], [3, 2]], axis=1).numpy())
-    [5 6]
-    """
-    x = _wide(x) if dtype is None else cast(convert_to_tensor(x), dtype)
-    return tf.reduce_prod(x, axis, keepdims)
-
-
-@operation
-def count_nonzero(x: TensorLike, axis: Any = None) -> Tensor:
-    """How many elements are not 0, as int32.
-
-    >>> print(tf.keras.ops.count_nonzero([[0, 1], [2, 3]], axis=0).numpy())
-    [1 2]
-    """
-    return tf.reduce_sum(cast(cast(convert_to_tensor(x), "bool"), "int32"), axis)
 
 
 @operation(named="weights")
@@ -192,46 +152,6 @@ def _position(find: Callable[..., Tensor], x: Tensor, axis: int | None, keepdims
     return reshape(place, [1] * x.ndim) if keepdims else place
 
 
-@operation
-def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the first maximum, as int32; in the flattened tensor if `axis` is None.
-
-    >>> print(tf.keras.ops.argmax([[1, 5], [3, 2]], axis=1).numpy())
-    [1 0]
-    """
-    return _position(tf.argmax, convert_to_tensor(x), axis, keepdims)
-
-
-@operation
-def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the first minimum, as int32; in the flattened tensor if `axis` is None.
-
-    >>> print(tf.keras.ops.argmin([[1, 5], [3, 2]], axis=1).numpy())
-    [0 1]
-    """
-    return _position(tf.argmin, convert_to_tensor(x), axis, keepdims)
-
-
-@operation
-def nanargmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the first maximum of what is not NaN, as int32; -1 if all is NaN.
-
-    >>> print(tf.keras.ops.nanargmax([float("nan"), 1.0, 2.0]).numpy())
-    2
-    """
-    return _nan_position(tf.argmax, x, axis, keepdims, -float("inf"))
-
-
-@operation
-def nanargmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the first minimum of what is not NaN, as int32; -1 if all is NaN.
-
-    >>> print(tf.keras.ops.nanargmin([float("nan"), 1.0, 2.0]).numpy())
-    1
-    """
-    return _nan_position(tf.argmin, x, axis, keepdims, float("inf"))
-
-
 def _nan_position(find: Callable[..., Tensor], x: Any, axis: int | None, keepdims: bool, instead: float) -> Tensor:
     x = convert_to_tensor(x)
     place = _position(find, _without_nan(x, instead), axis, keepdims)
@@ -241,51 +161,56 @@ def _nan_position(find: Callable[..., Tensor], x: Any, axis: int | None, keepdim
 # Running sums ------------------------------------------------------------------------------------------------------------
 
 
-@operation
-def cumsum(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Running sum along an axis; of the flattened tensor if `axis` is None.
-
-    >>> print(tf.keras.ops.cumsum([1, 2, 3]).numpy())
-    [1 3 6]
-    """
-    return _running(tf.cumsum, x, axis, dtype)
-
-
-@operation
-def cumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Running product along an axis; of the flattened tensor if `axis` is None.
-
-    >>> print(tf.keras.ops.cumprod([1, 2, 3]).numpy())
-    [1 2 6]
-    """
-    return _running(tf.cumprod, x, axis, dtype)
-
-
-@operation
-def nancumsum(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Running sum along an axis, where NaN counts as 0.
-
-    >>> print(tf.keras.ops.nancumsum([1.0, float("nan"), 3.0]).numpy())
-    [1. 1. 4.]
-    """
-    return _running(tf.cumsum, _without_nan(convert_to_tensor(x), 0.0), axis, dtype)
-
-
-@operation
-def nancumprod(x: TensorLike, axis: int | None = None, dtype: Any = None) -> Tensor:
-    """Running product along an axis, where NaN counts as 1.
-
-    >>> print(tf.keras.ops.nancumprod([1.0, float("nan"), 3.0]).numpy())
-    [1. 1. 3.]
-    """
-    return _running(tf.cumprod, _without_nan(convert_to_tensor(x), 1.0), axis, dtype)
-
-
 def _running(function: Callable[..., Tensor], x: Any, axis: int | None, dtype: Any) -> Tensor:
     x = convert_to_tensor(x)
     if dtype is not None or x.dtype.is_bool:
         x = cast(x, dtype or "int32")
     return function(x, axis) if axis is not None else function(reshape(x, [-1]), 0)
 
+
+# fmt: off
+max = row("max",
+    lambda x, axis=None, keepdims=False, initial=None: _extreme(x, axis, keepdims, initial, tf.reduce_max, maximum),
+    "Maximum, at least `initial`. Derivative: 1, shared evenly at a tie.",
+    "print(tf.keras.ops.max([[1, 5], [3, 2]], axis=1).numpy(), tf.keras.ops.max([1, 2], initial=9).numpy()) -> [5 3] 9")
+min = row("min",
+    lambda x, axis=None, keepdims=False, initial=None: _extreme(x, axis, keepdims, initial, tf.reduce_min, minimum),
+    "Minimum, at most `initial`. Derivative: 1, shared evenly at a tie.",
+    "print(tf.keras.ops.min([[1, 5], [3, 2]], axis=1).numpy(), tf.keras.ops.min([1, 2], initial=0).numpy()) -> [1 2] 0")
+prod = row("prod",
+    lambda x, axis=None, keepdims=False, dtype=None:
+        tf.reduce_prod(_wide(x) if dtype is None else cast(convert_to_tensor(x), dtype), axis, keepdims),
+    "Product, in `dtype`. Derivative: the product of the others, exact with zeros.",
+    "print(tf.keras.ops.prod([[1, 5], [3, 2]], axis=1).numpy()) -> [5 6]")
+count_nonzero = row("count_nonzero",
+    lambda x, axis=None: tf.reduce_sum(cast(cast(convert_to_tensor(x), "bool"), "int32"), axis),
+    "How many elements are not 0, as int32.", "print(tf.keras.ops.count_nonzero([[0, 1], [2, 3]], axis=0).numpy()) -> [1 2]")
+argmax = row("argmax", lambda x, axis=None, keepdims=False: _position(tf.argmax, convert_to_tensor(x), axis, keepdims),
+    "The position of the first maximum, as int32; in the flattened tensor if `axis` is None.",
+    "print(tf.keras.ops.argmax([[1, 5], [3, 2]], axis=1).numpy()) -> [1 0]")
+argmin = row("argmin", lambda x, axis=None, keepdims=False: _position(tf.argmin, convert_to_tensor(x), axis, keepdims),
+    "The position of the first minimum, as int32; in the flattened tensor if `axis` is None.",
+    "print(tf.keras.ops.argmin([[1, 5], [3, 2]], axis=1).numpy()) -> [0 1]")
+nanargmax = row("nanargmax", lambda x, axis=None, keepdims=False: _nan_position(tf.argmax, x, axis, keepdims, -float("inf")),
+    "The position of the first maximum of what is not NaN, as int32; -1 if all is NaN.",
+    'print(tf.keras.ops.nanargmax([float("nan"), 1.0, 2.0]).numpy()) -> 2')
+nanargmin = row("nanargmin", lambda x, axis=None, keepdims=False: _nan_position(tf.argmin, x, axis, keepdims, float("inf")),
+    "The position of the first minimum of what is not NaN, as int32; -1 if all is NaN.",
+    'print(tf.keras.ops.nanargmin([float("nan"), 1.0, 2.0]).numpy()) -> 1')
+cumsum = row("cumsum", lambda x, axis=None, dtype=None: _running(tf.cumsum, x, axis, dtype),
+    "Running sum along an axis; of the flattened tensor if `axis` is None.",
+    "print(tf.keras.ops.cumsum([1, 2, 3]).numpy()) -> [1 3 6]")
+cumprod = row("cumprod", lambda x, axis=None, dtype=None: _running(tf.cumprod, x, axis, dtype),
+    "Running product along an axis; of the flattened tensor if `axis` is None.",
+    "print(tf.keras.ops.cumprod([1, 2, 3]).numpy()) -> [1 2 6]")
+nancumsum = row("nancumsum",
+    lambda x, axis=None, dtype=None: _running(tf.cumsum, _without_nan(convert_to_tensor(x), 0.0), axis, dtype),
+    "Running sum along an axis, where NaN counts as 0.",
+    'print(tf.keras.ops.nancumsum([1.0, float("nan"), 3.0]).numpy()) -> [1. 1. 4.]')
+nancumprod = row("nancumprod",
+    lambda x, axis=None, dtype=None: _running(tf.cumprod, _without_nan(convert_to_tensor(x), 1.0), axis, dtype),
+    "Running product along an axis, where NaN counts as 1.",
+    'print(tf.keras.ops.nancumprod([1.0, float("nan"), 3.0]).numpy()) -> [1. 1. 3.]')
+# fmt: on
 
 hide_imports(globals())

@@ -20,36 +20,7 @@ from ....types import TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
-
-
-@operation
-def reshape(x: TensorLike, newshape: Any) -> Tensor:
-    """The same elements in another shape; -1 stands for the size that is left.
-
-    >>> tf.keras.ops.reshape(tf.keras.Input((2, 3)), (-1, 6)).shape
-    (None, 6)
-    """
-    return tf.reshape(convert_to_tensor(x), newshape)
-
-
-@operation
-def ravel(x: TensorLike) -> Tensor:
-    """The same elements along one axis.
-
-    >>> print(tf.keras.ops.ravel([[1, 2], [3, 4]]).numpy())
-    [1 2 3 4]
-    """
-    return tf.reshape(convert_to_tensor(x), [-1])
-
-
-@operation
-def transpose(x: TensorLike, axes: Any = None) -> Tensor:
-    """The axes in another order; reversed if None.
-
-    >>> tf.keras.ops.transpose(tf.keras.Input((2, 3)), (0, 2, 1)).shape
-    (None, 3, 2)
-    """
-    return tf.transpose(convert_to_tensor(x), axes)
+from ..rows import row
 
 
 @operation
@@ -65,16 +36,6 @@ def expand_dims(x: TensorLike, axis: Any) -> Tensor:
     for one in sorted(negative_axis(one, rank, "expand_dims") + rank for one in axes):
         x = tf.expand_dims(x, one)
     return x
-
-
-@operation
-def squeeze(x: TensorLike, axis: Any = None) -> Tensor:
-    """Without these axes, which have size 1; without all such axes if None.
-
-    >>> tf.keras.ops.squeeze(tf.keras.Input((1, 3)), axis=1).shape
-    (None, 3)
-    """
-    return tf.squeeze(convert_to_tensor(x), axis)
 
 
 @operation
@@ -118,26 +79,6 @@ def flip(x: TensorLike, axis: Any = None) -> Tensor:
     """
     x = convert_to_tensor(x)
     return tf.reverse(x, list(range(x.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis])
-
-
-@operation
-def flipud(x: TensorLike) -> Tensor:
-    """Backwards along the first axis.
-
-    >>> print(tf.keras.ops.flipud([[1], [2]]).numpy().tolist())
-    [[2], [1]]
-    """
-    return tf.reverse(convert_to_tensor(x), [0])
-
-
-@operation
-def fliplr(x: TensorLike) -> Tensor:
-    """Backwards along the second axis.
-
-    >>> print(tf.keras.ops.fliplr([[1, 2]]).numpy())
-    [[2 1]]
-    """
-    return tf.reverse(convert_to_tensor(x), [1])
 
 
 @operation
@@ -204,16 +145,6 @@ def stack(x: Sequence[TensorLike], axis: int = 0) -> Tensor:
 
 
 @operation
-def vstack(xs: Sequence[TensorLike]) -> Tensor:
-    """Tensors below one another: along the first axis, vectors as rows.
-
-    >>> print(tf.keras.ops.vstack([[1, 2], [3, 4]]).numpy().tolist())
-    [[1, 2], [3, 4]]
-    """
-    return tf.concat([tf.reshape(x, [1, -1]) if x.ndim < 2 else x for x in _several(xs)], 0)
-
-
-@operation
 def hstack(xs: Sequence[TensorLike]) -> Tensor:
     """Tensors beside one another: along the second axis, vectors along their only one.
 
@@ -222,27 +153,6 @@ def hstack(xs: Sequence[TensorLike]) -> Tensor:
     """
     tensors = [tf.reshape(x, [-1]) if x.ndim < 1 else x for x in _several(xs)]
     return tf.concat(tensors, min(1, tensors[0].ndim - 1))
-
-
-@operation
-def dstack(xs: Sequence[TensorLike]) -> Tensor:
-    """Tensors behind one another: along the third axis.
-
-    >>> tf.keras.ops.dstack([[1, 2], [3, 4]]).shape
-    TensorShape([1, 2, 2])
-    """
-    shaped = [x if x.ndim > 2 else tf.reshape(x, [1, -1, 1] if x.ndim < 2 else [*x.shape, 1]) for x in _several(xs)]
-    return tf.concat(shaped, 2)
-
-
-@operation
-def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
-    """x2 behind x1 along an axis; flattened ones if `axis` is None.
-
-    >>> print(tf.keras.ops.append([1, 2], [3]).numpy())
-    [1 2 3]
-    """
-    return concatenate(promoted(x1, x2), axis)
 
 
 @operation
@@ -295,16 +205,6 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[
 
 
 @operation
-def vsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the first axis.
-
-    >>> [tuple(part.shape) for part in tf.keras.ops.vsplit(tf.ones([4, 2]), 2)]
-    [(2, 2), (2, 2)]
-    """
-    return split(convert_to_tensor(x), indices_or_sections, 0)
-
-
-@operation
 def hsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     """`split` along the second axis, of vectors along their only one.
 
@@ -315,27 +215,7 @@ def hsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
     return split(x, indices_or_sections, min(1, x.ndim - 1))
 
 
-@operation
-def dsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the third axis.
-
-    >>> [tuple(part.shape) for part in tf.keras.ops.dsplit(tf.ones([1, 2, 4]), 2)]
-    [(1, 2, 2), (1, 2, 2)]
-    """
-    return split(convert_to_tensor(x), indices_or_sections, 2)
-
-
 # Growing -----------------------------------------------------------------------------------------------------------------
-
-
-@operation(cost=cost_of_anything)
-def broadcast_to(x: TensorLike, shape: Any) -> Tensor:
-    """Repeated along axes of size 1, and new ones in front, to a shape.
-
-    >>> print(tf.keras.ops.broadcast_to([1, 2], (2, 2)).numpy().tolist())
-    [[1, 2], [1, 2]]
-    """
-    return tf.broadcast_to(convert_to_tensor(x), shape)
 
 
 @operation(cost=cost_of_anything)
@@ -349,16 +229,6 @@ def tile(x: TensorLike, repeats: Any) -> Tensor:
     times = static_shape(repeats)
     rank = max(x.ndim, len(times))
     return tf.tile(tf.reshape(x, [*[1] * (rank - x.ndim), *x.shape]), [*[1] * (rank - len(times)), *times])
-
-
-@operation(cost=cost_of_anything)
-def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element repeated, the same number of times or each its own; of the flattened tensor if `axis` is None.
-
-    >>> print(tf.keras.ops.repeat([1, 2], 2).numpy())
-    [1 1 2 2]
-    """
-    return tf.repeat(convert_to_tensor(x), repeats, axis)
 
 
 @operation(cost=cost_of_anything, named="constant_values")
@@ -388,24 +258,50 @@ def pad(x: TensorLike, pad_width: Any, mode: str = "constant", constant_values: 
 # Facts -------------------------------------------------------------------------------------------------------------------
 
 
-@operation
-def ndim(x: TensorLike) -> Tensor:
-    """The number of axes.
-
-    >>> print(tf.keras.ops.ndim([[1, 2]]).numpy())
-    2
-    """
-    return convert_to_tensor(convert_to_tensor(x).ndim)
-
-
-@operation
-def size(x: TensorLike) -> Tensor:
-    """The number of elements.
-
-    >>> print(tf.keras.ops.size([[1, 2]]).numpy())
-    2
-    """
-    return convert_to_tensor(_math.prod(convert_to_tensor(x).shape))
-
+# fmt: off
+reshape = row("reshape", lambda x, newshape: tf.reshape(convert_to_tensor(x), newshape),
+    "The same elements in another shape; -1 stands for the size that is left.",
+    "tf.keras.ops.reshape(tf.keras.Input((2, 3)), (-1, 6)).shape -> (None, 6)")
+ravel = row("ravel", lambda x: tf.reshape(convert_to_tensor(x), [-1]), "The same elements along one axis.",
+    "print(tf.keras.ops.ravel([[1, 2], [3, 4]]).numpy()) -> [1 2 3 4]")
+transpose = row("transpose", lambda x, axes=None: tf.transpose(convert_to_tensor(x), axes),
+    "The axes in another order; reversed if None.",
+    "tf.keras.ops.transpose(tf.keras.Input((2, 3)), (0, 2, 1)).shape -> (None, 3, 2)")
+squeeze = row("squeeze", lambda x, axis=None: tf.squeeze(convert_to_tensor(x), axis),
+    "Without these axes, which have size 1; without all such axes if None.",
+    "tf.keras.ops.squeeze(tf.keras.Input((1, 3)), axis=1).shape -> (None, 3)")
+flipud = row("flipud", lambda x: tf.reverse(convert_to_tensor(x), [0]), "Backwards along the first axis.",
+    "print(tf.keras.ops.flipud([[1], [2]]).numpy().tolist()) -> [[2], [1]]")
+fliplr = row("fliplr", lambda x: tf.reverse(convert_to_tensor(x), [1]), "Backwards along the second axis.",
+    "print(tf.keras.ops.fliplr([[1, 2]]).numpy()) -> [[2 1]]")
+vstack = row("vstack", lambda xs: tf.concat([tf.reshape(x, [1, -1]) if x.ndim < 2 else x for x in _several(xs)], 0),
+    "Tensors below one another: along the first axis, vectors as rows.",
+    "print(tf.keras.ops.vstack([[1, 2], [3, 4]]).numpy().tolist()) -> [[1, 2], [3, 4]]")
+dstack = row("dstack",
+    lambda xs:
+        tf.concat([x if x.ndim > 2 else tf.reshape(x, [1, -1, 1] if x.ndim < 2 else [*x.shape, 1]) for x in _several(xs)], 2),
+    "Tensors behind one another: along the third axis.",
+    "tf.keras.ops.dstack([[1, 2], [3, 4]]).shape -> TensorShape([1, 2, 2])")
+append = row("append", lambda x1, x2, axis=None: concatenate(promoted(x1, x2), axis),
+    "x2 behind x1 along an axis; flattened ones if `axis` is None.",
+    "print(tf.keras.ops.append([1, 2], [3]).numpy()) -> [1 2 3]")
+vsplit = row("vsplit", lambda x, indices_or_sections: split(convert_to_tensor(x), indices_or_sections, 0),
+    "`split` along the first axis.",
+    "[tuple(part.shape) for part in tf.keras.ops.vsplit(tf.ones([4, 2]), 2)] -> [(2, 2), (2, 2)]", returns="list[Tensor]")
+dsplit = row("dsplit", lambda x, indices_or_sections: split(convert_to_tensor(x), indices_or_sections, 2),
+    "`split` along the third axis.",
+    "[tuple(part.shape) for part in tf.keras.ops.dsplit(tf.ones([1, 2, 4]), 2)] -> [(1, 2, 2), (1, 2, 2)]",
+    returns="list[Tensor]")
+broadcast_to = row("broadcast_to", lambda x, shape: tf.broadcast_to(convert_to_tensor(x), shape),
+    "Repeated along axes of size 1, and new ones in front, to a shape.",
+    "print(tf.keras.ops.broadcast_to([1, 2], (2, 2)).numpy().tolist()) -> [[1, 2], [1, 2]]", cost=cost_of_anything)
+repeat = row("repeat", lambda x, repeats, axis=None: tf.repeat(convert_to_tensor(x), repeats, axis),
+    "Each element repeated, the same number of times or each its own; of the flattened tensor if `axis` is None.",
+    "print(tf.keras.ops.repeat([1, 2], 2).numpy()) -> [1 1 2 2]", cost=cost_of_anything)
+ndim = row("ndim", lambda x: convert_to_tensor(convert_to_tensor(x).ndim), "The number of axes.",
+    "print(tf.keras.ops.ndim([[1, 2]]).numpy()) -> 2")
+size = row("size", lambda x: convert_to_tensor(_math.prod(convert_to_tensor(x).shape)), "The number of elements.",
+    "print(tf.keras.ops.size([[1, 2]]).numpy()) -> 2")
+# fmt: on
 
 hide_imports(globals())

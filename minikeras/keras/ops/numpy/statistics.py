@@ -23,6 +23,7 @@ from ....types import TensorLike
 from ...promotion import floating, promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
+from ..rows import row
 
 
 @operation
@@ -79,56 +80,6 @@ def quantile(x: TensorLike, q: TensorLike, axis: Any = None, method: str = "line
     [2. 3.]
     """
     return _quantile("quantile", floating(x), q, axis, method, keepdims, nans=False)
-
-
-@operation(cost=cost_of_anything)
-def nanquantile(x: TensorLike, q: TensorLike, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Tensor:
-    """`quantile` of what is not NaN.
-
-    >>> print(tf.keras.ops.nanquantile([1.0, float("nan"), 4.0], 0.5).numpy())
-    2.5
-    """
-    return _quantile("nanquantile", floating(x), q, axis, method, keepdims, nans=True)
-
-
-@operation(cost=cost_of_anything)
-def percentile(x: TensorLike, q: TensorLike, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Tensor:
-    """`quantile` of q / 100.
-
-    >>> print(tf.keras.ops.percentile([1.0, 2.0, 4.0], 75).numpy())
-    3.0
-    """
-    return _quantile("percentile", floating(x), floating(q) / 100.0, axis, method, keepdims, nans=False)
-
-
-@operation(cost=cost_of_anything)
-def nanpercentile(x: TensorLike, q: TensorLike, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Tensor:
-    """`quantile` of q / 100 of what is not NaN.
-
-    >>> print(tf.keras.ops.nanpercentile([1.0, float("nan"), 4.0], 50).numpy())
-    2.5
-    """
-    return _quantile("nanpercentile", floating(x), floating(q) / 100.0, axis, method, keepdims, nans=True)
-
-
-@operation
-def median(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The element in the middle, or the mean of the two there.
-
-    >>> print(tf.keras.ops.median([1, 9, 2, 4]).numpy())
-    3.0
-    """
-    return _quantile("median", floating(x), 0.5, axis, "linear", keepdims, nans=False)
-
-
-@operation
-def nanmedian(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """`median` of what is not NaN.
-
-    >>> print(tf.keras.ops.nanmedian([1.0, float("nan"), 4.0]).numpy())
-    2.5
-    """
-    return _quantile("nanmedian", floating(x), 0.5, axis, "linear", keepdims, nans=True)
 
 
 def _quantile(name: str, x: Tensor, q: Any, axis: Any, method: str, keepdims: bool, nans: bool) -> Tensor:
@@ -351,5 +302,27 @@ def correlate(x1: TensorLike, x2: TensorLike, mode: str = "valid") -> Tensor:
     behind = {"valid": 0, "full": more, "same": v.shape[0] - 1 - more}[mode]
     return reshape(convolution(pad(a, [[more, behind]])[None, :, None], conj(v)[:, None, None]), [-1])
 
+
+# fmt: off
+nanquantile = row("nanquantile",
+    lambda x, q, axis=None, method="linear", keepdims=False:
+        _quantile("nanquantile", floating(x), q, axis, method, keepdims, nans=True), "`quantile` of what is not NaN.",
+    'print(tf.keras.ops.nanquantile([1.0, float("nan"), 4.0], 0.5).numpy()) -> 2.5', cost=cost_of_anything)
+percentile = row("percentile",
+    lambda x, q, axis=None, method="linear", keepdims=False:
+        _quantile("percentile", floating(x), floating(q) / 100.0, axis, method, keepdims, nans=False), "`quantile` of q / 100.",
+    "print(tf.keras.ops.percentile([1.0, 2.0, 4.0], 75).numpy()) -> 3.0", cost=cost_of_anything)
+nanpercentile = row("nanpercentile",
+    lambda x, q, axis=None, method="linear", keepdims=False:
+        _quantile("nanpercentile", floating(x), floating(q) / 100.0, axis, method, keepdims, nans=True),
+    "`quantile` of q / 100 of what is not NaN.",
+    'print(tf.keras.ops.nanpercentile([1.0, float("nan"), 4.0], 50).numpy()) -> 2.5', cost=cost_of_anything)
+median = row("median",
+    lambda x, axis=None, keepdims=False: _quantile("median", floating(x), 0.5, axis, "linear", keepdims, nans=False),
+    "The element in the middle, or the mean of the two there.", "print(tf.keras.ops.median([1, 9, 2, 4]).numpy()) -> 3.0")
+nanmedian = row("nanmedian",
+    lambda x, axis=None, keepdims=False: _quantile("nanmedian", floating(x), 0.5, axis, "linear", keepdims, nans=True),
+    "`median` of what is not NaN.", 'print(tf.keras.ops.nanmedian([1.0, float("nan"), 4.0]).numpy()) -> 2.5')
+# fmt: on
 
 hide_imports(globals())
