@@ -217,53 +217,30 @@ def transposed_axis(
     return size, (before, max(0, whole - before - size))
 
 
-conv2d = named(
-    convolution,
-    "conv2d",
+# fmt: off
+conv2d = named(convolution, "conv2d",
     "`convolution` over (batch, height, width, channels); strides may hold the four numbers [1, h, w, 1].",
-    "tf.nn.conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 4]), strides=1, padding='VALID').shape -> TensorShape([2, 3, 3, 4])",
-)
-conv3d = named(
-    convolution,
-    "conv3d",
-    "`convolution` over (batch, depth, height, width, channels).",
-    "tf.nn.conv3d(tf.ones([2, 5, 5, 5, 3]), tf.ones([3, 3, 3, 3, 4]), strides=1, padding='SAME').shape "
-    "-> TensorShape([2, 5, 5, 5, 4])",
-)
-depthwise_conv2d = named(
-    depthwise_conv,
-    "depthwise_conv2d",
+    "tf.nn.conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 4]), strides=1, padding='VALID').shape -> TensorShape([2, 3, 3, 4])")
+conv3d = named(convolution, "conv3d", "`convolution` over (batch, depth, height, width, channels).",
+    "tf.nn.conv3d(tf.ones([2, 5, 5, 5, 3]), tf.ones([3, 3, 3, 3, 4]), strides=1, padding='SAME').shape -> TensorShape([2, "
+    "5, 5, 5, 4])")
+depthwise_conv2d = named(depthwise_conv, "depthwise_conv2d",
     "`conv2d` with kernels of its own for each channel: filter (height, width, channels, multiplier).",
-    "tf.nn.depthwise_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), [1, 1, 1, 1], 'SAME').shape "
-    "-> TensorShape([2, 5, 5, 6])",
-)
-separable_conv2d = named(
-    separable_conv,
-    "separable_conv2d",
+    "tf.nn.depthwise_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), [1, 1, 1, 1], 'SAME').shape -> TensorShape([2, "
+    "5, 5, 6])")
+separable_conv2d = named(separable_conv, "separable_conv2d",
     "`depthwise_conv2d`, then a mix of its channels at each place: pointwise_filter (1, 1, channels * multiplier, outputs).",
-    "tf.nn.separable_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), tf.ones([1, 1, 6, 4]), 1, 'SAME').shape "
-    "-> TensorShape([2, 5, 5, 4])",
-)
-conv1d_transpose = named(
-    conv_transpose,
-    "conv1d_transpose",
-    "The transpose of `conv1d` in its input.",
-    "tf.nn.conv1d_transpose(tf.ones([1, 2, 4]), tf.ones([2, 3, 4]), [1, 4, 3], strides=2).shape -> TensorShape([1, 4, 3])",
-)
-conv2d_transpose = named(
-    conv_transpose,
-    "conv2d_transpose",
-    "The transpose of `conv2d` in its input.",
-    "tf.nn.conv2d_transpose(tf.ones([1, 2, 2, 4]), tf.ones([3, 3, 1, 4]), [1, 4, 4, 1], strides=2).shape "
-    "-> TensorShape([1, 4, 4, 1])",
-)
-conv3d_transpose = named(
-    conv_transpose,
-    "conv3d_transpose",
-    "The transpose of `conv3d` in its input.",
-    "tf.nn.conv3d_transpose(tf.ones([1, 2, 2, 2, 4]), tf.ones([3, 3, 3, 1, 4]), [1, 4, 4, 4, 1], strides=2).shape "
-    "-> TensorShape([1, 4, 4, 4, 1])",
-)
+    "tf.nn.separable_conv2d(tf.ones([2, 5, 5, 3]), tf.ones([3, 3, 3, 2]), tf.ones([1, 1, 6, 4]), 1, 'SAME').shape -> "
+    "TensorShape([2, 5, 5, 4])")
+conv1d_transpose = named(conv_transpose, "conv1d_transpose", "The transpose of `conv1d` in its input.",
+    "tf.nn.conv1d_transpose(tf.ones([1, 2, 4]), tf.ones([2, 3, 4]), [1, 4, 3], strides=2).shape -> TensorShape([1, 4, 3])")
+conv2d_transpose = named(conv_transpose, "conv2d_transpose", "The transpose of `conv2d` in its input.",
+    "tf.nn.conv2d_transpose(tf.ones([1, 2, 2, 4]), tf.ones([3, 3, 1, 4]), [1, 4, 4, 1], strides=2).shape -> "
+    "TensorShape([1, 4, 4, 1])")
+conv3d_transpose = named(conv_transpose, "conv3d_transpose", "The transpose of `conv3d` in its input.",
+    "tf.nn.conv3d_transpose(tf.ones([1, 2, 2, 2, 4]), tf.ones([3, 3, 3, 1, 4]), [1, 4, 4, 4, 1], strides=2).shape -> "
+    "TensorShape([1, 4, 4, 4, 1])")
+# fmt: on
 
 
 # Geometry ------------------------------------------------------------------------------------------------------------------

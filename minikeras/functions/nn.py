@@ -26,17 +26,12 @@ __all__ = ["l2_normalize", "log_sigmoid", "sigmoid", "softplus", "tanh", "top_k"
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
-relu = unary(
-    nn.relu, "relu", "Rectifier: max(x, 0)", "1 where x > 0, else 0", "print(tf.nn.relu([-1.0, 2.0]).numpy()) -> [0. 2.]", "iuf"
-)
-relu6 = unary(
-    nn.relu6,
-    "relu6",
-    "Rectifier with a ceiling: min(max(x, 0), 6)",
-    "1 where 0 < x < 6, else 0",
-    "print(tf.nn.relu6([-1.0, 8.0]).numpy()) -> [0. 6.]",
-    "iuf",
-)
+# fmt: off
+relu = unary(nn.relu, "relu", "Rectifier: max(x, 0)", "1 where x > 0, else 0",
+    "print(tf.nn.relu([-1.0, 2.0]).numpy()) -> [0. 2.]", "iuf")
+relu6 = unary(nn.relu6, "relu6", "Rectifier with a ceiling: min(max(x, 0), 6)", "1 where 0 < x < 6, else 0",
+    "print(tf.nn.relu6([-1.0, 8.0]).numpy()) -> [0. 6.]", "iuf")
+# fmt: on
 
 
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:

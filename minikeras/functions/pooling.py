@@ -116,39 +116,17 @@ def _overlapping(x: Tensor, axis: int, stops: Any, starts: Any, pool: Callable[.
     return max_pool(gather_rows(x, beside(x, rows.ravel()), axis=axis - x.ndim), window, window, "VALID")
 
 
-max_pool1d = named(
-    max_pool,
-    "max_pool1d",
-    "`max_pool` over (batch, width, channels).",
-    "tf.nn.max_pool1d(tf.ones([2, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 3])",
-)
-avg_pool1d = named(
-    avg_pool,
-    "avg_pool1d",
-    "`avg_pool` over (batch, width, channels).",
-    "tf.nn.avg_pool1d(tf.ones([2, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 3])",
-)
-max_pool2d = named(
-    max_pool,
-    "max_pool2d",
-    "`max_pool` over (batch, height, width, channels).",
-    "tf.nn.max_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 2, 3])",
-)
-avg_pool2d = named(
-    avg_pool,
-    "avg_pool2d",
-    "`avg_pool` over (batch, height, width, channels).",
-    "tf.nn.avg_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 2, 3])",
-)
-max_pool3d = named(
-    max_pool,
-    "max_pool3d",
-    "`max_pool` over (batch, depth, height, width, channels).",
-    "tf.nn.max_pool3d(tf.ones([2, 5, 5, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 2, 2, 3])",
-)
-avg_pool3d = named(
-    avg_pool,
-    "avg_pool3d",
-    "`avg_pool` over (batch, depth, height, width, channels).",
-    "tf.nn.avg_pool3d(tf.ones([2, 5, 5, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 2, 2, 3])",
-)
+# fmt: off
+max_pool1d = named(max_pool, "max_pool1d", "`max_pool` over (batch, width, channels).",
+    "tf.nn.max_pool1d(tf.ones([2, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 3])")
+avg_pool1d = named(avg_pool, "avg_pool1d", "`avg_pool` over (batch, width, channels).",
+    "tf.nn.avg_pool1d(tf.ones([2, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 3])")
+max_pool2d = named(max_pool, "max_pool2d", "`max_pool` over (batch, height, width, channels).",
+    "tf.nn.max_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 2, 3])")
+avg_pool2d = named(avg_pool, "avg_pool2d", "`avg_pool` over (batch, height, width, channels).",
+    "tf.nn.avg_pool2d(tf.ones([2, 5, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 2, 3])")
+max_pool3d = named(max_pool, "max_pool3d", "`max_pool` over (batch, depth, height, width, channels).",
+    "tf.nn.max_pool3d(tf.ones([2, 5, 5, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 2, 2, 3])")
+avg_pool3d = named(avg_pool, "avg_pool3d", "`avg_pool` over (batch, depth, height, width, channels).",
+    "tf.nn.avg_pool3d(tf.ones([2, 5, 5, 5, 3]), 2, 2, 'VALID').shape -> TensorShape([2, 2, 2, 2, 3])")
+# fmt: on

@@ -53,33 +53,20 @@ def _reduction(
     return function
 
 
+# fmt: off
 reduce_sum = _reduction(reductions.reduce_sum, "reduce_sum", "Sum", "1", "[1.0, 2.0, 3.0]", "6.0")
 reduce_mean = _reduction(reductions.reduce_mean, "reduce_mean", "Mean; truncated for integers", "1/n", "[1.0, 2.0, 3.0]", "2.0")
 reduce_max = _reduction(reductions.reduce_max, "reduce_max", "Maximum", "1, shared evenly at a tie", "[1.0, 3.0, 2.0]", "3.0")
 reduce_min = _reduction(reductions.reduce_min, "reduce_min", "Minimum", "1, shared evenly at a tie", "[1.0, 3.0, 2.0]", "1.0")
-reduce_prod = _reduction(
-    reductions.reduce_prod, "reduce_prod", "Product", "the product of the others, exact with zeros", "[1.0, 2.0, 3.0]", "6.0"
-)
-reduce_logsumexp = _reduction(
-    reductions.reduce_logsumexp,
-    "reduce_logsumexp",
-    "ln(sum(exp(x))), without overflow,",
-    "softmax(x)",
-    "[1000.0, 0.0]",
-    "1000.0",
-    "f",
-)
-reduce_euclidean_norm = _reduction(
-    reductions.reduce_euclidean_norm,
-    "reduce_euclidean_norm",
-    "sqrt(sum(|x|**2))",
-    "x / |x|, 0 at the origin",
-    "[3.0, 4.0]",
-    "5.0",
-    "fc",
-)
+reduce_prod = _reduction(reductions.reduce_prod, "reduce_prod", "Product", "the product of the others, exact with zeros",
+    "[1.0, 2.0, 3.0]", "6.0")
+reduce_logsumexp = _reduction(reductions.reduce_logsumexp, "reduce_logsumexp", "ln(sum(exp(x))), without overflow,",
+    "softmax(x)", "[1000.0, 0.0]", "1000.0", "f")
+reduce_euclidean_norm = _reduction(reductions.reduce_euclidean_norm, "reduce_euclidean_norm", "sqrt(sum(|x|**2))",
+    "x / |x|, 0 at the origin", "[3.0, 4.0]", "5.0", "fc")
 reduce_any = _reduction(reductions.reduce_any, "reduce_any", "Whether any element is true", "none", "[True, False]", "True")
 reduce_all = _reduction(reductions.reduce_all, "reduce_all", "Whether all elements are true", "none", "[True, False]", "False")
+# fmt: on
 
 
 @rounded_once
