@@ -253,8 +253,8 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
     return lambda name: found(module, name, names), listed
 
 
-def hide_imports(namespace: dict[str, Any]) -> None:
-    """Let `import *` give only what a file defines itself.
+def hide_imports(namespace: dict[str, Any], *helpers: str) -> None:
+    """Let `import *` give only what a file defines itself, without helpers that it has for other files.
 
     Its `__all__` is set by this call, because type checkers hide what an `__all__` that they cannot read leaves out.
 
@@ -263,7 +263,7 @@ def hide_imports(namespace: dict[str, Any]) -> None:
     >>> names["__all__"]
     ['made']
     """
-    public = [(name, value) for name, value in namespace.items() if name[0] != "_"]
+    public = [(name, value) for name, value in namespace.items() if name[0] != "_" and name not in helpers]
     namespace["__all__"] = sorted([name for name, one in public if getattr(one, "__module__", "") == namespace["__name__"]])
 
 

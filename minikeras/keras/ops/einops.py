@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 
+from ...absent import hide_imports
 from ...core import Tensor, convert_to_tensor
 from ...errors import ShapeError
 from ...functions.shaping import reshape, transpose
 from ...types import TensorLike
 from ..symbolic.operation import operation
-
-__all__ = ["rearrange"]
 
 
 @operation(given="pattern")
@@ -55,3 +54,6 @@ def _groups(side: str) -> list[list[str]]:
             f"rearrange: parentheses must stand in pairs, one in another nowhere; found {rest:.20} in '{side:.80}'."
         )
     return [part.strip("()").split() for part in re.findall(axis, side)]
+
+
+hide_imports(globals())

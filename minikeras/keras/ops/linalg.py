@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
+from ...absent import hide_imports
 from ...core import ForwardAccumulator, Tensor, convert_to_tensor
 from ...core.batch import all_values, check_values
 from ...errors import InvalidArgumentError
@@ -23,25 +24,6 @@ from ..promotion import floating, promoted
 from ..symbolic.operation import operation
 from ..symbolic.rules import cost_of_matrices
 from .rows import row
-
-__all__ = [
-    "cholesky",
-    "cholesky_inverse",
-    "det",
-    "eig",
-    "eigh",
-    "inv",
-    "jvp",
-    "lstsq",
-    "lu_factor",
-    "matrix_rank",
-    "norm",
-    "pinv",
-    "qr",
-    "solve",
-    "solve_triangular",
-    "svd",
-]
 
 
 def identities(shape: Any, dtype: Any) -> Tensor:
@@ -293,3 +275,6 @@ solve_triangular = row("solve_triangular",
     "print(tf.keras.ops.solve_triangular([[2.0, 0.0], [7.0, 4.0]], [2.0, 4.0]).numpy()) -> [1. 1.]",
     cost=cost_of_matrices, example=identities)
 # fmt: on
+
+
+hide_imports(globals(), "identities")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError, ShapeError
 from ....functions.convolution import depthwise_conv
@@ -22,17 +23,6 @@ from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
 from ..nn.sliding import checked_format
 from ..windows import elements, for_each, read
-
-__all__ = [
-    "extract_patches",
-    "extract_patches_3d",
-    "gaussian_blur",
-    "hsv_to_rgb",
-    "rgb_to_grayscale",
-    "rgb_to_hsv",
-    "sobel_edges",
-    "ssim",
-]
 
 Back = Callable[[Tensor], Tensor]
 
@@ -272,3 +262,6 @@ def hsv_to_rgb(images: TensorLike, data_format: str | None = None) -> Tensor:
     [[[1. 0. 0.]]]
     """
     return _planes("hsv_to_rgb", images, data_format, red_green_blue)
+
+
+hide_imports(globals(), "as_batch", "blurred")

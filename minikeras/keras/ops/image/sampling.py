@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....core.batch import all_values
 from ....core.ops.indexing import gather_rows
@@ -26,18 +27,6 @@ from ...promotion import floating
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
 from .filters import as_batch, blurred
-
-__all__ = [
-    "affine_transform",
-    "crop_images",
-    "elastic_transform",
-    "map_coordinates",
-    "pad_images",
-    "perspective_transform",
-    "resize",
-    "scale_and_translate",
-]
-
 
 _ORDERS = {"nearest": 0, "bilinear": 1}
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
@@ -393,3 +382,6 @@ def crop_images(
     above, below = _third("crop_images", top_cropping, bottom_cropping, target_height, height, -1)
     left, right = _third("crop_images", left_cropping, right_cropping, target_width, width, -1)
     return back(x[:, above : height - below, left : width - right])
+
+
+hide_imports(globals(), "sampled")

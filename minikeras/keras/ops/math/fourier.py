@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError, ShapeError
 from ....functions import elementwise as tf
@@ -18,8 +19,6 @@ from ...promotion import floating, wide
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
 from ..windows import add_up, elements, read
-
-__all__ = ["fft", "fft2", "ifft2", "irfft", "istft", "rfft", "stft"]
 
 Pair = tuple[Tensor, Tensor]
 
@@ -202,3 +201,6 @@ def istft(
     start = fft_length // 2 if center else 0
     stop = size - start if length is None else start + length
     return signal[..., start:stop]
+
+
+hide_imports(globals())

@@ -2,11 +2,8 @@
 """`keras.ops.nn`: activations, layers as functions, losses of each element, normalization, attention."""
 
 from ....absent import late as _late
-from .activations import *  # noqa: F403
-from .alignment import *  # noqa: F403
-from .attention import *  # noqa: F403
+from .layers import *  # noqa: F403
 from .losses import *  # noqa: F403
-from .normalization import *  # noqa: F403
 from .sliding import *  # noqa: F403
 
 __getattr__, __dir__ = _late(__name__, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import convolution, pooling, shaping
@@ -16,22 +17,6 @@ from ...settings import image_data_format
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
 from ..windows import add_up, elements, for_each, read
-
-__all__ = [
-    "adaptive_average_pool",
-    "adaptive_max_pool",
-    "average_pool",
-    "conv",
-    "conv_transpose",
-    "depth_to_space",
-    "depthwise_conv",
-    "fold",
-    "max_pool",
-    "polar",
-    "separable_conv",
-    "space_to_depth",
-    "unfold",
-]
 
 
 def _settled(config: dict[str, Any]) -> dict[str, Any]:
@@ -309,3 +294,6 @@ def polar(abs_: TensorLike, angle: TensorLike) -> Tensor:
     """
     size, turned = map(floating, promoted(abs_, angle))
     return to_complex(size * cos(turned), size * sin(turned))
+
+
+hide_imports(globals(), "checked_format")

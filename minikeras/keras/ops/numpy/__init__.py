@@ -9,7 +9,6 @@ from .products import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 from .statistics import *  # noqa: F403
-from .vectorizing import *  # noqa: F403
 
 __getattr__, __dir__ = _late(__name__, {})
 __all__ = [name for name in __dir__() if not name.startswith("_")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import contractions as tf
@@ -17,8 +18,6 @@ from ...promotion import floating, promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything, cost_of_product
 from .shaping import moveaxis
-
-__all__ = ["cross", "diff", "dot", "einsum", "inner", "kron", "matmul", "outer", "slogdet", "tensordot", "trapezoid", "vdot"]
 
 
 @operation(cost=cost_of_product)
@@ -204,3 +203,6 @@ def trapezoid(y: TensorLike, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Te
         places = moveaxis(places, axis, -1) if places.ndim == values.ndim else places
         distance = places[..., 1:] - places[..., :-1]
     return reduce_sum((values[..., 1:] + values[..., :-1]) * distance, -1) / 2.0
+
+
+hide_imports(globals())

@@ -1,24 +1,55 @@
-"""Moments and normalization by them, with scale and offset as arguments."""
+"""Functions of layers: activations, which take integers and bools too, moments, normalization and attention."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....distribute.functions import moments_of_all_ranks
 from ....distribute.world import world
 from ....errors import ShapeError
-from ....functions import nn
-from ....functions.elementwise import cast, maximum, minimum, rsqrt, saturate_cast, square
+from ....functions import elementwise, nn
+from ....functions.contractions import einsum
+from ....functions.creation import ones
+from ....functions.elementwise import cast, maximum, minimum, rsqrt, saturate_cast, square, where
+from ....functions.linalg import band_part
 from ....functions.publish import negative_axes, negative_axis, rounded_once
 from ....functions.reductions import norm, reduce_mean, reduce_sum
 from ....functions.shaping import reshape, squeeze
 from ....types import TensorLike
-from ... import config
-from ...promotion import floating
+from ... import activations, config
+from ...promotion import floating, promoted
 from ...symbolic.operation import operation
+from ..rows import of_any, of_floats, of_floats_and_options
 
-__all__ = ["batch_normalization", "layer_normalization", "moments", "normalize", "rms_normalization"]
+relu = of_any("relu", nn.relu)
+relu6 = of_floats("relu6", nn.relu6)
+selu = of_floats("selu", nn.selu)
+sigmoid = of_floats("sigmoid", elementwise.sigmoid)
+silu = swish = of_floats("silu", nn.silu, "x sigmoid(x).")
+softplus = of_floats("softplus", elementwise.softplus)
+softsign = of_floats("softsign", nn.softsign)
+log_sigmoid = of_floats("log_sigmoid", elementwise.log_sigmoid)
+hard_sigmoid = of_floats("hard_sigmoid", activations.hard_sigmoid)
+hard_silu = hard_swish = of_floats("hard_silu", activations.hard_silu)
+hard_tanh = of_floats("hard_tanh", activations.hard_tanh)
+sparse_plus = of_floats("sparse_plus", activations.sparse_plus)
+sparse_sigmoid = of_floats("sparse_sigmoid", activations.sparse_sigmoid)
+tanh_shrink = of_floats("tanh_shrink", activations.tanh_shrink)
+celu = of_floats_and_options(activations.celu)
+elu = of_floats_and_options(activations.elu)
+gelu = of_floats_and_options(activations.gelu, approximate=True)
+glu = of_floats_and_options(activations.glu)
+hard_shrink = of_floats_and_options(activations.hard_shrink)
+leaky_relu = of_floats_and_options(activations.leaky_relu)
+log_softmax = of_floats_and_options(activations.log_softmax)
+soft_shrink = of_floats_and_options(activations.soft_shrink)
+softmax = of_floats_and_options(activations.softmax)
+sparsemax = of_floats_and_options(activations.sparsemax)
+squareplus = of_floats_and_options(activations.squareplus, b=4)
+threshold = of_floats_and_options(activations.threshold)
 
 
 @operation
@@ -154,3 +185,71 @@ def _beside(x: Tensor, axis: Any) -> tuple[int, ...]:
     if not axes:
         raise ShapeError("layer_normalization: no axis was given.")
     return tuple([x.shape[place] if place in axes else 1 for place in range(axes[0], 0)])
+
+
+def _cost(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
+    scores = math.prod(shapes[0][:-1]) * max(shape[1] if len(shape) == 4 else 1 for shape in shapes)
+    return scores, 2 * scores * shapes[0][-1]
+
+
+@operation(named="bias mask scale", cost=_cost)
+def dot_product_attention(
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    bias: TensorLike | None = None,
+    mask: TensorLike | None = None,
+    scale: TensorLike | None = None,
+    is_causal: bool = False,
+    flash_attention: bool | None = None,
+    attn_logits_soft_cap: float | None = None,
+) -> Tensor:
+    """softmax(q k^T scale + bias) v for each head.
+
+    Args:
+        query: (batch, places, heads, size).
+        key, value: (batch, sources, heads, size); of their heads each may serve as many of the query's.
+        bias: added to the scores (batch, heads, places, sources), or what can be broadcast to them.
+        mask: of the same shape, bool; what is False counts nothing.
+        scale: 1 / sqrt(size) if None.
+        is_causal: whether a place sees only sources up to its own number.
+        flash_attention: accepted for compatibility, ignored.
+
+    Raises:
+        ShapeError: if a tensor has not four axes, or heads do not fit.
+        ValueError: for attn_logits_soft_cap, which Keras has on TPUs only.
+
+    Source: Vaswani et al. (2017), Attention Is All You Need, equation (1).
+
+    >>> tf.keras.ops.dot_product_attention(tf.ones([1, 4, 2, 8]), tf.ones([1, 3, 2, 8]), tf.ones([1, 3, 2, 8])).shape
+    TensorShape([1, 4, 2, 8])
+    """
+    if attn_logits_soft_cap is not None:
+        raise ValueError("dot_product_attention: attn_logits_soft_cap works on TPUs only; leave it out.")
+    return _attended(*map(floating, promoted(query, key, value)), bias, mask, scale, is_causal)
+
+
+@rounded_once
+def _attended(q: Tensor, k: Tensor, v: Tensor, bias: Any, mask: Any, scale: Any, is_causal: bool) -> Tensor:
+    if not q.ndim == k.ndim == v.ndim == 4 or k.shape[2] < 1 or q.shape[2] % k.shape[2] or v.shape[2] != k.shape[2]:
+        raise ShapeError(
+            "dot_product_attention: needs (batch, places, heads, size), heads of the query being a multiple of those of key "
+            f"and value; found query {q.shape}, key {k.shape}, value {v.shape}."
+        )
+    n, places, heads, size = q.shape
+    shared = k.shape[2]
+    q = reshape(q, (n, places, shared, heads // shared, size))
+    scores = einsum("btkgh,bskh->bkgts", q, k) * (1.0 / math.sqrt(size) if scale is None else cast(scale, q.dtype))
+    scores = reshape(scores, (n, heads, places, k.shape[1]))
+    if bias is not None:
+        scores = scores + cast(convert_to_tensor(bias), q.dtype)
+    visible = [] if mask is None else [cast(convert_to_tensor(mask), "bool")]
+    if is_causal:
+        visible.append(cast(band_part(ones(scores.shape[-2:]), -1, 0), "bool"))
+    for one in visible:
+        scores = where(one, scores, -0.7 * float(scores.dtype.max))
+    weights = reshape(nn.softmax(scores), (n, shared, heads // shared, places, k.shape[1]))
+    return reshape(einsum("bkgts,bskh->btkgh", weights, v), (n, places, heads, v.shape[-1]))
+
+
+hide_imports(globals())
