@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,15 @@ Array: TypeAlias = Any
 
 TensorLike: TypeAlias = Any
 """What public operations accept: Tensor, Variable, array, Python number, or nested lists of these."""
+
+Axis: TypeAlias = "SupportsIndex | Sequence[SupportsIndex] | None"
+"""One axis, several of them, or None for all."""
+
+ShapeLike: TypeAlias = Any
+"""What stands for a shape: an int, a TensorShape, a list of ints and scalar tensors, or a vector of integers."""
+
+DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any] | None"
+"""What `as_dtype` makes a DType of; None where a function has a dtype of its own."""
 
 
 class DType:

@@ -516,12 +516,12 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 det = row("det", rounded_once(lambda input, name=None: linalg.determinant(_matrices("det", input, square=True))),
     "The determinant of each matrix. Gradient: det(A) inv(A)^T, for invertible matrices.",
     "print(round(float(tf.linalg.det([[1.0, 2.0], [3.0, 4.0]])), 4)) -> -2.0")
-logdet = row("logdet", lambda matrix, name=None: 2.0 * reduce_sum(log(diag_part(cholesky(matrix))), -1),
-    "Logarithm of the determinant of a positive definite matrix, from its Cholesky factor.",
-    "print(abs(round(float(tf.linalg.logdet([[2.0, 0.0], [0.0, 0.5]])), 4))) -> 0.0")
 cholesky = row("cholesky", rounded_once(lambda input, name=None: linalg.cholesky(_matrices("cholesky", input, square=True))),
     "Lower triangular L with L @ L^T = A for symmetric positive definite A; NaN if it is not positive definite.",
     "print(tf.linalg.cholesky([[4.0, 0.0], [0.0, 9.0]]).numpy().tolist()) -> [[2.0, 0.0], [0.0, 3.0]]")
+logdet = row("logdet", lambda matrix, name=None: 2.0 * reduce_sum(log(diag_part(cholesky(matrix))), -1),
+    "Logarithm of the determinant of a positive definite matrix, from its Cholesky factor.",
+    "print(abs(round(float(tf.linalg.logdet([[2.0, 0.0], [0.0, 0.5]])), 4))) -> 0.0")
 cholesky_solve = row("cholesky_solve",
     lambda chol, rhs, name=None: triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True),
     "X with A @ X = rhs, given the Cholesky factor of A.",

@@ -20,6 +20,7 @@ from ..names import auto_name
 from ..symbolic.keras_tensor import holds_symbol
 from ..symbolic.operation import CLASSES, Operation
 from ..symbolic.rules import cost_of_anything
+from .linalg.matrices import identities
 
 _SAME = {
     "elementwise": """abs:absolute acos:arccos acosh:arccosh asin:arcsin asinh:arcsinh atan:arctan atanh:arctanh atan2:arctan2
@@ -147,7 +148,7 @@ class TensorFunction(Operation):
         super().__init__(name or auto_name(last))
         self.function, self._call = function, found
         self.measures = function in ("shape", "size")
-        self.example = ops.linalg.identities if module == "linalg" else zeros
+        self.example = identities if module == "linalg" else zeros
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)

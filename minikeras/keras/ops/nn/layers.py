@@ -226,7 +226,8 @@ def dot_product_attention(
     """
     if attn_logits_soft_cap is not None:
         raise ValueError("dot_product_attention: attn_logits_soft_cap works on TPUs only; leave it out.")
-    return _attended(*map(floating, promoted(query, key, value)), bias, mask, scale, is_causal)
+    q, k, v = map(floating, promoted(query, key, value))
+    return _attended(q, k, v, bias, mask, scale, is_causal)
 
 
 @rounded_once

@@ -1,4 +1,4 @@
-"""`keras.ops.linalg`: linear algebra over stacks of matrices, under Keras's names."""
+"""Linear algebra over stacks of matrices, under Keras's names."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ... import nest
-from ...absent import hide_imports
-from ...core import ForwardAccumulator, Tensor, convert_to_tensor
-from ...core.batch import all_values, check_values
-from ...errors import InvalidArgumentError
-from ...functions import linalg as tf
-from ...functions import reductions
-from ...functions.creation import eye, zeros
-from ...functions.elementwise import abs, cast, pow
-from ...functions.publish import negative_axes
-from ...functions.shaping import expand_dims, squeeze, transpose
-from ...types import TensorLike
-from ..promotion import floating, promoted
-from ..symbolic.operation import operation
-from ..symbolic.rules import cost_of_matrices
-from .rows import row
+from .... import nest
+from ....absent import hide_imports
+from ....core import ForwardAccumulator, Tensor, convert_to_tensor
+from ....core.batch import all_values, check_values
+from ....errors import InvalidArgumentError
+from ....functions import linalg as tf
+from ....functions import reductions
+from ....functions.creation import eye, zeros
+from ....functions.elementwise import abs, cast, pow
+from ....functions.publish import negative_axes
+from ....functions.shaping import expand_dims, squeeze, transpose
+from ....types import TensorLike
+from ...promotion import floating, promoted
+from ...symbolic.operation import operation
+from ...symbolic.rules import cost_of_matrices
+from ..rows import row
 
 
 def identities(shape: Any, dtype: Any) -> Tensor:

@@ -1,0 +1,18 @@
+# Made by tests/make_stubs.py from the functions themselves.
+from minikeras.keras.ops.image.filters import extract_patches as extract_patches
+from minikeras.keras.ops.image.filters import extract_patches_3d as extract_patches_3d
+from minikeras.keras.ops.image.filters import gaussian_blur as gaussian_blur
+from minikeras.keras.ops.image.filters import hsv_to_rgb as hsv_to_rgb
+from minikeras.keras.ops.image.filters import rgb_to_grayscale as rgb_to_grayscale
+from minikeras.keras.ops.image.filters import rgb_to_hsv as rgb_to_hsv
+from minikeras.keras.ops.image.filters import sobel_edges as sobel_edges
+from minikeras.keras.ops.image.filters import ssim as ssim
+from minikeras.keras.ops.image.sampling import affine_transform as affine_transform
+from minikeras.keras.ops.image.sampling import crop_images as crop_images
+from minikeras.keras.ops.image.sampling import elastic_transform as elastic_transform
+from minikeras.keras.ops.image.sampling import map_coordinates as map_coordinates
+from minikeras.keras.ops.image.sampling import pad_images as pad_images
+from minikeras.keras.ops.image.sampling import perspective_transform as perspective_transform
+from minikeras.keras.ops.image.sampling import resize as resize
+from minikeras.keras.ops.image.sampling import scale_and_translate as scale_and_translate
+

@@ -1,0 +1,27 @@
+# Made by tests/make_stubs.py from the functions themselves.
+from minikeras.core.tensor import Tensor
+from minikeras.keras.ops.math.fourier import fft as fft
+from minikeras.keras.ops.math.fourier import fft2 as fft2
+from minikeras.keras.ops.math.fourier import ifft2 as ifft2
+from minikeras.keras.ops.math.fourier import irfft as irfft
+from minikeras.keras.ops.math.fourier import istft as istft
+from minikeras.keras.ops.math.fourier import rfft as rfft
+from minikeras.keras.ops.math.fourier import stft as stft
+from minikeras.keras.ops.math.functions import cdist as cdist
+from minikeras.keras.ops.math.functions import extract_sequences as extract_sequences
+from minikeras.keras.ops.math.functions import in_top_k as in_top_k
+from minikeras.keras.ops.math.functions import logdet as logdet
+from minikeras.keras.ops.math.functions import logsumexp as logsumexp
+from minikeras.keras.ops.math.functions import top_k as top_k
+from minikeras.keras.ops.math.functions import view_as_complex as view_as_complex
+from minikeras.keras.ops.math.functions import view_as_real as view_as_real
+from minikeras.types import TensorLike
+
+def erf(x: TensorLike) -> Tensor: ...
+def erfc(x: TensorLike) -> Tensor: ...
+def erfinv(x: TensorLike) -> Tensor: ...
+def rsqrt(x: TensorLike) -> Tensor: ...
+def segment_max(data: TensorLike, segment_ids: TensorLike, num_segments: int | None = ..., sorted: bool = ...) -> Tensor: ...
+def segment_min(data: TensorLike, segment_ids: TensorLike, num_segments: int | None = ..., sorted: bool = ...) -> Tensor: ...
+def segment_prod(data: TensorLike, segment_ids: TensorLike, num_segments: int | None = ..., sorted: bool = ...) -> Tensor: ...
+def segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: int | None = ..., sorted: bool = ...) -> Tensor: ...

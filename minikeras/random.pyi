@@ -1,0 +1,26 @@
+# Made by tests/make_stubs.py from the functions themselves.
+from minikeras.core.tensor import Tensor
+from minikeras.functions.random import Generator as Generator
+from minikeras.functions.random import fold_in as fold_in
+from minikeras.functions.random import gamma as gamma
+from minikeras.functions.random import get_global_generator as get_global_generator
+from minikeras.functions.random import normal as normal
+from minikeras.functions.random import poisson as poisson
+from minikeras.functions.random import set_seed as set_seed
+from minikeras.functions.random import shuffle as shuffle
+from minikeras.functions.random import stateless_gamma as stateless_gamma
+from minikeras.functions.random import stateless_normal as stateless_normal
+from minikeras.functions.random import stateless_poisson as stateless_poisson
+from minikeras.functions.random import stateless_truncated_normal as stateless_truncated_normal
+from minikeras.functions.random import stateless_uniform as stateless_uniform
+from minikeras.functions.random import truncated_normal as truncated_normal
+from minikeras.functions.random import uniform as uniform
+from minikeras.functions.sampling import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+from minikeras.functions.sampling import uniform_candidate_sampler as uniform_candidate_sampler
+from minikeras.types import DTypeLike
+from minikeras.types import TensorLike
+from typing import Any
+
+def categorical(logits: TensorLike, num_samples: int, dtype: DTypeLike = ..., seed: Any = ..., name: str | None = ...) -> Tensor: ...
+def split(seed: Any, num: int = ...) -> Tensor: ...
+def stateless_categorical(logits: TensorLike, num_samples: int, seed: Any, dtype: DTypeLike = ..., name: str | None = ...) -> Tensor: ...
