@@ -15,13 +15,17 @@ from interrupts import interrupt
 
 import minikeras as tf
 from minikeras.compiler.executors.llvm import jit, products, runner
-from minikeras.compiler.executors.llvm import kernels as m
 from minikeras.compiler.executors.llvm.calls import bits
 from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY
-from minikeras.compiler.executors.llvm.kernels import IndexKernel, Kind, LoopKernel, Output, Result
+from minikeras.compiler.executors.llvm.kernels import METADATA
 from minikeras.compiler.executors.llvm.products import ProductKernel
 from minikeras.compiler.executors.llvm.runner import Job
+from minikeras.compiler.loop_ir import matrices as m
+from minikeras.compiler.loop_ir import rows as table
+from minikeras.compiler.loop_ir.expression import size
+from minikeras.compiler.loop_ir.matrices import Kind, Output, Result, matrix_nest
 from minikeras.compiler.loops import Body, Step, traced
+from minikeras.compiler.render.llvm import NestKernel
 from minikeras.keras.optimizers.adam import adam_step
 
 DTYPES = ["float32", "float64"]
@@ -55,8 +59,8 @@ def job_of(*instructions, parts=1):
 
 def loop(body, kinds, hows, shape, inputs, outputs, by_rows=False):
     """An instruction; `hows` are pairs of a register and what becomes of it."""
-    kernel = LoopKernel(body, kinds, [Output(*how) for how in hows], by_rows)
-    return kernel, shape, [*inputs, *outputs], [bits(value) for _, value in body.literals]
+    kernel = NestKernel(matrix_nest(body, kinds, [Output(*how) for how in hows], by_rows))
+    return kernel, [], [*inputs, *outputs], [*shape, *[bits(value) for _, value in m.given_literals(body)]]
 
 
 def body_of(function, *dtypes):
@@ -220,9 +224,9 @@ def test_outputs_may_take_the_memory_of_inputs(size, parts, dtype):
 def test_the_loop_of_adam_is_vectorized_and_takes_packed_square_roots():
     body = body_of(lambda g, w, m, v, rate: adam_step(g, w, m, v, rate, 0.9, 0.999, 1e-7), *["f4"] * 4, float)
     stored = [Output(register, Result.STORE) for register in body.outputs]
-    kernel = LoopKernel(body, [Kind.FULL] * 4 + [Kind.SCALAR], stored, False)
+    kernel = NestKernel(matrix_nest(body, [Kind.FULL] * 4 + [Kind.SCALAR], stored, False))
     compiler = jit.compiler()
-    text = str(compiler.optimized(kernel.text("k") + m.METADATA))
+    text = str(compiler.optimized(kernel.text("k") + METADATA))
     assert "call <" in text and "@llvm.sqrt.v" in text, text
 
 
@@ -275,14 +279,14 @@ def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, d
     x = normal(rows, columns, dtype=dtype)
     indices = np.random.default_rng(4).integers(-columns, columns, rows).astype(index)
     taken, changed = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
-    take, add = [IndexKernel(x.dtype, indices.dtype, adds) for adds in (False, True)]
-    numbers = [rows, columns, bits(-1.0)]
-    assert carry_out((take, [], [taken, x, indices], numbers), (add, [], [changed, x, indices], numbers)) == 0
+    take, add = NestKernel(table.take(x.dtype, indices.dtype)), NestKernel(table.add_number(x.dtype, indices.dtype, -1))
+    numbers = [rows, columns]
+    assert carry_out((take, [], [x, indices, taken], numbers), (add, [], [x, indices, changed], numbers)) == 0
     each, expected = np.arange(rows), x.copy()
     np.testing.assert_array_equal(taken, x[each, indices])
     expected[each, indices] -= 1
     np.testing.assert_array_equal(changed, expected)
-    assert carry_out((add, [], [x, x, indices], numbers)) == 0
+    assert carry_out((add, [], [x, indices, x], numbers)) == 0
     np.testing.assert_array_equal(x, expected)
 
 
@@ -332,7 +336,8 @@ def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, i
     x, after, indices = normal(2, 3), np.zeros(6, np.float32), np.array([0, index])
     out = np.zeros((2, 3), np.float32)
     copy = loop(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [(0, Result.STORE)], [1, 6], [x], [after])
-    instruction = IndexKernel(x.dtype, indices.dtype, adds), [], [out, x, indices], [2, 3, bits(1.0)]
+    nest = table.add_number(x.dtype, indices.dtype, 1.0) if adds else table.take(x.dtype, indices.dtype)
+    instruction = NestKernel(nest), [], [x, indices, out], [2, 3]
     assert carry_out(instruction, copy, parts=parts) == 1
     assert not after.any()
     assert carry_out(copy, instruction, parts=parts) == 2
@@ -408,7 +413,7 @@ def test_the_place_of_the_largest_of_each_row_is_the_first(dtype, index, parts, 
     if special is not None and x.dtype.kind == "f":
         x[::3, 4], x[::6, 7], x[5] = special, special, -np.inf
     out = np.empty(40, index)
-    assert carry_out((m.ArgmaxKernel(x.dtype, out.dtype), [], [out, x], [40, 9]), parts=parts) == 0
+    assert carry_out((NestKernel(table.largest(x.dtype, out.dtype)), [], [x, out], [40, 9]), parts=parts) == 0
     np.testing.assert_array_equal(out, x.argmax(1))
 
 
@@ -419,5 +424,6 @@ def test_rows_are_gathered_by_their_numbers(rows, parts, dtype):
     x = (normal(50, 13, dtype="float64") * 3).astype(dtype)
     numbers = np.random.default_rng(4).integers(0, 50, rows)
     out = np.zeros((rows, 13), dtype)
-    assert carry_out((m.GatherKernel(), [], [out, x, numbers], [rows, 13 * x.itemsize]), parts=parts) == 0
+    kernel = NestKernel(table.gather(size("width"), f"i{x.itemsize}", np.int64, stacked=False))
+    assert carry_out((kernel, [], [x, numbers, out], [1, rows, 50, 13]), parts=parts) == 0
     np.testing.assert_array_equal(out, x[numbers])

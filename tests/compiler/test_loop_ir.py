@@ -307,3 +307,23 @@ def test_what_lies_with_gaps_is_copied(key, perm):
             result = np.full(expected.shape, 88, np.float32)
             carry_out(launch, [x], result)
             np.testing.assert_array_equal(result, expected)
+
+
+# Draws, and single elements of rows --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["uint32", "uint64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("shape", "start"), [((3,), 0), ((40, 61), 0), ((5, 7), 11), ((1030,), 1021)])
+def test_draws_have_the_bits_of_numpy(key, dtype, shape, start):
+    keys = np.array([2**31 + 5, 2**32 - 3], key)
+    params = {"shape": shape, "dtype": np.dtype(dtype), "xp": np, "start": start}
+    assert_nests_give_numpys_numbers(operations.random_uniform, [keys], params, exact=True)
+    assert_nests_give_numpys_numbers(operations.dropout_mask, [keys], params | {"rate": 0.3}, exact=True)
+    assert_nests_give_numpys_numbers(operations.next_key, [keys], {}, exact=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_the_largest_of_a_row_is_the_first(dtype):
+    x = np.random.default_rng(0).integers(0, 5, (6, 9)).astype(dtype)
+    assert_nests_give_numpys_numbers(operations.argmax, [x], {"axis": -1, "dtype": np.dtype(np.int64)}, exact=True)

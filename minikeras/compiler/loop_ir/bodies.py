@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,22 +34,26 @@ def constant(number: Any, dtype: Any) -> Expr:
     return Expr("constant", (), dtype, value)
 
 
-def inlined(body: Body, values: Sequence[Expr]) -> list[Expr]:
+def inlined(body: Body, values: Sequence[Expr] | Mapping[int, Expr]) -> list[Expr]:
     """The results of a body for these operands; a Python number that each run has another one of is a float64.
+
+    Args:
+        body: straight-line code.
+        values: of its inputs, or by register, also of literals that are to be no constants.
 
     Raises:
         NoNest: if a function takes operands of several dtypes.
     """
-    found = _Inlined(body, values)
+    found = _Inlined(body, values if isinstance(values, Mapping) else dict(enumerate(values)))
     return [found.operand(register, found.dtypes[register]) for register in body.outputs]
 
 
 class _Inlined:
     """A body's registers as expressions."""
 
-    def __init__(self, body: Body, values: Sequence[Expr]) -> None:
-        self._literals: dict[int, Any] = dict(body.literals)
-        self._known: dict[int, Expr] = dict(enumerate(values))
+    def __init__(self, body: Body, values: Mapping[int, Expr]) -> None:
+        self._literals: dict[int, Any] = {register: x for register, x in body.literals if register not in values}
+        self._known: dict[int, Expr] = dict(values)
         self._kinds: dict[int, Any] = dict(enumerate(body.inputs)) | {register: type(x) for register, x in body.literals}
         for step in (*body.numbers, *body.steps):
             self._known[step.register] = self._number(step) if step.dtype is float else self._result(step)

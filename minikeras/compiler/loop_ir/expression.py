@@ -19,7 +19,8 @@ class Expr:
     Integers that are divided, or whose remainder is taken, are at least 0.
 
     Attributes:
-        op: a ufunc's name, "where", "astype", or a leaf's: "constant", "size", "axis", "register", "load".
+        op: a ufunc's name, "where", "astype", "view", its bits in another dtype, or a leaf's: "constant",
+            "size", "axis", "register", "load".
         args: what it is computed from; the index of a load.
         dtype: of the scalar.
         value: of a constant its number, of a size its name, of a load its Array, of an axis its kind.
@@ -153,6 +154,11 @@ def size(name: str) -> Expr:
     return Expr("size", (), INDEX, name)
 
 
+def bits(x: Expr) -> Expr:
+    """A float64 whose bits are those of an integer."""
+    return Expr("view", (x,), np.float64)
+
+
 def register(dtype: Any) -> Expr:
     """A variable, which `Fold` writes."""
     return Expr("register", (), dtype)
@@ -203,3 +209,13 @@ class Array:
     def where(self, inside: Expr, index: Any, other: Any) -> Expr:
         """The element where it is `inside`, else a number; the index may then be anything."""
         return where(inside, self[where(inside, index, 0)], other) if inside.op != "constant" else self[index]
+
+
+class View(Array):
+    """The memory of a scratch array as elements of another dtype."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, name: str, dtype: Any, of: Array) -> None:
+        super().__init__(name, dtype, of.scratch * of.dtype.itemsize // np.dtype(dtype).itemsize)
+        self.of = of

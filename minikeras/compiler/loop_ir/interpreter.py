@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...types import Array as NumPyArray
-from .expression import Expr, lift
-from .nest import Fold, For, Matrix, Nest, Product, Store, runs
+from .expression import Expr, View, lift
+from .nest import Fold, For, Matrix, Nest, Part, Product, Store, runs
 
 
 class Interpreter:
@@ -25,7 +25,10 @@ class Interpreter:
     def __init__(self, nest: Nest, arrays: Sequence[NumPyArray], sizes: Sequence[int], backwards: bool = False) -> None:
         self._nest, self._backwards = nest, backwards
         self._memory = {one: array.reshape(-1) for one, array in zip(nest.arrays, arrays, strict=True)}
-        self._memory |= {one: np.full(one.scratch, 77, one.dtype) for one in nest.scratch}
+        for one in nest.scratch:
+            self._memory[one] = (
+                self._memory[one.of].view(one.dtype) if isinstance(one, View) else np.full(one.scratch, 77, one.dtype)
+            )
         self._values: dict[Expr, Any] = dict(zip(nest.sizes, map(np.int64, sizes), strict=True))
 
     def run(self) -> None:
@@ -33,7 +36,10 @@ class Interpreter:
         refused = self._nest.refused
         if refused is not None:
             self._values[refused] = np.int64(0)
-        self._body([self._nest.grid])
+        grid = self._nest.grid
+        if isinstance(grid, Part):
+            self._values |= {grid.start: np.int64(0), grid.stop: self.value(grid.extent)}
+        self._body(self._nest.body)
         if refused is not None and self._values[refused]:
             raise IndexError(f"{self._nest.name} is given an index outside the array.")
 
@@ -101,6 +107,8 @@ class Interpreter:
             if at.size and not (at.min() >= 0 and at.max() < memory.size):
                 raise IndexError(f"{self._nest.name} reads {x.value.name}[{at}], which has {memory.size} elements.")
             return memory[at]
+        if x.op == "view":
+            return np.asarray(args[0]).view(x.dtype)[()]
         if x.op == "astype":
             return np.asarray(args[0]).astype(x.dtype)[()]
         return getattr(np, x.op)(*args)

@@ -68,15 +68,33 @@ class Product:
 Statement = For | Store | Fold | Product
 
 
+class Part(NamedTuple):
+    """Statements that are carried out for a range of `extent` points; ranges are shared among threads.
+
+    Attributes:
+        extent: how many points there are.
+        start, stop: sizes that stand for the range within the statements.
+        body: what is done.
+        align: where ranges may begin and end: at multiples of it.
+    """
+
+    extent: Expr
+    start: Expr
+    stop: Expr
+    body: Sequence[Statement]
+    align: int = 1
+
+
 class Nest:
-    """Loops over arrays; the points of the outermost axis may be shared among threads.
+    """Loops over arrays; the points of the outermost axis, or of a part, may be shared among threads.
 
     Args:
         name: of the operation.
         arrays: that are given, in their order.
         sizes: integers that are given, in their order.
-        grid: the outermost loop, which is parallel.
+        grid: the outermost loop, which is parallel, or what is done for a range of points.
         scratch: memory of each thread.
+        in_place: whether a result may lie where what is read at the same points lies.
         refused: a register that is 0 at first; if it is not in the end, an index was outside and results are worth nothing.
     """
 
@@ -85,24 +103,33 @@ class Nest:
         name: str,
         arrays: Sequence[Array],
         sizes: Sequence[Expr],
-        grid: For,
+        grid: For | Part,
         scratch: Sequence[Array] = (),
         refused: Expr | None = None,
+        in_place: bool = False,
     ) -> None:
         self.name, self.arrays, self.sizes, self.grid = name, arrays, sizes, grid
-        self.scratch, self.refused = scratch, refused
+        self.scratch, self.refused, self.in_place = scratch, refused, in_place
+
+    @property
+    def body(self) -> Sequence[Statement]:
+        """What a part of the work is, for all of it."""
+        return self.grid.body if isinstance(self.grid, Part) else [self.grid]
 
     @property
     def products(self) -> list[Product]:
         """What a library computes."""
-        return [one for one in statements([self.grid]) if isinstance(one, Product)]
+        return [one for one in statements(self.body) if isinstance(one, Product)]
 
     def __str__(self) -> str:
         given = ", ".join(f"{one.name}: {one.dtype.name}" for one in self.arrays)
         sizes = "".join(f"; {one.value}" for one in self.sizes)
         names = {} if self.refused is None else {self.refused: "refused"}
         kept = [f"  {one.name} = scratch {one.dtype.name}[{one.scratch}]" for one in self.scratch]
-        return "\n".join([f"{self.name}({given}{sizes})", *kept, *_lines([self.grid], names, "  ")])
+        if isinstance(self.grid, Part):
+            names |= {self.grid.start: "start", self.grid.stop: "stop"}
+            kept.append(f"  for a part, start to stop, of {_shown(self.grid.extent, names)}:")
+        return "\n".join([f"{self.name}({given}{sizes})", *kept, *_lines(self.body, names, "  ")])
 
 
 def statements(body: Sequence[Statement]) -> Iterator[Statement]:

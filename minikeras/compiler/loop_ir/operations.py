@@ -11,8 +11,10 @@ import numpy as np
 
 from ...core import Record
 from ...core.registry import operations
+from ...nn_ops.philox4x32 import threshold
 from ..ir import Slot
-from . import contractions, copies, depthwise, pools, rows, windows
+from ..passes.expansion import add_at, take_at
+from . import contractions, copies, depthwise, philox, pools, rows, windows
 from .nest import Nest
 from .strided import Access, contiguous
 from .windows import Windows
@@ -32,6 +34,7 @@ class Launch(NamedTuple):
         seconds: what it takes one thread, roughly.
         members: how many times it is done, each time for the next member of the result.
         moving: whether each operand is a stack, too, with an own member each time.
+        may_alias: operands over which the result may be written.
     """
 
     nest: Nest
@@ -41,6 +44,7 @@ class Launch(NamedTuple):
     seconds: float
     members: int = 1
     moving: Sequence[bool] = ()
+    may_alias: Sequence[int] = ()
 
 
 def launches(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -220,11 +224,56 @@ def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
     return found
 
 
+def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
+    """An element of each row, read or added to."""
+    (x, columns), y = record.inputs, record.outputs
+    if x.dtype not in (np.float32, np.float64) or columns.dtype.kind not in "iu" or len(x.shape) != 2:
+        return None
+    index, adds = columns.dtype if columns.dtype in (np.int32, np.int64) else np.dtype(np.int64), record.primitive is add_at
+    nest = rows.add_number(x.dtype, index, record.params["number"]) if adds else rows.take(x.dtype, index)
+    return [Launch(nest, [x, columns], y, x.shape, y.bytes / 1e10, may_alias=(0,) if adds else ())]
+
+
+def _argmax(record: Record, temporary: Temporary) -> list[Launch] | None:
+    x, y = record.inputs[0], record.outputs
+    axis, dtype = record.params["axis"], np.dtype(record.params["dtype"])
+    last = isinstance(axis, int) and axis % max(len(x.shape), 1) == len(x.shape) - 1
+    if not last or x.dtype.kind not in "fi" or x.dtype.itemsize < 4 or dtype not in (np.int32, np.int64) or y.shape == ():
+        return None
+    shape = math.prod(x.shape[:-1]), x.shape[-1]
+    return [Launch(rows.largest(x.dtype, dtype), [x], y, shape, math.prod(shape) * 1.5e-9)]
+
+
+def _next_key(record: Record, temporary: Temporary) -> list[Launch] | None:
+    key, y = record.inputs[0], record.outputs
+    if record.params.get("mix", 0):
+        return None
+    return [Launch(philox.next_key(y.dtype), [key], y, [math.prod(y.shape[:-1])], 0.0)]
+
+
+def _drawn(record: Record, temporary: Temporary) -> list[Launch] | None:
+    """A mask of dropout, or uniform numbers."""
+    key, y = record.inputs[0], record.outputs
+    if y.dtype not in (np.float32, np.float64) or record.params["xp"] is not np or key.shape != (2,) or y.shape == ():
+        return None
+    sizes, nest = [math.prod(y.shape), record.params.get("start", 0)], philox.uniform(key.dtype, y.dtype)
+    if record.primitive is operations.dropout_mask:
+        rate, nest = record.params["rate"], philox.mask(key.dtype, y.dtype)
+        sizes += [threshold(rate), int(np.float64(1.0 / (1.0 - rate)).view(np.int64))]
+    return [Launch(nest, [key], y, sizes, sizes[0] / 4e9)]
+
+
 @functools.cache
 def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
     return {
         operations.concat: _joined,
         operations.stack_along: _joined,
+        take_at: _at_columns,
+        add_at: _at_columns,
+        operations.argmax: _argmax,
+        operations.next_key: _next_key,
+        operations.dropout_mask: _drawn,
+        operations.random_uniform: _drawn,
         operations.convolve: _convolve,
         operations.spread_windows: _spread,
         operations.correlate_windows: _correlate,

@@ -14,8 +14,8 @@ import numpy as np
 from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, type_of
 from ..executors.llvm.kernels import ALIGN, load_address, load_operand, part_of
 from ..executors.llvm.products import called
-from ..loop_ir.expression import INDEX, Array, Axis, Expr, lift
-from ..loop_ir.nest import Fold, For, Nest, Product, Store, runs, statements
+from ..loop_ir.expression import INDEX, Array, Axis, Expr, View, lift
+from ..loop_ir.nest import Fold, For, Nest, Part, Product, Store, runs, statements
 
 WIDE = {"exp", "expm1", "tanh", "log", "log1p"}
 """Functions that gain from the longest vectors of the processor; elsewhere LLVM chooses."""
@@ -40,6 +40,8 @@ class NestKernel:
         self._to = Instructions()
         self._cells: dict[Expr, Value] = {}
         self._names: dict[Any, Value] = {}
+        self._read: set[Expr] = set()
+        """What is computed from elements, where sums of integers may wrap around."""
         self._entry: list[str] = []
         self._metadata: list[str] = []
         self._group = ""
@@ -49,16 +51,26 @@ class NestKernel:
         self.__init__(self.nest, self.multiplies)  # type: ignore[misc]
         nest, to = self.nest, self._to
         self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
-        self._names |= {one: f"%scratch{number}" for number, one in enumerate(nest.scratch)}
+        for number, one in enumerate(nest.scratch):
+            self._names[one] = self._names[one.of] if isinstance(one, View) else f"%scratch{number}"
         self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
-        self._entry += [f"  {self._names[x]} = alloca [{x.scratch} x {_memory(x.dtype)}], align 64" for x in nest.scratch]
+        self._entry += [
+            f"  {self._names[x]} = alloca [{x.scratch} x {_memory(x.dtype)}], align 64"
+            for x in nest.scratch
+            if type(x) is Array
+        ]
         status = "0"
         if nest.refused is not None:
             to.do(f"store i64 0, ptr {self._cell(nest.refused, 'i64')}")
-        self._loop(nest.grid, "%start", "%stop")
+        if isinstance(nest.grid, Part):
+            self._names |= {nest.grid.start: "%start", nest.grid.stop: "%stop"}
+            self._body(nest.grid.body)
+        else:
+            self._loop(nest.grid, "%start", "%stop")
         if nest.refused is not None:
             status = to.add(f"load i64, ptr {self._cell(nest.refused, 'i64')}")
-        given = ["i64 %start", "i64 %stop", *(f"ptr noalias {self._names[x]}" for x in nest.arrays)]
+        kind = "ptr" if nest.in_place else "ptr noalias"
+        given = ["i64 %start", "i64 %stop", *(f"{kind} {self._names[x]}" for x in nest.arrays)]
         given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
         width = ' "prefer-vector-width"="512"' if _functions(nest) & WIDE else ""
         return "\n".join(
@@ -79,8 +91,9 @@ class NestKernel:
         if nest.products:
             way = [load_operand(to, len(arrays) + len(sizes) + number) for number in range(2)]
             way = [to.add(f"inttoptr i64 {one} to ptr") for one in way]
-        extent = self._extent(to, nest.grid.axis.extent, dict(zip(nest.sizes, sizes, strict=True)))
-        start, stop = part_of(to, extent, ALIGN if nest.grid.is_innermost else 1)
+        grid = nest.grid
+        extent, align = (grid.extent, grid.align) if isinstance(grid, Part) else (grid.axis.extent, grid.is_innermost and ALIGN)
+        start, stop = part_of(to, self._extent(to, extent, dict(zip(nest.sizes, sizes, strict=True))), align or 1)
         given = [
             f"i64 {start}",
             f"i64 {stop}",
@@ -173,9 +186,9 @@ class NestKernel:
             if one.register.dtype == INDEX:
                 value = _integer(to, one.op, old, value)
             elif one.op == "add":
-                value = to.add(f"fadd reassoc nsz {kind} {old}, {value}")
+                value = to.add(f"fadd reassoc {kind} {old}, {value}")
             else:
-                value = to.intrinsic(one.op, kind, old, value)
+                value = to.intrinsic(one.op if one.register.dtype.kind == "f" else "smax", kind, old, value)
         to.do(f"store {kind} {value}, ptr {cell}")
 
     def _multiply(self, one: Product) -> None:
@@ -197,6 +210,8 @@ class NestKernel:
         """The text of an expression; each is written once where nothing is written between."""
         if x not in known:
             known[x] = self._written(x, [self._value(one, known) for one in x.args] if x.op != "axis" else [])
+            if x.op == "load" or any(one in self._read for one in x.args):
+                self._read.add(x)
         return known[x]
 
     def _written(self, x: Expr, args: list[Value]) -> Value:
@@ -210,12 +225,17 @@ class NestKernel:
         if x.op == "load":
             value = to.add(f"load {_memory(x.dtype)}, ptr {self._place(x.value, args[0])}{self._group}")
             return value if x.dtype.kind != "b" else to.add(f"icmp ne i8 {value}, 0")
+        if x.op == "view":
+            return to.add(f"bitcast {type_of(x.args[0].dtype)} {args[0]} to {kind}")
         if x.op == "where":
             return to.add(f"select i1 {args[0]}, {kind} {args[1]}, {kind} {args[2]}")
         given = x.args[0].dtype
         if x.op == "astype":
             return cast(to, args[0], given, x.dtype)
-        return _integer(to, x.op, *args) if given == INDEX else apply(to, x.op, given, args)
+        wraps = x.op in ("add", "subtract", "multiply") and any(one in self._read for one in x.args)
+        if given == INDEX and not wraps and (x.op in INTEGERS or x.op in ("minimum", "maximum")):
+            return _integer(to, x.op, *args)
+        return apply(to, x.op, given, args)
 
 
 def _memory(dtype: np.dtype[Any]) -> str:
@@ -232,7 +252,7 @@ def _integer(to: Instructions, op: str, a: Value, b: Value) -> Value:
 def _functions(nest: Nest) -> set[str]:
     """The functions in a nest."""
     seen: set[Expr] = set()
-    waiting = [one.value for one in statements([nest.grid]) if isinstance(one, (Store, Fold))]
+    waiting = [one.value for one in statements(nest.body) if isinstance(one, (Store, Fold))]
     while waiting:
         x = waiting.pop()
         if x not in seen:

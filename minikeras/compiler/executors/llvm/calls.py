@@ -15,13 +15,15 @@ import numpy as np
 
 from ....core import Record
 from ...ir import Slot, outputs_of
+from ...loop_ir.bodies import NoNest
+from ...loop_ir.matrices import Kind, Output, Result, given_literals, matrix_nest
 from ...loop_ir.operations import Launch
 from ...loops import Body
 from ...render.llvm import NestKernel
 from ..numpy.lowering import Call
 from . import products
 from .functions import LIBRARY, is_known
-from .kernels import EachKernel, Kind, LoopKernel, Output, Result, supports_body
+from .kernels import EachKernel
 from .products import ProductKernel
 
 Address = Callable[[Slot], int]
@@ -149,7 +151,7 @@ def nest_call(launch: Launch, operands: Sequence[Slot], record: Record) -> Kerne
 
     moves = [*zip(operands, launch.moving or [False] * len(operands), strict=True), (y, True)]
     whole, given = for_each(kernel, places, launch.members, moves)
-    return KernelCall(whole, given, operands, [y], record, seconds=seconds)
+    return KernelCall(whole, given, operands, [y], record, [launch.may_alias], seconds)
 
 
 # Loops and sums ----------------------------------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ class LoopCall(KernelCall):
         """Choose the kernel for the outputs by now, and whether its parts are members, rows, columns or one."""
         along_rows, across = self._hows & ALONG_ROWS, Result.OVER_ROWS in self._hows
         by_rows = not self._is_flat and not across
-        kernel = LoopKernel(self._body, self._kinds, [output for _, output in self._outputs], by_rows)
+        kernel = NestKernel(matrix_nest(self._body, self._kinds, [output for _, output in self._outputs], by_rows))
         moves = [*zip(self.operands, self._moving, strict=True), *((y, True) for y, _ in self._outputs)]
         self.kernel, self.places = for_each(kernel, self._operands, self._members, moves)
         size = self._members * math.prod(self._shape)
@@ -257,7 +259,7 @@ class LoopCall(KernelCall):
     def _operands(self, address: Address) -> list[int]:
         shape = (1, math.prod(self._shape)) if self._is_flat else self._shape
         results = [address(y) for y, _ in self._outputs]
-        return [*shape, *map(address, self.operands), *results, *[bits(value) for _, value in self._body.literals]]
+        return [*map(address, self.operands), *results, *shape, *[bits(value) for _, value in given_literals(self._body)]]
 
 
 ALONG_ROWS = {Result.OVER_COLUMNS, Result.LARGEST_OF_ROW}
@@ -271,9 +273,9 @@ def _unsettled(address: Address) -> list[int]:
 def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
     """A sum or maximum along neighbouring axes: a loop without steps."""
     members, rows, columns, how = split
-    loop = LoopKernel(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, how)], how is not Result.OVER_ROWS)
-    places = lambda address: [rows, columns, address(x), address(result)]
-    kernel, operands = for_each(loop, places, members, [(x, True), (result, True)])
+    nest = matrix_nest(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, how)], how is not Result.OVER_ROWS)
+    places = lambda address: [address(x), address(result), rows, columns]
+    kernel, operands = for_each(NestKernel(nest), places, members, [(x, True), (result, True)])
     seconds = 0.0 if members == 1 and how is Result.OVER_ALL else x.bytes / 4e10
     return KernelCall(kernel, operands, [x], [result], record, (), seconds)
 
@@ -288,7 +290,12 @@ def repetition(x: Slot, y: Slot, record: Record) -> LoopCall | None:
 def known(body: Body) -> bool:
     """Whether there is a kernel for a body of any size."""
     dtypes = [*[dtype for dtype in body.inputs if dtype is not float], *[step.dtype for step in body.steps]]
-    return all(map(is_known, dtypes)) and supports_body(body)
+    kinds = [Kind.SCALAR if dtype is float else Kind.FULL for dtype in body.inputs]
+    try:
+        outputs = [Output(register, Result.STORE) for register in body.outputs]
+        return all(map(is_known, dtypes)) and bool(NestKernel(matrix_nest(body, kinds, outputs, True)).text("k"))
+    except (KeyError, NoNest):
+        return False
 
 
 def can_loop(body: Body, size: int) -> bool:

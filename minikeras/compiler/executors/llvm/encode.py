@@ -13,23 +13,20 @@ import numpy as np
 from ....core import Record
 from ....core.effects import only_checks
 from ....core.registry import operations
-from ....nn_ops.philox4x32 import threshold
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
+from ...loop_ir.matrices import Kind, Result
 from ...loop_ir.operations import contraction, copy_of, has_nest, launches
 from ...loop_ir.strided import Access, contiguous, view_of
 from ...loops import Body, Step, body_of, elementwise_body
-from ...passes.expansion import add_at, take_at
 from ...planning.flat_variables import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, Flatten, Lowered, Lowering, ReadFlat, View
 from .calls import (
-    Address,
     Factor,
     KernelCall,
     LoopCall,
     Split,
-    bits,
     can_loop,
     known,
     nest_call,
@@ -39,9 +36,7 @@ from .calls import (
     split_of,
     sum_split,
 )
-from .draws import DrawKernel, NextKeyKernel
 from .functions import is_known
-from .kernels import ArgmaxKernel, IndexKernel, Kind, Result
 from .phases import in_phases
 
 BOUND = 1 << 12
@@ -242,7 +237,9 @@ class Encoder:
         """The nests of an instruction, if it has some."""
         found = None if any(y.order is not None for y in outputs_of(record)) else launches(record, self.temporary)
         for one in found or ():
-            self.add(nest_call(one, [self.operand(x, record) for x in one.operands], record))
+            dtypes = [array.dtype for array in one.nest.arrays]
+            operands = [self.operand(x, record, dtype) for x, dtype in zip(one.operands, dtypes, strict=False)]
+            self.add(nest_call(one, operands, record))
         return found is not None
 
     def add_loop(self, call: LoopCall) -> None:
@@ -365,46 +362,6 @@ def _broadcast(encoder: Encoder, record: Record) -> bool:
     return encoder.repeat(record, record.inputs[0], record.outputs)
 
 
-def _at_columns(adds: bool) -> Callable[[Encoder, Record], bool]:
-    """An element of each row, read or added to."""
-
-    def encode(encoder: Encoder, record: Record) -> bool:
-        x, columns = record.inputs
-        y = record.outputs
-        if x.dtype not in (np.float32, np.float64) or columns.dtype.kind not in "iu" or y.order is not None:
-            return False
-        index = columns.dtype if columns.dtype in (np.int32, np.int64) else np.dtype(np.int64)
-        operands = [encoder.operand(x, record), encoder.operand(columns, record, index)]
-        number = bits(record.params["number"]) if adds else 0
-
-        def places(address: Address) -> list[int]:
-            return [address(y), *map(address, operands), *x.shape, number]
-
-        kernel = IndexKernel(x.dtype, index, adds)
-        encoder.add(KernelCall(kernel, places, operands, [y], record, [(0,)] if adds else ()))
-        return True
-
-    return encode
-
-
-def _argmax(encoder: Encoder, record: Record) -> bool:
-    x, y = record.inputs[0], record.outputs
-    axis, dtype = record.params["axis"], np.dtype(record.params["dtype"])
-    last = isinstance(axis, int) and axis % max(len(x.shape), 1) == len(x.shape) - 1
-    if not last or 0 in x.shape or not is_known(x.dtype) or x.dtype.kind == "b" or dtype not in (np.int32, np.int64):
-        return False
-    if y.shape == () or y.order is not None:
-        return False
-    source, shape = encoder.operand(x, record), (math.prod(x.shape[:-1]), x.shape[-1])
-
-    def places(address: Address) -> list[int]:
-        return [address(y), address(source), *shape]
-
-    seconds = math.prod(shape) * 1.5e-9
-    encoder.add(KernelCall(ArgmaxKernel(x.dtype, dtype), places, [source], [y], record, seconds=seconds))
-    return True
-
-
 def _one_hot(encoder: Encoder, record: Record) -> bool:
     """Each index compared with 0, 1, 2 and so on."""
     (indices,), y = record.inputs, record.outputs
@@ -434,33 +391,6 @@ def _flatten(encoder: Encoder, record: Record) -> bool:
     return True
 
 
-def _next_key(encoder: Encoder, record: Record) -> bool:
-    y, key, count = record.outputs, encoder.operand(record.inputs[0], record), math.prod(record.outputs.shape[:-1])
-    encoder.add(KernelCall(NextKeyKernel(y.dtype), lambda address: [address(y), address(key), count], [key], [y], record))
-    return True
-
-
-def _drawn(is_mask: bool) -> Callable[[Encoder, Record], bool]:
-    """A mask of dropout, or uniform numbers."""
-
-    def encode(encoder: Encoder, record: Record) -> bool:
-        (given,), y = record.inputs, record.outputs
-        if y.dtype not in (np.float32, np.float64) or record.params["xp"] is not np or given.shape != (2,) or y.shape == ():
-            return False
-        key, numbers = encoder.operand(given, record), [math.prod(y.shape)]
-        if is_mask:
-            rate = record.params["rate"]
-            numbers += [threshold(rate), bits(1.0 / (1.0 - rate))]
-        if start := record.params.get("start", 0):
-            numbers.append(start)
-        kernel = DrawKernel(key.dtype, y.dtype, is_mask, bool(start))
-        seconds = y.bytes / y.dtype.itemsize / 4e9
-        encoder.add(KernelCall(kernel, lambda address: [address(y), address(key), *numbers], [key], [y], record, (), seconds))
-        return True
-
-    return encode
-
-
 @functools.cache
 def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     return {
@@ -468,14 +398,8 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.reduce_sum: _sum,
         operations.reduce_max: _max,
         operations.reduce_mean: _mean,
-        operations.argmax: _argmax,
         operations.one_hot: _one_hot,
         operations.broadcast_to: _broadcast,
         operations.einsum: _einsum,
         flatten: _flatten,
-        take_at: _at_columns(False),
-        add_at: _at_columns(True),
-        operations.next_key: _next_key,
-        operations.dropout_mask: _drawn(True),
-        operations.random_uniform: _drawn(False),
     }

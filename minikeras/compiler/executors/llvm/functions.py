@@ -15,7 +15,10 @@ import numpy as np
 Value = str
 """An operand of an instruction: a register such as %t3, or a constant."""
 
-TYPES = {"f": {4: "float", 8: "double"}, "i": {4: "i32", 8: "i64"}, "b": {1: "i1"}}
+_WHOLE = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
+TYPES = {"f": {4: "float", 8: "double"}, "b": {1: "i1"}, "i": _WHOLE, "u": _WHOLE}
+KNOWN = {"f": (4, 8), "i": (4, 8), "b": (1,)}
+"""Sizes of the dtypes that arrays of programs may have."""
 
 
 def type_of(dtype: np.dtype[Any]) -> str:
@@ -24,8 +27,8 @@ def type_of(dtype: np.dtype[Any]) -> str:
 
 
 def is_known(dtype: Any) -> bool:
-    """Whether there is a type for a dtype."""
-    return dtype.isnative and dtype.itemsize in TYPES.get(dtype.kind, ())
+    """Whether kernels compute with a dtype."""
+    return dtype.isnative and dtype.itemsize in KNOWN.get(dtype.kind, ())
 
 
 def constant(number: float, kind: str) -> Value:
@@ -89,8 +92,13 @@ def cast(to: Instructions, x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]
     old, new = type_of(dtype), type_of(wanted)
     if wanted.kind == "b":
         return to.add(f"fcmp une {old} {x}, 0.0" if dtype.kind == "f" else f"icmp ne {old} {x}, 0")
+    if old == new:  # with another sign
+        return x
     wider = wanted.itemsize > dtype.itemsize
     kinds = {
+        "uf": "uitofp",
+        **dict.fromkeys(["ui", "uu"], "zext" if wider else "trunc"),
+        "iu": "sext" if wider else "trunc",
         "ff": "fpext" if wider else "fptrunc",
         "if": "sitofp",
         "bf": "uitofp",
@@ -331,6 +339,12 @@ INTEGERS: dict[str, str] = {
 }
 """Of signed integers of one size: one instruction each."""
 
+UNSIGNED = {
+    name: INTEGERS[name] for name in ("add", "subtract", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor")
+}
+UNSIGNED |= {"right_shift": "lshr", "left_shift": "shl"}
+"""Of unsigned integers."""
+
 TRUTHS: dict[str, str] = {
     **{"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "bitwise_and": "and", "bitwise_or": "or"},
     **{"bitwise_xor": "xor", "equal": "icmp eq", "not_equal": "icmp ne", "add": "or", "multiply": "and"},
@@ -353,4 +367,5 @@ def apply(to: Instructions, function: str, dtype: np.dtype[Any], operands: list[
     if function == "logical_not":
         return to.add(f"xor i1 {operands[0]}, true") if kind == "i1" else to.add(f"icmp eq {kind} {operands[0]}, 0")
     a, b = operands
-    return to.add(f"{(TRUTHS if kind == 'i1' else INTEGERS)[function]} {kind} {a}, {b}")
+    table = TRUTHS if kind == "i1" else UNSIGNED if dtype.kind == "u" else INTEGERS
+    return to.add(f"{table[function]} {kind} {a}, {b}")

@@ -20,8 +20,12 @@ from ....core.effects import only_checks
 from ....core.variable import assigned, read_variable, restore, snapshot
 from ....types import Array
 from ...ir import Program, Slot
+from ...loop_ir.expression import size
+from ...loop_ir.matrices import Kind, Output, Result, matrix_nest
+from ...loop_ir.rows import gather
 from ...loops import Body
 from ...planning.flat_variables import flats_of, part, variables_of
+from ...render.llvm import NestKernel
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop, Linked, Step, is_quiet
 from ..numpy.lowering import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
@@ -29,7 +33,6 @@ from ..numpy.replay import Closure, Rollback, copy_of, exporting
 from . import jit
 from .calls import KernelCall
 from .encode import BOUND
-from .kernels import GatherKernel, Kind, LoopKernel, Output, Result
 from .phases import is_counted
 from .runner import Instruction, Job
 from .segment import Around, Commit, Segment
@@ -341,7 +344,9 @@ class _Run:
             rows = self._gathers[position][1][0].size
             moves.append((place + 1, 8 * rows))
             parts = threads if one.slot.bytes >= SHARED_BYTES else 1
-            gathers.append((_gathering(), [one.place, place, place + 1, rows, one.slot.bytes // rows], parts))
+            width, itemsize = one.slot.bytes // rows, 8 if one.slot.bytes // rows % 8 == 0 else 1
+            sizes = [1, rows, len(self._gathers[position][0]), width // itemsize]
+            gathers.append((_gathering(itemsize), [place, place + 1, one.place, *sizes], parts))
         last = [_copy(one, known + number) for number, one in enumerate(stored)]
         return Around(gathers, last, moves, len(stored) + 2 * len(gathers))
 
@@ -379,8 +384,9 @@ def _are_neighbours(numbers: Array) -> bool:
 
 
 @functools.cache
-def _gathering() -> int:
-    return jit.addresses([GatherKernel()])[0]
+def _gathering(itemsize: int) -> int:
+    """Gathers rows of integers of this size."""
+    return jit.addresses([NestKernel(gather(size("width"), f"i{itemsize}", np.int64, stacked=False))])[0]
 
 
 def _address(array: Array) -> int:
@@ -389,15 +395,15 @@ def _address(array: Array) -> int:
 
 def _copy(value: Value, to: int) -> Instruction:
     """Copies a value to a place."""
-    return _copying(value.slot.dtype), [1, math.prod(value.slot.shape or ()), value.place, to], 1
+    return _copying(value.slot.dtype), [value.place, to, 1, math.prod(value.slot.shape or ())], 1
 
 
 @functools.cache
 def _copying(dtype: np.dtype[Any]) -> int:
     if dtype.kind == "u":  # of which a copy is that of other integers
         dtype = np.dtype(f"i{dtype.itemsize}")
-    kernel = LoopKernel(Body((dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, Result.STORE)], False)
-    return jit.addresses([kernel])[0]
+    nest = matrix_nest(Body((dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, Result.STORE)], False)
+    return jit.addresses([NestKernel(nest)])[0]
 
 
 # From the steps of a program to segments: kernels that follow one another are one call, what writes in place is a commit.
