@@ -50,10 +50,13 @@ class NestKernel:
         """The function, and before it that of a range of the grid."""
         self.__init__(self.nest, self.multiplies)  # type: ignore[misc]
         nest, to = self.nest, self._to
-        self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
+        start, stop, head = "%start", "%stop", ""
+        if nest.in_place:
+            start, stop = self._begin()
+        else:
+            head = self._head(name)
         for number, one in enumerate(nest.scratch):
             self._names[one] = self._names[one.of] if isinstance(one, View) else f"%scratch{number}"
-        self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
         self._entry += [
             f"  {self._names[x]} = alloca [{x.scratch} x {_memory(x.dtype)}], align 64"
             for x in nest.scratch
@@ -63,46 +66,68 @@ class NestKernel:
         if nest.refused is not None:
             to.do(f"store i64 0, ptr {self._cell(nest.refused, 'i64')}")
         if isinstance(nest.grid, Part):
-            self._names |= {nest.grid.start: "%start", nest.grid.stop: "%stop"}
+            self._names |= {nest.grid.start: start, nest.grid.stop: stop}
             self._body(nest.grid.body)
         else:
-            self._loop(nest.grid, "%start", "%stop")
+            self._loop(nest.grid, start, stop)
         if nest.refused is not None:
             status = to.add(f"load i64, ptr {self._cell(nest.refused, 'i64')}")
-        kind = "ptr" if nest.in_place else "ptr noalias"
-        given = ["i64 %start", "i64 %stop", *(f"{kind} {self._names[x]}" for x in nest.arrays)]
-        given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
-        width = ' "prefer-vector-width"="512"' if _functions(nest) & WIDE else ""
+        whole = [] if nest.in_place else self._whole(name)
         return "\n".join(
             [
                 *sorted(to.declared),
-                f"define internal i64 @{name}_range({', '.join(given)}) noinline{width} {{",
+                head or f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{",
                 *("entry:", *self._entry, *to.lines, f"  ret i64 {status}", "}"),
-                *self._whole(name),
+                *whole,
                 *self._metadata,
             ]
         )
 
+    def _head(self, name: str) -> str:
+        """Of the function of a range, to which arrays come as parameters, so that LLVM knows that they lie apart."""
+        nest = self.nest
+        self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
+        self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
+        given = ["i64 %start", "i64 %stop", *(f"ptr noalias {self._names[x]}" for x in nest.arrays)]
+        given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
+        return f"define internal i64 @{name}_range({', '.join(given)}) noinline{self._width} {{"
+
+    @property
+    def _width(self) -> str:
+        """What a function is told about vectors."""
+        return ' "prefer-vector-width"="512"' if _functions(self.nest) & WIDE else ""
+
+    def _begin(self) -> tuple[Value, Value]:
+        """Load the operands; the range of this part."""
+        to, nest = self._to, self.nest
+        self._names = {one: load_address(to, number) for number, one in enumerate(nest.arrays)}
+        self._names |= {one: load_operand(to, len(nest.arrays) + number) for number, one in enumerate(nest.sizes)}
+        extent, align = self._grid
+        return part_of(to, self._extent(to, extent, dict(self._names)), align)
+
+    @property
+    def _grid(self) -> tuple[Expr, int]:
+        """How many points are shared, and at multiples of how many parts begin."""
+        grid = self.nest.grid
+        if isinstance(grid, Part):
+            return grid.extent, grid.align
+        return grid.axis.extent, ALIGN if grid.is_innermost else 1
+
     def _whole(self, name: str) -> list[str]:
-        to, nest = Instructions(), self.nest
-        arrays = [load_address(to, number) for number in range(len(nest.arrays))]
-        sizes = [load_operand(to, len(arrays) + number) for number in range(len(nest.sizes))]
+        """The kernel, which calls the function of its range."""
+        to, nest, before = Instructions(), self.nest, self._to
+        self._to = to
+        start, stop = self._begin()
+        arrays, sizes = [[self._names[one] for one in some] for some in (nest.arrays, nest.sizes)]
         way = ["null", "null"]
         if nest.products:
             way = [load_operand(to, len(arrays) + len(sizes) + number) for number in range(2)]
             way = [to.add(f"inttoptr i64 {one} to ptr") for one in way]
-        grid = nest.grid
-        extent, align = (grid.extent, grid.align) if isinstance(grid, Part) else (grid.axis.extent, grid.is_innermost and ALIGN)
-        start, stop = part_of(to, self._extent(to, extent, dict(zip(nest.sizes, sizes, strict=True))), align or 1)
-        given = [
-            f"i64 {start}",
-            f"i64 {stop}",
-            *(f"ptr {x}" for x in arrays),
-            *(f"i64 {x}" for x in sizes),
-            *(f"ptr {x}" for x in way),
-        ]
+        given = [f"i64 {start}", f"i64 {stop}", *(f"ptr {x}" for x in arrays), *(f"i64 {x}" for x in sizes)]
+        given += [f"ptr {x}" for x in way]
         status = to.add(f"call i64 @{name}_range({', '.join(given)})")
         to.do(f"ret i64 {status}")
+        self._to = before
         return [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]
 
     def _extent(self, to: Instructions, x: Expr, known: dict[Expr, Value]) -> Value:
