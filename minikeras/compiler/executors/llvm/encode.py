@@ -271,6 +271,7 @@ class Encoder:
         loop = self._loops.get(x.key)
         if loop is not None and loop.add_reduction(x, result, split, self._readers[x.key] == 1):
             self.addressed.add(result.key)
+            self.made.add(result.key)
         else:
             self.add(reduction(split, self.operand(x, record), result, record))
         return True
