@@ -309,7 +309,7 @@ def test_what_lies_with_gaps_is_copied(key, perm):
             np.testing.assert_array_equal(result, expected)
 
 
-# Draws, and single elements of rows --------------------------------------------------------------------------------------------
+# Draws, and single elements of rows ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", ["uint32", "uint64"])

@@ -366,6 +366,7 @@ def apply(to: Instructions, function: str, dtype: np.dtype[Any], operands: list[
     kind = type_of(dtype)
     if function == "logical_not":
         return to.add(f"xor i1 {operands[0]}, true") if kind == "i1" else to.add(f"icmp eq {kind} {operands[0]}, 0")
-    a, b = operands
     table = TRUTHS if kind == "i1" else UNSIGNED if dtype.kind == "u" else INTEGERS
-    return to.add(f"{table[function]} {kind} {a}, {b}")
+    instruction = table[function]
+    a, b = operands
+    return to.add(f"{instruction} {kind} {a}, {b}")
