@@ -45,10 +45,15 @@ class NestKernel:
         self._entry: list[str] = []
         self._metadata: list[str] = []
         self._group = ""
+        self._texts: dict[str, str] = {}
 
     def text(self, name: str) -> str:
         """The function, and before it that of a range of the grid."""
-        self.__init__(self.nest, self.multiplies)  # type: ignore[misc]
+        if name not in self._texts:
+            self._texts[name] = NestKernel(self.nest, self.multiplies)._text(name)
+        return self._texts[name]
+
+    def _text(self, name: str) -> str:
         nest, to = self.nest, self._to
         start, stop, head = "%start", "%stop", ""
         if nest.in_place:

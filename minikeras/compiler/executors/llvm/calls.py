@@ -187,6 +187,12 @@ class Sum(NamedTuple):
     how: Result
 
 
+@functools.lru_cache(1024)
+def loop_kernel(body: Body, kinds: tuple[Kind, ...], outputs: tuple[Output, ...], by_rows: bool) -> NestKernel:
+    """The kernel of a body, whose text is written once."""
+    return NestKernel(matrix_nest(body, kinds, outputs, by_rows))
+
+
 class LoopCall(KernelCall):
     """A body for rows times columns elements, with sums and maxima of what it makes.
 
@@ -247,7 +253,7 @@ class LoopCall(KernelCall):
         """Choose the kernel for the outputs by now, and whether its parts are members, rows, columns or one."""
         along_rows, across = self._hows & ALONG_ROWS, Result.OVER_ROWS in self._hows
         by_rows = not self._is_flat and not across
-        kernel = NestKernel(matrix_nest(self._body, self._kinds, [output for _, output in self._outputs], by_rows))
+        kernel = loop_kernel(self._body, tuple(self._kinds), tuple([output for _, output in self._outputs]), by_rows)
         moves = [*zip(self.operands, self._moving, strict=True), *((y, True) for y, _ in self._outputs)]
         self.kernel, self.places = for_each(kernel, self._operands, self._members, moves)
         size = self._members * math.prod(self._shape)
@@ -273,9 +279,9 @@ def _unsettled(address: Address) -> list[int]:
 def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
     """A sum or maximum along neighbouring axes: a loop without steps."""
     members, rows, columns, how = split
-    nest = matrix_nest(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, how)], how is not Result.OVER_ROWS)
+    loop = loop_kernel(Body((x.dtype,), (), (), (), (0,)), (Kind.FULL,), (Output(0, how),), how is not Result.OVER_ROWS)
     places = lambda address: [address(x), address(result), rows, columns]
-    kernel, operands = for_each(NestKernel(nest), places, members, [(x, True), (result, True)])
+    kernel, operands = for_each(loop, places, members, [(x, True), (result, True)])
     seconds = 0.0 if members == 1 and how is Result.OVER_ALL else x.bytes / 4e10
     return KernelCall(kernel, operands, [x], [result], record, (), seconds)
 
@@ -290,10 +296,10 @@ def repetition(x: Slot, y: Slot, record: Record) -> LoopCall | None:
 def known(body: Body) -> bool:
     """Whether there is a kernel for a body of any size."""
     dtypes = [*[dtype for dtype in body.inputs if dtype is not float], *[step.dtype for step in body.steps]]
-    kinds = [Kind.SCALAR if dtype is float else Kind.FULL for dtype in body.inputs]
+    kinds = tuple([Kind.SCALAR if dtype is float else Kind.FULL for dtype in body.inputs])
     try:
-        outputs = [Output(register, Result.STORE) for register in body.outputs]
-        return all(map(is_known, dtypes)) and bool(NestKernel(matrix_nest(body, kinds, outputs, True)).text("k"))
+        outputs = tuple([Output(register, Result.STORE) for register in body.outputs])
+        return all(map(is_known, dtypes)) and bool(loop_kernel(body, kinds, outputs, False).text("k"))
     except (KeyError, NoNest):
         return False
 
