@@ -51,7 +51,7 @@ def take(dtype: Any, indices: Any) -> Nest:
     """y (rows) = in each row of x (rows, columns) the element of that number."""
     x, numbers, y, refused, r = *_of_rows(dtype, indices), register(INDEX), Axis(ROWS)
     column, refusal = _row(numbers, r, refused, COLUMNS)
-    body = [refusal, Store(y, r, x[r * COLUMNS + column])]
+    body: list[Statement] = [refusal, Store(y, r, x[r * COLUMNS + column])]
     return Nest("take_at", [x, numbers, y], [ROWS, COLUMNS], For(r, body), refused=refused)
 
 
