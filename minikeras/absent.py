@@ -258,7 +258,7 @@ def hide_imports(namespace: dict[str, Any], *helpers: str) -> None:
 
     Its `__all__` is set by this call, because type checkers hide what an `__all__` that they cannot read leaves out.
 
-    >>> names = {"__name__": "tools", "Array": np.ndarray, "made": type("made", (), {"__module__": "tools"})}
+    >>> names = {"__name__": "tools", "List": list, "made": type("made", (), {"__module__": "tools"})}
     >>> hide_imports(names)
     >>> names["__all__"]
     ['made']

@@ -11,7 +11,7 @@ from ..core import Primitive, Tensor
 from ..core.batch import check_values
 from ..core.ops import arithmetic
 from ..errors import InvalidArgumentError, ShapeError
-from ..types import TensorLike, as_dtype
+from ..types import DTypeLike, TensorLike, as_dtype
 from .elementwise import cast
 from .publish import integer, name_like_definition, tensor, tensors
 
@@ -183,7 +183,7 @@ def assert_shapes(
             _refuse_unless(size == expected, "assert_shapes", message, f"{problem}: {symbol!r} is {expected} and {size}.")
 
 
-def assert_type(tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_type(tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None) -> None:
     """Nothing, if a tensor has that dtype.
 
     >>> tf.debugging.assert_type(tf.constant(1), tf.int32)
@@ -206,7 +206,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     _refuse_unless(dtype.is_integer, "assert_integer", message, f"needs integers, found {dtype.name}.", TypeError)
 
 
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
+def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike = None) -> Any:
     """The one floating dtype that tensors have, or `dtype`; float32 if nothing is given.
 
     >>> tf.debugging.assert_same_float_dtype([tf.constant(1.0), tf.constant(2.0)])

@@ -12,7 +12,7 @@ from ..core.batch import Batch, BatchedTensor, all_values
 from ..core.stack import only_shapes
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops.scan import scan as repeated
-from ..types import TensorLike, TensorShape, as_dtype
+from ..types import DTypeLike, TensorLike, TensorShape, as_dtype
 from .creation import zeros
 from .elementwise import logical_or, where
 from .publish import integer, static_shape, tensor
@@ -44,7 +44,7 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         size: Any = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
@@ -339,7 +339,7 @@ def _stacked(results: Sequence[Any]) -> Any:
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,

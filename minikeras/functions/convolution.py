@@ -9,7 +9,7 @@ from typing import Any
 from ..core import Tensor
 from ..errors import ShapeError
 from ..nn_ops import convolution as ops
-from ..types import TensorLike
+from ..types import ShapeLike, TensorLike
 from .publish import inexact, named, static_shape, tensors
 from .shaping import reshape, transpose
 
@@ -134,7 +134,7 @@ def separable_conv(
 def conv_transpose(
     input: TensorLike,
     filters: TensorLike,
-    output_shape: Any,
+    output_shape: ShapeLike,
     strides: Any = None,
     padding: Any = "SAME",
     data_format: str | None = None,

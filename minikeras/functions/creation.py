@@ -12,7 +12,7 @@ from ..core.arrays import creation_namespace
 from ..core.batch import all_values
 from ..core.ops import arithmetic
 from ..errors import DTypeError, InvalidArgumentError
-from ..types import DType, TensorLike, TensorShape, as_dtype
+from ..types import DType, DTypeLike, ShapeLike, TensorLike, TensorShape, as_dtype
 from .elementwise import cast
 from .publish import beside, integer, negative_axis, rounded_once, static_shape, tensor, tensors
 from .shaping import broadcast_to, expand_dims, reshape, transpose
@@ -20,7 +20,7 @@ from .shaping import broadcast_to, expand_dims, reshape, transpose
 # Making ----------------------------------------------------------------------------------------------------------
 
 
-def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str | None = "Const") -> Tensor:
+def constant(value: TensorLike, dtype: DTypeLike = None, shape: ShapeLike = None, name: str | None = "Const") -> Tensor:
     """A Tensor from a number, list or array, copied.
 
     Args:
@@ -45,7 +45,7 @@ def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str 
     return reshape(result, wanted)
 
 
-def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DTypeLike = "float32", name: str | None = None) -> Tensor:
     """Zeros of a shape; of dtype 'string' empty texts.
 
     >>> print(tf.zeros([2]).numpy())
@@ -57,7 +57,7 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor
     return Tensor(creation_namespace().zeros(static_shape(shape), dtype=kind.numpy))
 
 
-def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
+def ones(shape: ShapeLike, dtype: DTypeLike = "float32", name: str | None = None) -> Tensor:
     """Ones of a shape.
 
     >>> print(tf.ones([2]).numpy())
@@ -66,7 +66,7 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None) -> Tensor:
     return Tensor(creation_namespace().ones(static_shape(shape), dtype=as_dtype(dtype).numpy))
 
 
-def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
+def fill(dims: ShapeLike, value: TensorLike, name: str | None = None) -> Tensor:
     """One value repeated over a shape.
 
     >>> print(tf.fill([2], 7.0).numpy())
@@ -75,7 +75,7 @@ def fill(dims: Any, value: TensorLike, name: str | None = None) -> Tensor:
     return broadcast_to(reshape(value, ()), dims)
 
 
-def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros_like(input: TensorLike, dtype: DTypeLike = None, name: str | None = None) -> Tensor:
     """Zeros of the shape and dtype of a tensor.
 
     >>> print(tf.zeros_like([1, 2]).numpy())
@@ -84,7 +84,7 @@ def zeros_like(input: TensorLike, dtype: Any = None, name: str | None = None) ->
     return arithmetic.zeros_like(tensor(input), dtype=None if dtype is None else as_dtype(dtype).name)
 
 
-def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones_like(input: TensorLike, dtype: DTypeLike = None, name: str | None = None) -> Tensor:
     """Ones of the shape and dtype of a tensor.
 
     >>> print(tf.ones_like([1, 2]).numpy())
@@ -94,7 +94,11 @@ def ones_like(input: TensorLike, dtype: Any = None, name: str | None = None) -> 
 
 
 def eye(
-    num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = "float32", name: str | None = None
+    num_rows: int,
+    num_columns: int | None = None,
+    batch_shape: ShapeLike = None,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
     """The identity matrix, or a stack of identity matrices.
 
@@ -107,7 +111,9 @@ def eye(
     return matrix if batch_shape is None else broadcast_to(matrix, (*static_shape(batch_shape), rows, columns))
 
 
-def range(start: TensorLike, limit: TensorLike = None, delta: TensorLike = 1, dtype: Any = None, name: str = "range") -> Tensor:
+def range(
+    start: TensorLike, limit: TensorLike = None, delta: TensorLike = 1, dtype: DTypeLike = None, name: str = "range"
+) -> Tensor:
     """Numbers from `start` to `limit`, which is left out, in steps of `delta`. With one argument they start at 0.
 
     Args:
@@ -201,7 +207,7 @@ def one_hot(
     on_value: Any = None,
     off_value: Any = None,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     name: str | None = None,
 ) -> Tensor:
     """Rows that hold `on_value` (1) at the index and `off_value` (0) elsewhere; an index out of range gives no `on_value`.
@@ -228,7 +234,7 @@ def one_hot(
     return rows if axis in (None, -1) else _move_last_axis(rows, negative_axis(axis, rows.ndim, "one_hot"))
 
 
-def sequence_mask(lengths: TensorLike, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Tensor:
+def sequence_mask(lengths: TensorLike, maxlen: Any = None, dtype: DTypeLike = "bool", name: str | None = None) -> Tensor:
     """For each length a row that is true in as many places from the first on: mask[..., j] = j < lengths[...].
 
     Args:
@@ -263,7 +269,7 @@ def _move_last_axis(x: Tensor, axis: int) -> Tensor:
 # Asking about shapes ---------------------------------------------------------------------------------------------------
 
 
-def shape(input: TensorLike, out_type: Any = "int32", name: str | None = None) -> Tensor:
+def shape(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = None) -> Tensor:
     """The shape as an integer Tensor.
 
     >>> print(tf.shape([[1, 2, 3]]).numpy())
@@ -273,7 +279,7 @@ def shape(input: TensorLike, out_type: Any = "int32", name: str | None = None) -
     return beside(x, np.asarray(x.shape, dtype=as_dtype(out_type).numpy))
 
 
-def size(input: TensorLike, out_type: Any = "int32", name: str | None = None) -> Tensor:
+def size(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = None) -> Tensor:
     """The number of elements as an integer Tensor.
 
     >>> print(tf.size([[1, 2, 3]]).numpy())

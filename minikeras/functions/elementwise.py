@@ -14,7 +14,7 @@ from ..core.batch import own_values
 from ..core.ops import arithmetic, transcendental
 from ..errors import DTypeError, ShapeError
 from ..nn_ops import special
-from ..types import TensorLike, as_dtype
+from ..types import DTypeLike, TensorLike, as_dtype
 from .publish import beside, binary, inexact, rounded_once, tensor, tensors, unary
 
 # A table: one row for each function.
@@ -170,7 +170,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     return arithmetic.make_complex(first, second)
 
 
-def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`x` in another dtype: the only conversion between dtypes.
 
     Float to float passes gradients back in the dtype of `x`; float to integer truncates toward zero and cuts them.
@@ -182,7 +182,7 @@ def cast(x: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
     return x if x.dtype == wanted else arithmetic.cast(x, dtype=wanted.name)
 
 
-def saturate_cast(value: TensorLike, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`value` limited to the range of `dtype`, then cast to it.
 
     >>> print(tf.saturate_cast(300.0, tf.uint8).numpy())

@@ -12,7 +12,7 @@ from ..core import Tensor
 from ..core.ops import arithmetic, indexing, transcendental
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops import nn
-from ..types import TensorLike, as_dtype
+from ..types import DTypeLike, TensorLike, as_dtype
 from .assertions import assert_non_negative
 from .contractions import tensordot
 from .creation import zeros_like
@@ -213,7 +213,7 @@ def _part(name: str, value: TensorLike, size: Any, seed: Any, draw: Any) -> Tens
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
-def convert_image_dtype(image: TensorLike, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None) -> Tensor:
     """The image in another dtype: 1.0 as a float is the largest integer.
 
     Args:

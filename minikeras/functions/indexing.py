@@ -13,7 +13,7 @@ from ..core.convert import read
 from ..core.ops import arithmetic, indexing, reductions, shaping
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
-from ..types import TensorLike
+from ..types import ShapeLike, TensorLike
 from .publish import beside, integer, negative_axis, static_shape, tensor
 from .shaping import concat, reshape, stack, transpose
 
@@ -213,7 +213,7 @@ def _checked_tuples(name: str, indices: TensorLike, shape: tuple[int, ...], x: T
     return where
 
 
-def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(indices: TensorLike, updates: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Zeros of a shape with `updates` added at index tuples; repeated positions add up.
 
     >>> print(tf.scatter_nd([[1], [1]], [2.0, 3.0], [3]).numpy())
@@ -359,7 +359,7 @@ def tensor_scatter_nd_min(tensor: TensorLike, indices: TensorLike, updates: Tens
     return _extremum_at("tensor_scatter_nd_min", segments.segment_min, arithmetic.minimum, tensor, indices, updates)
 
 
-def unravel_index(indices: TensorLike, dims: Any, name: str | None = None) -> Tensor:
+def unravel_index(indices: TensorLike, dims: ShapeLike, name: str | None = None) -> Tensor:
     """The coordinates of elements by their numbers in row-major order: (number of axes, ...).
 
     >>> print(tf.unravel_index([2, 5], [3, 3]).numpy().tolist())

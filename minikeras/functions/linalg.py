@@ -14,7 +14,7 @@ from ..core.ops import arithmetic, contractions, indexing, reductions
 from ..core.ops.reductions import identity_like
 from ..errors import ShapeError
 from ..nn_ops import linalg
-from ..types import TensorLike
+from ..types import DTypeLike, TensorLike
 from .elementwise import cast, log
 from .ordering import argsort
 from .publish import beside, inexact, integer, rounded_once, row, static_shape, tensor, tensors
@@ -431,7 +431,7 @@ class LU(NamedTuple):
 
 
 @rounded_once
-def lu(input: TensorLike, output_idx_type: Any = "int32", name: str | None = None) -> LU:
+def lu(input: TensorLike, output_idx_type: DTypeLike = "int32", name: str | None = None) -> LU:
     """Factors with L @ U = A[p]: L, without its ones, below the diagonal of one matrix, U above, and the order p of the rows.
 
     >>> factors, order = tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])

@@ -15,7 +15,7 @@ from ..core.ops import arithmetic, shaping, transcendental
 from ..distribute.replica import part_of_draw
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import draws, nn, special
-from ..types import TensorLike
+from ..types import Axis, ShapeLike, TensorLike
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
 from .ordering import top_k
@@ -321,7 +321,7 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
 
 @rounded_once
 def moments(
-    x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike, axes: Axis, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Mean and population variance along axes.
 
@@ -334,7 +334,7 @@ def moments(
 
 @rounded_once
 def weighted_moments(
-    x: TensorLike, axes: Any, frequency_weights: TensorLike, keepdims: bool = False, name: str | None = None
+    x: TensorLike, axes: Axis, frequency_weights: TensorLike, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Mean and population variance along axes, where each element counts as often as its weight says.
 
@@ -388,7 +388,9 @@ def _statistic(value: Tensor, statistic: TensorLike) -> Any:
     return arithmetic.cast(found, dtype="float32") if found.dtype.size == 2 else found
 
 
-def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:
+def dropout(
+    x: TensorLike, rate: float, noise_shape: ShapeLike = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
     """Each element zeroed with probability `rate`, the others scaled by 1 / (1 - rate).
 
     >>> sorted(set(tf.nn.dropout(tf.ones([100]), 0.5).numpy().tolist()))
@@ -406,7 +408,7 @@ def dropout(x: TensorLike, rate: float, noise_shape: Any = None, seed: int | Non
     return dropped(value, keys_of(seed), shape, float(rate), **part) if rate else inexact("dropout", value, "f")
 
 
-def _noise_sizes(noise_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _noise_sizes(noise_shape: ShapeLike, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The sizes of a random mask; None stands for the size of the tensor."""
     listed = noise_shape.numpy().tolist() if hasattr(noise_shape, "numpy") else list(noise_shape)
     listed = [1] * (len(shape) - len(listed)) + listed
@@ -447,7 +449,7 @@ def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None
 
 
 @rounded_once
-def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Axis = None, name: str | None = None) -> tuple[Tensor, Tensor]:
     """A tensor divided by its norm, and the norm.
 
     >>> print(tf.linalg.normalize([3.0, 4.0])[0].numpy())

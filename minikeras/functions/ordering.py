@@ -13,7 +13,7 @@ from ..core.ops import indexing, reductions
 from ..core.stack import current, notify
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
-from ..types import TensorLike, as_dtype
+from ..types import DTypeLike, TensorLike, as_dtype
 from .creation import ones_like, zeros_like
 from .elementwise import cast, is_finite, logical_and, stop_gradient, where
 from .indexing import scatter_nd
@@ -59,7 +59,7 @@ class TopK(NamedTuple):
     indices: Tensor
 
 
-def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None) -> TopK:
+def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: DTypeLike = "int32", name: str | None = None) -> TopK:
     """The `k` largest elements along the last axis, and their indices; the lower index first at a tie.
 
     >>> largest = tf.math.top_k([1.0, 3.0, 2.0], k=2)
@@ -125,7 +125,7 @@ def confusion_matrix(
     predictions: TensorLike,
     num_classes: int | None = None,
     weights: TensorLike = None,
-    dtype: Any = "int32",
+    dtype: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:
     """How often label i (row) was predicted as j (column).
@@ -159,7 +159,7 @@ class Unique(NamedTuple):
     idx: Tensor
 
 
-def unique(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> Unique:
+def unique(x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None) -> Unique:
     """The distinct elements of a vector in order of appearance, and for each element its position among them.
 
     Raises:
@@ -189,7 +189,7 @@ class UniqueWithCounts(NamedTuple):
     count: Tensor  # type: ignore[assignment]  # of a tuple it is a method
 
 
-def unique_with_counts(x: TensorLike, out_idx: Any = "int32", name: str | None = None) -> UniqueWithCounts:
+def unique_with_counts(x: TensorLike, out_idx: DTypeLike = "int32", name: str | None = None) -> UniqueWithCounts:
     """As `unique`, and how often each element occurs.
 
     >>> print(tf.unique_with_counts([5, 7, 5]).count.numpy())
@@ -200,7 +200,7 @@ def unique_with_counts(x: TensorLike, out_idx: Any = "int32", name: str | None =
 
 
 def histogram_fixed_width(
-    values: TensorLike, value_range: TensorLike, nbins: int = 100, dtype: Any = "int32", name: str | None = None
+    values: TensorLike, value_range: TensorLike, nbins: int = 100, dtype: DTypeLike = "int32", name: str | None = None
 ) -> Tensor:
     """How many values fall into each of `nbins` bins of equal width; those beyond the range count in the first or last one.
 
@@ -235,7 +235,7 @@ def searchsorted(
     sorted_sequence: TensorLike,
     values: TensorLike,
     side: Literal["left", "right"] = "left",
-    out_type: Any = "int32",
+    out_type: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:
     """Where to insert each value so that the sorted sequence (last axis) stays sorted.
@@ -252,7 +252,7 @@ def bincount(
     weights: TensorLike = None,
     minlength: int | None = None,
     maxlength: int | None = None,
-    dtype: Any = "int32",
+    dtype: DTypeLike = "int32",
     name: str | None = None,
     axis: int | None = None,
     binary_output: bool = False,
@@ -286,7 +286,9 @@ def bincount(
     return cast(beside(integers, np.minimum(counts, 1) if binary_output else counts), dtype)
 
 
-def _bincount_of_each(integers: Tensor, weights: Tensor | None, minlength: int, maxlength: int | None, dtype: Any) -> Tensor:
+def _bincount_of_each(
+    integers: Tensor, weights: Tensor | None, minlength: int, maxlength: int | None, dtype: DTypeLike
+) -> Tensor:
     """The counts of many slices at once, by adding ones or weights up at the places that the integers name."""
     found = all_values(integers)
     lengths = found.reshape(*found.shape[: found.ndim - integers.ndim], -1).max(-1, initial=-1) + 1

@@ -12,7 +12,7 @@ from ..core import Tensor
 from ..core.ops.indexing import gather_rows
 from ..errors import ShapeError
 from ..nn_ops import convolution as ops
-from ..types import TensorLike
+from ..types import ShapeLike, TensorLike
 from .convolution import channels_first, channels_last, channels_moved_first, geometry, one_for_each
 from .creation import ones_like
 from .publish import beside, inexact, named, rounded_once, tensor
@@ -66,7 +66,7 @@ def _pooled(name: str, input: TensorLike, ksize: Any, strides: Any, padding: Any
     return channels_moved_first(y) if first else y
 
 
-def adaptive_max_pool(input: TensorLike, output_size: Any, data_format: str | None = None) -> Tensor:
+def adaptive_max_pool(input: TensorLike, output_size: ShapeLike, data_format: str | None = None) -> Tensor:
     """The largest element of each of so many windows along each axis, as equal as they can be, for each channel.
 
     Window i of m along an axis of n elements holds those from floor(i n / m) up to ceil((i + 1) n / m), without that one.
@@ -80,12 +80,14 @@ def adaptive_max_pool(input: TensorLike, output_size: Any, data_format: str | No
 
 
 @rounded_once
-def adaptive_avg_pool(input: TensorLike, output_size: Any, data_format: str | None = None) -> Tensor:
+def adaptive_avg_pool(input: TensorLike, output_size: ShapeLike, data_format: str | None = None) -> Tensor:
     """The mean of each of so many windows along each axis. Arguments and windows as in `adaptive_max_pool`."""
     return _adapted("adaptive_avg_pool", avg_pool, input, output_size, data_format)
 
 
-def _adapted(name: str, pool: Callable[..., Tensor], input: TensorLike, output_size: Any, data_format: str | None) -> Tensor:
+def _adapted(
+    name: str, pool: Callable[..., Tensor], input: TensorLike, output_size: ShapeLike, data_format: str | None
+) -> Tensor:
     x = tensor(input)
     inexact(name, x, "f" if pool is avg_pool else "iuf")
     first = channels_first(data_format)

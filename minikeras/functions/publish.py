@@ -16,7 +16,7 @@ from ..core.precision import is_short
 from ..core.registry import hook, operations
 from ..core.stack import perform
 from ..errors import DTypeError, ShapeError
-from ..types import TensorLike, TensorShape, as_dtype
+from ..types import Axis, DTypeLike, ShapeLike, TensorLike, TensorShape, as_dtype
 from .symbols import SymbolicOperand
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,7 +66,7 @@ def tensors(*values: TensorLike) -> list[Any]:
     return [value if isinstance(value, Tensor) else beside(anchor, value, anchor.dtype) for value in given]
 
 
-def beside(x: Tensor, value: TensorLike, dtype: Any = None) -> Tensor:
+def beside(x: Tensor, value: TensorLike, dtype: DTypeLike = None) -> Tensor:
     """The value as a Tensor; if it is none yet, on the device of `x`, whatever the current device is."""
     if holds_tensor(value):
         return convert_to_tensor(value, dtype)
@@ -263,7 +263,7 @@ def integer(value: Any) -> int:
         ) from None
 
 
-def negative_axis(axis: Any, rank: int, name: str) -> int:
+def negative_axis(axis: Axis, rank: int, name: str) -> int:
     """One axis counted from the last, checked.
 
     Raises:
@@ -289,7 +289,7 @@ def negative_axes(axis: Any, rank: int, name: str) -> tuple[int, ...]:
     return tuple(axes)
 
 
-def static_shape(shape: Any) -> tuple[int, ...]:
+def static_shape(shape: ShapeLike) -> tuple[int, ...]:
     """A shape given as int, list, TensorShape, or integer tensor, as a tuple of ints."""
     if isinstance(shape, TensorShape):
         return tuple(shape)

@@ -18,11 +18,11 @@ from ..core.batch import _values
 from ..core.effects import State, effect
 from ..core.stack import BOTTOM, current, notify, perform
 from ..errors import InvalidArgumentError
-from ..types import as_dtype
+from ..types import DTypeLike, as_dtype
 from .publish import tensor
 
 
-def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
+def py_function(func: Callable[..., Any], inp: Any, Tout: DTypeLike, name: str | None = None) -> Any:
     """What `func` gives for Tensors, as Tensors of dtypes that are announced. Gradients go through what it computes with them.
 
     Args:
@@ -39,7 +39,7 @@ def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None 
     return _announced("py_function", func(*map(tensor, inp)), Tout)
 
 
-def numpy_function(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+def numpy_function(func: Callable[..., Any], inp: Any, Tout: DTypeLike, stateful: bool = True, name: str | None = None) -> Any:
     """As `py_function`, for a function of NumPy arrays. Without gradients.
 
     >>> print(tf.numpy_function(lambda x: x[::-1], [[3.0, 1.0]], tf.float32).numpy())
@@ -232,7 +232,7 @@ def text(array: Any, count: int, depth: int = 1, quoted: bool = False) -> str:
     return "[" + between.join(rows) + "]"
 
 
-def _number(value: Any, dtype: Any) -> str:
+def _number(value: Any, dtype: DTypeLike) -> str:
     """A number: a float with few digits if these tell it from all others, else with as many as always do."""
     if not isinstance(value, float):
         return str(int(value) if isinstance(value, bool) else value)

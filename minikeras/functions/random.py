@@ -20,7 +20,7 @@ from ..core.stack import BOTTOM, current
 from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops import draws, special, streams
-from ..types import Array, DType, TensorLike, as_dtype
+from ..types import Array, DType, DTypeLike, ShapeLike, TensorLike, as_dtype
 from .publish import beside, integer, negative_axis, row, static_shape, tensor
 
 
@@ -69,7 +69,9 @@ def _fixed(seed: Any) -> Keys:
     return lambda: arithmetic.cast(pair, dtype="uint64")  # type: ignore[no-any-return]
 
 
-def drawn(primitive: Any, keys: Keys, shape: Any, dtype: Any, *given: Tensor, xp: Any = None, **params: Any) -> Tensor:
+def drawn(
+    primitive: Any, keys: Keys, shape: ShapeLike, dtype: DTypeLike, *given: Tensor, xp: Any = None, **params: Any
+) -> Tensor:
     """A draw, by default on the current device. For the rows of a part of a batch it is that part of the draw for the whole.
 
     Raises:
@@ -83,7 +85,7 @@ def drawn(primitive: Any, keys: Keys, shape: Any, dtype: Any, *given: Tensor, xp
     return found
 
 
-def floating(name: str, dtype: Any) -> Any:
+def floating(name: str, dtype: DTypeLike) -> Any:
     """A dtype of floats.
 
     Raises:
@@ -95,7 +97,7 @@ def floating(name: str, dtype: Any) -> Any:
     return wanted
 
 
-def _countable(name: str, dtype: Any) -> Any:
+def _countable(name: str, dtype: DTypeLike) -> Any:
     wanted = as_dtype(dtype)
     if not wanted.is_floating and wanted.name not in ("int32", "int64"):
         raise DTypeError(f"random.{name}: counts are floats, int32 or int64, found {wanted.name}.")
@@ -122,17 +124,17 @@ def _shifted(found: Tensor, stddev: Any, mean: Any) -> Tensor:
     return _scaled(found, stddev, mean)
 
 
-def normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+def normal_by(keys: Keys, shape: ShapeLike, mean: Any, stddev: Any, dtype: DTypeLike) -> Tensor:
     """As `normal`, for a key of any stream."""
     return _shifted(drawn(draws.random_normal, keys, shape, floating("normal", dtype)), stddev, mean)
 
 
-def truncated_normal_by(keys: Keys, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+def truncated_normal_by(keys: Keys, shape: ShapeLike, mean: Any, stddev: Any, dtype: DTypeLike) -> Tensor:
     """As `truncated_normal`, for a key of any stream."""
     return _shifted(drawn(draws.random_truncated_normal, keys, shape, floating("truncated_normal", dtype)), stddev, mean)
 
 
-def uniform_by(keys: Keys, shape: Any, minval: Any, maxval: Any, dtype: Any, name: str = "uniform") -> Tensor:
+def uniform_by(keys: Keys, shape: ShapeLike, minval: Any, maxval: Any, dtype: DTypeLike, name: str = "uniform") -> Tensor:
     """As `uniform`, for a key of any stream; `name` is that of the function, for errors."""
     wanted = as_dtype(dtype)
     if not wanted.is_integer:
@@ -187,10 +189,10 @@ def _stays_below(limit: float, minval: float, dtype: DType) -> bool:
 
 
 def normal(
-    shape: Any,
+    shape: ShapeLike,
     mean: TensorLike = 0.0,
     stddev: TensorLike = 1.0,
-    dtype: Any = "float32",
+    dtype: DTypeLike = "float32",
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -203,10 +205,10 @@ def normal(
 
 
 def truncated_normal(
-    shape: Any,
+    shape: ShapeLike,
     mean: TensorLike = 0.0,
     stddev: TensorLike = 1.0,
-    dtype: Any = "float32",
+    dtype: DTypeLike = "float32",
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -219,10 +221,10 @@ def truncated_normal(
 
 
 def uniform(
-    shape: Any,
+    shape: ShapeLike,
     minval: TensorLike = 0,
     maxval: TensorLike = None,
-    dtype: Any = "float32",
+    dtype: DTypeLike = "float32",
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -255,7 +257,7 @@ def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
     return indexing.gather_rows(x, order, axis=place)  # type: ignore[no-any-return]
 
 
-def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: Any) -> Tensor:
+def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: DTypeLike) -> Tensor:
     """As `categorical`, for a key of any stream."""
     rows = tensor(logits)
     if rows.ndim != 2:
@@ -270,7 +272,7 @@ def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: Any)
     return chosen(rows, drawn(draws.random_uniform, keys, sizes, "float64", xp=namespace(rows._array)), dtype)
 
 
-def chosen(rows: Tensor, unit: Tensor, dtype: Any) -> Tensor:
+def chosen(rows: Tensor, unit: Tensor, dtype: DTypeLike) -> Tensor:
     """Indices with probabilities softmax(rows), by the largest sum of a logit and Gumbel's noise, made of numbers in [0, 1)."""
     from .reductions import argmax
     from .shaping import expand_dims
@@ -280,10 +282,10 @@ def chosen(rows: Tensor, unit: Tensor, dtype: Any) -> Tensor:
 
 
 def gamma(
-    shape: Any,
+    shape: ShapeLike,
     alpha: TensorLike,
     beta: TensorLike = None,
-    dtype: Any = "float32",
+    dtype: DTypeLike = "float32",
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -304,7 +306,7 @@ def gamma(
     return _gamma(keys_of(seed), shape, alpha, beta, dtype)
 
 
-def _gamma(keys: Keys, shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any) -> Tensor:
+def _gamma(keys: Keys, shape: ShapeLike, alpha: TensorLike, beta: TensorLike, dtype: DTypeLike) -> Tensor:
     kind = floating("gamma", dtype)
     shaped = convert_to_tensor(alpha, kind)
     rate = None if beta is None else convert_to_tensor(beta, kind)
@@ -315,7 +317,9 @@ def _gamma(keys: Keys, shape: Any, alpha: TensorLike, beta: TensorLike, dtype: A
     return arithmetic.maximum(sample if rate is None else sample / rate, float(kind.info.tiny))
 
 
-def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | None = None, name: str | None = None) -> Tensor:
+def poisson(
+    shape: ShapeLike, lam: TensorLike, dtype: DTypeLike = "float32", seed: int | None = None, name: str | None = None
+) -> Tensor:
     """Counts of events that come `lam` times on average: P(k) = lam**k exp(-lam) / k!. Without gradients.
 
     Returns:
@@ -327,14 +331,19 @@ def poisson(shape: Any, lam: TensorLike, dtype: Any = "float32", seed: int | Non
     return _poisson(keys_of(seed), shape, lam, dtype)
 
 
-def _poisson(keys: Keys, shape: Any, lam: TensorLike, dtype: Any) -> Tensor:
+def _poisson(keys: Keys, shape: ShapeLike, lam: TensorLike, dtype: DTypeLike) -> Tensor:
     rates = tensor(lam)
     sizes = (*static_shape(shape), *rates.shape)
     return drawn(draws.random_poisson, keys, sizes, _countable("poisson", dtype), rates, xp=namespace(rates._array))
 
 
 def stateless_normal(
-    shape: Any, seed: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
+    shape: ShapeLike,
+    seed: Any,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
     """Normally distributed numbers that depend only on the arguments; `seed` is a pair of integers.
 
@@ -346,7 +355,12 @@ def stateless_normal(
 
 
 def stateless_uniform(
-    shape: Any, seed: Any, minval: TensorLike = 0, maxval: TensorLike = None, dtype: Any = "float32", name: str | None = None
+    shape: ShapeLike,
+    seed: Any,
+    minval: TensorLike = 0,
+    maxval: TensorLike = None,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
     """Evenly distributed numbers that depend only on the arguments; `seed` is a pair of integers.
 
@@ -359,7 +373,12 @@ def stateless_uniform(
 
 
 def stateless_truncated_normal(
-    shape: Any, seed: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
+    shape: ShapeLike,
+    seed: Any,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
     """As `truncated_normal`, of numbers that depend only on the arguments; `seed` is a pair of integers.
 
@@ -370,7 +389,12 @@ def stateless_truncated_normal(
 
 
 def stateless_gamma(
-    shape: Any, seed: Any, alpha: TensorLike, beta: TensorLike = None, dtype: Any = "float32", name: str | None = None
+    shape: ShapeLike,
+    seed: Any,
+    alpha: TensorLike,
+    beta: TensorLike = None,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
 ) -> Tensor:
     """As `gamma`, of numbers that depend only on the arguments; `shape` is that of the result.
 
@@ -380,7 +404,9 @@ def stateless_gamma(
     return _gamma(_fixed(seed), _in_front("stateless_gamma", shape, alpha, beta), alpha, beta, dtype)
 
 
-def stateless_poisson(shape: Any, seed: Any, lam: TensorLike, dtype: Any = "int32", name: str | None = None) -> Tensor:
+def stateless_poisson(
+    shape: ShapeLike, seed: Any, lam: TensorLike, dtype: DTypeLike = "int32", name: str | None = None
+) -> Tensor:
     """As `poisson`, of numbers that depend only on the arguments; `shape` is that of the result.
 
     >>> tf.random.stateless_poisson([10, 2], [1, 2], [12.2, 3.3]).shape
@@ -389,7 +415,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: TensorLike, dtype: Any = "int3
     return _poisson(_fixed(seed), _in_front("stateless_poisson", shape, lam, None), lam, dtype)
 
 
-def _in_front(name: str, shape: Any, *parameters: TensorLike) -> tuple[int, ...]:
+def _in_front(name: str, shape: ShapeLike, *parameters: TensorLike) -> tuple[int, ...]:
     """The axes of a result in front of those of the parameters."""
     sizes = static_shape(shape)
     own = np.broadcast_shapes(*(tuple(tensor(one).shape) for one in parameters if one is not None))
@@ -454,25 +480,40 @@ class Generator:
         self._stream.state = (_seed(seed), 0)
 
     def normal(
-        self, shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
+        self,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
     ) -> Tensor:
         """Normally distributed numbers."""
         return normal_by(self._keys, shape, mean, stddev, dtype)
 
     def uniform(
-        self, shape: Any, minval: TensorLike = 0, maxval: TensorLike = None, dtype: Any = "float32", name: str | None = None
+        self,
+        shape: ShapeLike,
+        minval: TensorLike = 0,
+        maxval: TensorLike = None,
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
     ) -> Tensor:
         """Evenly distributed numbers in [minval, maxval)."""
         return uniform_by(self._keys, shape, minval, maxval, dtype)
 
     def truncated_normal(
-        self, shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = "float32", name: str | None = None
+        self,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
     ) -> Tensor:
         """Normally distributed numbers within two standard deviations."""
         return truncated_normal_by(self._keys, shape, mean, stddev, dtype)
 
     def binomial(
-        self, shape: Any, counts: TensorLike, probs: TensorLike, dtype: Any = "int32", name: str | None = None
+        self, shape: ShapeLike, counts: TensorLike, probs: TensorLike, dtype: DTypeLike = "int32", name: str | None = None
     ) -> Tensor:
         """How many of `counts` trials succeed, each with probability `probs`; the last axes of `shape` are the parameters'."""
         trials, chances = tensor(counts), tensor(probs)

@@ -9,7 +9,7 @@ from typing import Any
 from ..core import Primitive, Tensor, convert_to_tensor
 from ..core.ops import arithmetic, reductions, shaping, transcendental
 from ..errors import ShapeError
-from ..types import TensorLike
+from ..types import Axis, DTypeLike, TensorLike
 from .elementwise import cast, lgamma
 from .publish import inexact, name_like_definition, negative_axes, negative_axis, rounded_once, row, tensor
 from .shaping import reshape, stack
@@ -38,7 +38,7 @@ def _reduction(
 ) -> Callable[..., Tensor]:
     """The public function over a reducing primitive."""
 
-    def function(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    def function(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False, name: str | None = None) -> Tensor:
         x = tensor(input_tensor)
         if kinds:
             inexact(function.__name__, x, kinds)
@@ -70,7 +70,7 @@ reduce_all = _reduction(reductions.reduce_all, "reduce_all", "Whether all elemen
 
 
 @rounded_once
-def reduce_variance(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Population variance along axes: mean(|x - mean(x)|**2), real, in two passes so that a large mean costs no accuracy.
 
     >>> print(tf.math.reduce_variance([1.0, 3.0]).numpy())
@@ -81,7 +81,7 @@ def reduce_variance(input_tensor: TensorLike, axis: Any = None, keepdims: bool =
 
 
 @rounded_once
-def reduce_std(input_tensor: TensorLike, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Population standard deviation along axes. For equal values it is 0 with the subgradient 0; of nothing it is NaN.
 
     Where second derivatives at equal values matter, write its square as `tf.math.reduce_variance(x)`.
@@ -149,7 +149,7 @@ def _matrix_norm(x: Tensor, size: Tensor, ord: Any, axes: Sequence[int], keepdim
     raise ValueError(f"norm: ord {ord!r} is not available for matrices along axes {list(axes)}; use 'fro', 1, 2 or inf.")
 
 
-def _position(primitive: Primitive, name: str, value: TensorLike, axis: Any, dtype: Any) -> Tensor:
+def _position(primitive: Primitive, name: str, value: TensorLike, axis: Axis, dtype: DTypeLike) -> Tensor:
     from ..types import as_dtype
 
     x = tensor(value)
@@ -210,7 +210,7 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def count_nonzero(
-    input: TensorLike, axis: Any = None, keepdims: bool = False, dtype: Any = "int64", name: str | None = None
+    input: TensorLike, axis: Axis = None, keepdims: bool = False, dtype: DTypeLike = "int64", name: str | None = None
 ) -> Tensor:
     """How many elements along axes are not zero.
 
@@ -245,7 +245,7 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 @rounded_once
-def l2_normalize(x: TensorLike, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
+def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
     """x / sqrt(max(sum(|x|**2), epsilon)) along axes; the zero vector stays zero.
 
     >>> print(tf.math.l2_normalize([3.0, 4.0]).numpy())
@@ -287,7 +287,7 @@ def _in_their_dtype(length: Tensor, tensors: list[Tensor]) -> Tensor:
 
 
 @rounded_once
-def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None) -> Tensor:
+def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Axis = None, name: str | None = None) -> Tensor:
     """`t` scaled down to Euclidean norm `clip_norm` if it is longer: t * c / max(|t|, c).
 
     >>> print(tf.clip_by_norm([3.0, 4.0], 1.0).numpy())

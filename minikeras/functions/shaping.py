@@ -13,13 +13,13 @@ from ..core.batch import BatchedTensor
 from ..core.convert import holds_tensor, read
 from ..core.ops import arithmetic, indexing, shaping
 from ..errors import DTypeError, ShapeError
-from ..types import TensorLike, TensorShape
+from ..types import Axis, ShapeLike, TensorLike, TensorShape
 from .publish import beside, integer, negative_axes, negative_axis, static_shape, tensor, tensors
 
 # Moving ----------------------------------------------------------------------------------------------------------------
 
 
-def reshape(tensor: TensorLike, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The same elements in row-major order with another shape; one size may be -1, which stands for what is left.
 
     Where nothing is left to count, because another size is 0, sizes that are not 0 decide: (0, 6) as [0, -1, 3] is (0, 2, 3).
@@ -71,7 +71,7 @@ def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor
     return reshape(x, (*x.shape[:place], 1, *x.shape[place:]))
 
 
-def squeeze(input: TensorLike, axis: Any = None, name: str | None = None) -> Tensor:
+def squeeze(input: TensorLike, axis: Axis = None, name: str | None = None) -> Tensor:
     """Without axes of size 1: all of them, or those named.
 
     >>> tf.squeeze([[[1], [2]]]).shape
@@ -87,7 +87,7 @@ def squeeze(input: TensorLike, axis: Any = None, name: str | None = None) -> Ten
     return reshape(x, [length for i, length in enumerate(x.shape, -x.ndim) if i not in axes])
 
 
-def broadcast_to(input: TensorLike, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor repeated to a shape, by NumPy's rules.
 
     >>> print(tf.broadcast_to([1, 2], [2, 2]).numpy().tolist())
@@ -213,7 +213,7 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
     return x
 
 
-def tile(input: TensorLike, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: ShapeLike, name: str | None = None) -> Tensor:
     """The tensor repeated along each axis.
 
     >>> print(tf.tile([1, 2], [2]).numpy())
@@ -227,7 +227,7 @@ def tile(input: TensorLike, multiples: Any, name: str | None = None) -> Tensor:
     return shaping.tile(x, multiples=repeats)
 
 
-def repeat(input: TensorLike, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat(input: TensorLike, repeats: ShapeLike, axis: int | None = None, name: str | None = None) -> Tensor:
     """Each element repeated, along an axis or of the flattened tensor.
 
     >>> print(tf.repeat([1, 2], 2).numpy())
@@ -282,7 +282,7 @@ def space_to_depth(input: TensorLike, block_size: int, data_format: str = "NHWC"
     return reshape(blocks, (n, height // b, width // b, b * b * channels))
 
 
-def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: Any, axis: Axis, name: str | None = None) -> Tensor:
     """The elements moved along axes; those that leave at one end come in at the other.
 
     >>> print(tf.roll([1, 2, 3], 1, axis=0).numpy())
@@ -309,7 +309,7 @@ def _roll_of_each(x: Tensor, shifts: Tensor, axes: tuple[int, ...]) -> Tensor:
     return x
 
 
-def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
     """The order turned around along axes.
 
     >>> print(tf.reverse([1, 2, 3], [0]).numpy())
@@ -321,7 +321,7 @@ def reverse(tensor: TensorLike, axis: Any, name: str | None = None) -> Tensor:
     return indexing.strided_slice(x, key=(Ellipsis, *key), shape=tuple(x.shape))
 
 
-def ensure_shape(x: TensorLike, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """`x` itself, refused if its shape differs; None fits any size, and in place of a shape any shape.
 
     >>> tf.ensure_shape([1, 2], [None]).shape

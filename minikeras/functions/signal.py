@@ -12,7 +12,7 @@ from ..core import Tensor
 from ..core.ops import indexing
 from ..errors import ShapeError
 from ..nn_ops import fourier
-from ..types import TensorLike, as_dtype
+from ..types import Axis, DTypeLike, ShapeLike, TensorLike, as_dtype
 from .elementwise import cast, divide_no_nan
 from .indexing import gather
 from .publish import beside, inexact, integer, name_like_definition, negative_axis, row, static_shape, tensor
@@ -38,7 +38,7 @@ def _transform(kind: str, rank: int, example: str) -> Callable[..., Tensor]:
     """`tf.signal.fft`, `ifft`, `rfft` or `irfft` along the last axes; `example` is an expression and its printed value."""
     name = kind if rank == 1 else f"{kind}{rank}d"
 
-    def transform(input_tensor: TensorLike, fft_length: Any = None, name: str | None = None) -> Tensor:
+    def transform(input_tensor: TensorLike, fft_length: ShapeLike = None, name: str | None = None) -> Tensor:
         x = _numbers(transform.__name__, tensor(input_tensor), kind != "rfft")
         if x.ndim < rank:
             raise ShapeError(f"{transform.__name__}: needs {rank} axes, found shape {x.shape}.")
@@ -95,12 +95,12 @@ rfft2d = _transform("rfft", 2, "print(tf.signal.rfft2d(tf.ones([1, 2])).numpy())
 irfft2d = _transform("irfft", 2, "print(tf.signal.irfft2d(tf.ones([1, 2], tf.complex64)).numpy()) -> [[1. 0.]]")
 
 
-def _moved(x: Tensor, axes: Any, sign: int) -> Tensor:
+def _moved(x: Tensor, axes: Axis, sign: int) -> Tensor:
     chosen = list(range(x.ndim)) if axes is None else list(static_shape(axes))
     return roll(x, [sign * (x.shape[axis] // 2) for axis in chosen], chosen)
 
 
-def _cosine_window(share: float, window_length: int, periodic: bool, dtype: Any) -> Tensor:
+def _cosine_window(share: float, window_length: int, periodic: bool, dtype: DTypeLike) -> Tensor:
     length, kind = integer(window_length), as_dtype(dtype)
     if length < 0 or not kind.is_floating:
         raise ValueError(f"a window needs a length that is not negative, and floats; found {length} and {kind.name}.")
@@ -155,7 +155,7 @@ def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None
     return indexing.add_rows(reshape(x, (*lead, count * length)), places, axis=-1, size=size)  # type: ignore[no-any-return]
 
 
-def _enclosing(length: int, fft_length: Any) -> int:
+def _enclosing(length: int, fft_length: ShapeLike) -> int:
     return 1 << max(length - 1, 0).bit_length() if fft_length is None else integer(fft_length)
 
 
@@ -215,7 +215,7 @@ def inverse_stft_window_fn(
     [0. 1. 1. 1.]
     """
 
-    def window(frame_length: int, dtype: Any = "float32") -> Tensor:
+    def window(frame_length: int, dtype: DTypeLike = "float32") -> Tensor:
         forward = forward_window_fn(frame_length, dtype=dtype)
         places = beside(forward, np.arange(frame_length) % frame_step)
         total = indexing.add_rows(forward * forward, places, axis=-1, size=frame_step)

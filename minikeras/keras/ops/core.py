@@ -21,7 +21,7 @@ from ...functions import elementwise as tf
 from ...functions.creation import range as numbers
 from ...functions.symbols import takes_symbols
 from ...nn_ops.scan import scan as repeated
-from ...types import TensorLike, as_dtype
+from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
@@ -31,7 +31,7 @@ from .rows import row
 # Conversions -----------------------------------------------------------------------------------------------------------
 
 
-def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
+def convert_to_tensor(x: Any, dtype: DTypeLike = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
     """The value as a Tensor of a dtype, cast to it if it has another one; a KerasTensor as a KerasTensor.
 
     Raises:
@@ -90,7 +90,7 @@ def dtype(x: Any) -> str:
 
 
 @operation(cost=lambda shapes, given: (_math.prod(given[-1]["shape"]), 0))
-def scatter(indices: TensorLike, values: TensorLike, shape: Any) -> Tensor:
+def scatter(indices: TensorLike, values: TensorLike, shape: ShapeLike) -> Tensor:
     """A tensor of a shape that is 0 but for values at some places; values at one place add up.
 
     Args:
@@ -158,7 +158,7 @@ def _block(x: Tensor, starts: list[Tensor], shape: Sequence[int]) -> Tensor:
 
 
 @operation
-def slice(inputs: TensorLike, start_indices: TensorLike, shape: Any) -> Tensor:
+def slice(inputs: TensorLike, start_indices: TensorLike, shape: ShapeLike) -> Tensor:
     """The block of a shape from some place on; the place is moved so that the block lies within the tensor.
 
     Args:

@@ -22,7 +22,7 @@ from ....functions.linalg import solve
 from ....functions.random import normal
 from ....functions.resizing import KERNELS, along_axis, resized
 from ....functions.shaping import concat, pad, reshape, stack
-from ....types import Array, TensorLike
+from ....types import Array, DTypeLike, ShapeLike, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
@@ -156,7 +156,7 @@ def _at(x: Tensor, coordinates: list[Tensor], order: int, mode: str, value: Any)
     return sampled(x, [one + like for one in coordinates], order, mode, value)
 
 
-def _corners(shape: Any, dtype: Any) -> Tensor:
+def _corners(shape: ShapeLike, dtype: DTypeLike) -> Tensor:
     """The corners of a square where points are asked for, to try the function on."""
     whole = zeros(shape, dtype)
     return whole + tf.cast([[0, 0], [1, 0], [0, 1], [1, 1]], dtype) if tuple(shape[-2:]) == (4, 2) else whole
@@ -283,7 +283,7 @@ def resize(
 @operation(name="ScaleAndTranslate", given="output_shape", cost=cost_of_operands)
 def scale_and_translate(
     images: TensorLike,
-    output_shape: Any,
+    output_shape: ShapeLike,
     scale: TensorLike,
     translation: TensorLike,
     spatial_dims: Any,

@@ -19,14 +19,14 @@ from ....functions.creation import eye, zeros
 from ....functions.elementwise import abs, cast, pow
 from ....functions.publish import negative_axes
 from ....functions.shaping import expand_dims, squeeze, transpose
-from ....types import TensorLike
+from ....types import DTypeLike, ShapeLike, TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_matrices
 from ..rows import row
 
 
-def identities(shape: Any, dtype: Any) -> Tensor:
+def identities(shape: ShapeLike, dtype: DTypeLike) -> Tensor:
     """Matrices that have an inverse, to try functions on."""
     return eye(shape[-2], shape[-1], shape[:-2], dtype) if len(shape) > 1 else zeros(shape, dtype)
 

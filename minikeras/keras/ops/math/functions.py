@@ -16,7 +16,7 @@ from ....functions import ordering, segments
 from ....functions.indexing import take_along_axis
 from ....functions.reductions import norm, reduce_logsumexp, reduce_sum
 from ....functions.shaping import expand_dims, stack
-from ....types import TensorLike
+from ....types import Axis, TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_operands
@@ -106,7 +106,7 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
 
 
 @operation
-def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """ln(sum(exp(x))) along axes, without overflow.
 
     >>> print(tf.keras.ops.logsumexp([1000.0, 0.0]).numpy())

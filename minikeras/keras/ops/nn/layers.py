@@ -18,7 +18,7 @@ from ....functions.linalg import band_part
 from ....functions.publish import negative_axes, negative_axis, rounded_once
 from ....functions.reductions import norm, reduce_mean, reduce_sum
 from ....functions.shaping import reshape, squeeze
-from ....types import TensorLike
+from ....types import Axis, TensorLike
 from ... import activations, config
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
@@ -53,7 +53,7 @@ threshold = of_floats_and_options(activations.threshold)
 
 
 @operation
-def moments(x: TensorLike, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[Tensor, Tensor]:
+def moments(x: TensorLike, axes: Axis, keepdims: bool = False, synchronized: bool = False) -> tuple[Tensor, Tensor]:
     """Mean and population variance along axes; those of 16-bit floats are computed in float32 and moved into their range.
 
     Args:
@@ -104,7 +104,7 @@ def layer_normalization(
     x: TensorLike,
     gamma: TensorLike | None = None,
     beta: TensorLike | None = None,
-    axis: Any = -1,
+    axis: Axis = -1,
     epsilon: float | None = None,
     rms_scaling: bool = False,
 ) -> Tensor:
@@ -131,7 +131,7 @@ def layer_normalization(
 
 @operation(name="RMSNorm", named="scale")
 @rounded_once
-def rms_normalization(x: TensorLike, scale: TensorLike | None = None, axis: Any = -1, epsilon: float | None = None) -> Tensor:
+def rms_normalization(x: TensorLike, scale: TensorLike | None = None, axis: Axis = -1, epsilon: float | None = None) -> Tensor:
     """x / sqrt(mean(x**2) + epsilon) * scale, with the mean along one axis or several.
 
     Args:
@@ -151,7 +151,7 @@ def rms_normalization(x: TensorLike, scale: TensorLike | None = None, axis: Any 
 
 @operation
 @rounded_once
-def normalize(x: TensorLike, axis: Any = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
+def normalize(x: TensorLike, axis: Axis = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
     """x divided by its norm along an axis, which counts as `epsilon` at least.
 
     Args:
@@ -179,7 +179,7 @@ def _positive(epsilon: float | None) -> float:
     return config.epsilon() if epsilon is None else epsilon
 
 
-def _beside(x: Tensor, axis: Any) -> tuple[int, ...]:
+def _beside(x: Tensor, axis: Axis) -> tuple[int, ...]:
     """The shape of x with 1 for what is not among the axes, from the first of these on."""
     axes = negative_axes(axis, x.ndim, "layer_normalization")
     if not axes:

@@ -20,7 +20,7 @@ from ....functions.ordering import argsort
 from ....functions.publish import beside
 from ....functions.reductions import argmax, reduce_max, reduce_mean, reduce_sum
 from ....functions.shaping import concat
-from ....types import Array, TensorLike, as_dtype
+from ....types import Array, DTypeLike, TensorLike, as_dtype
 from ... import config
 from ...losses import crossentropy
 from ...losses.classification import unlikelihood
@@ -38,12 +38,12 @@ def _settled(config: dict[str, Any]) -> dict[str, Any]:
     return config | {"dtype": _named(config["dtype"])}
 
 
-def _named(dtype: Any) -> str:
+def _named(dtype: DTypeLike) -> str:
     return config.floatx() if dtype is None else as_dtype(dtype).name
 
 
 @operation(cost=_cost, settle=_settled)
-def one_hot(x: TensorLike, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Tensor:
+def one_hot(x: TensorLike, num_classes: int, axis: int = -1, dtype: DTypeLike = None, sparse: bool = False) -> Tensor:
     """1 at the place of each number along a new axis, 0 elsewhere; nothing but zeros for numbers out of range.
 
     Args:
@@ -66,7 +66,7 @@ def one_hot(x: TensorLike, num_classes: int, axis: int = -1, dtype: Any = None, 
 
 @operation(cost=_cost, settle=_settled)
 def multi_hot(
-    inputs: TensorLike, num_classes: int | None = None, axis: int = -1, dtype: Any = None, sparse: bool = False
+    inputs: TensorLike, num_classes: int | None = None, axis: int = -1, dtype: DTypeLike = None, sparse: bool = False
 ) -> Tensor:
     """1 at the places of all numbers of a row, 0 elsewhere. Arguments and errors as in `one_hot`.
 

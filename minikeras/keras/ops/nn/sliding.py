@@ -11,7 +11,7 @@ from ....errors import ShapeError
 from ....functions import convolution, pooling, shaping
 from ....functions.elementwise import complex as to_complex
 from ....functions.elementwise import cos, sin
-from ....types import TensorLike
+from ....types import ShapeLike, TensorLike
 from ...promotion import floating, promoted
 from ...settings import image_data_format
 from ...symbolic.operation import operation
@@ -177,7 +177,7 @@ def average_pool(
 
 
 @operation(cost=_cost_of_windows, settle=_settled)
-def adaptive_max_pool(inputs: TensorLike, output_size: Any, data_format: str | None = None) -> Tensor:
+def adaptive_max_pool(inputs: TensorLike, output_size: ShapeLike, data_format: str | None = None) -> Tensor:
     """The largest element of each of so many windows along each axis, as equal as they can be, for each channel.
 
     >>> tf.keras.ops.adaptive_max_pool(tf.ones([2, 28, 28, 3]), 5).shape
@@ -187,7 +187,7 @@ def adaptive_max_pool(inputs: TensorLike, output_size: Any, data_format: str | N
 
 
 @operation(cost=_cost_of_windows, settle=_settled)
-def adaptive_average_pool(inputs: TensorLike, output_size: Any, data_format: str | None = None) -> Tensor:
+def adaptive_average_pool(inputs: TensorLike, output_size: ShapeLike, data_format: str | None = None) -> Tensor:
     """The mean of each of so many windows along each axis, as equal as they can be, for each channel.
 
     >>> tf.keras.ops.adaptive_average_pool(tf.ones([2, 28, 28, 3]), 5).shape
@@ -223,7 +223,9 @@ def unfold(x: TensorLike, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 @operation(cost=cost_of_operands)
-def fold(x: TensorLike, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def fold(
+    x: TensorLike, output_size: ShapeLike, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
     """The transpose of `unfold`: columns are added up where their blocks lie in an image of a given size.
 
     >>> print(tf.keras.ops.fold(tf.ones([1, 4, 4]), 3, 2).numpy()[0, 0])

@@ -14,7 +14,7 @@ from ....functions.elementwise import bitcast, cast, pow
 from ....functions.publish import integer, static_shape
 from ....functions.shaping import broadcast_to, expand_dims, reshape
 from ....functions.symbols import takes_symbols
-from ....types import TensorLike, as_dtype
+from ....types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from ... import config
 from ...promotion import floating, promoted, result_type
 from ...symbolic.keras_tensor import KerasTensor
@@ -24,7 +24,7 @@ from ..rows import row
 from .indexing import tril
 
 
-def array(x: Any, dtype: Any = None) -> Any:
+def array(x: Any, dtype: DTypeLike = None) -> Any:
     """The value as a Tensor of a dtype.
 
     >>> print(tf.keras.ops.array([1, 2]).numpy())
@@ -37,12 +37,12 @@ def array(x: Any, dtype: Any = None) -> Any:
 
 
 @operation(name="Array")
-def _array(x: TensorLike, dtype: Any = None) -> Tensor:
+def _array(x: TensorLike, dtype: DTypeLike = None) -> Tensor:
     return array(convert_to_tensor(x), dtype)
 
 
 @operation(cost=cost_of_anything)
-def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, dtype: Any = None) -> Tensor:
+def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, dtype: DTypeLike = None) -> Tensor:
     """start, start + step, and so on, below `stop`; from 0 to `start` if there is no `stop`.
 
     >>> print(tf.keras.ops.arange(3).numpy(), tf.keras.ops.arange(1, 2, 0.5).numpy())
@@ -55,7 +55,7 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, 
     return cast(convert_to_tensor(np.arange(*numbers)), dtype)
 
 
-def zeros(shape: Any, dtype: Any = None) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DTypeLike = None) -> Tensor:
     """Zeros.
 
     >>> print(tf.keras.ops.zeros((2,)).numpy())
@@ -64,7 +64,7 @@ def zeros(shape: Any, dtype: Any = None) -> Tensor:
     return takes_symbols(tf.zeros)(shape, dtype or config.floatx())
 
 
-def ones(shape: Any, dtype: Any = None) -> Tensor:
+def ones(shape: ShapeLike, dtype: DTypeLike = None) -> Tensor:
     """Ones.
 
     >>> print(tf.keras.ops.ones((2,)).numpy())
@@ -73,7 +73,7 @@ def ones(shape: Any, dtype: Any = None) -> Tensor:
     return takes_symbols(tf.ones)(shape, dtype or config.floatx())
 
 
-def empty(shape: Any, dtype: Any = None) -> Tensor:
+def empty(shape: ShapeLike, dtype: DTypeLike = None) -> Tensor:
     """Elements of any values; zeros here.
 
     >>> tf.keras.ops.empty((2, 3)).shape
@@ -83,7 +83,7 @@ def empty(shape: Any, dtype: Any = None) -> Tensor:
 
 
 @operation
-def full_like(x: TensorLike, fill_value: TensorLike, dtype: Any = None) -> Tensor:
+def full_like(x: TensorLike, fill_value: TensorLike, dtype: DTypeLike = None) -> Tensor:
     """One value in every place of the shape of `x`, in its dtype if no other one is given.
 
     >>> print(tf.keras.ops.full_like([1, 2], 7).numpy())
@@ -94,7 +94,7 @@ def full_like(x: TensorLike, fill_value: TensorLike, dtype: Any = None) -> Tenso
 
 
 @operation
-def view(x: TensorLike, dtype: Any = None) -> Tensor:
+def view(x: TensorLike, dtype: DTypeLike = None) -> Tensor:
     """The same bytes as another dtype: the last axis has more elements of a smaller one, fewer of a larger one.
 
     Raises:
@@ -114,7 +114,7 @@ def view(x: TensorLike, dtype: Any = None) -> Tensor:
     return reshape(bitcast(reshape(x, [*x.shape[:-1], *parts]), wanted), [*x.shape[:-1], count])
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Tensor:
     """N rows and M columns with ones on the k-th diagonal.
 
     >>> print(tf.keras.ops.eye(2).numpy().tolist())
@@ -123,7 +123,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     return convert_to_tensor(np.eye(N, M, k, dtype=as_dtype(dtype or config.floatx()).numpy))
 
 
-def identity(n: int, dtype: Any = None) -> Tensor:
+def identity(n: int, dtype: DTypeLike = None) -> Tensor:
     """The identity matrix.
 
     >>> print(tf.keras.ops.identity(2).numpy().tolist())
@@ -132,7 +132,7 @@ def identity(n: int, dtype: Any = None) -> Tensor:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Tensor:
     """Ones on and below the k-th diagonal, else zeros.
 
     >>> print(tf.keras.ops.tri(2).numpy().tolist())
@@ -148,7 +148,7 @@ def linspace(
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     axis: int = 0,
 ) -> Any:
     """Numbers at equal distances from `start` to `stop`, which is left out if `endpoint` is False.
@@ -174,7 +174,7 @@ def logspace(
     num: int = 50,
     endpoint: bool = True,
     base: float = 10,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     axis: int = 0,
 ) -> Tensor:
     """Powers of `base` with exponents at equal distances.
@@ -189,7 +189,7 @@ def logspace(
 
 @operation(cost=cost_of_anything)
 def geomspace(
-    start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: TensorLike, stop: TensorLike, num: int = 50, endpoint: bool = True, dtype: DTypeLike = None, axis: int = 0
 ) -> Tensor:
     """Numbers at equal quotients from `start` to `stop`, two numbers of one sign.
 

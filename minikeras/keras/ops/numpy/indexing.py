@@ -16,7 +16,7 @@ from ....functions.elementwise import where as choose
 from ....functions.publish import negative_axis
 from ....functions.reductions import reduce_sum
 from ....functions.shaping import pad, reshape, transpose
-from ....types import TensorLike
+from ....types import ShapeLike, TensorLike
 from ...promotion import promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
@@ -104,7 +104,7 @@ def _from_front(indices: TensorLike, size: int) -> Tensor:
 
 
 @operation
-def unravel_index(indices: TensorLike, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: TensorLike, shape: ShapeLike) -> tuple[Tensor, ...]:
     """Positions along each axis of a shape for positions in the flattened tensor.
 
     >>> [one.numpy().tolist() for one in tf.keras.ops.unravel_index([1, 5], (2, 3))]

@@ -12,7 +12,7 @@ from ....functions import reductions as tf
 from ....functions.elementwise import cast, is_nan, maximum, minimum, where
 from ....functions.publish import name_like_definition
 from ....functions.shaping import expand_dims, reshape
-from ....types import TensorLike
+from ....types import Axis, DTypeLike, TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
 from ..rows import row
@@ -38,7 +38,7 @@ def _reduction(name: str, function: Callable[..., Tensor], summary: str, dtype: 
     """The row of a function of a Tensor, axes and keepdims."""
     prepared = {_FLOATS: floating, _SAME: convert_to_tensor, _WIDE: _wide}[dtype]
 
-    def row(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def row(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
         return function(prepared(x), axis, keepdims)
 
     name_like_definition(row, name, __name__)
@@ -57,22 +57,22 @@ def _without_nan(x: Tensor, instead: float) -> Tensor:
     return where(is_nan(x), cast(instead, x.dtype), x) if is_float(x.dtype) else x
 
 
-def _nan_mean(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+def _nan_mean(x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     count = tf.reduce_sum(cast(~is_nan(x), x.dtype), axis, keepdims)
     return tf.reduce_sum(_without_nan(x, 0.0), axis, keepdims) / count
 
 
-def _nan_variance(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+def _nan_variance(x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     return _nan_mean((x - _nan_mean(x, axis, True)) ** 2, axis, keepdims)
 
 
-def _nan_deviation(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+def _nan_deviation(x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     share = tf.reduce_mean(cast(~is_nan(x), x.dtype), axis, keepdims)  # of the elements that are numbers
     return tf.reduce_std(where(is_nan(x), _nan_mean(x, axis, True), x), axis, keepdims) * share**-0.5
 
 
 def _nan_extreme(function: Callable[..., Tensor], instead: float) -> Callable[..., Tensor]:
-    def extreme(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    def extreme(x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
         if not is_float(x.dtype):
             return function(x, axis, keepdims)
         missing = tf.reduce_all(is_nan(x), axis, keepdims)
@@ -103,7 +103,7 @@ sum = _reduction("sum", tf.reduce_sum, "Sum.", _WIDE)
 var = _reduction("var", tf.reduce_variance, "Variance: mean((x - mean(x))**2).", _FLOATS)
 
 
-def _extreme(x: Any, axis: Any, keepdims: bool, initial: Any, reduce: Callable[..., Tensor], of_two: Any) -> Tensor:
+def _extreme(x: Any, axis: Axis, keepdims: bool, initial: Any, reduce: Callable[..., Tensor], of_two: Any) -> Tensor:
     x = convert_to_tensor(x)
     if initial is None:
         return reduce(x, axis, keepdims)
@@ -114,7 +114,7 @@ def _extreme(x: Any, axis: Any, keepdims: bool, initial: Any, reduce: Callable[.
 
 
 @operation(named="weights")
-def average(x: TensorLike, axis: Any = None, weights: TensorLike = None) -> Tensor:
+def average(x: TensorLike, axis: Axis = None, weights: TensorLike = None) -> Tensor:
     """Weighted mean: sum(w x) / sum(w); the plain mean without weights.
 
     Args:
@@ -161,7 +161,7 @@ def _nan_position(find: Callable[..., Tensor], x: Any, axis: int | None, keepdim
 # Running sums ------------------------------------------------------------------------------------------------------------
 
 
-def _running(function: Callable[..., Tensor], x: Any, axis: int | None, dtype: Any) -> Tensor:
+def _running(function: Callable[..., Tensor], x: Any, axis: int | None, dtype: DTypeLike) -> Tensor:
     x = convert_to_tensor(x)
     if dtype is not None or x.dtype.is_bool:
         x = cast(x, dtype or "int32")

@@ -16,7 +16,7 @@ from ....functions import shaping as tf
 from ....functions.creation import meshgrid as meshgrid_of
 from ....functions.elementwise import cast
 from ....functions.publish import integer, negative_axis, static_shape
-from ....types import TensorLike
+from ....types import Axis, ShapeLike, TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
@@ -24,7 +24,7 @@ from ..rows import row
 
 
 @operation
-def expand_dims(x: TensorLike, axis: Any) -> Tensor:
+def expand_dims(x: TensorLike, axis: Axis) -> Tensor:
     """New axes of size 1, at the places that they have in the result.
 
     >>> tf.keras.ops.expand_dims(tf.keras.Input((3,)), (1, -1)).shape
@@ -219,7 +219,7 @@ def hsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
 
 
 @operation(cost=cost_of_anything)
-def tile(x: TensorLike, repeats: Any) -> Tensor:
+def tile(x: TensorLike, repeats: ShapeLike) -> Tensor:
     """The whole tensor repeated along its axes, the last ones if fewer numbers are given; more numbers make new axes in front.
 
     >>> print(tf.keras.ops.tile([1, 2], 2).numpy())

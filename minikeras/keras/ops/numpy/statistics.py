@@ -19,7 +19,7 @@ from ....functions.indexing import gather, take_along_axis
 from ....functions.publish import integer
 from ....functions.reductions import reduce_max, reduce_mean, reduce_min, reduce_sum
 from ....functions.shaping import expand_dims, pad, reshape, reverse, stack, transpose
-from ....types import TensorLike
+from ....types import Axis, TensorLike
 from ...promotion import floating, promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
@@ -66,7 +66,7 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 @operation(cost=cost_of_anything)
-def quantile(x: TensorLike, q: TensorLike, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+def quantile(x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
     """The values below which shares `q` of the elements lie: sorted x at the place q (n - 1).
 
     Args:
