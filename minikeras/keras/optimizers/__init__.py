@@ -10,13 +10,11 @@ from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .compiled_step import compiled_scale as _compiled_scale
 from .compiled_step import compiled_step as _compiled_step
 from .eager_step import optimizer_step as _optimizer_step
-from .lookup import deserialize, get, serialize
-from .lookup import register as _register
 from .loss_scale import LossScaleOptimizer
 from .loss_scale import present_scale as _present_scale
-from .multi_optimizer import MultiOptimizer, OptimizerMap
-from .optimizer import Optimizer
-from .per_layer import Every, PerLayer, cycle
+from .optimizer import Optimizer, deserialize, get, serialize
+from .optimizer import register as _register
+from .per_layer import Every, MultiOptimizer, OptimizerMap, PerLayer, cycle
 from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquardt, Newton, NewtonCG, Objective, SecondOrder
 from .sgd import SGD, Lion, Muon
 

@@ -15,8 +15,7 @@ from ...core.stack import perform
 from ...functions.publish import tensor
 from ...types import Array
 from ..arguments import as_call
-from .lookup import deserialize, serialize
-from .optimizer import Optimizer
+from .optimizer import Optimizer, deserialize, serialize
 from .options import COMMON, all_finite
 from .state import Change, OptimizerState, SlotState, host_variable
 

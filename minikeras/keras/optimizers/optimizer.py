@@ -24,14 +24,14 @@ from ...module import snake_case
 from ...types import Array
 from .. import initializers
 from ..calls import context
+from ..catalogue import Catalogue
 from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
 from .eager_step import EagerStep, optimizer_step
 from .exchange import Exchange, exchanged
-from .pairs import paired, unzipped
-from .state import Change, OptimizerState, SlotState, commit, name_of, slot_name
+from .state import Change, OptimizerState, SlotState, commit, name_of, paired, slot_name, unzipped
 from .update_steps import held_in_containers, in_dtype_of, minimized, present_rate, stepped_values
 
 
@@ -523,3 +523,32 @@ class Optimizer:
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""
         return self._eager_step.changes(self, gradients, states)
+
+
+# Optimizers by name and as configurations -------------------------------------------------------------------------------
+
+catalogue = Catalogue("optimizer")
+serialize, deserialize = catalogue.serialize, catalogue.deserialize
+
+
+def register(kind: type[Optimizer]) -> type:
+    """Register one of the package's classes under its name; `get` takes upper and lower case for the same."""
+    kind.package_class = kind
+    return catalogue.add(kind.__name__.lower())(kind)
+
+
+def get(identifier: Any) -> Any:
+    """The optimizer for a name such as 'adam', a configuration, rules of a `PerLayer`, a class or an object; None for None.
+
+    Raises:
+        ValueError: if there is none of that name, or it is something else.
+
+    >>> tf.keras.optimizers.get("RMSprop").get_config()["rho"]
+    0.9
+    """
+    if isinstance(identifier, Mapping) and "class_name" not in identifier:
+        return catalogue.entry("PerLayer")(identifier)
+    found = catalogue.get(identifier.lower() if isinstance(identifier, str) else identifier)
+    if found is not None and not isinstance(found, Optimizer):
+        raise ValueError(f"Could not interpret optimizer identifier: {identifier!r}. Give a name or an optimizer.")
+    return found
