@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.tracing.pace import Pace
+from ..compiler.tracing.scan import Pace
 from ..data.table import of_one_size
 from ..errors import kind_of
 from ..keras.arguments import whole

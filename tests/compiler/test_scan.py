@@ -9,7 +9,7 @@ import pytest
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.compiler.tracing import pace
+from minikeras.compiler.tracing import scan
 from minikeras.errors import ShapeError
 from minikeras.nn_ops import streams
 
@@ -21,8 +21,8 @@ slices = tf.data.Dataset.from_tensor_slices
 @pytest.fixture(autouse=True)
 def quick_growth(monkeypatch):
     """Many calls in a row from the second round on; random streams as they were."""
-    monkeypatch.setattr(pace, "SECONDS", 1e9)
-    monkeypatch.setattr(pace, "GROWTH", 5)
+    monkeypatch.setattr(scan, "SECONDS", 1e9)
+    monkeypatch.setattr(scan, "GROWTH", 5)
     before = streams.states()
     yield
     streams.set_states(before)

@@ -11,7 +11,7 @@ import pytest
 from in_one_test import in_one_test
 
 import minikeras as tf
-from minikeras.compiler.tracing import pace
+from minikeras.compiler.tracing import scan
 from minikeras.keras import callbacks
 from minikeras.keras.training.state import Transaction
 from minikeras.nn_ops import streams
@@ -25,8 +25,8 @@ X64, W = generator.normal(size=(90, 3)), np.linspace(0, 1, 90)
 @pytest.fixture(autouse=True)
 def quick_growth(monkeypatch):
     """Many steps in a row from the second execution on, however long they take."""
-    monkeypatch.setattr(pace, "SECONDS", 1e9)
-    monkeypatch.setattr(pace, "GROWTH", 7)
+    monkeypatch.setattr(scan, "SECONDS", 1e9)
+    monkeypatch.setattr(scan, "GROWTH", 7)
     before = streams.states()
     yield
     streams.set_states(before)

@@ -1,11 +1,13 @@
 """Facts of a recording: what it read of Python's state, and whether that is still the same.
 
 Values are compared by identity first, in one pass in C. Attributes of the package's own objects are compared only if a clock
-says that any was set.
+says that any was set. Generators of random numbers are to be as they were after a run.
 """
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import chain
 from operator import call, is_
@@ -21,6 +23,10 @@ MOST_FACTS = 1_000
 PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice)
 END = (object(),)
 """Stands behind elements that have no length of their own, so that others in another number are others."""
+
+REMEDY = "draw with tf.random, keep in a tf.Variable what changes from call to call, or give it as an argument"
+
+_GENERATORS = ("random", "numpy.random.mtrand", "numpy.random._generator")
 
 
 class Unguarded(Exception):
@@ -163,3 +169,33 @@ class Guards:
                 return found
             self._version = now
         return self._plain.changed() if self._plain.expected else None
+
+
+def is_generator(value: Any) -> bool:
+    """Whether a value has a state that what it gives depends on: a generator of random numbers, or a file to read from."""
+    if isinstance(value, io.IOBase):
+        return not value.closed and value.readable()
+    return any(base.__module__ in _GENERATORS for base in type(value).__mro__)
+
+
+def draws(others: Iterable[Fact] = ()) -> Group:
+    """The states of generators: of those behind `np.random` and `random`, if these are loaded, and of others."""
+    numpys: Any = getattr(sys.modules.get("numpy.random"), "mtrand", None)
+    shared = (
+        ("np.random", getattr(numpys, "_rand", None)),
+        ("Python's random", getattr(sys.modules.get("random"), "_inst", None)),
+    )
+    return Group([*[Fact(state_of, one, ("",), name) for name, one in shared if one is not None], *others])
+
+
+def state_of(generator: Any) -> Any:
+    """The state of a generator or the place in a file; another one each time of what cannot tell it."""
+    if hasattr(generator, "bit_generator"):
+        return repr(generator.bit_generator.state)
+    try:
+        if isinstance(generator, io.IOBase):
+            return generator.tell() - len(getattr(generator, "getvalue", str)())  # what is appended in memory is not read
+        kind, key, *rest = generator.get_state() if hasattr(generator, "get_state") else generator.getstate()
+        return kind, bytes(key) if isinstance(key, np.ndarray) else key, *rest
+    except (NotImplementedError, OSError, ValueError):
+        return object()

@@ -28,12 +28,11 @@ from ...types import TensorSpec
 from ..executors import base as executors
 from ..executors import llvm
 from ..executors.base import Executable
-from ..guards.facts import Guards, Unguarded
-from ..guards.purity import REMEDY, Comparison, draws
+from ..guards.facts import REMEDY, Guards, Unguarded, draws
 from ..guards.walk import guards_of
 from ..ir import Outdated, Program
 from ..passes.pipeline import optimized, simplified
-from ..recorder import Recorder
+from ..recorder import Comparison, Recorder
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 
 if TYPE_CHECKING:
@@ -114,7 +113,6 @@ class Function:
         self._cache: OrderedDict[Any, CacheEntry] = OrderedDict()
         self.planned, self.whole = 0, False
         self._warned: set[str] = set()
-        self._fast = bool(jit_compile)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _eagerly or current() is not BOTTOM:
@@ -308,12 +306,12 @@ class Function:
         Args:
             once: whether it is run once, in place of the run that was recorded; None if NumPy's bits serve as well.
         """
-        if once and not self._fast and not (self.planned and llvm.installed()):
+        if once and not self.jit_compile and not (self.planned and llvm.installed()):
             return None
         if self.jit_compile is not False and (on_device := executors.on_device(program)) is not None:
             self.whole = True
             return on_device
-        if not self._fast:
+        if not self.jit_compile:
             by_numpy = executors.NUMPY.compile(optimized(program))
             if not executors.is_worth_compiling(self.planned * by_numpy.seconds):
                 return by_numpy
@@ -361,7 +359,9 @@ class Function:
         given = self._parameters.bind(*args, **kwargs)
         names = list(itertools.islice(_names(self._parameters), len(given.args)))
         named = dict(zip(names, given.args, strict=True)) | given.kwargs
-        specs = {name: _specs(value) for name, value in named.items() if any(map(_has_shape, nest.flatten(value)))}
+        specs = {
+            name: nest.map_structure(_spec, value) for name, value in named.items() if any(map(_has_shape, nest.flatten(value)))
+        }
 
         def concrete(*tensors: Any) -> Any:
             values = named | dict(zip(specs, tensors, strict=True))
@@ -478,16 +478,10 @@ def _has_shape(value: Any) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
-def _specs(value: Any) -> Any:
-    """What an argument has to be: of a tensor its shape and dtype."""
-    return nest.map_structure(
-        lambda leaf: (
-            TensorSpec.from_tensor(convert_to_tensor(leaf))
-            if _has_shape(leaf) and not hasattr(leaf, "is_compatible_with")
-            else leaf
-        ),
-        value,
-    )
+def _spec(leaf: Any) -> Any:
+    """What a leaf of an argument has to be: of a tensor its shape and dtype."""
+    is_spec = hasattr(leaf, "is_compatible_with")
+    return TensorSpec.from_tensor(convert_to_tensor(leaf)) if _has_shape(leaf) and not is_spec else leaf
 
 
 def _in_tensors(result: Any) -> Any:
@@ -495,16 +489,14 @@ def _in_tensors(result: Any) -> Any:
     if type(result) is Tensor or result is None:
         return result
     if nest.is_nested(result):
-        leaves = nest.flatten(result)
-        return nest.map_structure(_in_tensors, result) if any(map(_is_number, leaves)) else result
+        return nest.map_structure(_in_tensors, result) if any(map(_is_number, nest.flatten(result))) else result
     return convert_to_tensor(result) if _is_number(result) else result
 
 
 def _is_number(value: Any) -> bool:
     """Whether a value is a number or an array of numbers, but no Tensor."""
-    if isinstance(value, (bool, int, float, complex)):
-        return True
-    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc"
+    is_array = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc"
+    return is_array or isinstance(value, (bool, int, float, complex))
 
 
 def _packing(structure: Any) -> Callable[[list[Any]], Any]:

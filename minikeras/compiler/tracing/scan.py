@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ... import nest
 from ...core import Tensor, Variable, convert_to_tensor
@@ -14,36 +14,40 @@ from ...core.stack import BOTTOM, current
 from ...core.tensor import Operand
 from ...errors import ShapeError
 from ...functions.shaping import concat, stack, unstack
-from .pace import Pace
 
 if TYPE_CHECKING:
     from ...data.table import RowTable
 
-
+SECONDS = 0.02
+"""What steps in a row take together: what is done once for all costs little, and an interrupt is answered soon."""
+GROWTH = 4
+"""Each time at most so many times as many: the first steps may not be like those that follow."""
 INFINITE = -1
 """The cardinality of a Dataset without end."""
 
 
-class Replayed(Protocol):
-    """What can be called many times in a row: a compiled function."""
+class Pace:
+    """How many steps are carried out before Python looks at what goes on: it follows the time they take, and is at least 1.
 
-    @property
-    def name(self) -> str:
-        """Shown in messages."""
-        ...
+    >>> pace = Pace()
+    >>> for _ in range(3):
+    ...     pace.took(pace.steps, 0.005 * pace.steps)
+    >>> pace.steps
+    4
+    """
 
-    def __call__(self, *args: Any) -> Any:
-        """One call."""
-        ...
+    def __init__(self) -> None:
+        self.steps = 1
 
-    def replay_many(self, batches: Any, args: Any, keep_state: Any, stacked: bool) -> Any:
-        """Several calls at once; None if these cannot be."""
-        ...
+    def took(self, steps: int, seconds: float) -> None:
+        """So many steps took so long."""
+        fitting = int(SECONDS * steps / max(seconds, 1e-9))
+        self.steps = max(1, min(fitting, GROWTH * self.steps))
 
 
-def scan(function: Replayed, first: tuple[Any, ...], data: Sequence[Any]) -> Any:
+def scan(function: Any, first: tuple[Any, ...], data: Sequence[Any]) -> Any:
     """What `Function.scan` does; `first` are arguments before those from the data, the same in each call."""
-    from ...data.table import of_one_size
+    from ...data.table import RowBatches, of_one_size
 
     table, elements = _rows_of(data)
     pace, results = Pace(), _Results(function.name)
@@ -53,9 +57,12 @@ def scan(function: Replayed, first: tuple[Any, ...], data: Sequence[Any]) -> Any
             continue
         began = time.perf_counter()
         for rows in of_one_size(found):
-            if not _replay(function, first, table, rows, results):
-                for row in rows:
-                    results.add(function(*first, *_arguments(table.take(row))))
+            batches = RowBatches(table, rows)
+            many = function.replay_many(batches, (*first, *_arguments(batches.first)), lambda: None, stacked=True)
+            for row in rows if many is None else ():
+                results.add(function(*first, *_arguments(table.take(row))))
+            if many is not None:
+                results.extend(many)
         pace.took(len(found), time.perf_counter() - began)
     return results.joined()
 
@@ -85,17 +92,6 @@ def _arguments(element: Any) -> tuple[Any, ...]:
     return element if isinstance(element, tuple) else (element,)
 
 
-def _replay(function: Replayed, first: tuple[Any, ...], table: RowTable, rows: Sequence[Any], results: _Results) -> bool:
-    """Have a program carry out the calls; False, and nothing was done, if there is none."""
-    from ...data.table import RowBatches
-
-    batches = RowBatches(table, rows)
-    found = function.replay_many(batches, (*first, *_arguments(batches.first)), lambda: None, stacked=True)
-    if found is not None:
-        results.extend(found[0])
-    return found is not None
-
-
 class _Results:
     """Results of calls, of one or of several in a row."""
 
@@ -110,22 +106,19 @@ class _Results:
             raise TypeError(f"{self._name}.scan: the function returns a Variable; have it return its value, tf.identity(v).")
         self._alone.append(result)
 
-    def extend(self, results: Any) -> None:
-        """Results of several calls, stacked."""
-        self._stack()
-        self._parts.append(results)
-
-    def joined(self) -> Any:
-        """All of them."""
-        self._stack()
-        if not self._parts:
-            raise ValueError(f"{self._name}.scan: the data has no elements.")
-        return self._parts[0] if len(self._parts) == 1 else self._join(concat, self._parts)
-
-    def _stack(self) -> None:
+    def extend(self, stacked: Sequence[Any]) -> None:
+        """Results of several calls, stacked; of none, if there are none."""
         if self._alone:
             self._parts.append(self._join(stack, self._alone))
             self._alone = []
+        self._parts += stacked
+
+    def joined(self) -> Any:
+        """All of them."""
+        self.extend(())
+        if not self._parts:
+            raise ValueError(f"{self._name}.scan: the data has no elements.")
+        return self._parts[0] if len(self._parts) == 1 else self._join(concat, self._parts)
 
     def _join(self, join: Callable[[list[Any], int], Any], results: list[Any]) -> Any:
         """Put results together, leaf by leaf; what is no Tensor is that of the last call."""

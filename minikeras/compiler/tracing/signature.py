@@ -22,7 +22,7 @@ from ... import nest
 from ...core import Tensor, convert_to_tensor
 from ...core.arrays import BARE, chosen_device, creation_namespace, device_name, is_array, namespace
 from ...distribute.replica import adds_up, current_part
-from ...types import Array, TensorShape, as_dtype
+from ...types import Array, TensorSpec, as_dtype
 
 _BY_VALUE = (int, bool, str, bytes, type(None), complex)
 
@@ -123,30 +123,24 @@ def substituted(value: Any, tensors: Iterator[Tensor]) -> Any:
 
 
 def written_back(given: Any, used: Any, tensors: Mapping[int, Tensor]) -> bool:
-    """Do to a container what a function did to the one that it got in its place.
+    """Do to a container what a function did to the one that it got in its place; whether there was anything to be done.
 
     Args:
         given, used: an argument, and what `substituted` made of it.
         tensors: by the identity of a tensor in `used` the one that it stands for.
-
-    Returns:
-        Whether there was anything to be done.
     """
     if not nest.is_nested(given) or given is used:
         return False
-    keys = list(given) if isinstance(given, Mapping) else range(len(given))
-    same = len(given) == len(used) and (not isinstance(given, Mapping) or list(used) == keys)
-    if same:
-        pairs = [(given[key], used[key]) for key in keys]
-        same = all(nest.is_nested(x) == nest.is_nested(y) for x, y in pairs)
-        same = same and all(nest.is_nested(x) or tensors.get(id(y), y) is x or is_array(x) for x, y in pairs)
-        if same:
-            return any([written_back(x, y, tensors) for x, y in pairs])
-    if isinstance(given, Mapping):
-        given.clear()  # type: ignore[attr-defined]
-        given.update({key: tensors.get(id(one), one) for key, one in used.items()})  # type: ignore[attr-defined]
-    else:
-        given[:] = [tensors.get(id(one), one) for one in used]
+    before, after = (dict(one if isinstance(one, Mapping) else enumerate(one)) for one in (given, used))
+    after = {key: tensors.get(id(one), one) for key, one in after.items()}
+    deep = [key for key, one in after.items() if nest.is_nested(one) and nest.is_nested(before.get(key))]
+    wrote = any([written_back(before[key], after[key], tensors) for key in deep])
+    after |= {key: before[key] for key in deep}
+    if list(before) == list(after) and all(before[key] is one or is_array(before[key]) for key, one in after.items()):
+        return wrote
+    held: Any = given
+    held.clear()
+    (held.update if isinstance(held, Mapping) else held.extend)(after if isinstance(held, Mapping) else after.values())
     return True
 
 
@@ -182,14 +176,10 @@ def _fitting(spec: Any, value: Any, name: str) -> Any:
         return nest.pack(spec, [_fitting(one, leaf, name) for one, leaf in zip(nest.flatten(spec), leaves, strict=True)])
     if not hasattr(spec, "shape"):
         return value
-    wanted = None if spec.dtype is None else as_dtype(spec.dtype)
-    tensor = value if type(value) is Tensor else convert_to_tensor(value, wanted)
-    sizes = None if spec.shape is None else tuple(TensorShape(spec.shape))
-    fits = sizes is None or (
-        len(sizes) == tensor.ndim and all(one in (None, size) for one, size in zip(sizes, tensor.shape, strict=True))
-    )
-    if not fits or (wanted is not None and wanted != tensor.dtype):
-        shown = f"{wanted.name if wanted else 'any'}{'' if sizes is None else list(sizes)}"
+    tensor = value if type(value) is Tensor else convert_to_tensor(value, spec.dtype and as_dtype(spec.dtype))
+    wanted = TensorSpec(spec.shape, spec.dtype or tensor.dtype)
+    if not wanted.is_compatible_with(tensor):
+        shown = f"{wanted.dtype.name}{'' if wanted.shape is None else list(wanted.shape)}"
         raise TypeError(
             f"Python inputs incompatible with input_signature: {name} takes {shown}, found "
             f"{tensor.dtype.name}{list(tensor.shape)}."

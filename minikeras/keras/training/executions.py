@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import nest
 from ...compiler import Function
-from ...compiler.tracing.pace import Pace
+from ...compiler.tracing.scan import Pace
 from ...core.arrays import to_numpy
 from ...data.table import RowBatches, of_one_size
 from ...distribute.strategy import BatchSplit

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...checkpoint.graph import join, split
 from ...compiler import Function
-from ...compiler.tracing.pace import Pace
+from ...compiler.tracing.scan import Pace
 from ...core import Variable
 from ...core.arrays import to_numpy
 from ...core.effects import clock
