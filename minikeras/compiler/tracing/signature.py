@@ -140,7 +140,10 @@ def written_back(given: Any, used: Any, tensors: Mapping[int, Tensor]) -> bool:
         return wrote
     held: Any = given
     held.clear()
-    (held.update if isinstance(held, Mapping) else held.extend)(after if isinstance(held, Mapping) else after.values())
+    if isinstance(given, Mapping):
+        held.update(after)
+    else:
+        held.extend(after.values())
     return True
 
 
