@@ -150,7 +150,7 @@ def gauss_newton(
     [[18.0, 0.0], [0.0, 18.0]]
     """
     chosen = listed(variables)
-    return OutputCurvature(output_fn, loss_of_output, chosen, strict).matrix(chosen, checked_chunk_size(chunk_size))
+    return OutputCurvature.run(output_fn, loss_of_output, chosen, strict=strict).matrix(None, checked_chunk_size(chunk_size))
 
 
 def ggnvp(
@@ -170,7 +170,7 @@ def ggnvp(
     """
     chosen = listed(variables)
     parts, like = directions(vector, chosen, variables)
-    return like(OutputCurvature(output_fn, loss_of_output, chosen, strict).product(parts))
+    return like(OutputCurvature.run(output_fn, loss_of_output, chosen, strict=strict).product(parts))
 
 
 def fisher(log_likelihood_fn: Callable[[], Any], variables: Any, chunk_size: int | None = None, strict: bool = False) -> Tensor:

@@ -18,13 +18,13 @@ from ..core.backward import sweep
 from ..core.batch import Batch, BatchedTensor
 from ..core.convert import convert_to_tensor
 from ..core.effects import State
+from ..core.forks import cached_property
 from ..core.gradient_tape import GradientTape
 from ..core.primitive import Record
 from ..core.registry import operations
 from ..core.stack import BOTTOM, current
-from ..core.tape import Tape
 from ..core.tensor import Tensor
-from .first_order import run_loss, unconnected
+from .first_order import found_any, scalar, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric
 from .hessian import RecordedGradient
 
@@ -43,88 +43,118 @@ class Decision(NamedTuple):
 
 
 class OutputCurvature:
-    """One run of a model and what follows from it.
+    """One run of a model, of the loss of its outputs and of a penalty, and what follows from it: J^T H J, with the Hessian of
+    the penalty, as a matrix or as a product.
 
     Args:
-        output_fn: without arguments; returns the outputs z.
-        loss_of_output: from z to a scalar.
+        tape: what recorded the run, persistent. What follows the outputs is taken away from it.
+        stage: how many of its Records are those of the outputs.
+        outputs: z; the tape watches it from there on.
+        bare: the loss of the outputs, a scalar.
         variables: with respect to which; P parameters.
-        strict: raise UnconnectedGradientError for a variable that z does not depend on, instead of giving zeros.
+        penalty: a scalar, or None.
+        loss: both together.
         decisions: where to note what is read from numbers about rows. Without, nothing is where an interpreter listens.
 
     Attributes:
-        outputs: z.
-        tape: the record of z, persistent.
+        tape: the record of z.
     """
 
     def __init__(
         self,
+        tape: GradientTape,
+        stage: int,
+        outputs: Tensor,
+        bare: Tensor,
+        variables: Sequence[Any],
+        penalty: Tensor | None = None,
+        loss: Tensor | None = None,
+        decisions: list[Decision] | None = None,
+    ) -> None:
+        self.records, self.stage = tape._tape.records, stage
+        tape._tape.records = self.records[:stage]
+        self.tape, self.outputs, self.bare, self.variables = tape, outputs, bare, list(variables)
+        self.penalty, self.loss, self.decisions = penalty, bare if loss is None else loss, decisions
+        self._fill = unconnected(tape._strict)
+
+    @classmethod
+    def run(
+        cls,
         output_fn: Callable[[], Any],
         loss_of_output: Callable[[Any], Any],
         variables: Sequence[Any],
+        penalty_fn: Callable[[], Any] | None = None,
         strict: bool = False,
         decisions: list[Decision] | None = None,
-    ) -> None:
+    ) -> OutputCurvature:
+        """Run a model.
+
+        Args:
+            output_fn: without arguments; returns the outputs z.
+            loss_of_output: from z to a scalar.
+            variables, decisions: as above.
+            penalty_fn: without arguments; returns a scalar, or None for none.
+            strict: raise UnconnectedGradientError for a variable that z does not depend on, instead of giving zeros.
+        """
         tape = GradientTape(persistent=True, watch_accessed_variables=False, strict=strict)
         with tape:
             tape.watch(list(variables))
             outputs = convert_to_tensor(output_fn())
-        self._begin(tape, outputs, variables, decisions)
-        self._loss_of_output = loss_of_output
+            stage = len(tape._tape.records)
+            if outputs.dtype.is_differentiable:
+                tape.watch(outputs)
+            bare = loss = scalar(loss_of_output(outputs))
+            penalty = None if penalty_fn is None else penalty_fn()
+            if penalty is not None:
+                penalty = scalar(penalty)
+                loss = bare + penalty
+        return cls(tape, stage, outputs, bare, variables, penalty, loss, decisions)
 
-    @classmethod
-    def of_record(
-        cls, tape: Tape, count: int, outputs: Tensor, loss: Tensor, variables: Sequence[Any], decisions: Any = None
-    ) -> OutputCurvature:
-        """What follows from a run of both stages.
+    def gradient(self) -> tuple[Tensor, bool]:
+        """Of the loss, flat, and whether it depends on any of the variables."""
+        tape = self._tape_of(self.records)
+        return flatten(tape.gradient(self.loss, self.variables, unconnected_gradients="zero")), found_any(tape)
 
-        Args:
-            tape: what recorded it.
-            count: how many of its Records are those of the outputs.
-            outputs: z, with at least one axis.
-            loss: made of z.
-            variables, decisions: as above.
-        """
-        found = cls.__new__(cls)
-        found._begin(tape_of(tape.records[:count], tape.tracked), outputs, variables, decisions)
-        found._loss_gradient = RecordedGradient(tape_of(tape.records[count:], tape.tracked), loss, [outputs])
-        return found
+    def prepare(self) -> list[Tensor]:
+        """Compute what all products share."""
+        return [*self._turned[2], *self._bending.parts, *(self._penalty.parts if self._penalty else ())]
 
-    def _begin(self, tape: GradientTape, outputs: Tensor, variables: Sequence[Any], decisions: list[Decision] | None) -> None:
-        self.tape, self.outputs, self.variables, self._decisions = tape, outputs, list(variables), decisions
-        self._fill = unconnected(tape._strict)
-        self._loss_gradient: RecordedGradient | None = None
-        """Of the loss, in the rows of z or in z."""
-        self._turned: tuple[GradientTape, Tensor, list[Tensor]] | None = None
+    def _tape_of(self, records: Sequence[Record]) -> GradientTape:
+        return tape_of(records, self.tape._tape.tracked)
+
+    @cached_property
+    def _bending(self) -> RecordedGradient:
+        """The gradient of the loss in z."""
+        return RecordedGradient(self._tape_of(self.records[self.stage :]), self.bare, [self.outputs])
+
+    @cached_property
+    def _penalty(self) -> RecordedGradient | None:
+        """The gradient of the penalty."""
+        return None if self.penalty is None else RecordedGradient(self._tape_of(self.records), self.penalty, self.variables)
+
+    @cached_property
+    def _turned(self) -> tuple[GradientTape, Tensor, list[Tensor]]:
+        """J^T times a seed as a record, the seed, and the result, which is linear in it."""
+        turned = GradientTape(persistent=True, watch_accessed_variables=False)
+        with turned:
+            seed = operations.zeros_like(self.outputs)
+            turned.watch(seed)
+            return turned, seed, self.back(seed)
 
     # Products ------------------------------------------------------------------------------------------------------------
 
     def product(self, parts: Sequence[Any]) -> list[Tensor]:
-        """J^T H J times a direction among the variables: forward to the outputs, through the loss's Hessian, and back."""
-        return self.back(self.bent(self.forward(parts)))
-
-    def forward(self, parts: Sequence[Any]) -> Tensor:
-        """J times a direction, one part for each variable."""
-        turned, seed, result = self.turned()
-        return turned.gradient(result, seed, list(parts), "zero")
-
-    def turned(self) -> tuple[GradientTape, Tensor, list[Tensor]]:
-        """J^T times a seed as a record, the seed, and the result, which is linear in it."""
-        if self._turned is None:
-            turned = GradientTape(persistent=True, watch_accessed_variables=False)
-            with turned:
-                seed = operations.zeros_like(self.outputs)
-                turned.watch(seed)
-                self._turned = turned, seed, self.back(seed)
-        return self._turned
+        """The curvature times a direction among the variables: forward to the outputs, through the loss's Hessian, and back."""
+        turned, seed, result = self._turned
+        found = self.back(self.bent(turned.gradient(result, seed, list(parts), "zero")))
+        return found if self._penalty is None else [x + y for x, y in zip(found, self._penalty.product(parts), strict=True)]
 
     def bent(self, direction: Tensor) -> Tensor:
         """H times a direction among the outputs."""
         return _reshaped(self._bent_rows(_reshaped(direction, self._shape)), tuple(self.outputs.shape))
 
     def _bent_rows(self, rows: Tensor) -> Tensor:
-        bending = self.bending()
-        (found,) = bending.product([_reshaped(rows, tuple(bending.leaves[0].shape))])
+        (found,) = self._bending.product([_reshaped(rows, tuple(self.outputs.shape))])
         return _reshaped(found, self._shape)
 
     def back(self, cotangent: Tensor) -> list[Tensor]:
@@ -138,27 +168,19 @@ class OutputCurvature:
         rows = self.outputs.shape[0] if self.outputs.shape else 1
         return rows, size_of(self.outputs) // max(rows, 1)
 
-    def bending(self) -> RecordedGradient:
-        """The loss's gradient in z, whose rows are flat if the loss is run here."""
-        if self._loss_gradient is None:
-            whole = tuple(self.outputs.shape)
-            rows = operations.reshape(self.outputs, shape=self._shape, rank=len(whole))
-            tape, loss = run_loss(lambda: self._loss_of_output(operations.reshape(rows, shape=whole, rank=2)), [rows])
-            self._loss_gradient = RecordedGradient(tape, loss, [rows])
-        return self._loss_gradient
-
     # Matrices ------------------------------------------------------------------------------------------------------------
 
-    def matrix(self, chosen: Sequence[Any], chunk_size: int | None = None) -> Tensor:
-        """The block of J^T H J that belongs to some of the variables, symmetric."""
-        rows = self.jacobian(chosen, chunk_size)
+    def matrix(self, places: Sequence[int] | None = None, chunk_size: int | None = None) -> Tensor:
+        """The block of some of the variables, by their places, symmetric; the whole matrix without."""
+        rows = self.jacobian(self.variables if places is None else [self.variables[place] for place in places], chunk_size)
         hessians = self.row_hessians()
         if hessians is None:
-            bent = self.bending().matrix(None, chunk_size) @ rows
+            bent = self._bending.matrix(None, chunk_size) @ rows
         else:
             stacked = operations.reshape(rows, shape=(*self._shape, rows.shape[-1]), rank=2)
             bent = operations.reshape(hessians @ stacked, shape=tuple(rows.shape), rank=3)
-        return symmetric(operations.transpose(rows, perm=(-1, -2)) @ bent)
+        block = symmetric(operations.transpose(rows, perm=(-1, -2)) @ bent)
+        return block if self._penalty is None else block + self._penalty.matrix(places, chunk_size)
 
     def jacobian(self, chosen: Sequence[Any], chunk_size: int | None = None) -> Tensor:
         """J, shape (elements of z, parameters of the chosen variables)."""
@@ -220,7 +242,7 @@ class OutputCurvature:
         if not self._may_decide() or not self.outputs.shape or not size_of(self.outputs):
             return None
         rows, columns = self._shape
-        blocks, probe = _reshaped(self.bending().blocks_of_rows(), (rows, columns, columns)), self._random(self._shape)
+        blocks, probe = _reshaped(self._bending.blocks_of_rows(), (rows, columns, columns)), self._random(self._shape)
         apart = operations.einsum(blocks, probe, terms=("nij", "nj"), result="ni")
         return blocks if self._apart(apart, self._bent_rows(probe)) or self._rows_of_loss_apart(probe) else None
 
@@ -236,12 +258,12 @@ class OutputCurvature:
             found.append(self._bent_rows(probe * chosen) * (1 - chosen))
         stacked = operations.stack(found)
         apart = self._apart(stacked, operations.zeros_like(stacked))
-        if apart and self._decisions is not None:
-            del self._decisions[-2]  # the comparison may come out either way
+        if apart and self.decisions is not None:
+            del self.decisions[-2]  # the comparison may come out either way
         return apart
 
     def _may_decide(self) -> bool:
-        return self._decisions is not None or current() is BOTTOM
+        return self.decisions is not None or current() is BOTTOM
 
     def _apart(self, found: Tensor, expected: Tensor) -> bool:
         """Whether two tensors differ by rounding only."""
@@ -249,8 +271,8 @@ class OutputCurvature:
         largest = [operations.reduce_max(abs(x), axes=axes, keepdims=False) for x in (found - expected, expected)]
         decision = Decision(True, *largest)
         decision = decision._replace(apart=decision.holds())
-        if self._decisions is not None:
-            self._decisions.append(decision)
+        if self.decisions is not None:
+            self.decisions.append(decision)
         return decision.apart
 
 

@@ -7,11 +7,11 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import keras
-from minikeras.keras.optimizers.repeat import Repeatable
+from minikeras.derivatives.flat import flatten, unflatten
 from minikeras.keras.optimizers.second_order.kfac import layer_factors
 from minikeras.keras.optimizers.second_order.lbfgs import two_loops
 from minikeras.keras.optimizers.second_order.newton import steihaug
-from minikeras.keras.optimizers.second_order.objective import ObjectiveCurvature
+from minikeras.keras.optimizers.second_order.objective import run_objective
 from minikeras.keras.optimizers.second_order.problem import Problem
 from minikeras.keras.optimizers.second_order.search import CURVATURE, SUFFICIENT, strong_wolfe
 
@@ -64,13 +64,13 @@ def test_the_gauss_newton_matrix_and_its_product_agree(penalized):
     penalty = (lambda: tf.add_n(model.losses)) if penalized else None
     fit = optimizers.Objective(plain.outputs, plain.loss_of_outputs, penalty)
     variables = model.trainable_variables
-    runs = Repeatable(fit)
-    curvature = ObjectiveCurvature(fit, variables, runs)
+    curvature = run_objective(fit, variables, None)
     matrix = curvature.matrix().numpy()
     vector = np.random.default_rng(3).normal(size=len(matrix))
-    np.testing.assert_allclose(curvature.product(tf.constant(vector)), matrix @ vector, rtol=1e-9, atol=1e-12)
+    product = flatten(curvature.product(unflatten(tf.constant(vector), variables)))
+    np.testing.assert_allclose(product, matrix @ vector, rtol=1e-9, atol=1e-12)
     if penalized:
-        bare = ObjectiveCurvature(plain, variables, Repeatable(plain)).matrix().numpy()
+        bare = run_objective(plain, variables, None).matrix().numpy()
         extra = np.diag(np.concatenate([np.full(v.numpy().size, 0.02 * (v.numpy().ndim == 2)) for v in variables]))
         np.testing.assert_allclose(matrix - bare, extra, atol=1e-12)
 
@@ -243,7 +243,9 @@ def test_kfac_factors_of_a_linear_layer_are_those_of_its_gauss_newton_block():
     model = network((3, 2))
     x, _, targets = data(rows=4000)
     fit = optimizers.Objective(lambda: model(x), lambda z: keras.losses.MeanSquaredError()(targets, z))
-    (found,) = layer_factors(Problem(fit, model.trainable_variables))
+    problem = Problem(fit, model.trainable_variables)
+    optimizers.KFAC().record(problem)
+    (found,) = layer_factors(problem)
     rows = np.concatenate([x.numpy(), np.ones((4000, 1))], axis=1)
     np.testing.assert_allclose(found.inputs, rows.T @ rows / 4000, rtol=1e-9)
     np.testing.assert_allclose(found.outputs, np.eye(2), atol=0.06)

@@ -29,7 +29,7 @@ from ..repeat import Repeatable
 Sweep = Callable[..., Sequence[Any]]
 """Carries out a sweep, given its name, the function, and Tensors for that."""
 
-RUNS = ("record", "gradients", "outputs", "linearized", "acceleration", "value", "value_and_gradient")
+RUNS = ("record", "gradients", "linearized", "acceleration", "value", "value_and_gradient")
 """Sweeps that run the loss: each from the state before the first of them."""
 
 

@@ -10,6 +10,7 @@ from ....core.arrays import namespace
 from ....core.effects import State
 from ....core.registry import operations
 from ....derivatives.flat import unflatten
+from ....derivatives.output_curvature import OutputCurvature
 from ....files import limits
 from ....functions.contractions import matmul
 from ....functions.creation import ones
@@ -19,7 +20,6 @@ from ....nn_ops import streams
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder
-from .objective import ObjectiveCurvature
 from .problem import Problem, number
 
 
@@ -71,8 +71,7 @@ class KFAC(SecondOrder):
 
     slot_groups = (("inputs", "outputs"),)
     settings = ("damping", "decay")
-    needs_curvature_record = False
-    sweeps = ("record", "outputs", "factors", "output_product")
+    sweeps = ("linearized", "factors", "output_product")
 
     def __init__(self, learning_rate: Any = 1.0, damping: float = 1e-2, decay: float = 0.95, **options: Any) -> None:
         super().__init__(learning_rate, **options)
@@ -87,6 +86,10 @@ class KFAC(SecondOrder):
         size = 0 if len(shape) != 2 else shape[0] + 1 if name == "inputs" else shape[1]
         limits.spend_state((size, size), value.dtype.itemsize, "a factor of the curvature")
         return namespace(value).zeros((size, size), dtype=value.dtype)
+
+    def record(self, problem: Problem) -> None:
+        """Run the loss in its two stages, and take its gradient."""
+        problem.record_stages(lambda curvature: [curvature.row_hessians(), *curvature.prepare()])
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
         keep = min(1.0 - 1.0 / (int(self.iterations._array) + 1), self.decay)
@@ -127,22 +130,23 @@ def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, dampin
 
 def layer_factors(problem: Problem) -> list[Factors]:
     """The factors of every dense layer on the record, from one sweep with random cotangents."""
-    blocks = problem.row_hessians()
-    if blocks is None:
+    found = problem.answers()[0]
+    if found is None:
         raise ValueError("KFAC: the loss must be a sum or mean over rows of the outputs; here rows meet in it. Use NewtonCG.")
+    blocks = found._array
     xp, hessians = namespace(blocks), blocks * len(blocks)  # of each row's own loss: the batch's loss is their mean
     noise = operations.random_normal(streams.global_stream().key(), shape=hessians.shape[:2], dtype=hessians.dtype, xp=xp)
     values, vectors = xp.linalg.eigh((hessians + hessians.swapaxes(1, 2)) * 0.5)
     cotangent = xp.einsum("nij,nj->ni", vectors * xp.sqrt(xp.maximum(values, 0))[:, None, :], noise)
-    found = problem.sweep("factors", lambda given: _means_of_squares(problem.linearized, given), cotangent)
+    found = problem.sweep("factors", lambda given: _means_of_squares(problem.curvature, given), cotangent)
     return [
         Factors(kernel, bias, a._array, g._array) for kernel, bias, a, g in zip(*[found[i::4] for i in range(4)], strict=True)
     ]
 
 
-def _means_of_squares(curvature: ObjectiveCurvature, cotangent: Tensor) -> list[Any]:
+def _means_of_squares(curvature: OutputCurvature, cotangent: Tensor) -> list[Any]:
     """Kernel, bias, A and G of every dense layer, in turn."""
-    z, tape, dtype = curvature.bare.outputs, curvature.bare.tape, curvature.variables[0].dtype
+    z, tape, dtype = curvature.outputs, curvature.tape, curvature.variables[0].dtype
     uses = dense_uses(tape, curvature.variables)
     seed = reshape(cotangent, z.shape)
     gradients = tape.gradient(z, [y for _, _, _, y in uses], seed, unconnected_gradients="zero")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....core.arrays import namespace
+from ....derivatives.output_curvature import OutputCurvature
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder, groups_of
@@ -165,15 +166,19 @@ class GaussNewton(Newton):
     [2. 2.]
     """
 
-    needs_curvature_record = False
     curvature_sweeps: tuple[str, ...] = ("linearized",)
 
     def record(self, problem: Problem) -> None:
         """Run the loss, and take gradient and curvature at once."""
-        problem.record_linearized(groups_of(problem.variables, self.blocks), self.chunk_size)
+        groups = groups_of(problem.variables, self.blocks)
+        problem.record_stages(
+            lambda curvature: [curvature.matrix(group, self.chunk_size) for group in groups],
+            plan=(tuple(map(tuple, groups)), self.chunk_size),
+        )
 
     def curvature(self, problem: Problem) -> BlockMatrix:
-        return problem.gauss_newton()
+        blocks = [block._array for block in problem.answers()]
+        return problem.blocks(groups_of(problem.variables, self.blocks), blocks)
 
 
 Product = Callable[[Array], Array]
@@ -231,13 +236,19 @@ class NewtonCG(SecondOrder):
             )
         self.damping, self.max_iterations = float(damping), max_iterations
         self.probes, self.radius = int(probes), float(radius)
-        self.needs_curvature_record = curvature == "hessian"
-        own = ("product",) if curvature == "hessian" else ("outputs", "output_product")
-        self.sweeps = ("record", *own, "value")
+        own = ("record", "product") if curvature == "hessian" else ("linearized", "output_product")
+        self.sweeps = (*own, "value")
         self.add_number("radius", float(radius))
         self.add_number("step_size", 0.0)
         self.add_number("iterations", 0)
         self.add_number("negative_curvature", 0)
+
+    def record(self, problem: Problem) -> None:
+        """Run the loss, if need be in its two stages, and take its gradient."""
+        if self.curvature == "hessian":
+            problem.record()
+        else:
+            problem.record_stages(OutputCurvature.prepare)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
         product = self._product(problem)
@@ -258,7 +269,7 @@ class NewtonCG(SecondOrder):
     def _product(self, problem: Problem) -> Product:
         bare = problem.product
         if self.curvature == "gauss_newton":
-            problem.linearize()
+            problem.answers()
             bare = problem.output_product
         return lambda vector: bare(vector) + vector * self.damping if self.damping else bare(vector)
 

@@ -5,24 +5,24 @@ Source: Schraudolph, Fast curvature matrix-vector products (2002), section 3.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
 
 from .... import nest
-from ....core import GradientTape, Tensor, Variable
-from ....core.forward import ForwardAccumulator
-from ....core.tape import Tape
-from ....derivatives.first_order import found_any
-from ....derivatives.flat import flatten, unflatten
-from ....derivatives.hessian import RecordedGradient
+from ....compiler import sweeps
+from ....compiler.ir import Outdated
+from ....core import Record, Tensor, Variable
+from ....core.stack import BOTTOM, current
 from ....derivatives.output_curvature import Decision, OutputCurvature, tape_of
-from ....errors import ShapeError
+from ....errors import MinikerasError, ShapeError
 from ....functions.elementwise import cast
 from ....functions.publish import tensor
 from ....functions.shaping import concat, reshape
-from ..repeat import Repeatable
+
+REFUSALS = (MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError)
 
 
 class Objective:
@@ -52,141 +52,15 @@ class Objective:
         return loss if extra is None else loss + extra
 
 
-class ObjectiveCurvature:
-    """J^T H J plus the penalty's Hessian, as a matrix or as a product, from one run.
-
-    Args:
-        loss_fn: an `Objective`.
-        variables: as in `Problem`.
-        runs: has it run from the state in which the loss was run.
-        decisions: as in `OutputCurvature`.
-
-    Attributes:
-        bare: without the penalty.
-    """
-
-    def __init__(
-        self, loss_fn: Any, variables: Sequence[Variable], runs: Repeatable, decisions: list[Decision] | None = None
-    ) -> None:
-        objective = objective_of(loss_fn)
-        concatenated, extra = self._begin(objective, variables, runs), list[Any]()
-
-        def outputs() -> Tensor:
-            z = concatenated.outputs()
-            extra.append(None if objective.penalty is None else objective.penalty())
-            return z
-
-        def run() -> OutputCurvature:
-            bare = OutputCurvature(outputs, concatenated.loss_of, variables, decisions=decisions)
-            bare.bending()  # runs the loss of the outputs
-            return bare
-
-        self.bare: OutputCurvature = runs.again(run)
-        self._penalize(self.bare.tape, extra[0])
-
-    @classmethod
-    def of_run(
-        cls, run: ObjectiveRun, variables: Sequence[Variable], runs: Repeatable, decisions: Any = None
-    ) -> ObjectiveCurvature:
-        """From a run that was recorded, if it shows all; else from another one."""
-        if not run.shows_all(variables[0].dtype):
-            return cls(run.objective, variables, runs, decisions)
-        found = cls.__new__(cls)
-        found._begin(run.objective, variables, runs)
-        found.bare = OutputCurvature.of_record(run.tape, run.stage, run.outputs, run.loss_of_outputs, variables, decisions)
-        found._penalize(run.gradient_tape(), run.extra)
-        return found
-
-    def _begin(self, objective: Objective, variables: Sequence[Variable], runs: Repeatable) -> _ConcatenatedOutputs:
-        concatenated = _ConcatenatedOutputs(objective, variables[0].dtype)
-        self.variables, self._again = list(variables), functools.partial(runs.again, concatenated.outputs)
-        return concatenated
-
-    def _penalize(self, tape: GradientTape, extra: Any) -> None:
-        self._penalty = None if extra is None else RecordedGradient(tape, scalar(extra), self.variables)
-
-    def matrix(self, places: Sequence[int] | None = None, chunk_size: int | None = None) -> Tensor:
-        """The block of some of the variables, by their places; the whole matrix without."""
-        chosen = self.variables if places is None else [self.variables[place] for place in places]
-        block = self.bare.matrix(chosen, chunk_size)
-        if self._penalty is not None:
-            block = block + self._penalty.matrix(places, chunk_size)
-        return block
-
-    def product(self, vector: Tensor) -> Tensor:
-        """The curvature times a flat vector."""
-        parts = unflatten(vector, self.variables)
-        result = flatten(self.bare.product(parts))
-        if self._penalty is not None:
-            result = result + flatten(self._penalty.product(parts))
-        return result
-
-    def acceleration(self, vector: Tensor) -> Tensor:
-        """J^T H z'': the second derivative of the outputs along a flat vector, as a gradient. Runs the outputs once more."""
-        parts = unflatten(vector, self.variables)
-        with ForwardAccumulator(self.variables, parts) as outer:
-            with ForwardAccumulator(self.variables, parts) as inner:
-                z = self._again()
-            slope = inner.jvp(z, "zero")
-        return flatten(self.bare.back(self.bare.bent(outer.jvp(slope, "zero"))))
-
-
-class ObjectiveRun(NamedTuple):
-    """One run of both stages and the penalty.
-
-    Attributes:
-        tape, stage: what recorded it, and how many of its Records are those of the outputs.
-        outputs, loss_of_outputs, extra: what the stages and the penalty gave.
-        loss: all together.
-    """
-
-    objective: Objective
-    tape: Tape
-    stage: int
-    outputs: Any
-    loss_of_outputs: Tensor
-    extra: Tensor | None
-    loss: Tensor
-
-    @classmethod
-    def of(cls, objective: Objective, variables: Sequence[Variable]) -> ObjectiveRun:
-        """Run an objective."""
-        tape = Tape(watch_accessed=False)
-        tape.tracked.update([variable.key for variable in variables])
-        with tape:
-            outputs = objective.outputs()
-            stage = len(tape.records)
-            if type(outputs) is Tensor and outputs.dtype.is_differentiable:
-                tape.tracked.add(outputs.key)
-            bare = loss = tensor(objective.loss_of_outputs(outputs))
-            extra = None if objective.penalty is None else objective.penalty()
-            if extra is not None:
-                extra = tensor(extra)
-                loss = bare + extra
-        return cls(objective, tape, stage, outputs, bare, extra, scalar(loss))
-
-    def shows_all(self, dtype: Any) -> bool:
-        """Whether curvature follows from this very run: not for outputs that are several, cast, or Variables."""
-        return type(self.outputs) is Tensor and self.outputs.dtype == dtype and self.outputs.ndim > 0
-
-    def gradient_tape(self) -> GradientTape:
-        """A tape of the run."""
-        return tape_of(self.tape.records, self.tape.tracked)
-
-    def gradient(self, variables: Sequence[Any]) -> tuple[Tensor, bool]:
-        """Of the loss, flat, and whether it depends on any of the variables."""
-        tape = self.gradient_tape()
-        return flatten(tape.gradient(self.loss, list(variables), unconnected_gradients="zero")), found_any(tape)
-
-
-class _ConcatenatedOutputs:
-    """The outputs of an objective as one tensor of the variables' dtype: several are concatenated, row by row."""
+class JoinedOutputs:
+    """The outputs of an objective as one tensor of the variables' dtype: several are put side by side, row by row."""
 
     def __init__(self, objective: Objective, dtype: Any) -> None:
         self._objective, self._dtype = objective, dtype
         self._like: Any = None
 
     def outputs(self) -> Tensor:
+        """Run the outputs."""
         self._like = found = self._objective.outputs()
         if not nest.is_nested(found):
             return cast(found, self._dtype)
@@ -196,23 +70,94 @@ class _ConcatenatedOutputs:
             raise ShapeError(f"minimize: several outputs need the same number of rows to be put side by side, found {shapes}.")
         return concat([reshape(part, [part.shape[0], -1]) for part in parts], axis=1)
 
-    def loss_of(self, z: Tensor) -> Any:
+    def loss_of(self, z: Tensor) -> Tensor:
+        """The loss of what `outputs` gave."""
         if not nest.is_nested(self._like):
-            return self._objective.loss_of_outputs(_masked_like(z, self._like))
+            return scalar(self._objective.loss_of_outputs(_like(z, self._like)))
         parts, start = [], 0
         for part in nest.flatten(self._like):
             stop = start + math.prod(part.shape[1:])
-            parts.append(_masked_like(reshape(z[:, start:stop], part.shape), part))
+            parts.append(_like(reshape(z[:, start:stop], part.shape), part))
             start = stop
-        return self._objective.loss_of_outputs(nest.pack(self._like, parts))
+        return scalar(self._objective.loss_of_outputs(nest.pack(self._like, parts)))
 
 
-def _masked_like(z: Tensor, original: Any) -> Tensor:
-    """With the mask that layers attached to the original."""
+def _like(z: Tensor, original: Any) -> Tensor:
+    """In the dtype of the original, with the mask that layers attached to it."""
+    found = cast(z, original.dtype) if original.dtype.is_differentiable else z
     mask = getattr(original, "_keras_mask", None)
     if mask is not None:
-        z.attached = mask
-    return z
+        found.attached = mask
+    return found
+
+
+def run_objective(loss_fn: Any, variables: Sequence[Variable], decisions: list[Decision] | None) -> OutputCurvature:
+    """Run an `Objective`; its outputs are one tensor of the variables' dtype."""
+    objective, joined = objective_of(loss_fn), JoinedOutputs(loss_fn, variables[0].dtype)
+    return OutputCurvature.run(joined.outputs, joined.loss_of, variables, objective.penalty, decisions=decisions)
+
+
+def noted(curvature: OutputCurvature, ask: Callable[[OutputCurvature], Sequence[Tensor]]) -> list[Any]:
+    """What is asked of a curvature, its number in front, and what was decided on the way."""
+    found = ask(curvature)
+    return [len(found), *found, *[part for decision in curvature.decisions or () for part in decision]]
+
+
+def decided(results: Sequence[Any]) -> Sequence[Any]:
+    """What was asked of a curvature, of what `noted` gives.
+
+    Raises:
+        Outdated: in a replay, if its numbers decide otherwise than those of the recorded run.
+    """
+    count, *rest = results
+    found, numbers = rest[:count], rest[count:]
+    if not all(Decision(*numbers[i : i + 3]).holds() for i in range(0, len(numbers), 3)):
+        raise Outdated("rows of a batch meet where they did not, or the other way round")
+    return found
+
+
+def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature], Sequence[Tensor]]) -> list[Any] | None:
+    """The flat gradient and what is asked of the curvature, the number of it in front, by a plan; None without one.
+
+    Args:
+        run: of an `Objective`; once the same one was seen several times, what follows from it is a program.
+        name: of what is asked.
+        ask: how.
+    """
+    if current() is not BOTTOM:
+        return None
+    tracked, targets = (
+        run.tape._tape.tracked,
+        [run.outputs, run.bare, run.loss, *([] if run.penalty is None else [run.penalty])],
+    )
+    asked = sweeps.describe(run.records, targets, run.variables, tracked)
+    if asked is None:
+        return None
+    asked = asked._replace(key=("curvature of outputs", run.stage, name, asked.key))
+
+    def compute(records: list[Record], stand_in: Callable[[Any], Any], tracked: set[int]) -> list[Any]:
+        outputs, bare, loss, *penalty = map(stand_in, targets)
+        chosen = [stand_in(variable) for variable in run.variables]
+        copy = OutputCurvature(tape_of(records, tracked), run.stage, outputs, bare, chosen, *(penalty or [None]), loss, [])
+        gradient, depends = copy.gradient()
+        if not depends:
+            raise ValueError("no variable is reached, which is said without a plan")
+        return [gradient, *noted(copy, ask)]
+
+    def make() -> Any:
+        try:
+            return sweeps.compiled_plan(run.records, asked, tracked, compute)
+        except (LookupError, *REFUSALS):
+            return None
+
+    plan = sweeps.plans.find(asked, make)
+    try:
+        if plan is not None:
+            gradient, *rest = plan(asked.arrays)
+            return [gradient, rest[0], *decided(rest)]
+    except (Outdated, *REFUSALS):
+        pass  # the computation without a plan decides anew, or says what is wrong
+    return None
 
 
 def scalar(loss: Any) -> Tensor:

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....core import Tensor, Variable
 from ....core.arrays import to_numpy
+from ....core.forward import ForwardAccumulator
 from ....core.stack import current
 from ....core.variable import restore, snapshot
 from ....derivatives.curvature import random_signs
 from ....derivatives.first_order import found_any, run_once
-from ....derivatives.flat import flatten
+from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
-from ....derivatives.output_curvature import Decision
+from ....derivatives.output_curvature import Decision, OutputCurvature
 from ....layout import Layout
 from ....nn_ops import streams
 from ....types import Array
@@ -28,8 +29,7 @@ from ..repeat import Repeatable
 from ..state import names_of
 from .blocks import BlockMatrix
 from .compiled import Sweep, SweepRecorder, run_directly
-from .objective import ObjectiveCurvature, ObjectiveRun, objective_of, scalar
-from .plans import decided, planned_curvature
+from .objective import JoinedOutputs, decided, noted, planned, run_objective, scalar
 
 
 class Problem:
@@ -75,10 +75,8 @@ class Problem:
         self.runs = runs or Repeatable(loss_fn)
         self._sweep = sweep
         self._recorded: RecordedGradient | None = None
-        self._outputs: ObjectiveCurvature | None = None
-        self._run_of_both: ObjectiveRun | None = None
-        self._matrix: Sequence[Any] = ()
-        self._groups: Sequence[Sequence[int]] = ()
+        self._curvature: OutputCurvature | None = None
+        self._answers: Sequence[Any] = ()
         self.loss: Tensor
         self.gradient: Array
 
@@ -91,23 +89,30 @@ class Problem:
         self.loss, whole = self._sweep("record", functools.partial(self._first_run, twice))
         self.gradient = whole._array
 
-    def record_linearized(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> None:
-        """Run the loss, an `Objective`, and take its gradient and J^T H J at once; `gauss_newton` then gives the matrix."""
+    def record_stages(self, ask: Callable[[OutputCurvature], Sequence[Any]], plan: Hashable = None) -> None:
+        """Run the loss, an `Objective`, take its gradient, and ask something of its curvature: `answers` gives it.
+
+        Args:
+            ask: how.
+            plan: names what is asked, if no more follows from the run: then it may be carried out by a plan.
+        """
 
         def run() -> list[Any]:
-            objective = objective_of(self.loss_fn)
-            found = self._run_of_both = self.runs.again(lambda: ObjectiveRun.of(objective, self.variables))
-            ask = functools.partial(self._blocks, groups, chunk_size)
-            planned = planned_curvature(found, self.variables, self.runs, (tuple(map(tuple, groups)), chunk_size), ask)
-            if planned is not None:
-                return [found.loss, *planned]
-            gradient, depends = found.gradient(self.variables)
-            self._check_depends(depends)
-            return [found.loss, gradient, *self._curvature(functools.partial(ObjectiveCurvature.of_run, found), ask)]
+            decisions: list[Decision] | None = [] if isinstance(current().interpreter, SweepRecorder) else None
+            found = self._curvature = self.runs.again(lambda: run_objective(self.loss_fn, self.variables, decisions))
+            known = None if plan is None else planned(found, plan, ask)
+            if known is None:
+                gradient, depends = found.gradient()
+                self._check_depends(depends)
+                known = [gradient, *noted(found, ask)]
+            return [found.loss, *known]
 
-        self._groups = groups
-        self.loss, gradient, *self._matrix = self._sweep("linearized", run)
+        self.loss, gradient, *self._answers = self._sweep("linearized", run)
         self.gradient = gradient._array
+
+    def answers(self) -> Sequence[Any]:
+        """What was asked of the curvature."""
+        return decided(self._answers)
 
     def _first_run(self, twice: bool) -> tuple[Tensor, Tensor]:
         loss, gradient, depends = self._run(twice)
@@ -151,70 +156,52 @@ class Problem:
         for number_of_group, group in enumerate(groups):
             (block,) = self._sweep(f"hessian {number_of_group}", functools.partial(self._block, group, chunk_size))
             blocks.append(block._array)
-        return BlockMatrix(blocks, self._index(groups))
+        return self.blocks(groups, blocks)
 
     def _block(self, group: Sequence[int], chunk_size: int | None) -> tuple[Tensor]:
         assert self._recorded is not None
         return (self._recorded.matrix(group, chunk_size),)
 
-    def gauss_newton(self) -> BlockMatrix:
-        """Blocks of J^T H J, plus those of the penalty's Hessian, after `record_linearized`."""
-        blocks = decided(self._matrix)
-        return BlockMatrix([block._array for block in blocks], self._index(self._groups))
-
-    @staticmethod
-    def _blocks(groups: Sequence[Sequence[int]], chunk_size: int | None, curvature: ObjectiveCurvature) -> list[Tensor]:
-        return [curvature.matrix(group, chunk_size) for group in groups]
-
-    def linearize(self) -> None:
-        """Prepare products with J^T H J: needs an `Objective`."""
-        self._linearize(lambda curvature: list(curvature.bare.turned()[2]))
-
-    def row_hessians(self) -> Array | None:
-        """H as `OutputCurvature.row_hessians` gives it; prepares products as well."""
-        blocks, *_ = self._linearize(lambda curvature: [curvature.bare.row_hessians(), *curvature.bare.turned()[2]])
-        return None if blocks is None else blocks._array
-
-    def _linearize(self, ask: Callable[[ObjectiveCurvature], list[Any]]) -> Sequence[Any]:
-        """Run the two stages of the loss, and ask for something."""
-        make = functools.partial(ObjectiveCurvature, self.loss_fn)
-        return decided(self._sweep("outputs", lambda: self._curvature(make, ask)))
-
-    def _curvature(self, make: Callable[..., ObjectiveCurvature], ask: Callable[[ObjectiveCurvature], list[Any]]) -> list[Any]:
-        """What is asked of a curvature, its number in front, and what was decided on the way."""
-        decisions: list[Decision] | None = [] if isinstance(current().interpreter, SweepRecorder) else None
-        self._outputs = make(self.variables, self.runs, decisions)
-        found = ask(self._outputs)
-        return [len(found), *found, *[part for decision in decisions or () for part in decision]]
-
     def output_product(self, vector: Array) -> Array:
         """J^T H J, and the penalty's Hessian, times a flat vector."""
-        (found,) = self._sweep("output_product", lambda given: [self.linearized.product(given)], Tensor(vector))
+
+        def product(given: Tensor) -> list[Tensor]:
+            return [flatten(self.curvature.product(unflatten(given, self.variables)))]
+
+        (found,) = self._sweep("output_product", product, Tensor(vector))
         result: Array = found._array
         return result
 
     def acceleration(self, vector: Array) -> Array:
-        """J^T H z'', with z'' the second derivative of the outputs along a flat vector."""
-        (found,) = self._sweep("acceleration", lambda given: [self.linearized.acceleration(given)], Tensor(vector))
+        """J^T H z'', with z'' the second derivative of the outputs along a flat vector. Runs the outputs once more."""
+
+        def bend(given: Tensor) -> list[Tensor]:
+            parts, again = unflatten(given, self.variables), JoinedOutputs(self.loss_fn, self.variables[0].dtype)
+            with ForwardAccumulator(self.variables, parts) as outer:
+                with ForwardAccumulator(self.variables, parts) as inner:
+                    z = self.runs.again(again.outputs)
+                slope = inner.jvp(z, "zero")
+            return [flatten(self.curvature.back(self.curvature.bent(outer.jvp(slope, "zero"))))]
+
+        (found,) = self._sweep("acceleration", bend, Tensor(vector))
         result: Array = found._array
         return result
 
     @property
-    def linearized(self) -> ObjectiveCurvature:
+    def curvature(self) -> OutputCurvature:
         """The curvature of the outputs, for the functions of sweeps."""
-        if self._outputs is None:
-            assert self._run_of_both is not None
-            self._outputs = ObjectiveCurvature.of_run(self._run_of_both, self.variables, self.runs)
-        return self._outputs
+        assert self._curvature is not None
+        return self._curvature
 
     def sweep(self, name: str, function: Sweep, *given: Array) -> Sequence[Any]:
         """Carry out a sweep of a method's own: `function` of these arrays as Tensors, once for a recording."""
         return self._sweep(name, function, *map(Tensor, given))
 
-    def _index(self, groups: Sequence[Sequence[int]]) -> list[Array]:
-        """For each group the places of its parameters in the flat vector."""
+    def blocks(self, groups: Sequence[Sequence[int]], blocks: Sequence[Array]) -> BlockMatrix:
+        """A matrix of blocks, each for a group of variables."""
         places, parts = np.arange(self.size), self.layout.slices
-        return [np.concatenate([places[parts[i]] for i in group]) if len(group) < len(parts) else places for group in groups]
+        chosen = [np.concatenate([places[parts[i]] for i in group]) if len(group) < len(parts) else places for group in groups]
+        return BlockMatrix(blocks, chosen)
 
     # Elsewhere ---------------------------------------------------------------------------------------------------------
 
