@@ -126,11 +126,12 @@ def strips(layout: Layout, most: int) -> list[Bounds]:
     return bounds if bounds and start == layout.size else [*bounds, (start, layout.size)]
 
 
-def unit_rows(target: Any, first: int, count: int) -> Tensor:
-    """A stack of cotangents of a target: row i picks its element `first + i`, and nothing if there is none."""
+def unit_rows(target: Any, first: int = 0, count: int | None = None) -> Tensor:
+    """A stack of cotangents of a target, one for each element: row i picks its element `first + i`, or nothing."""
     array = target._array
-    unit = namespace(array).eye(count, array.size, first, dtype=array.dtype)
-    return Tensor(unit.reshape((count, *array.shape)))
+    rows = array.size if count is None else count
+    unit = namespace(array).eye(rows, array.size, first, dtype=array.dtype)
+    return Tensor(unit.reshape((rows, *array.shape)))
 
 
 def mirrored(rows: Sequence[Tensor], bounds: Sequence[Bounds]) -> Tensor:

@@ -48,7 +48,7 @@ def jacobian_of_tape(
     """What `GradientTape.jacobian` returns."""
     fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
     leaves = one_target("jacobian", target, sources)
-    found = _rows_by_source(tape, target, leaves, unit_seeds, vectorized, chunk_size, fill)
+    found = _rows_by_source(tape, target, leaves, unit_rows, vectorized, chunk_size, fill)
     results = []
     for leaf in leaves:
         whole = (*target.shape, *leaf.shape)
@@ -123,13 +123,6 @@ def swept(records: Sequence[Record], seeds: Mapping[int, Tensor], sources: Seque
     with batch:
         found = sweep(records, {key: BatchedTensor(stack, batch) for key, stack in seeds.items()}, sources, bare=False)
     return {key: batch.stack_of(cotangent) for key, cotangent in found.items()}
-
-
-def unit_seeds(target: Any) -> Tensor:
-    """One seed for each element of the target: the identity matrix, reshaped."""
-    array = target._array
-    identity = namespace(array).eye(array.size, dtype=array.dtype)
-    return Tensor(identity.reshape((array.size, *array.shape)))
 
 
 def row_seeds(target: Any) -> Tensor:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core import Tensor
-from ....core.arrays import namespace
-from ....derivatives.flat import flatten, unflatten
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder
@@ -60,26 +57,20 @@ class AdaHessian(SecondOrder):
         self.hessian_power, self.average, self.probes = float(hessian_power), bool(average), int(probes)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        t = int(self.iterations._array) + 1
-        gradients = unflatten(Tensor(problem.gradient), problem.variables)
-        diagonals = unflatten(Tensor(self._diagonal(problem)), problem.variables)
-        steps, changes = [], []
-        slots = zip(self.slots(problem, "momentum"), self.slots(problem, "curvature"), strict=True)
-        for gradient, diagonal, (momentum, curvature) in zip(gradients, diagonals, slots, strict=True):
-            g, d = gradient._array, abs(diagonal._array)
-            xp = namespace(g)
-            if self.average and g.ndim > 1:
-                d = xp.broadcast_to(d.mean(axis=tuple(range(g.ndim - 1)), keepdims=True), g.shape)
-            m = momentum._array * self.beta_1 + g * (1.0 - self.beta_1)
-            v = curvature._array * self.beta_2 + d * d * (1.0 - self.beta_2)
-            root = (v / (1.0 - self.beta_2**t)) ** (0.5 * self.hessian_power)
-            steps.append(Tensor(-(m / (1.0 - self.beta_1**t)) / (root + self.epsilon)))
-            changes += [(momentum, m), (curvature, v)]
-        return flatten(steps)._array, changes
+        t, curvature = int(self.iterations._array) + 1, self._diagonal(problem)
+        m = self.joined(problem, "momentum") * self.beta_1 + problem.gradient * (1.0 - self.beta_1)
+        v = self.joined(problem, "curvature") * self.beta_2 + curvature * curvature * (1.0 - self.beta_2)
+        root = (v / (1.0 - self.beta_2**t)) ** (0.5 * self.hessian_power)
+        step = -(m / (1.0 - self.beta_1**t)) / (root + self.epsilon)
+        return step, [*self.kept(problem, "momentum", m), *self.kept(problem, "curvature", v)]
 
     def _diagonal(self, problem: Problem) -> Array:
-        """The mean of z * (H z)."""
+        """The size of the mean of z * (H z), that of kernels averaged over their rows."""
         total = problem.gradient * 0
         for estimate in problem.probed(problem.product, self.probes):
             total = total + estimate
-        return total / self.probes
+        found = abs(total / self.probes)
+        for part in problem.layout.pieces(found) if self.average else ():
+            if part.ndim > 1:
+                part[...] = part.mean(axis=tuple(range(part.ndim - 1)), keepdims=True)
+        return found

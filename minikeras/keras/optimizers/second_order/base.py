@@ -170,6 +170,18 @@ class SecondOrder(Optimizer):
         """The slots of one name, in the order of the problem's variables."""
         return [self.slot(variable, name) for variable in problem.variables]
 
+    def joined(self, problem: Problem, name: str) -> Array:
+        """The slots of one name as one vector, or as rows of it if they have one more axis in front."""
+        slots = self.slots(problem, name)
+        axes = slots[0]._array.ndim - problem.variables[0]._array.ndim
+        parts = [slot._array.reshape((*slot._array.shape[:axes], -1 if slot._array.size else 0)) for slot in slots]
+        return namespace(parts[0]).concatenate(parts, axis=-1)
+
+    def kept(self, problem: Problem, name: str, whole: Array) -> list[Change]:
+        """The same array in the slots, to be assigned with the step."""
+        slots = zip(self.slots(problem, name), problem.layout.slices, strict=True)
+        return [(slot, whole[..., part].copy().reshape(slot._array.shape)) for slot, part in slots]
+
     def _offset_by(self, problem: Problem, step: Array) -> list[Change]:
         flat = to_device(step * self._rate(), namespace(problem.variables[0]._array))
         return [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -86,22 +86,41 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
 # Recording -------------------------------------------------------------------------------------------------------------
 
 
-class RecordedSweep(NamedTuple):
-    """One sweep: Slots of what it is given, its instructions, and what it returns, Slots for Tensors."""
+class RecordedSweep:
+    """One sweep, recorded, and then as a program that leaves what other sweeps read.
 
-    given: Sequence[Slot]
-    records: Sequence[Record]
-    results: Sequence[Any]
+    Args:
+        given: Slots of what it is called with.
+        records: its instructions.
+        results: what it returns, Slots for Tensors.
 
-    def made(self) -> dict[int, Slot]:
-        """What its instructions write."""
-        return {slot.key: slot for record in self.records for slot in outputs_of(record)}
+    Attributes:
+        given, read, kept: keys of what it is called with, of all that it reads, and of what it leaves for others.
+        results: how many of its results are for the caller.
+        replay: from what it reads to results and what it leaves.
+    """
+
+    replay: Executable
+
+    def __init__(self, given: Sequence[Slot], records: Sequence[Record], results: Sequence[Any]) -> None:
+        self._given, self._records, self._returned = given, records, results
+        self._made = {slot.key: slot for record in records for slot in outputs_of(record)}
+        self.given, self.results = [slot.key for slot in given], len(results)
 
     def needed(self) -> dict[int, Slot]:
-        """What it reads from elsewhere."""
-        made, inputs = self.made(), [x for record in self.records for x in record.inputs]
-        read = [x for x in (*self.given, *inputs, *self.results) if isinstance(x, Slot)]
-        return {x.key: x for x in read if x.array is None and x.key not in made}
+        """What it reads from elsewhere, as far as that is no constant."""
+        inputs = [x for record in self._records for x in record.inputs]
+        read = [x for x in (*self._given, *inputs, *self._returned) if isinstance(x, Slot)]
+        return {x.key: x for x in read if x.array is None and x.key not in self._made}
+
+    def compile(self, wanted: set[int]) -> None:
+        """Make the program, which leaves what is wanted elsewhere."""
+        needed, kept = self.needed(), [slot for key, slot in self._made.items() if key in wanted]
+        program = optimized(Program(list(needed.values()), self._records, [*self._returned, *kept], None))
+        for slot, result in zip(kept, program.results[self.results :], strict=True):
+            slot.array = result.array  # what turned out to be constant is so for the sweeps that follow
+        self.read, self.kept, self.replay = list(needed), [slot.key for slot in kept], NUMPY.compile(program)
+        self._given, self._records, self._returned, self._made = (), (), (), {}
 
 
 class SweepRecorder(Recorder):
@@ -180,7 +199,10 @@ class SweepRecorder(Recorder):
             return None
         handed, ready = [self.slot(x) for x in alive], tuple([x._array for x in alive])
         assigned = [variable for variable, _ in runs.before]
-        step = RecordedStep(optimizer, variables, assigned, self._sources, compiled(self._recorded, handed), handed, ready)
+        wanted = {slot.key for slot in handed}.union(*[sweep.needed() for sweep in self._recorded.values()])
+        for sweep in self._recorded.values():
+            sweep.compile(wanted)
+        step = RecordedStep(optimizer, variables, assigned, self._sources, self._recorded, handed, ready)
         if missing and step.decided:
             self.refuse(ended)
         return step
@@ -203,36 +225,6 @@ class SweepRecorder(Recorder):
 
 
 # Replay ----------------------------------------------------------------------------------------------------------------
-
-
-class CompiledSweep(NamedTuple):
-    """One sweep, ready to run.
-
-    Attributes:
-        given, read, kept: keys of what it is called with, of all that it reads, and of what it leaves for others.
-        results: how many of its results are for the caller.
-        replay: from what it reads to results and what it leaves.
-    """
-
-    given: Sequence[int]
-    read: Sequence[int]
-    kept: Sequence[int]
-    results: int
-    replay: Executable
-
-
-def compiled(sweeps: Mapping[str, RecordedSweep], handed: Sequence[Slot]) -> dict[str, CompiledSweep]:
-    """Every sweep as a program that leaves what the others read, and what is handed to others outside."""
-    wanted = {slot.key for slot in handed}.union(*[sweep.needed() for sweep in sweeps.values()])
-    found = {}
-    for name, sweep in sweeps.items():
-        needed, kept = sweep.needed(), [slot for key, slot in sweep.made().items() if key in wanted]
-        program = optimized(Program(list(needed.values()), sweep.records, [*sweep.results, *kept], None))
-        for slot, result in zip(kept, program.results[len(sweep.results) :], strict=True):
-            slot.array = result.array  # what turned out to be constant is so for the sweeps that follow
-        given, keys = [slot.key for slot in sweep.given], [slot.key for slot in kept]
-        found[name] = CompiledSweep(given, list(needed), keys, len(sweep.results), NUMPY.compile(program))
-    return found
 
 
 def options_of(optimizer: Any) -> list[Any]:
@@ -258,7 +250,7 @@ class RecordedStep:
         variables: Sequence[Variable],
         assigned: Sequence[Variable],
         sources: Sequence[int],
-        sweeps: Mapping[str, CompiledSweep],
+        sweeps: Mapping[str, RecordedSweep],
         handed: Sequence[Slot],
         ready: tuple[Array, ...],
     ) -> None:
@@ -305,7 +297,7 @@ class RecordedStep:
         self.optimizer.commit(changes)
         return tuple([values[slot.key] if slot.array is None else slot.array for slot in self._handed])
 
-    def _sweep(self, name: str) -> CompiledSweep:
+    def _sweep(self, name: str) -> RecordedSweep:
         if name not in self.sweeps:
             raise CompileError(
                 f"{self.name} asks for the sweep {name!r}, which its recorded step did without and its `sweeps` do not "

@@ -8,7 +8,6 @@ import numpy as np
 
 from ....core.arrays import namespace
 from ....files import limits
-from ....layout import Layout
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder
@@ -63,7 +62,7 @@ class LBFGS(SecondOrder):
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
         gradient = problem.gradient
         xp = namespace(gradient)
-        steps, changes = self._history(problem, "steps"), self._history(problem, "changes")
+        steps, changes = self.joined(problem, "steps"), self.joined(problem, "changes")
         count = int(self.number("pairs"))
         kept = [(steps[i], changes[i]) for i in range(self.memory - count, self.memory)]
         direction = two_loops(gradient, kept)
@@ -92,20 +91,13 @@ class LBFGS(SecondOrder):
         new_slots = self._stored(problem, kept)
         return step, [*new_slots, *self.change(step_size=size, evaluations=evaluations, pairs=len(kept))]
 
-    def _history(self, problem: Problem, name: str) -> Array:
-        """The slots of all variables concatenated: (memory, P)."""
-        parts = [slot._array.reshape(self.memory, -1) for slot in self.slots(problem, name)]
-        return namespace(parts[0]).concatenate(parts, axis=1)
-
     def _stored(self, problem: Problem, kept: list[tuple[Array, Array]]) -> list[Change]:
         found: list[Change] = []
-        parts = Layout(variable.shape for variable in problem.variables).slices
         for which, name in enumerate(("steps", "changes")):
             whole = namespace(problem.gradient).zeros((self.memory, problem.size), dtype=problem.gradient.dtype)
             for row, pair in enumerate(kept):
                 whole[self.memory - len(kept) + row] = pair[which]
-            slots = zip(self.slots(problem, name), parts, strict=True)
-            found += [(slot, whole[:, part].copy().reshape(slot._array.shape)) for slot, part in slots]
+            found += self.kept(problem, name, whole)
         return found
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.arrays import namespace
-from ....layout import Layout
 from ....types import Array
 from ..options import all_finite
 from ..state import Change
@@ -92,12 +91,8 @@ class LevenbergMarquardt(GaussNewton):
         xp = namespace(problem.gradient)
         if not self.scaling:
             return xp.ones_like(problem.gradient), []
-        slots = self.slots(problem, "scale")
-        before = xp.concatenate([slot._array.reshape(-1) for slot in slots])
-        squares = xp.maximum(before * FORGOTTEN, matrix.diagonal())
-        parts = Layout(slot.shape for slot in slots).slices
-        changes = [(slot, squares[part].copy().reshape(slot._array.shape)) for slot, part in zip(slots, parts, strict=True)]
-        return xp.where(squares > 0, squares, xp.ones_like(squares)), changes
+        squares = xp.maximum(self.joined(problem, "scale") * FORGOTTEN, matrix.diagonal())
+        return xp.where(squares > 0, squares, xp.ones_like(squares)), self.kept(problem, "scale", squares)
 
     def _accelerated(self, problem: Problem, matrix: ScaledMatrix, step: Array, damping: float) -> Array | None:
         if self.acceleration is None:
