@@ -93,7 +93,8 @@ def _like(z: Tensor, original: Any) -> Tensor:
 
 def run_objective(loss_fn: Any, variables: Sequence[Variable], decisions: list[Decision] | None) -> OutputCurvature:
     """Run an `Objective`; its outputs are one tensor of the variables' dtype."""
-    objective, joined = objective_of(loss_fn), JoinedOutputs(loss_fn, variables[0].dtype)
+    objective = objective_of(loss_fn)
+    joined = JoinedOutputs(objective, variables[0].dtype)
     return OutputCurvature.run(joined.outputs, joined.loss_of, variables, objective.penalty, decisions=decisions)
 
 
@@ -138,7 +139,8 @@ def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature
     def compute(records: list[Record], stand_in: Callable[[Any], Any], tracked: set[int]) -> list[Any]:
         outputs, bare, loss, *penalty = map(stand_in, targets)
         chosen = [stand_in(variable) for variable in run.variables]
-        copy = OutputCurvature(tape_of(records, tracked), run.stage, outputs, bare, chosen, *(penalty or [None]), loss, [])
+        extra = penalty[0] if penalty else None
+        copy = OutputCurvature(tape_of(records, tracked), run.stage, outputs, bare, chosen, extra, loss, decisions=[])
         gradient, depends = copy.gradient()
         if not depends:
             raise ValueError("no variable is reached, which is said without a plan")

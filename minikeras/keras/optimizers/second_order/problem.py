@@ -29,7 +29,7 @@ from ..repeat import Repeatable
 from ..state import names_of
 from .blocks import BlockMatrix
 from .compiled import Sweep, SweepRecorder, run_directly
-from .objective import JoinedOutputs, decided, noted, planned, run_objective, scalar
+from .objective import JoinedOutputs, decided, noted, objective_of, planned, run_objective, scalar
 
 
 class Problem:
@@ -176,7 +176,8 @@ class Problem:
         """J^T H z'', with z'' the second derivative of the outputs along a flat vector. Runs the outputs once more."""
 
         def bend(given: Tensor) -> list[Tensor]:
-            parts, again = unflatten(given, self.variables), JoinedOutputs(self.loss_fn, self.variables[0].dtype)
+            parts = unflatten(given, self.variables)
+            again = JoinedOutputs(objective_of(self.loss_fn), self.variables[0].dtype)
             with ForwardAccumulator(self.variables, parts) as outer:
                 with ForwardAccumulator(self.variables, parts) as inner:
                     z = self.runs.again(again.outputs)
