@@ -23,6 +23,7 @@ from ..core.gradient_tape import GradientTape
 from ..core.primitive import Record
 from ..core.registry import operations
 from ..core.stack import BOTTOM, current
+from ..core.tape import Tape
 from ..core.tensor import Tensor
 from .first_order import found_any, scalar, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric
@@ -47,22 +48,20 @@ class OutputCurvature:
     the penalty, as a matrix or as a product.
 
     Args:
-        tape: what recorded the run, persistent. What follows the outputs is taken away from it.
+        tape: what recorded the run.
         stage: how many of its Records are those of the outputs.
-        outputs: z; the tape watches it from there on.
+        outputs: z; the tape tracks it from there on.
         bare: the loss of the outputs, a scalar.
         variables: with respect to which; P parameters.
         penalty: a scalar, or None.
         loss: both together.
         decisions: where to note what is read from numbers about rows. Without, nothing is where an interpreter listens.
-
-    Attributes:
-        tape: the record of z.
+        strict: the tape around that tape, if it is to raise for a variable that z does not depend on.
     """
 
     def __init__(
         self,
-        tape: GradientTape,
+        tape: Tape,
         stage: int,
         outputs: Tensor,
         bare: Tensor,
@@ -70,12 +69,12 @@ class OutputCurvature:
         penalty: Tensor | None = None,
         loss: Tensor | None = None,
         decisions: list[Decision] | None = None,
+        strict: GradientTape | None = None,
     ) -> None:
-        self.records, self.stage = tape._tape.records, stage
-        tape._tape.records = self.records[:stage]
-        self.tape, self.outputs, self.bare, self.variables = tape, outputs, bare, list(variables)
+        self.records, self.tracked, self.stage = tape.records, tape.tracked, stage
+        self.outputs, self.bare, self.variables = outputs, bare, list(variables)
         self.penalty, self.loss, self.decisions = penalty, bare if loss is None else loss, decisions
-        self._fill = unconnected(tape._strict)
+        self._strict, self._fill = strict, unconnected(strict is not None)
 
     @classmethod
     def run(
@@ -96,19 +95,23 @@ class OutputCurvature:
             penalty_fn: without arguments; returns a scalar, or None for none.
             strict: raise UnconnectedGradientError for a variable that z does not depend on, instead of giving zeros.
         """
-        tape = GradientTape(persistent=True, watch_accessed_variables=False, strict=strict)
-        with tape:
-            tape.watch(list(variables))
+        around = GradientTape(persistent=True, watch_accessed_variables=False, strict=True) if strict else None
+        tape = Tape(watch_accessed=False) if around is None else around._tape
+        with tape if around is None else around:
+            if around is None:
+                tape.tracked.update([variable.key for variable in variables])
+            else:
+                around.watch(list(variables))
             outputs = convert_to_tensor(output_fn())
-            stage = len(tape._tape.records)
+            stage = len(tape.records)
             if outputs.dtype.is_differentiable:
-                tape.watch(outputs)
+                tape.tracked.add(outputs.key)
             bare = loss = scalar(loss_of_output(outputs))
             penalty = None if penalty_fn is None else penalty_fn()
             if penalty is not None:
                 penalty = scalar(penalty)
                 loss = bare + penalty
-        return cls(tape, stage, outputs, bare, variables, penalty, loss, decisions)
+        return cls(tape, stage, outputs, bare, variables, penalty, loss, decisions, around)
 
     def gradient(self) -> tuple[Tensor, bool]:
         """Of the loss, flat, and whether it depends on any of the variables."""
@@ -119,8 +122,13 @@ class OutputCurvature:
         """Compute what all products share."""
         return [*self._turned[2], *self._bending.parts, *(self._penalty.parts if self._penalty else ())]
 
+    @cached_property
+    def tape(self) -> GradientTape:
+        """The record of z."""
+        return self._tape_of(self.records[: self.stage]) if self._strict is None else self._strict
+
     def _tape_of(self, records: Sequence[Record]) -> GradientTape:
-        return tape_of(records, self.tape._tape.tracked)
+        return tape_of(records, self.tracked)
 
     @cached_property
     def _bending(self) -> RecordedGradient:

@@ -16,7 +16,8 @@ from ....compiler import sweeps
 from ....compiler.ir import Outdated
 from ....core import Record, Tensor, Variable
 from ....core.stack import BOTTOM, current
-from ....derivatives.output_curvature import Decision, OutputCurvature, tape_of
+from ....core.tape import Tape
+from ....derivatives.output_curvature import Decision, OutputCurvature
 from ....errors import MinikerasError, ShapeError
 from ....functions.elementwise import cast
 from ....functions.publish import tensor
@@ -63,7 +64,7 @@ class JoinedOutputs:
         """Run the outputs."""
         self._like = found = self._objective.outputs()
         if not nest.is_nested(found):
-            return cast(found, self._dtype)
+            return found if type(found) is Tensor and found.dtype == self._dtype else cast(found, self._dtype)
         parts = [cast(part, self._dtype) for part in nest.flatten(found)]
         if any(part.ndim == 0 or part.shape[0] != parts[0].shape[0] for part in parts):
             shapes = ", ".join(str(part.shape) for part in parts)
@@ -72,6 +73,8 @@ class JoinedOutputs:
 
     def loss_of(self, z: Tensor) -> Tensor:
         """The loss of what `outputs` gave."""
+        if z is self._like:
+            return scalar(self._objective.loss_of_outputs(z))
         if not nest.is_nested(self._like):
             return scalar(self._objective.loss_of_outputs(_like(z, self._like)))
         parts, start = [], 0
@@ -127,11 +130,8 @@ def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature
     """
     if current() is not BOTTOM:
         return None
-    tracked, targets = (
-        run.tape._tape.tracked,
-        [run.outputs, run.bare, run.loss, *([] if run.penalty is None else [run.penalty])],
-    )
-    asked = sweeps.describe(run.records, targets, run.variables, tracked)
+    targets = [run.outputs, run.bare, run.loss, *([] if run.penalty is None else [run.penalty])]
+    asked = sweeps.describe(run.records, targets, run.variables, run.tracked)
     if asked is None:
         return None
     asked = asked._replace(key=("curvature of outputs", run.stage, name, asked.key))
@@ -139,8 +139,9 @@ def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature
     def compute(records: list[Record], stand_in: Callable[[Any], Any], tracked: set[int]) -> list[Any]:
         outputs, bare, loss, *penalty = map(stand_in, targets)
         chosen = [stand_in(variable) for variable in run.variables]
-        extra = penalty[0] if penalty else None
-        copy = OutputCurvature(tape_of(records, tracked), run.stage, outputs, bare, chosen, extra, loss, decisions=[])
+        extra, tape = penalty[0] if penalty else None, Tape(watch_accessed=False)
+        tape.records, tape.tracked = records, tracked
+        copy = OutputCurvature(tape, run.stage, outputs, bare, chosen, extra, loss, decisions=[])
         gradient, depends = copy.gradient()
         if not depends:
             raise ValueError("no variable is reached, which is said without a plan")
@@ -148,7 +149,7 @@ def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature
 
     def make() -> Any:
         try:
-            return sweeps.compiled_plan(run.records, asked, tracked, compute)
+            return sweeps.compiled_plan(run.records, asked, run.tracked, compute)
         except (LookupError, *REFUSALS):
             return None
 
