@@ -73,6 +73,18 @@ Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 if _TYPE_CHECKING:
     from ..saving.description import deserialize, serialize
     from .attention import AdditiveAttention, Attention, GroupQueryAttention, MultiHeadAttention
+    from .augmentation import (
+        CutMix,
+        MixUp,
+        RandomBrightness,
+        RandomContrast,
+        RandomCrop,
+        RandomErasing,
+        RandomFlip,
+        RandomRotation,
+        RandomTranslation,
+        RandomZoom,
+    )
     from .lambda_layer import Lambda
     from .preprocessing.discretization import Discretization
     from .preprocessing.encoding import CategoryEncoding
@@ -101,6 +113,10 @@ _LATE = {
     name: module
     for module, names in {
         "attention": "AdditiveAttention Attention GroupQueryAttention MultiHeadAttention",
+        "augmentation": (
+            "CutMix MixUp RandomBrightness RandomContrast RandomCrop RandomErasing RandomFlip RandomRotation RandomTranslation "
+            "RandomZoom"
+        ),
         ".saving.description": "deserialize serialize",
         "lambda_layer": "Lambda",
         "preprocessing.discretization": "Discretization",

@@ -1,0 +1,639 @@
+"""Layers that change images at random in training: mirrored, moved, lit, cut and mixed. Elsewhere they hand images on.
+
+Each image of a batch is changed by numbers of its own, from a stream whose state is a Variable of the layer, so that training
+goes on bit for bit after it was interrupted. The distributions are Keras's; the numbers are not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...core import Tensor
+from ...errors import DTypeError, ShapeError
+from ...functions.creation import ones, zeros
+from ...functions.creation import range as numbers
+from ...functions.elementwise import cast, clip_by_value, cos, sin, sqrt, where
+from ...functions.indexing import gather
+from ...functions.reductions import reduce_mean
+from ...functions.shaping import expand_dims, reshape, reverse, squeeze, stack
+from .. import random
+from ..arguments import whole
+from ..ops.image.sampling import affine_transform, resize
+from ..seeds import SeedGenerator
+from .layer import Layer
+from .reshaping import checked_format
+
+FILL_MODES = ("reflect", "wrap", "constant", "nearest")
+INTERPOLATIONS = ("nearest", "bilinear")
+Transformation = Mapping[str, Tensor]
+"""Random numbers, by name, that say how to change the images of a batch."""
+
+
+class Augmentation(Layer):
+    """Base of random changes of images: one draw a batch, applied to images, labels and segmentation masks.
+
+    A subclass gives `draw`, `transform_images`, and the methods for labels and masks where they change too.
+
+    Args:
+        seed: an int repeats the changes; None follows the global seed and the layer's name.
+        data_format: 'channels_last' or 'channels_first'.
+        bounding_box_format: None; boxes are not moved.
+        options: `name`, `dtype`, as in `Layer`.
+
+    Shapes: (height, width, channels), with or without a batch in front; or a dict with 'images' and perhaps 'labels' and
+    'segmentation_masks'. Floats come out.
+    """
+
+    _gives_floats = True
+
+    def __init__(
+        self, seed: int | None = None, data_format: str | None = None, bounding_box_format: str | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        if bounding_box_format is not None:
+            raise ValueError(
+                f"{type(self).__name__}: bounding boxes are not moved, found bounding_box_format={bounding_box_format!r}. "
+                "Leave it out, and move the boxes by the result of `get_random_transformation`."
+            )
+        self.seed, self.data_format, self.bounding_box_format = seed, checked_format(self, data_format), None
+        self.generator = SeedGenerator(seed)
+        first = self.data_format == "channels_first"
+        self._rows, self._columns, self._channels = (-2, -1, -3) if first else (-3, -2, -1)
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        """The random numbers for a batch of images of a shape, of 4 axes, from a seed or generator."""
+        raise NotImplementedError
+
+    def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Transformation | None:
+        """The random numbers that change this batch; None outside of training.
+
+        Args:
+            data: images, or a dict with them.
+            training: see above.
+            seed: as in `keras.random`; the layer's own generator if None.
+        """
+        images = data["images"] if isinstance(data, dict) else data
+        shape = tuple(images.shape)
+        if len(shape) not in (3, 4):
+            raise ShapeError(
+                f"Layer '{self.name}' ({type(self).__name__}) expects images of 3 axes, or batches of 4, found shape {shape}."
+            )
+        if not training:
+            return None
+        return self.draw((1,) * (4 - len(shape)) + shape, self.generator if seed is None else seed)
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        """The images of a batch, changed."""
+        raise NotImplementedError
+
+    def transform_labels(self, labels: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        """Their labels: the same."""
+        return labels
+
+    def transform_segmentation_masks(self, masks: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        """Their segmentation masks: the same, unless pixels move."""
+        return masks
+
+    def outside_training(self, images: Tensor) -> Tensor:
+        """Images in evaluation and prediction."""
+        return images
+
+    def call(self, data: Any, training: bool | None = True) -> Any:
+        parts = dict(data) if isinstance(data, dict) else {"images": data}
+        if "images" not in parts or "bounding_boxes" in parts:
+            raise ValueError(
+                f"Layer '{self.name}' ({type(self).__name__}) takes images, or a dict with 'images' and perhaps 'labels' and "
+                f"'segmentation_masks'; found {sorted(parts)}."
+            )
+        parts["images"] = cast(parts["images"], self.compute_dtype)
+        transformation = self.get_random_transformation(parts, bool(training))
+        if transformation is None:
+            parts["images"] = self.outside_training(parts["images"])
+        else:
+            self._transform(parts, transformation)
+        return parts if isinstance(data, dict) else parts["images"]
+
+    def _transform(self, parts: dict[str, Any], transformation: Transformation) -> None:
+        is_single = parts["images"].ndim == 3
+        changes: dict[str, Callable[..., Tensor]] = {
+            "images": self.transform_images,
+            "labels": self.transform_labels,
+            "segmentation_masks": self.transform_segmentation_masks,
+        }
+        for name, change in changes.items():
+            if name in parts:
+                batch = expand_dims(parts[name], 0) if is_single else parts[name]
+                batch = change(batch, transformation, training=True)
+                parts[name] = squeeze(batch, 0) if is_single else batch
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The input's."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {name: value for name, value in super().get_config().items() if name != "bounding_box_format"}
+
+    def uniform(self, shape: Any, limits: tuple[float, float], seed: Any) -> Tensor:
+        """Numbers between two limits, in float32: angles and places of pixels want its digits in half precision too."""
+        return random.uniform(shape, *limits, dtype="float32", seed=seed)
+
+    def limits(self, name: str, value: Any, bounds: tuple[float, float], symmetric: bool = True) -> tuple[float, float]:
+        """Lower and upper limit from a pair, or from one number f: -f (or 0) and f."""
+        pair = list(value) if isinstance(value, (list, tuple)) else [-abs(value) if symmetric else 0.0, abs(value)]
+        if len(pair) != 2 or not all(isinstance(one, (int, float)) and bounds[0] <= one <= bounds[1] for one in pair):
+            raise ValueError(
+                f"{type(self).__name__}: `{name}` must be a number, or two, from {bounds[0]} to {bounds[1]}, found {value!r}."
+            )
+        lower, upper = sorted(pair)
+        return lower, upper
+
+
+def _columns_of(images: Tensor, values: Tensor) -> Tensor:
+    """One value for each image, to be broadcast over it, in the dtype of the images."""
+    return cast(reshape(values, (-1, 1, 1, 1)), images.dtype)
+
+
+class RandomFlip(Augmentation, described=True, makes_nothing=True):
+    """Each image mirrored with probability 1/2.
+
+    Args:
+        mode: 'horizontal' for left and right, 'vertical' for top and bottom, 'horizontal_and_vertical' for both at once.
+        seed, data_format, options: as in `Augmentation`.
+
+    >>> flip = tf.keras.layers.RandomFlip("horizontal", seed=1)
+    >>> images = tf.tile(tf.reshape([1.0, 2.0], [1, 1, 2, 1]), [100, 1, 1, 1])
+    >>> sorted(set(flip(images).numpy()[:, 0, 0, 0].tolist())), bool((flip(images, training=False) == images).numpy().all())
+    ([1.0, 2.0], True)
+    """
+
+    def __init__(
+        self,
+        mode: str = "horizontal_and_vertical",
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(seed, data_format, **options)
+        if mode not in ("horizontal", "vertical", "horizontal_and_vertical"):
+            raise ValueError(f"RandomFlip: mode must be 'horizontal', 'vertical' or 'horizontal_and_vertical', found {mode!r}.")
+        self.mode = mode
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        return {"flips": self.uniform((shape[0], 1, 1, 1), (0.0, 1.0), seed) <= 0.5}
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        axes = [self._columns] * ("horizontal" in self.mode) + [self._rows] * ("vertical" in self.mode)
+        return where(transformation["flips"], reverse(images, axes), images)
+
+    transform_segmentation_masks = transform_images
+
+
+class Displacement(Augmentation):
+    """Base of layers that read the pixels of each image at other places: pixel p comes from c + A (p - c) - d, c the centre.
+
+    Args:
+        fill_mode: pixels beyond the edges: 'reflect' (d c b a | a b c d | d c b a), 'wrap', 'nearest', or 'constant' with
+            `fill_value`.
+        interpolation: 'bilinear' or 'nearest'; masks take the nearest pixel.
+        fill_value: see above.
+        options: as in `Augmentation`.
+    """
+
+    def __init__(
+        self, fill_mode: str = "reflect", interpolation: str = "bilinear", fill_value: float = 0.0, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        for name, value, known in (("fill_mode", fill_mode, FILL_MODES), ("interpolation", interpolation, INTERPOLATIONS)):
+            if value not in known:
+                raise ValueError(f"{type(self).__name__}: {name} must be one of {known}, found {value!r}.")
+        self.fill_mode, self.interpolation, self.fill_value = fill_mode, interpolation, fill_value
+
+    def matrix(self, count: int, sizes: tuple[int, int], seed: Any) -> tuple[Any, Any, Any]:
+        """For x and y of each image: the row of A, two Tensors of shape (count,) or numbers, and the shift d in pixels."""
+        raise NotImplementedError
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        height, width = shape[self._rows], shape[self._columns]
+        of_x, of_y, shift = self.matrix(shape[0], (height, width), seed)
+        centre = (width - 1) / 2, (height - 1) / 2
+        rows: list[Any] = []
+        for (a, b), c, d in zip((of_x, of_y), centre, shift, strict=True):
+            rows += [a, b, c - a * centre[0] - b * centre[1] - d]
+        zero = zeros([shape[0]])
+        return {"transform": stack([one + zero for one in [*rows, 0.0, 0.0]], axis=1)}
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        return self._moved(images, transformation, self.interpolation)
+
+    def transform_segmentation_masks(self, masks: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        return self._moved(masks, transformation, "nearest")
+
+    def _moved(self, images: Tensor, transformation: Transformation, interpolation: str) -> Tensor:
+        moved = affine_transform(
+            images, transformation["transform"], interpolation, self.fill_mode, self.fill_value, self.data_format
+        )
+        return cast(moved, images.dtype)
+
+
+class RandomRotation(Displacement, described=True, makes_nothing=True):
+    """Each image turned around its centre.
+
+    Args:
+        factor: largest angle as a share of a full turn, or the least and the largest; positive is counter-clockwise.
+        fill_mode, interpolation, fill_value: as in `Displacement`.
+        seed, data_format, options: as in `Augmentation`.
+
+    >>> quarter = tf.keras.layers.RandomRotation((0.25, 0.25))
+    >>> print(quarter(tf.reshape(tf.range(4.0), [2, 2, 1])).numpy()[..., 0].round(3))
+    [[1. 3.]
+     [0. 2.]]
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        fill_mode: str = "reflect",
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(fill_mode, interpolation, fill_value, seed=seed, data_format=data_format, **options)
+        self.factor = self.limits("factor", factor, (-1.0, 1.0))
+
+    def matrix(self, count: int, sizes: tuple[int, int], seed: Any) -> tuple[Any, Any, Any]:
+        angle = self.uniform((count,), self.factor, seed) * (2 * math.pi)
+        c, s = cos(angle), sin(angle)
+        return (c, -s), (s, c), (0.0, 0.0)
+
+
+class RandomTranslation(Displacement, described=True, makes_nothing=True):
+    """Each image moved down and to the right.
+
+    Args:
+        height_factor, width_factor: largest share of the height and width either way, or the least and the largest.
+        fill_mode, interpolation, fill_value: as in `Displacement`.
+        seed, data_format, options: as in `Augmentation`.
+
+    >>> down = tf.keras.layers.RandomTranslation((0.5, 0.5), 0.0, "constant")
+    >>> print(down(tf.reshape(tf.range(4.0), [2, 2, 1])).numpy()[..., 0])
+    [[0. 0.]
+     [0. 1.]]
+    """
+
+    def __init__(
+        self,
+        height_factor: Any,
+        width_factor: Any,
+        fill_mode: str = "reflect",
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(fill_mode, interpolation, fill_value, seed=seed, data_format=data_format, **options)
+        self.height_factor, self.width_factor = height_factor, width_factor
+        self._down = self.limits("height_factor", height_factor, (-1.0, 1.0))
+        self._right = self.limits("width_factor", width_factor, (-1.0, 1.0))
+
+    def matrix(self, count: int, sizes: tuple[int, int], seed: Any) -> tuple[Any, Any, Any]:
+        down = self.uniform((count,), self._down, seed) * float(sizes[0])
+        right = self.uniform((count,), self._right, seed) * float(sizes[1])
+        return (1.0, 0.0), (0.0, 1.0), (right, down)
+
+
+class RandomZoom(Displacement, described=True, makes_nothing=True):
+    """Each image seen from farther away, for a positive factor, or closer, for a negative one.
+
+    Args:
+        height_factor: a share f: the height shrinks or grows by up to f; or the least and the largest, above -1.
+        width_factor: the same for the width; None keeps the proportions.
+        fill_mode, interpolation, fill_value: as in `Displacement`.
+        seed, data_format, options: as in `Augmentation`.
+
+    >>> closer = tf.keras.layers.RandomZoom((-0.5, -0.5), interpolation="nearest")
+    >>> print(closer(tf.reshape(tf.range(16.0), [4, 4, 1])).numpy()[0, :, 0])
+    [5. 5. 6. 6.]
+    """
+
+    def __init__(
+        self,
+        height_factor: Any,
+        width_factor: Any = None,
+        fill_mode: str = "reflect",
+        interpolation: str = "bilinear",
+        seed: int | None = None,
+        fill_value: float = 0.0,
+        data_format: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(fill_mode, interpolation, fill_value, seed=seed, data_format=data_format, **options)
+        self.height_factor, self.width_factor = height_factor, width_factor
+        self._tall = self._zooms("height_factor", height_factor)
+        self._wide = None if width_factor is None else self._zooms("width_factor", width_factor)
+
+    def _zooms(self, name: str, value: Any) -> tuple[float, float]:
+        lower, upper = self.limits(name, value, (-1.0, 1.0))
+        if lower <= -1.0:
+            raise ValueError(f"RandomZoom: `{name}` must lie above -1, where nothing of the image is left, found {value!r}.")
+        return 1.0 + lower, 1.0 + upper
+
+    def matrix(self, count: int, sizes: tuple[int, int], seed: Any) -> tuple[Any, Any, Any]:
+        tall = self.uniform((count,), self._tall, seed)
+        wide = tall if self._wide is None else self.uniform((count,), self._wide, seed)
+        return (wide, 0.0), (0.0, tall), (0.0, 0.0)
+
+
+class Lighting(Augmentation):
+    """Base of layers that change the values of pixels and keep them in a range.
+
+    Args:
+        value_range: least and largest value of a pixel.
+        options: as in `Augmentation`.
+    """
+
+    def __init__(self, value_range: Any = (0, 255), **options: Any) -> None:
+        super().__init__(**options)
+        if not isinstance(value_range, (list, tuple)) or len(value_range) != 2:
+            raise ValueError(f"{type(self).__name__}: value_range must be two numbers, found {value_range!r}.")
+        self.value_range = tuple(sorted(value_range))
+
+    def within_range(self, images: Tensor) -> Tensor:
+        """Pixels beyond the range at its ends."""
+        return clip_by_value(images, *[float(one) for one in self.value_range])
+
+
+class RandomContrast(Lighting, described=True, makes_nothing=True):
+    """Each channel x of each image as (x - mean) * c + mean, with c in [1 - lower, 1 + upper].
+
+    Args:
+        factor: lower = upper, or both, from 0 to 1.
+        value_range: least and largest value of a pixel.
+        seed, options: as in `Augmentation`.
+
+    >>> strong = tf.keras.layers.RandomContrast((0.0, 1.0), (0, 4), seed=1)
+    >>> y = strong(tf.reshape([1.0, 3.0], [1, 2, 1])).numpy().ravel()
+    >>> bool(y[0] < 1.0), bool(y[1] > 3.0), float(y.sum().round(4))
+    (True, True, 4.0)
+    """
+
+    def __init__(self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **options: Any) -> None:
+        super().__init__(value_range, seed=seed, **options)
+        self.factor = self.limits("factor", factor if isinstance(factor, (list, tuple)) else (factor, factor), (0.0, 1.0))
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        lower, upper = self.factor
+        return {"contrast_factor": self.uniform((shape[0], 1, 1, 1), (1.0 - lower, 1.0 + upper), seed)}
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        mean = reduce_mean(images, axis=(self._rows, self._columns), keepdims=True)
+        return self.within_range((images - mean) * _columns_of(images, transformation["contrast_factor"]) + mean)
+
+
+class RandomBrightness(Lighting, described=True, makes_nothing=True):
+    """Each image brighter or darker by a share of the value range.
+
+    Args:
+        factor: the largest share either way, or the least and the largest, from -1 to 1.
+        value_range: least and largest value of a pixel.
+        seed, options: as in `Augmentation`.
+
+    >>> brighter = tf.keras.layers.RandomBrightness((0.5, 0.5), (0, 4))
+    >>> print(brighter(tf.reshape([1.0, 3.0], [1, 2, 1])).numpy().ravel())
+    [3. 4.]
+    """
+
+    def __init__(self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **options: Any) -> None:
+        super().__init__(value_range, seed=seed, **options)
+        self.factor = self.limits("factor", factor, (-1.0, 1.0))
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        low, high = self.value_range
+        return {"rgb_delta": self.uniform((shape[0], 1, 1, 1), self.factor, seed) * float(high - low)}
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        return self.within_range(images + _columns_of(images, transformation["rgb_delta"]))
+
+
+class RandomCrop(Augmentation, described=True, makes_nothing=True):
+    """A part of the images at a random place, the same for a batch. Outside of training, and of images that are too small, the
+    largest part in the middle with the proportions wanted, resized.
+
+    Args:
+        height, width: of the output.
+        seed, data_format, options: as in `Augmentation`.
+
+    >>> tf.keras.layers.RandomCrop(2, 3, seed=1)(tf.ones([4, 8, 8, 1])).shape
+    TensorShape([4, 2, 3, 1])
+    """
+
+    def __init__(
+        self, height: int, width: int, seed: int | None = None, data_format: str | None = None, **options: Any
+    ) -> None:
+        super().__init__(seed, data_format, **options)
+        whole("RandomCrop: height", height, 1)
+        whole("RandomCrop: width", width, 1)
+        self.height, self.width = height, width
+
+    def _sizes(self) -> tuple[tuple[int, int], ...]:
+        return (self._rows, self.height), (self._columns, self.width)
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        spare = [shape[axis] - size for axis, size in self._sizes()]
+        if min(spare) < 0:
+            return {}
+        top, left = [random.randint((), 0, one + 1, seed=seed) for one in spare]
+        return {"top": top, "left": left}
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        if not transformation:
+            return self.outside_training(images)
+        for (axis, size), start in zip(self._sizes(), (transformation["top"], transformation["left"]), strict=True):
+            images = gather(images, start + numbers(size), axis=axis)
+        return images
+
+    transform_segmentation_masks = transform_images
+
+    def outside_training(self, images: Tensor) -> Tensor:
+        size = self.height, self.width
+        return cast(resize(images, size, crop_to_aspect_ratio=True, data_format=self.data_format), images.dtype)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The input's, with the height and width."""
+        if isinstance(input_shape, dict):
+            moved = {name: self.compute_output_shape(one) for name, one in input_shape.items() if name != "labels"}
+            return input_shape | moved
+        shape = list(input_shape)
+        for axis, size in self._sizes():
+            shape[axis] = size
+        return tuple(shape)
+
+
+class Patches(Augmentation):
+    """Base of layers that put something else into a rectangle of each image."""
+
+    def rectangles(self, shape: tuple[int, ...], shares: tuple[Tensor, Tensor], seed: Any) -> tuple[Tensor, Tensor]:
+        """Masks that are true in a rectangle of each image, and its part of the area.
+
+        Args:
+            shape: of the images.
+            shares: width and height of each rectangle as parts of the image's.
+            seed: of its place.
+        """
+        inside, area = None, ones([shape[0]])
+        for axis, share in zip((self._columns, self._rows), shares, strict=True):
+            size = float(shape[axis])
+            length = share * size
+            start = self.uniform((shape[0],), (0.0, 1.0), seed) * (size - length)
+            along = [1] * 4
+            along[axis] = shape[axis]
+            place = reshape(cast(numbers(shape[axis]), "float32"), along)
+            first, last = reshape(start, (-1, 1, 1, 1)), reshape(start + length, (-1, 1, 1, 1))
+            within = (place >= first) & (place < last)
+            inside, area = within if inside is None else inside & within, area * share
+        return inside, area  # type: ignore[return-value]
+
+
+class RandomErasing(Patches, described=True, makes_nothing=True):
+    """In some images a rectangle is replaced by noise or a value.
+
+    Args:
+        factor: the probability is drawn between 0 and this, or between two numbers, for each image.
+        scale: limits of the rectangle's area as a part of the image's, for its width and its height.
+        fill_value: a number, one for each channel, or None for normal noise times the largest value.
+        value_range: least and largest value of a pixel.
+        seed, data_format, options: as in `Augmentation`.
+
+    Source: Zhong et al., Random Erasing Data Augmentation (2017), algorithm 1, with Keras's draws.
+
+    >>> erase = tf.keras.layers.RandomErasing((1.0, 1.0), (0.25, 0.25), fill_value=9.0, seed=1)
+    >>> int((erase(tf.zeros([8, 8, 1])) == 9.0).numpy().sum())
+    16
+    """
+
+    def __init__(
+        self,
+        factor: Any = 1.0,
+        scale: Any = (0.02, 0.33),
+        fill_value: Any = None,
+        value_range: Any = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(seed, data_format, **options)
+        self.factor = self.limits("factor", factor, (0.0, 1.0), symmetric=False)
+        self.scale = self.limits("scale", scale, (0.0, 1.0), symmetric=False)
+        if not isinstance(fill_value, (int, float, list, tuple, type(None))):
+            raise ValueError(
+                f"RandomErasing: fill_value must be a number, one for each channel, or None, found {fill_value!r}."
+            )
+        self.fill_value, self.value_range = fill_value, tuple(value_range)
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        count = shape[0]
+        shares = [sqrt(self.uniform((count,), self.scale, seed)) for _ in range(2)]
+        inside, _ = self.rectangles(shape, (shares[0], shares[1]), seed)
+        chance = self.uniform((count,), self.factor, seed)
+        applies = self.uniform((count,), (0.0, 1.0), seed) < chance
+        return {"batch_masks": inside & reshape(applies, (-1, 1, 1, 1)), "fill_value": self._fill(shape, seed)}
+
+    def _fill(self, shape: tuple[int, ...], seed: Any) -> Tensor:
+        low, high = [float(one) for one in self.value_range]
+        if self.fill_value is None:
+            value = random.normal(shape, dtype="float32", seed=seed) * high
+        else:
+            value = cast(self.fill_value, "float32")
+            if value.ndim:
+                along = [1] * 4
+                along[self._channels] = -1
+                value = reshape(value, along)
+        return clip_by_value(value, low, high)
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        return where(transformation["batch_masks"], cast(transformation["fill_value"], images.dtype), images)
+
+
+def _mixed(layer: Layer, labels: Tensor, weight: Tensor, order: Tensor) -> Tensor:
+    """Labels of images that are mixed with others: weight * y + (1 - weight) * y[order]."""
+    if labels.ndim < 2 or not labels.dtype.is_floating:
+        raise DTypeError(
+            f"Layer '{layer.name}' ({type(layer).__name__}) mixes labels in shares, so they must be floats of shape "
+            f"(batch, classes), such as tf.one_hot gives; found {labels.dtype.name} of shape {tuple(labels.shape)}."
+        )
+    share = cast(reshape(weight, (-1, *[1] * (labels.ndim - 1))), labels.dtype)
+    return share * labels + (1.0 - share) * gather(labels, order)
+
+
+class MixUp(Augmentation, described=True, makes_nothing=True):
+    """Each image mixed with another of the batch: w x + (1 - w) x', with w of a beta distribution; labels likewise.
+
+    Args:
+        alpha: both parameters of the distribution, above 0; small numbers mix little.
+        data_format, seed, options: as in `Augmentation`.
+
+    Source: Zhang et al., mixup: Beyond Empirical Risk Minimization (2018), equation 1.
+
+    >>> mixed = tf.keras.layers.MixUp(0.2, seed=1)({"images": tf.ones([4, 2, 2, 1]), "labels": tf.one_hot([0, 1, 2, 3], 4)})
+    >>> print(mixed["labels"].numpy().sum(axis=1))
+    [1. 1. 1. 1.]
+    """
+
+    def __init__(self, alpha: float = 0.2, data_format: str | None = None, seed: int | None = None, **options: Any) -> None:
+        super().__init__(seed, data_format, **options)
+        if not isinstance(alpha, (int, float)) or alpha <= 0:
+            raise ValueError(f"MixUp: alpha must be a number above 0, found {alpha!r}.")
+        self.alpha = alpha
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        order = random.shuffle(numbers(shape[0]), seed=seed)
+        return {"permutation_order": order, "mix_weight": random.beta((shape[0],), self.alpha, self.alpha, "float32", seed)}
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        share = _columns_of(images, transformation["mix_weight"])
+        return share * images + (1.0 - share) * gather(images, transformation["permutation_order"])
+
+    def transform_labels(self, labels: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        return _mixed(self, labels, transformation["mix_weight"], transformation["permutation_order"])
+
+    def transform_segmentation_masks(self, masks: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        return self.transform_images(cast(masks, self.compute_dtype), transformation)
+
+
+class CutMix(Patches, described=True, makes_nothing=True):
+    """In each image a rectangle is that of another image of the batch; labels are mixed by its area.
+
+    Args:
+        factor: alpha, both parameters of a beta distribution for the area, is drawn between 0 and this, or between two
+            numbers from 0 to 1.
+        seed, data_format, options: as in `Augmentation`.
+
+    Source: Yun et al., CutMix (2019), equations 1 and 2.
+
+    >>> data = {"images": tf.ones([4, 8, 8, 1]), "labels": tf.one_hot([0, 1, 2, 3], 4)}
+    >>> print(tf.keras.layers.CutMix(seed=1)(data)["labels"].numpy().sum(axis=1))
+    [1. 1. 1. 1.]
+    """
+
+    def __init__(self, factor: Any = 1.0, seed: int | None = None, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(seed, data_format, **options)
+        self.factor = self.limits("factor", factor, (0.0, 1.0), symmetric=False)
+
+    def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
+        alpha = self.uniform((), self.factor, seed) + 1e-6
+        share = sqrt(1.0 - random.beta((shape[0],), alpha, alpha, "float32", seed))
+        inside, area = self.rectangles(shape, (share, share), seed)
+        order = random.shuffle(numbers(shape[0]), seed=seed)
+        return {"batch_masks": inside, "mix_weight": 1.0 - area, "permutation_order": order}
+
+    def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        return where(transformation["batch_masks"], gather(images, transformation["permutation_order"]), images)
+
+    transform_segmentation_masks = transform_images
+
+    def transform_labels(self, labels: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
+        return _mixed(self, labels, transformation["mix_weight"], transformation["permutation_order"])
