@@ -151,10 +151,10 @@ ABSENT: dict[str, list[tuple[str, str]]] = {
     "keras.layers": [
         ("CuDNN*", "LSTM and GRU are here; there is one way in which they are computed."),
         (
-            "Random* Aug* Auto* CutMix "
-            "MixUp Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes MelSpectrogram STFTSpectrogram",
-            "Prepare data before it is batched, with NumPy, pandas, pillow or scikit-learn, or in tf.data.Dataset.map; "
-            "Normalization, Rescaling and layers for the columns of tables are here.",
+            "Random* Aug* Auto* "
+            "Equalization Contrast* Solarization RandAugment MaxNumBoundingBoxes MelSpectrogram STFTSpectrogram",
+            "Flips, rotations, translations, zooms, crops, contrast, brightness, erasing, MixUp and CutMix are here; prepare "
+            "other data before it is batched, with NumPy, pandas, pillow or scikit-learn, or in tf.data.Dataset.map.",
         ),
         ("*Layer TorchModuleWrapper", "Code of other frameworks cannot run in a model here; exchange arrays with from_dlpack."),
         ("experimental", "Layers are in keras.layers itself."),

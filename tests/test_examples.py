@@ -63,6 +63,22 @@ def test_the_custom_loop_gives_the_weights_of_fit_bit_for_bit(tmp_path):
 
 
 @pytest.mark.slow
+def test_an_lstm_forecasts_better_than_the_last_value(tmp_path):
+    error, repeated = map(
+        float, re.findall(r"error ([\d.]+), of repeating the last value ([\d.]+)", drawn("forecast_lstm", tmp_path))[0]
+    )
+    assert error < 0.6 * repeated
+
+
+def test_a_gru_reads_negations(tmp_path):
+    assert last_number(drawn("read_text_gru", tmp_path), r"([\d.]+) of 200 texts") >= 0.97
+
+
+def test_augmentation_makes_up_for_images_that_are_missing(tmp_path):
+    plain, augmented = map(float, re.findall(r"test accuracy ([\d.]+)", drawn("augment_images", tmp_path)))
+    assert augmented > plain + 0.02
+
+
 def test_the_regression_reaches_the_level_of_the_noise(tmp_path):
     output = drawn("regression", tmp_path)
     assert last_number(output, r"validation loss ([\d.]+)") < 0.014

@@ -31,6 +31,9 @@ GALLERY = {
         "resume_training": ("Resume after a kill", "saving"),
         "tabular_features": ("Columns of text and numbers", "tables"),
         "table_transformer": ("A transformer over columns", "layers"),
+        "augment_images": ("Images changed at random", "images"),
+        "forecast_lstm": ("A time series with an LSTM", "sequences"),
+        "read_text_gru": ("Text with a GRU", "sequences"),
     },
     "Differentiate": {
         "gradient_tape_tour": ("A tour of the gradient tape", "gradients"),

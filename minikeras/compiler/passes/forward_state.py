@@ -1,6 +1,7 @@
 """A Variable that a step reads and assigns several times is read once and assigned once: what lies between are values.
 
-Only within an optimizer's step, which holds the locks of all that it assigns: elsewhere each change is atomic by itself.
+Only within an optimizer's step, which holds the locks of all that it assigns, and in graphs of a device, which commit all changes
+at their end: elsewhere each change is atomic by itself.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ from ..ir import Program, Slot, outputs_of
 _CHANGES = {Write.ADD: "add", Write.SUBTRACT: "subtract"}
 
 
-def forward_state(program: Program) -> Program:
+def forward_state(program: Program, is_graph: bool = False) -> Program:
     """The program with reads and assignments of each Variable joined, between effects that may read or assign any.
+
+    Args:
+        program: with an optimizer's step; another one is returned as it is.
+        is_graph: whether the program becomes a graph of a device, so that any program is changed.
 
     >>> total, w, optimizer = tf.Variable(0.0), tf.Variable(1.0), tf.keras.optimizers.SGD(0.5)
     >>> @tf.function
@@ -31,7 +36,7 @@ def forward_state(program: Program) -> Program:
     >>> step.program(tf.constant(2.0)).variables.count(total), float(step(tf.constant(2.0))), float(total)
     (1, 13.0, 12.0)
     """
-    if not any("optimizer" in record.params for record in program.records):
+    if not is_graph and not any("optimizer" in record.params for record in program.records):
         return program
     forwarding = _Forwarding(program)
     for record in program.records:

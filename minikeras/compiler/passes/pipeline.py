@@ -39,6 +39,5 @@ def optimized(
             sums over each of several flattened arrays are one.
         native: whether loops become kernels, in which a choice between two values costs nothing.
     """
-    for run_pass in PASSES[:-1]:
-        program = expand(program, whole, graphs, native) if run_pass is expand else run_pass(program)
-    return fuse(program, kinds, graphs)
+    program = expand(simplified(program), whole, graphs, native)
+    return fuse(forward_state(program, graphs), kinds, graphs)

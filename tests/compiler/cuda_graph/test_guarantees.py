@@ -385,3 +385,19 @@ def test_an_index_outside_its_axis_is_refused_in_a_graph_with_the_message_of_the
             step(x, tf.constant(wrong))
         assert str(there.value) == str(on_the_cpu.value)
         np.testing.assert_array_equal(step(x, tf.constant(right)), expected)
+
+
+def test_draws_of_one_generator_follow_one_another_in_a_graph(double):
+    """What a step reads after it has assigned it is what was assigned, also if it lies on the host."""
+    found = []
+    for place in ("STRICT:0", "CPU:0"):
+        with tf.device(place):
+            generator = tf.keras.random.SeedGenerator(3)
+
+            @tf.function
+            def step(x):
+                return tf.stack([x, *(tf.keras.random.uniform((4,), seed=generator) for _ in range(3))])  # noqa: B023
+
+            found.append([step(tf.ones([4])).numpy() for _ in range(4)] + [generator.state.numpy()])
+    for own, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(own, expected, atol=1e-6)
