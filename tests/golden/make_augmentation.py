@@ -1,4 +1,4 @@
-"""Writes augmentation.json: Keras's random image layers in float64, with both limits of a factor alike so that nothing is drawn,
+"""Writes augmentation.json: random image layers of Keras in float64, both limits of a factor alike so that nothing is drawn,
 and what they make of given random numbers.
 
 Run with `KERAS_BACKEND=jax JAX_ENABLE_X64=1 python tests/golden/make_augmentation.py`.

@@ -1,7 +1,7 @@
 """A Variable that a step reads and assigns several times is read once and assigned once: what lies between are values.
 
-Only within an optimizer's step, which holds the locks of all that it assigns, and in graphs of a device, which commit all changes
-at their end: elsewhere each change is atomic by itself.
+Only within an optimizer's step, which holds the locks of all that it assigns, and in graphs of a device, which commit all
+changes at their end: elsewhere each change is atomic by itself.
 """
 
 from __future__ import annotations

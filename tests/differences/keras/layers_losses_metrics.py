@@ -5,6 +5,20 @@ from .. import Row
 TITLE = "Layers, losses and metrics"
 ROWS = [
     Row(
+        what="one number as the factor of `RandomContrast`",
+        code="L.RandomContrast(0.5).factor",
+        ours="(0.5, 0.5)",
+        theirs="(0, 0.5)",
+        why="the contrast is drawn from [1 - factor, 1 + factor], as Keras documents; Keras draws from [1, 1 + factor]",
+    ),
+    Row(
+        what="`RandomCrop` outside of training",
+        code="L.RandomCrop(2, 2)(ones(1, 4, 4, 1), training=False).shape",
+        ours="(1, 2, 2, 1)",
+        theirs="(1, 4, 4, 1)",
+        why="the middle, resized, as Keras documents: a model of images of that size can predict",
+    ),
+    Row(
         what="a loss of float64 arrays",
         code="losses.MeanSquaredError()(np.ones((2, 1)), np.zeros((2, 1))).dtype",
         ours="float64",
