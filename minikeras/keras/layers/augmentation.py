@@ -47,6 +47,8 @@ class Augmentation(Layer):
     """
 
     _gives_floats = True
+    moves_pixels = False
+    """Whether a segmentation mask changes as its image does."""
 
     def __init__(
         self, seed: int | None = None, data_format: str | None = None, bounding_box_format: str | None = None, **options: Any
@@ -94,7 +96,7 @@ class Augmentation(Layer):
 
     def transform_segmentation_masks(self, masks: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
         """Their segmentation masks: the same, unless pixels move."""
-        return masks
+        return self.transform_images(masks, transformation) if self.moves_pixels else masks
 
     def outside_training(self, images: Tensor) -> Tensor:
         """Images in evaluation and prediction."""
@@ -168,6 +170,8 @@ class RandomFlip(Augmentation, described=True, makes_nothing=True):
     ([1.0, 2.0], True)
     """
 
+    moves_pixels = True
+
     def __init__(
         self,
         mode: str = "horizontal_and_vertical",
@@ -186,8 +190,6 @@ class RandomFlip(Augmentation, described=True, makes_nothing=True):
     def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
         axes = [self._columns] * ("horizontal" in self.mode) + [self._rows] * ("vertical" in self.mode)
         return where(transformation["flips"], reverse(images, axes), images)
-
-    transform_segmentation_masks = transform_images
 
 
 class Displacement(Augmentation):
@@ -364,7 +366,8 @@ class Lighting(Augmentation):
 
     def within_range(self, images: Tensor) -> Tensor:
         """Pixels beyond the range at its ends."""
-        return clip_by_value(images, *[float(one) for one in self.value_range])
+        low, high = self.value_range
+        return clip_by_value(images, float(low), float(high))
 
 
 class RandomContrast(Lighting, described=True, makes_nothing=True):
@@ -431,6 +434,8 @@ class RandomCrop(Augmentation, described=True, makes_nothing=True):
     TensorShape([4, 2, 3, 1])
     """
 
+    moves_pixels = True
+
     def __init__(
         self, height: int, width: int, seed: int | None = None, data_format: str | None = None, **options: Any
     ) -> None:
@@ -455,8 +460,6 @@ class RandomCrop(Augmentation, described=True, makes_nothing=True):
         for (axis, size), start in zip(self._sizes(), (transformation["top"], transformation["left"]), strict=True):
             images = gather(images, start + numbers(size), axis=axis)
         return images
-
-    transform_segmentation_masks = transform_images
 
     def outside_training(self, images: Tensor) -> Tensor:
         size = self.height, self.width
@@ -619,6 +622,8 @@ class CutMix(Patches, described=True, makes_nothing=True):
     [1. 1. 1. 1.]
     """
 
+    moves_pixels = True
+
     def __init__(self, factor: Any = 1.0, seed: int | None = None, data_format: str | None = None, **options: Any) -> None:
         super().__init__(seed, data_format, **options)
         self.factor = self.limits("factor", factor, (0.0, 1.0), symmetric=False)
@@ -632,8 +637,6 @@ class CutMix(Patches, described=True, makes_nothing=True):
 
     def transform_images(self, images: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
         return where(transformation["batch_masks"], gather(images, transformation["permutation_order"]), images)
-
-    transform_segmentation_masks = transform_images
 
     def transform_labels(self, labels: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
         return _mixed(self, labels, transformation["mix_weight"], transformation["permutation_order"])
