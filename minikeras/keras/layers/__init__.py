@@ -74,18 +74,16 @@ if _TYPE_CHECKING:
     from ..saving.description import deserialize, serialize
     from .attention import AdditiveAttention, Attention, GroupQueryAttention, MultiHeadAttention
     from .augmentation import (
-        CutMix,
-        MixUp,
         RandomBrightness,
         RandomContrast,
         RandomCrop,
-        RandomErasing,
         RandomFlip,
         RandomRotation,
         RandomTranslation,
         RandomZoom,
     )
     from .lambda_layer import Lambda
+    from .mixtures import CutMix, MixUp, RandomErasing
     from .preprocessing.discretization import Discretization
     from .preprocessing.encoding import CategoryEncoding
     from .preprocessing.hashing import HashedCrossing, Hashing
@@ -113,10 +111,8 @@ _LATE = {
     name: module
     for module, names in {
         "attention": "AdditiveAttention Attention GroupQueryAttention MultiHeadAttention",
-        "augmentation": (
-            "CutMix MixUp RandomBrightness RandomContrast RandomCrop RandomErasing RandomFlip RandomRotation RandomTranslation "
-            "RandomZoom"
-        ),
+        "augmentation": "RandomBrightness RandomContrast RandomCrop RandomFlip RandomRotation RandomTranslation RandomZoom",
+        "mixtures": "CutMix MixUp RandomErasing",
         ".saving.description": "deserialize serialize",
         "lambda_layer": "Lambda",
         "preprocessing.discretization": "Discretization",
