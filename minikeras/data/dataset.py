@@ -549,7 +549,7 @@ class Dataset(ElementStream):
         return self._made(lambda: elements.distinct(self.from_position()), spec=lambda: self.element_spec)
 
     def scan(self, initial_state: Any, scan_func: Callable[[Any, Any], tuple[Any, Any]]) -> Dataset:
-        """What `scan_func(state, element)` gives for each element beside the next state.
+        """The results that `scan_func(state, element)` gives for each element beside the next state.
 
         >>> sums = tf.data.Dataset.range(4).scan(np.int64(0), lambda total, x: (total + x, total + x))
         >>> [int(total) for total in sums]

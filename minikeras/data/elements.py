@@ -21,7 +21,7 @@ from ..types import TensorSpec, as_dtype
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """What a Dataset within an element holds, as a window does.
+    """The spec of a Dataset within an element, such as a window.
 
     >>> tf.data.Dataset.range(4).window(2).element_spec
     DatasetSpec(element_spec=TensorSpec(shape=(), dtype=tf.int64))
@@ -72,7 +72,7 @@ def of_either(datasets: Iterable[Any]) -> Any:
 
 
 class Options(SimpleNamespace):
-    """What TensorFlow's runtime can be told about a Dataset, accepted for compatibility: elements keep their order in any case,
+    """TensorFlow's options of a Dataset for its runtime, accepted for compatibility: elements keep their order in any case,
     and each method says with `num_parallel_calls` how many threads it uses.
 
     >>> options = tf.data.Options()
@@ -106,7 +106,7 @@ def stacked(group: list[Any]) -> Any:
 
 
 def announced(types: Any, shapes: Any, signature: Any) -> tuple[Any, list[Any] | None, Callable[[], Any] | None]:
-    """What `from_generator` was told of elements: dtypes, nested as they are, a shape for each, and how to make the spec."""
+    """The announced elements of `from_generator`: dtypes, nested as they are, a shape for each, and how to make the spec."""
     if signature is not None:
         types = nest.map_structure(lambda one: one.dtype, signature)
         shapes = [getattr(one, "shape", None) for one in nest.flatten(signature)]
@@ -161,7 +161,7 @@ def remembered(begin: Callable[[], Iterator[Any]], kept: list[list[Any]]) -> Ite
 
 
 def scanned(elements: Iterable[Any], state: Any, function: Callable[[Any, Any], tuple[Any, Any]]) -> Iterator[Any]:
-    """What a function of state and element gives beside the next state."""
+    """The results of a function of state and element beside the next state."""
     for element in elements:
         following, output = function(state, element)
         nest.assert_same_structure(state, following)
@@ -170,7 +170,7 @@ def scanned(elements: Iterable[Any], state: Any, function: Callable[[Any, Any], 
 
 
 def value_of(element: Any) -> tuple[Any, ...]:
-    """What two elements have in common that are equal: dtypes, shapes and numbers, as a key of a set."""
+    """The key of an element in a set, the same for equal ones: dtypes, shapes and numbers."""
     arrays = [to_numpy(convert_to_tensor(leaf)._array) for leaf in nest.flatten(element) if leaf is not None]
     return tuple((one.dtype.str, one.shape, tuple(one.flat) if one.dtype == object else one.tobytes()) for one in arrays)
 

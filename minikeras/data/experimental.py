@@ -1,4 +1,4 @@
-"""What TensorFlow keeps in `tf.data.experimental` and people still use."""
+"""Names that TensorFlow keeps in `tf.data.experimental` and people still use."""
 
 from __future__ import annotations
 

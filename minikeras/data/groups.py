@@ -34,7 +34,7 @@ def windows(elements: Iterator[Any], size: int, shift: int, stride: int, whole: 
 
 
 def window_count(length: int, size: int, shift: int, stride: int, whole: bool) -> int:
-    """How many `windows` there are; a negative length is unknown or infinite, and the answer the same."""
+    """The number of `windows`; a negative length is unknown or infinite, and the answer the same."""
     if length < 0:
         return length
     starts = length - (size - 1) * stride if whole else length
@@ -183,7 +183,7 @@ def chosen(iterators: Sequence[Iterator[Any]], choices: Iterable[Any], stop: boo
 
 
 def shares_of(weights: Any, count: int) -> np.ndarray[Any, Any]:
-    """How often each of several datasets is to be drawn from: equally often if `weights` is None."""
+    """The share of each of several datasets in the draws: equal ones if `weights` is None."""
     shares = np.ones(count) if weights is None else np.asarray(weights, np.float64)
     if shares.shape != (count,) or not (np.isfinite(shares) & (shares >= 0)).all() or not shares.any():
         raise ValueError(
@@ -199,7 +199,7 @@ def drawn(shares: np.ndarray[Any, Any], draws: np.random.Generator) -> Iterator[
 
 
 def repeated(begin: Callable[[], Iterator[Any]], times: int) -> Iterator[Any]:
-    """What an iteration gives, so many times over; without end if the number is negative."""
+    """The elements of an iteration, so many times over; without end if the number is negative."""
     for _ in itertools.count() if times < 0 else range(times):
         elements = begin()
         first = list(itertools.islice(elements, 1))

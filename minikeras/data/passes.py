@@ -46,7 +46,7 @@ def preserved_streams(own: Sequence[streams.Stream]) -> Generator[None]:
 
 
 class Passable(Protocol):
-    """What passes go through: a Dataset, or the batches that `fit` takes."""
+    """The data that passes go through: a Dataset, or the batches that `fit` takes."""
 
     random_streams: list[streams.Stream]
 
@@ -79,7 +79,7 @@ class Passes:
         self._pass = iter(self.source.from_position(0))
 
     def rest(self) -> collections.abc.Iterator[Any]:
-        """What is left of the pass under way."""
+        """The rest of the pass under way."""
         for element in self._pass or ():
             self.taken += 1
             yield element

@@ -124,7 +124,7 @@ class ElementStream:
         return found[0]
 
     def options(self) -> Options:
-        """What `with_options` was given, or what the first dataset that this one is made of was."""
+        """The options given to `with_options`, or those of the first dataset that this one is made of."""
         return self._options or Options()
 
     def with_options(self, options: Options) -> Self:

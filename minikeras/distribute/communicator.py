@@ -1,4 +1,4 @@
-"""What ranks ask of each other, and the ways to carry it out: one process, threads of one process, MPI.
+"""The collective operations of ranks, and two that carry them out: one process, and threads of one process.
 
 A rank is one of the processes that run the same program on their own part of the data.
 """
@@ -121,7 +121,7 @@ class ThreadCommunicator:
     local_rank = rank
 
     def run(self, function: Callable[[], Any]) -> list[Any]:
-        """What `function()` gives on each rank. If one raises, the others end too, and its error is raised."""
+        """The results of `function()` on each rank. If one raises, the others end too, and its error is raised."""
         results: list[Any] = [None] * self.size
         errors: list[BaseException] = []
 

@@ -271,7 +271,7 @@ def broadcast_state(state: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _broadcast_bytes(data: bytes) -> bytes:
-    """What the first rank gives."""
+    """The bytes of the first rank."""
     ranks = world()
     size = int(ranks.broadcast(np.array([len(data)]), 0)[0])
     given = np.frombuffer(data, np.uint8) if ranks.rank == 0 else np.zeros(size, np.uint8)

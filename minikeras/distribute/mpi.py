@@ -40,11 +40,11 @@ _SPIN = 2e-3
 _LARGE = 1 << 20
 """Bytes from which the memory of results is used again."""
 _CALL_BYTES = 80
-"""What ranks tell each other of a call: its name, dtype and sizes; of very many the first ones and a digest."""
+"""Bytes in which ranks tell each other of a call: its name, dtype and sizes; of very many the first ones and a digest."""
 
 
 def started_by_mpi() -> int:
-    """How many ranks the program was started with; 1 without MPI."""
+    """The number of ranks with which the program was started; 1 without MPI."""
     return max([int(os.environ[name]) for name in _SIZES if os.environ.get(name, "").isdigit()], default=1)
 
 

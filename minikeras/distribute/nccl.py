@@ -21,10 +21,10 @@ from .communicator import Communicator, check_calls, described
 _ID_LENGTH = 128
 _CALL_BYTES = 80
 _NOT_READY = 600
-"""What CUDA says of an event that is still to come: cudaErrorNotReady."""
+"""CUDA's status of an event that is still to come: cudaErrorNotReady."""
 _KINDS = {"int8": "INT8", "uint8": "UINT8", "bool": "UINT8", "int32": "INT32", "uint32": "UINT32", "int64": "INT64"}
 _KINDS |= {"uint64": "UINT64", "float16": "FLOAT16", "float32": "FLOAT32", "float64": "FLOAT64", "bfloat16": "FLOAT32"}
-"""What NCCL calls dtypes. bfloat16 is added up as float32."""
+"""NCCL's names of dtypes. bfloat16 is added up as float32."""
 
 
 class NcclCommunicator:
@@ -110,7 +110,7 @@ _of_ranks: WeakKeyDictionary[Communicator, dict[int, NcclCommunicator]] = WeakKe
 
 
 def nccl_ranks(ranks: Communicator, arrays: Sequence[Array]) -> NcclCommunicator | None:
-    """What carries out the operations of these ranks on such arrays; None if one is on the host, or of a dtype NCCL lacks."""
+    """The communicator of these ranks for such arrays; None if one is on the host, or of a dtype NCCL lacks."""
     on_gpus = all(type(one).__module__.partition(".")[0] == "cupy" and one.dtype.name in _KINDS for one in arrays)
     if ranks.size == 1 or not on_gpus:
         return None

@@ -44,7 +44,7 @@ def current_part() -> BatchPart | None:
 
 
 def part_of_draw(shape: Sequence[int], exactly: bool = False) -> dict[str, int]:
-    """What says that a draw of this shape for the rows of a part is one of the draw for the whole batch: its first element.
+    """The option of a draw of this shape, for the rows of a part, that makes it one of the whole batch's: its first element.
 
     Rows come first, the steps of a series or other repetitions of them right behind. A draw of another number of them is one
     that all parts share.

@@ -23,7 +23,7 @@ from .mpi import DONE, JOINED, NEEDS, processors
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _FOR_OTHER_MACHINES = ("MINIKERAS_", "PYTHON")
-"""How variables begin that Open MPI has to be told to take along."""
+"""The beginnings of the variables that Open MPI has to be told to take along."""
 LEFT_EARLY = 70
 """The exit status if MPI reports success, but not all ranks have come to their end."""
 _PR_SET_PDEATHSIG = 1
@@ -38,7 +38,7 @@ class Host(NamedTuple):
 
 
 class RankJob(NamedTuple):
-    """What is started.
+    """A program to start.
 
     Attributes:
         ranks: how many processes.
@@ -52,7 +52,7 @@ class RankJob(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """How many ranks the hosts have room for."""
+        """The number of ranks for which the hosts have room."""
         return sum(host.slots for host in self.hosts)
 
 
@@ -69,7 +69,7 @@ def mpirun() -> str:
 
 
 def command(job: RankJob, is_open_mpi: bool, available: int, variables: Mapping[str, str]) -> list[str]:
-    """What is carried out. On this machine each rank has processors of its own, or else those that wait for others yield."""
+    """The command. On this machine each rank has processors of its own, or else those that wait for others yield."""
     listed = ",".join(f"{host.name}:{host.slots}" for host in job.hosts)
     options = ["-hosts", listed] if listed else []
     if is_open_mpi and listed:
@@ -111,7 +111,7 @@ def run(job: RankJob, restarts: int = 0, least: int | None = None) -> int:
 
 
 def remaining(job: RankJob, least: int) -> RankJob:
-    """What is started after a failure: on the hosts that answer, with half as many ranks until they have room. Without hosts
+    """The job after a failure: on the hosts that answer, with half as many ranks until they have room. Without hosts
     with half as many at once: the machine may be too small.
 
     >>> remaining(RankJob(4, ["train.py"]), least=1).ranks

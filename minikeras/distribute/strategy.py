@@ -21,7 +21,7 @@ from .world import rows_of, world
 
 
 class BatchSplit(NamedTuple):
-    """What this rank computes of a batch.
+    """The part of a batch that this rank computes.
 
     Attributes:
         parts: rows of the whole batch, which are computed one after another.
@@ -43,14 +43,14 @@ class BatchSplit(NamedTuple):
 
 
 class Resolver(NamedTuple):
-    """Which rank this is, by TensorFlow's names."""
+    """The number of this rank, by TensorFlow's names."""
 
     task_id: int
     task_type: str = "worker"
 
 
 class ReduceOp(enum.Enum):
-    """What `reduce` does, by TensorFlow's names.
+    """The operations of `reduce`, by TensorFlow's names.
 
     >>> tf.distribute.MultiWorkerMirroredStrategy().reduce(tf.distribute.ReduceOp.SUM, 2.0, axis=None).numpy()
     np.float32(2.0)
@@ -142,7 +142,7 @@ class DataParallel:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return world().size
 
     num_processes = num_model_replicas = num_replicas_in_sync
@@ -172,13 +172,13 @@ class DataParallel:
             _here.strategy = before
 
     def split(self, total: int) -> BatchSplit | None:
-        """What this rank computes of a batch of so many rows; None if all of it, as where there are fewer rows than parts."""
+        """The part of a batch of so many rows that this rank computes; None for all of it, as of fewer rows than parts."""
         if not self.is_active or total < (self.virtual_shards or world().size):
             return None
         return self.split_of(world().rank, total)
 
     def split_of(self, rank: int, total: int) -> BatchSplit:
-        """What a rank computes of a batch of so many rows, at least one for each part."""
+        """The part of a batch of so many rows, at least one for each part, that a rank computes."""
         shards = self.virtual_shards or world().size
         each = shards // world().size
         found = [rows_of(total, number, shards) for number in range(rank * each, (rank + 1) * each)]
@@ -188,7 +188,7 @@ class DataParallel:
     # Custom loops --------------------------------------------------------------------------------------------------------
 
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """What `fn` gives on this rank. As in TensorFlow its optimizers step by the sum of the gradients of all ranks: the loss
+        """Call `fn` on this rank. As in TensorFlow its optimizers step by the sum of the gradients of all ranks: the loss
         is to be divided by the rows of all of them. Metrics are of the rows of this rank.
 
         >>> tf.distribute.MultiWorkerMirroredStrategy().run(lambda x: x + 1, args=(1,))

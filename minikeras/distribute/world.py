@@ -90,7 +90,7 @@ def rank() -> int:
 
 
 def size() -> int:
-    """How many ranks there are.
+    """The number of ranks.
 
     >>> tf.distribute.size()
     1

@@ -101,7 +101,7 @@ class Curve(NamedTuple):
 
 
 class Comparison:
-    """What `compare` found. Printed, and shown by a notebook, it is its table.
+    """The result of `compare`. Printed, and shown by a notebook, it is its table.
 
     Attributes:
         runs: an `OptimizerRun` for each seed and optimizer, with whole curves, errors and their tracebacks.
@@ -415,7 +415,7 @@ def _median(values: Sequence[float]) -> float | None:
 
 
 def _outcome(runs: Sequence[OptimizerRun]) -> str | None:
-    """How many runs failed or diverged; None if none did."""
+    """The numbers of runs that failed and diverged, as text; None if none did."""
     of_all = f" of {len(runs)}" if len(runs) > 1 else ""
     failed = [run.failure.message for run in runs if run.failure is not None]
     diverged = [run.steps[-1] for run in runs if run.failure is None and run.diverged]

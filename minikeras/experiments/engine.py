@@ -12,10 +12,10 @@ from ..core.forks import ForkSafeLock
 from ..errors import MissingExtraError
 
 ATTEMPTS = 3
-"""How often workers may die, and no group end in between, until each group is trained alone; and how often it then is."""
+"""Deaths of workers without the end of a group between them, until each group is trained alone; and attempts for each then."""
 
 _DEATHS = ("KilledWorker", "ActorDiedError", "WorkerCrashedError")
-"""What Dask and Ray call the death of a worker; they are not imported here."""
+"""The names in Dask and Ray of the death of a worker; they are not imported here."""
 
 _group_at_a_time = ForkSafeLock()
 """Held while a group is trained: random streams and names belong to the process, and a worker may have several threads."""
@@ -79,7 +79,7 @@ class WorkerDied(RuntimeError):
 
 
 def workers(n_jobs: int | None) -> int:
-    """How many groups are trained at the same time."""
+    """The number of groups that are trained at the same time."""
     return 1 if n_jobs == 1 else int(_joblib().effective_n_jobs(n_jobs))
 
 

@@ -74,7 +74,7 @@ class Ensemble:
         self._checked: list[Any] = []
         """The models and how they were compiled when their structures were compared."""
         self._settings: list[Any] = []
-        """What was set in them then."""
+        """Their options at that time."""
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Ensemble:

@@ -19,7 +19,7 @@ from ..keras.arguments import plain
 
 
 class Run(NamedTuple):
-    """What one run of a sweep is given, before it is carried out: a function that makes its callbacks gets this.
+    """One run of a sweep before it is carried out; a function that makes its callbacks gets this.
 
     Attributes:
         number: its place in the sweep, from 0.
@@ -129,7 +129,7 @@ def _is_opaque(value: Any) -> bool:
 
 
 def called(build: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
-    """What `build` returns. Objects among the parameters, such as an optimizer, are copied: a model changes them."""
+    """Call `build`. Objects among the parameters, such as an optimizer, are copied: a model changes them."""
     return build(**copy.deepcopy(dict(parameters)))
 
 
@@ -170,7 +170,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """What `encoded` was given; a `Named` where it was no plain value."""
+    """The inverse of `encoded`; a `Named` stands for what was no plain value."""
     if isinstance(value, list):
         return [decoded(one) for one in value]
     if not isinstance(value, dict):

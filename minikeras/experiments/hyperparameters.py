@@ -45,9 +45,7 @@ _PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model._unwatched)
 
 
 class ModelOptions:
-    """What is set in a model beside its weights: in layers and regularizers, in an order that is the same for all models of
-    one structure.
-    """
+    """The options of a model's layers and regularizers, in an order that is the same for all models of one structure."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._contents = model, model._collect()
@@ -56,7 +54,7 @@ class ModelOptions:
 
     @property
     def _holders(self) -> list[Any]:
-        """What may have options of which each member has its own."""
+        """The objects with options of which each member may have its own."""
         found = [one for layer in self._layers for one in (layer, layer.activity_regularizer)]
         return [*found, *(weight.regularizer for weight in self._weights)]
 

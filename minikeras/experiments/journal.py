@@ -28,14 +28,14 @@ from .session import Failure
 
 FORMAT = "minikeras sweep 1"
 MODEL = "the model of run"
-"""How names in the identity begin that tell models."""
+"""The beginning of the names, in the identity, of what tells models apart."""
 MOST_RUNS = 1_000_000
 DIGEST, WEIGHTS = "sha256", "sha256 of weights"
 _OF_RUN = {"format", "history", "logged_at", "directions", "seconds", "failure", "built_for"}
 
 
 class SweepPlan(NamedTuple):
-    """What a sweep is going to do.
+    """The plan of a sweep.
 
     Attributes:
         name, objective, mode: as they were given; the objective is that of the latest `fit`.
@@ -53,7 +53,7 @@ class SweepPlan(NamedTuple):
 
 
 class Journal:
-    """What is written about a sweep, in a folder."""
+    """The record of a sweep, in a folder."""
 
     def __init__(self, directory: Any) -> None:
         self.directory = Path(directory)
@@ -102,7 +102,7 @@ class Journal:
         durable.write_files(self._runs, files)
 
     def read(self, number: int) -> Outcome | None:
-        """What came of a run, without its weights; None if it has not ended."""
+        """The outcome of a run, without its weights; None if it has not ended."""
         path = self._run_path(number)
         return _read_record(path) if path.exists() else None
 
@@ -240,7 +240,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _values(value: Any) -> Any:
-    """What `_numbers` was given."""
+    """The inverse of `_numbers`."""
     if isinstance(value, list):
         return [_values(one) for one in value]
     if type(value) in (bool, int, float):
@@ -251,7 +251,7 @@ def _values(value: Any) -> Any:
 
 
 def _text(content: dict[str, Any]) -> bytes:
-    """What a file holds: some values, and the digest of their text."""
+    """The content of a file: some values, and the digest of their text."""
     return strict_json.dumps_in_order({**content, DIGEST: _digest(content)})
 
 

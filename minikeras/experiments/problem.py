@@ -31,7 +31,7 @@ _WARM_UP = 3
 
 
 class Problem:
-    """What optimizers are compared on: a model, data, a loss, and the batches in which the data comes.
+    """A problem on which optimizers are compared: a model, data, a loss, and the batches in which the data comes.
 
     Args:
         build: a function that returns a new model, called as `build()`, or as `build(seed)` if its first parameter has no
@@ -93,7 +93,7 @@ class Problem:
             return Feed(source("compare", **data, batch_size=self.batch_size, shuffle=shuffle, whole=self.is_full_batch), steps)
 
     def rows(self) -> str:
-        """How many rows there are, if that is known, and how they come, for a caption."""
+        """The number of rows, if that is known, and the kind of batches, for a caption."""
         table = self.feed(1).source.table
         size = "full batches" if self.is_full_batch else f"batches of {self.batch_size or 32}"
         size = "batches as they come" if is_iterable_of_batches(self.data["x"]) else size

@@ -1,4 +1,4 @@
-"""What came of a sweep: a result for each run, tables of them, the best one, and pictures."""
+"""Results of a sweep: one for each run, tables of them, the best one, and pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RunResult:
-    """What came of one run.
+    """The result of one run.
 
     Attributes:
         number, parameters, seed: as in `Run`.

@@ -80,7 +80,7 @@ DATA = ("x", "y", "sample_weight", "validation_data")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
         history, logged_at: as in `keras.callbacks.History`; plain numbers.
@@ -102,7 +102,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Training:
-    """How the runs of a sweep are trained.
+    """The training of a sweep's runs.
 
     Attributes:
         arguments: of `Model.fit`, without callbacks.
@@ -120,7 +120,7 @@ class Training:
         return object.__sizeof__(self) + sum(getattr(leaf, "nbytes", 0) for leaf in nest.flatten(data))
 
     def outcome(self, model: Model | None, seconds: float, failure: Failure | None = None) -> Outcome:
-        """What came of a model that was trained, or was to be."""
+        """The outcome of a model that was trained, or was to be."""
         if model is None:
             return Outcome(seconds=seconds, failure=failure)
         logs = History() if model.history is None else model.history
@@ -198,7 +198,7 @@ def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training:
 
 
 def compiled_model(build: Build) -> Model:
-    """What `build` returns, which has to be a compiled model."""
+    """Call `build`, which has to return a compiled model."""
     model = build()
     if not isinstance(model, Model) or not model.compiled:
         found = "a model that is not compiled" if isinstance(model, Model) else kind_of(model)

@@ -1,4 +1,4 @@
-"""What every run begins with, so that it does not depend on those before it: random streams, names; and why a run failed."""
+"""A fresh start for every run, with random streams and names that do not depend on runs before it; and failures of runs."""
 
 from __future__ import annotations
 

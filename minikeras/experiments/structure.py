@@ -1,4 +1,4 @@
-"""Whether models can be members of one ensemble, and the groups of runs of a sweep that can be trained together.
+"""Structures of models: those of an ensemble are alike, and so are those of runs that a sweep trains together.
 
 Models are alike if they differ in nothing but the values of weights and of those numeric hyperparameters that an ensemble's
 members may have of their own: learning rates, momenta, dropout rates. Zero is a value of its own, since an optimizer without
@@ -39,13 +39,13 @@ _MAY_DIFFER = "seeds, initializers, constraints, " + ", ".join(
     f"{kind.__name__}.{name}" for kind, names in OPTIONS.items() for name in names
 )
 MOST = 8
-"""How many differences are shown."""
+"""The differences shown at most."""
 _USUAL = frozenset(vars(Model())) | {"name"}
 
 
 def compare(models: Sequence[Model]) -> list[str]:
-    """What the other models have that the first one has not, in one line each: path, option and both values. The first
-    model that differs is shown, and weights if nothing else explains them.
+    """The differences of the other models from the first one, in one line each: path, option and both values. Of several
+    models that differ the first is shown, and weights if nothing else explains them.
 
     >>> def build(units, rate):
     ...     return tf.keras.Sequential([tf.keras.layers.Dense(units, name="a"), tf.keras.layers.Dropout(rate, name="b")])
@@ -85,7 +85,7 @@ _ABSENT = _Absent()
 
 
 class Description:
-    """What models have in common that can be members of one ensemble, as plain data; optimizers are not looked at."""
+    """The common part of models that can be members of one ensemble, as plain data without the optimizer."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._layers = model, [model, *model._collect().sublayers]
@@ -130,7 +130,7 @@ def _with_attributes(config: Any, custom: Mapping[str, Any]) -> Any:
 
 
 def _names_in(config: Any) -> Iterator[str]:
-    """What layers and operations of a model are called, in their order."""
+    """The names of a model's layers and operations, in their order."""
     if isinstance(config, Mapping):
         own = config.get("config")
         if "class_name" in config and isinstance(own, Mapping) and isinstance(own.get("name"), str):
@@ -159,7 +159,7 @@ def _config(layer: Any) -> dict[str, Any] | None:
 
 
 _UNSAID = (NotImplementedError, TypeError, ValueError, UserWarning)
-"""What is raised by something of which no configuration can say all."""
+"""The errors of objects of which no configuration can say all."""
 
 
 @contextlib.contextmanager
@@ -177,7 +177,7 @@ def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
 
 
 def _attributes(layer: Any) -> dict[str, Any]:
-    """What a layer holds beside weights, other layers and what every layer has."""
+    """The attributes of a layer beside weights, other layers and those of every layer."""
     held = {name: value for name, value in vars(layer).items() if name not in _USUAL}
     public = {name: value for name, value in held.items() if not (layer._is_described and name.startswith("_"))}
     return {name: _config_of(value) for name, value in public.items()}
@@ -272,7 +272,7 @@ MOST_BYTES = 1 << 26
 
 
 class ModelKind(NamedTuple):
-    """What is known about the model of a combination before it is trained.
+    """The kind of a combination's model, known before it is trained.
 
     Attributes:
         alike: equal for models of one structure; None if the model has no description, and is like no other.

@@ -22,7 +22,7 @@ from .session import Failure, seeds_of
 
 _OURS = ("self", "callbacks", "verbose")
 FIT_ARGUMENTS = {name: one.default for name, one in inspect.signature(Model.fit).parameters.items() if name not in _OURS}
-"""What is handed on to `Model.fit`, with its default values."""
+"""The arguments that are handed on to `Model.fit`, with their default values."""
 _COUNTS = ("epochs", "batch_size", "steps_per_epoch", "validation_steps", "validation_batch_size")
 
 
@@ -165,8 +165,8 @@ class Sweep:
         return [one for one in found for _ in self._seeds]
 
     def _groups(self, kinds: list[structure.ModelKind], given: Mapping[str, Any], workers: int) -> list[list[int]]:
-        """Which runs are trained together: models without a description only with those of the same combination, and no more
-        than leaves work for all workers.
+        """Group the runs that are trained together: models without a description only with those of the same combination, and
+        no more than leaves work for all workers.
         """
         alike = [kind.alike or run.number // len(self._seeds) for run, kind in zip(self.runs, kinds, strict=True)]
         ordered = is_iterable_of_batches(given["x"])  # its order may be drawn, and each run has its own
@@ -174,7 +174,7 @@ class Sweep:
         return structure.groups_of(alike, [min(kind.most, share) for kind in kinds])
 
     def _identity(self, given: Mapping[str, Any], kinds: list[structure.ModelKind]) -> dict[str, str]:
-        """What tells this sweep from another, as texts by name."""
+        """The texts, by name, that tell this sweep from another."""
         pairs = list(zip(self.runs, kinds, strict=True))[:: len(self._seeds)]
         found = {f"{MODEL} {run.number}": kind.digest for run, kind in pairs if kind.digest is not None}
         for name, value in given.items():
@@ -214,7 +214,7 @@ class Sweep:
             yield results
 
     def _task(self, group: list[int], callbacks: Callable[[Run], list[Any]] | None) -> tuple[list[Any], list[int], list[Any]]:
-        """What `train_group` is given for some runs."""
+        """The arguments of `train_group` for some runs."""
         runs = [self.runs[number] for number in group]
         makers = [functools.partial(_made, callbacks, run) for run in runs]
         return [self._built(run) for run in runs], [run.seed for run in runs], makers

@@ -79,7 +79,7 @@ class Table:
         return "\n".join(lines if hidden <= 0 else [*lines, f"{_LEFT_OUT} and {hidden} more rows"])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The table in a notebook."""
         right = [place for place, values in enumerate(self.columns.values()) if is_numeric(values)]
         rows = zip(*(shown(values) for values in self.columns.values()), strict=True)
         return markup.table(list(self.columns), rows, right, self.caption)

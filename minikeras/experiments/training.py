@@ -22,7 +22,7 @@ from .structure import check_structure
 
 
 class EnsembleHistory:
-    """What `Ensemble.fit` returns.
+    """The result of `Ensemble.fit`.
 
     Attributes:
         members: the `History` of each member.

@@ -114,7 +114,7 @@ def _as_array(value: Any, text: bool) -> Any:
 
 
 def _kinds(value: Any) -> list[str]:
-    """What the columns of a data frame hold, by NumPy's letters; of what is none nothing."""
+    """The kinds of the columns of a data frame, by NumPy's letters; none for other data."""
     is_frame = hasattr(value, "dtypes") and hasattr(value, "columns")
     return [getattr(dtype, "kind", "O") for dtype in value.dtypes] if is_frame else []
 
@@ -155,7 +155,7 @@ def check_rows(name: str, number: int, batch: Any) -> None:
 
 
 def batching_hint(batch: Any) -> str:
-    """What to try after an element of a Dataset or generator, which is taken for a batch, did not fit."""
+    """The advice after an element of a Dataset or generator, which is taken for a batch, did not fit."""
     shapes = [tuple(leaf.shape) for leaf in nest.flatten(batch) if leaf is not None]
     return f" The data gave a batch of shapes {shapes}; if that is a single row, use dataset.batch(32)."
 

@@ -66,7 +66,7 @@ class Source:
         return None if element is None else self.batch(element)
 
     def first_element(self) -> Any:
-        """What stands for it."""
+        """The element that stands for it."""
         with preserved_streams(self.random_streams):
             return next(iter(self.from_position(0)), None)
 
@@ -77,7 +77,7 @@ class Source:
         return next((int(leaf.shape[0]) for leaf in nest.flatten(element) if leaf is not None and leaf.ndim), 0)
 
     def cut(self, element: Any, rows: slice) -> Any:
-        """What stands for some rows of that batch."""
+        """The element that stands for some rows of that batch."""
         return element[rows] if self.table is not None else cut(element, rows)
 
 
@@ -251,7 +251,7 @@ class Feed:
         self._passes = Passes(source)
 
     def epoch(self, done: int = 0) -> Iterator[Any]:
-        """What stands for the batches of an epoch of which `done` were taken before; `source.batch` makes them."""
+        """The elements that stand for the batches of an epoch of which `done` were taken before; `source.batch` makes them."""
         if not done:
             self.source.on_epoch_begin()
         if self.wanted is not None:

@@ -126,7 +126,7 @@ class Callback:
         """After a batch of prediction, with its 'outputs'."""
 
     def get_state(self) -> dict[str, Any]:
-        """What training needs to go on after a restart as if nothing had happened: plain values, arrays, nests of both."""
+        """The state with which training goes on after a restart, bit for bit: plain values, arrays, nests of both."""
         return {}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -209,7 +209,7 @@ class History(Remembering):
         return f"<History of {count} epoch{'' if count == 1 else 's'}{': ' if last else ''}{last}>"
 
     def _repr_png_(self) -> bytes | None:
-        """What a notebook shows: the curves, if there are any and matplotlib is there."""
+        """The picture in a notebook: the curves, if there are any and matplotlib is there."""
         if importlib.util.find_spec("matplotlib") is None or not self.history:
             return None
         from ...figures.runs import picture
@@ -217,7 +217,7 @@ class History(Remembering):
         return picture(self)
 
     def _repr_html_(self) -> str | None:
-        """What a notebook shows without matplotlib: the last epochs as a table."""
+        """The last epochs as a table, in a notebook without matplotlib."""
         if importlib.util.find_spec("matplotlib") is not None or not self.history:
             return None
         names, epochs = list(self.history), self.epoch[-_FEW_EPOCHS:]

@@ -216,7 +216,7 @@ class BackupAndRestore(_Saver):
             self.model.set_training_state(state)
 
     def _load(self) -> dict[str, Any] | None:
-        """What the file holds."""
+        """The content of the file."""
         if not self.path.exists():
             return None
         arrays, metadata = tensors.load(self.path)

@@ -28,7 +28,7 @@ class SwapEMAWeights(Callback):
     def __init__(self, swap_on_epoch: bool = False) -> None:
         self.swap_on_epoch = swap_on_epoch
         self._weights: Snapshot | None = None
-        """What the Variables hold for training, while the averages stand in."""
+        """The values of the Variables for training, while the averages stand in."""
 
     def _put_averages(self) -> None:
         """Have the model hold the averages; the optimizer keeps them too."""

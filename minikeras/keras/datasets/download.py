@@ -23,7 +23,7 @@ _DIGITS = {"sha256": 64, "md5": 32}
 
 
 class _GivenUpError(Exception):
-    """What another try would not cure; pooch tries again after errors of `requests` and ValueErrors."""
+    """A failure that another try would not cure; pooch tries again after errors of `requests` and ValueErrors."""
 
 
 def download(

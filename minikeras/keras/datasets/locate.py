@@ -123,7 +123,7 @@ def _fetch(form: DatasetForm, directory: Path, attempts: list[str]) -> bool:
 
 
 def _message(forms: Sequence[DatasetForm], attempts: Sequence[str], explicit: bool = False) -> str:
-    """What was asked, where it was looked for and with what result, and what to do."""
+    """The text of the error: what was asked, where it was looked for and with what result, and what to do."""
     name = forms[0].name
     lines = [f"dataset {name!r} was asked for, but no intact copy was found. Tried:"]
     lines += [f"  {attempt}" for attempt in dict.fromkeys(attempts)]

@@ -37,7 +37,7 @@ def functional(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[s
 
 
 def config_of(model: Any, functional: bool) -> dict[str, Any]:
-    """What `model_of` needs."""
+    """The configuration that `model_of` takes."""
     if not functional:
         return _subclass_config(model)
     return {"name": model.name, "trainable": model._trainable, **_written(model._graph)}

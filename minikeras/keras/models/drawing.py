@@ -129,7 +129,7 @@ def model_drawing(model: Any, show_shapes: bool = False, expand_nested: bool = F
 
 
 class _Shown(NamedTuple):
-    """What is written in a box."""
+    """The text in a box."""
 
     shapes: bool
     dtype: bool

@@ -44,7 +44,7 @@ class PlannedCall(NamedTuple):
 
 
 class Index(NamedTuple):
-    """Which input each tensor is, the calls of each operation by its `id`, and which of them each node is, by its number."""
+    """The number of each tensor among the inputs, the calls of each operation by its `id`, and the place of each node there."""
 
     begins: dict[tuple[int, int], int]
     calls: dict[int, list[Node]]
@@ -90,7 +90,7 @@ class LayerGraph:
         return {"nodes": self.nodes, **{name: value for name, value in vars(self).items() if name != "_index"}}
 
     def _positions(self) -> dict[tuple[int, int], int]:
-        """Which input each tensor is that the graph begins with."""
+        """The number, among the inputs, of each tensor with which the graph begins."""
         return {x.key: position for position, x in enumerate(self.begins)}
 
     # Order ------------------------------------------------------------------------------------------------------------

@@ -234,7 +234,7 @@ class Model(Layer, described=True):
         return summary_html(self)
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs: of a functional model its graph, of a subclass the arguments it was made with.
+        """The configuration for `from_config`: of a functional model its graph, of a subclass the arguments it was made with.
 
         Raises:
             NotImplementedError: for a subclass without its own, made with arguments that are neither plain data nor have one.
@@ -358,7 +358,7 @@ class Model(Layer, described=True):
         return getattr(type(self), name) is not getattr(Model, name)
 
     def _snapshot(self) -> Snapshot:
-        """What a step may change, to go back to."""
+        """The state that a step may change, to go back to."""
         return Transaction(self).snapshot()
 
     def train_on_batch(

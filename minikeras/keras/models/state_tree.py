@@ -14,7 +14,7 @@ Tree = dict[str, Any]
 
 
 class Trained(Protocol):
-    """What has such a state: a model."""
+    """An object with such a state: a model."""
 
     trainable_variables: list[Variable]
     non_trainable_variables: list[Variable]

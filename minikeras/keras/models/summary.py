@@ -76,7 +76,7 @@ def _shown(model: Any, expand: bool, layer_range: Sequence[str] | None, depth: i
 
 
 def parts(model: Any) -> list[Any]:
-    """What a model is made of: of a functional one the operators too."""
+    """The layers of a model; of a functional one the operators too."""
     if getattr(model, "_layers", None) is not None:
         return list(model._graph.operations)
     return list(model.layers)
@@ -140,7 +140,7 @@ def _weights(layer: Any) -> list[Any]:
 
 
 def _sources(layer: Any, holder: Any) -> list[Any]:
-    """Which layers it is called on: the name alone if there is one call with one result, else with their numbers."""
+    """The layers on which it is called: the name alone if there is one call with one result, else with their numbers."""
     texts = []
     for node in calls_in(holder, layer):
         for x in node.inputs:
@@ -198,7 +198,7 @@ def _given_widths(positions: Sequence[float], widest: int, count: int) -> list[i
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Row], widest: int) -> list[int]:
-    """What each column needs; the widest ones give way if the sum is too large."""
+    """The width that each column needs; the widest ones give way if the sum is too large."""
     table = [[_heading(name) for name in columns], *[list(row.cells) for row in rows]]
     widths = [max(len("".join(_split(line[column])).rstrip()) for line in table) for column in range(len(columns))]
     least = [max(len(piece.rstrip()) for line in table for piece in _split(line[column])) for column in range(len(columns))]

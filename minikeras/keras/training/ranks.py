@@ -1,4 +1,4 @@
-"""How ranks go through data together: who computes which rows, how many steps they take before they meet, when they end."""
+"""The common way of ranks through data: who computes which rows, how many steps they take before they meet, when they end."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ class RankedSteps:
         return elements if all(self._counts) else []
 
     def split(self, element: Any) -> BatchSplit | None:
-        """What this rank computes of the batch that an element stands for; None for all of it."""
+        """The part that this rank computes of the batch that an element stands for; None for all of it."""
         if self._strategy.auto_shard_dataset or not self._meets:
             return self._strategy.split(self._source.rows(element))
         rank, total = world().rank, sum(self._counts)
         return BatchSplit((BatchPart(sum(self._counts[:rank]), self._counts[rank], total),), False)
 
     def own(self, element: Any, split: BatchSplit | None) -> Any:
-        """What stands for the rows of this rank."""
+        """The element that stands for the rows of this rank."""
         if split is None or not self._strategy.auto_shard_dataset:
             return element
         return self._source.cut(element, split.rows)

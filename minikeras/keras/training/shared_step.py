@@ -47,7 +47,7 @@ def shared_step(model: ModelLike, name: str, split: BatchSplit, data: Any) -> Lo
 
 
 class _Part:
-    """What a step on some rows gives.
+    """The results of a step on some rows.
 
     Attributes:
         gradients, variables: what an optimizer is to be given for all rows; none if the step has called it itself.
@@ -84,7 +84,7 @@ def _run_part(model: ModelLike, name: str, split: BatchSplit, part: BatchPart, d
 
 
 class _State:
-    """What a step changes beside weights: each part of a batch begins with the same.
+    """The state that a step changes beside weights: each part of a batch begins with the same.
 
     Attributes:
         means: Variables that all parts change by the mean over rows, such as moving statistics.

@@ -38,7 +38,7 @@ Logs = dict[str, Any]
 
 
 class ModelLike(Protocol):
-    """What training asks of a model, which it may not import, or of what is trained as one: state, steps and options."""
+    """A model as training sees it, which may not import that class, or a stack of models: state, steps and options."""
 
     optimizer: Any
     loss: Any
@@ -82,9 +82,9 @@ _array_of = operator.attrgetter("_array")
 
 
 class Snapshot:
-    """What a step may change: values of all `variables`, `layers` that are not built yet, attributes of `holders` (metrics,
-    optimizers and their states, which are re-bound and never changed in place; copies of them may be there already), and
-    random streams.
+    """The state that a step may change: values of all `variables`, `layers` that are not built yet, random streams, and
+    attributes of `holders` (metrics, optimizers and their states, which are re-bound and never changed in place; copies of
+    them may be there already).
     """
 
     __slots__ = ("_arrays", "_attributes", "_holders", "_layers", "_streams", "_variables")
@@ -169,7 +169,7 @@ class Transaction:
         return Snapshot(self._variables, self._unbuilt, self._holders, self._attributes)
 
     def _look_up(self, contents: Contents) -> None:
-        """What a step may change. What a holder keeps follows from attributes: its own, and those of holders within it."""
+        """Look up what a step may change; a holder's part follows from its attributes and those of holders within it."""
         model = self._model
         optimizers = _held_optimizers(model)
         holders: list[Any] = [*_with_inner(model.metrics), *optimizers]
@@ -197,7 +197,7 @@ def _held_optimizers(model: Any) -> list[Optimizer]:
 
 
 def _of_optimizer(value: Any) -> Named:
-    """What may be an optimizer, or hold some, in one or in a list or tuple."""
+    """The attributes and elements that may be an optimizer, or hold some."""
     if isinstance(value, Optimizer):
         return vars(value).items()
     return [(name, one) for name, one in elements(value) if isinstance(one, (Optimizer, tuple))]
@@ -279,7 +279,7 @@ def capture(model: Any, run: FitProgress | None) -> State:
 
 
 def differences(model: Any, state: State) -> list[str]:
-    """What stands between a state and this model: names that one of them lacks, and shapes. Metrics may be missing."""
+    """The differences between a state and this model: names that one of them lacks, and shapes. Metrics may be missing."""
     own, arrays = named_variables(model), state["arrays"]
     saved = {name for name in arrays if not name.startswith("values/")}
     found = [f"the model lacks '{name}'" for name in sorted(saved - set(own))]

@@ -1,4 +1,4 @@
-"""What training does with one batch: the steps and losses that `Model` offers for overriding, plain Python as in a custom
+"""The work of training on one batch: the steps and losses that `Model` offers for overriding, plain Python as in a custom
 training loop. A step happens as a whole or not at all (`state.py`).
 """
 

@@ -1,4 +1,4 @@
-"""Which losses and metrics belong to which outputs, and under which names they are logged. `compile` is told names, objects,
+"""Losses and metrics of each output, and the names under which they are logged. `compile` is told names, objects,
 lists and dicts; the first batch shows the outputs that they mean.
 """
 
@@ -21,7 +21,7 @@ ACCURACY, CROSSENTROPY = ("accuracy", "acc"), ("crossentropy", "ce")
 
 
 class Compiled(NamedTuple):
-    """What `compile` was told about losses and metrics, with every name looked up that can be."""
+    """The losses and metrics given to `compile`, with every name looked up that can be."""
 
     loss: Any
     loss_weights: Any
@@ -208,7 +208,7 @@ class Targets:
         return found
 
     def _remedy(self, y: Any) -> str:
-        """What to do about labels that do not fit the outputs."""
+        """The advice about labels that do not fit the outputs."""
         needed = [self.names[number] for number in self._with_loss]
         if isinstance(y, Mapping) and None not in needed:
             missing, unknown = [name for name in needed if name not in y], [key for key in y if key not in self.names]
@@ -304,7 +304,7 @@ def _paths(structure: Any, path: str) -> list[str | None]:
 
 
 def _kind(y_true: Any, y_pred: Any) -> str:
-    """What 'accuracy' and 'crossentropy' mean: binary for one prediction a row, sparse if the labels lack the axis of
+    """The meaning of 'accuracy' and 'crossentropy': binary for one prediction a row, sparse if the labels lack the axis of
     classes.
     """
     if y_true is None:

@@ -82,7 +82,7 @@ class Trainer:
         return self._compiled is not None
 
     def need_compile(self, name: str) -> Compiled:
-        """What `compile` was told; a ValueError if it was not called."""
+        """The losses and metrics given to `compile`; a ValueError if it was not called."""
         if self._compiled is None:
             raise ValueError(f"You must call `compile()` before calling `{name}()`: model.compile(optimizer=..., loss=...).")
         return self._compiled

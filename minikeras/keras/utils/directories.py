@@ -250,7 +250,7 @@ def _datasets(
 def _dataset(
     files: _Files, read: Callable[[str], Any], label_mode: str | None, batch_size: int | None, seed: int | None
 ) -> Dataset:
-    """What is read from files, with labels; shuffled if there is a seed."""
+    """The content of files, with labels; shuffled if there is a seed."""
     labels = files.labels
     if labels is not None and label_mode == "categorical":
         labels = np.eye(len(files.class_names or ()), dtype="float32")[labels]

@@ -28,7 +28,7 @@ Rows = np.ndarray[Any, Any]
 
 
 class Estimator(BaseEstimator):
-    """What the estimators have in common.
+    """The common part of the estimators.
 
     Args:
         model: a compiled model, of which each fit trains a clone with new weights; or a function that returns one and is called
@@ -105,7 +105,7 @@ class Estimator(BaseEstimator):
         return model
 
     def _outputs(self, X: Any) -> Rows:
-        """What the fitted model gives."""
+        """The outputs of the fitted model."""
         check_is_fitted(self)
         return self.model_.predict(validate_data(self, X, reset=False, allow_nd=True), verbose=0)
 
@@ -227,7 +227,7 @@ class SKLearnClassifier(ClassifierMixin, Estimator):
         return outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs
 
     def __sklearn_tags__(self) -> Any:
-        """How well it does depends on the model."""
+        """Its score depends on the model."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
@@ -258,7 +258,7 @@ class SKLearnRegressor(RegressorMixin, Estimator):
         return outputs[:, 0] if self._flat and outputs.ndim == 2 else outputs
 
     def __sklearn_tags__(self) -> Any:
-        """How well it does depends on the model, and it may have several outputs."""
+        """Its score depends on the model, and it may have several outputs."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         tags.target_tags.multi_output = True
