@@ -13,6 +13,7 @@ from ..files import hdf5, limits
 from ..keras.callbacks import History
 from ..keras.saving.weights import load_tree
 from .grid import Named, Run, called, cell, encoded
+from .journal import Journal
 from .runs import Outcome, compiled_model
 from .session import fresh_session
 from .table import Table, shown
@@ -42,7 +43,7 @@ class RunResult:
     """
 
     def __init__(
-        self, run: Run, outcome: Outcome, build: Callable[..., Any] | None, weights: Callable[[], bytes | None]
+        self, run: Run, outcome: Outcome, build: Callable[..., Any] | None = None, journal: Journal | None = None
     ) -> None:
         self.number, self.parameters, self.seed = run
         self.history, self.logged_at, self.seconds = outcome.history, outcome.logged_at, outcome.seconds
@@ -50,8 +51,12 @@ class RunResult:
         failure = outcome.failure
         self.error = None if failure is None else failure.message
         self.traceback = None if failure is None else failure.traceback
-        self._directions, self._built_for = outcome.directions, outcome.built_for
-        self._build, self._weights = build, weights
+        self._outcome, self._build, self._journal = outcome, build, journal
+
+    @property
+    def directions(self) -> dict[str, str]:
+        """'min' or 'max' for each value that says whether less or more is better."""
+        return self._outcome.directions
 
     @property
     def scalars(self) -> dict[str, float]:
@@ -69,7 +74,8 @@ class RunResult:
         """
         if self.error is not None:
             raise ValueError(f"run {self.number} has no model, it failed: {self.error}")
-        content, build = self._weights(), build or self._build
+        content = self._outcome.weights if self._journal is None else self._journal.weights(self.number)
+        build = build or self._build
         if content is None:
             raise ValueError(f"run {self.number}: no weights were kept; fit with keep_weights=True, or train it again.")
         if build is None:
@@ -82,9 +88,9 @@ class RunResult:
             )
         with fresh_session(self.seed):
             made = compiled_model(functools.partial(called, build, self.parameters))
-            if not made.built and self._built_for is not None:
+            if not made.built and self._outcome.built_for is not None:
                 with limits.loading(limits.Budget.of_file(len(content), len(content), None)):
-                    made.build_from_config(self._built_for)
+                    made.build_from_config(self._outcome.built_for)
         file = Path(f"{self.number:05d}.weights.h5")
         load_tree(made, hdf5.read(bytearray(content), file), file)
         return made
@@ -248,7 +254,7 @@ class SweepResults(Sequence[RunResult]):
 
     def _direction(self, name: str) -> str:
         """'min' or 'max', as the metric says; that of a loss for a name that says nothing."""
-        return next((one._directions[name] for one in self._results if name in one._directions), "min")
+        return next((one.directions[name] for one in self._results if name in one.directions), "min")
 
     # Pictures --------------------------------------------------------------------------------------------------------------
 
@@ -298,20 +304,28 @@ MOST = 8
 def _curves(results: SweepResults, names: str | Sequence[str], most: int = MOST, **options: Any) -> Any:
     """Mean and deviation over seeds of each combination, the best ones named."""
     chosen = [names] if isinstance(names, str) else list(names)
-    groups = _by_parameters([one for one in results.ordered() if one.error is None])
-    if not groups:
+    together: dict[str, list[RunResult]] = {}
+    for one in results.ordered():
+        if one.error is None:
+            together.setdefault(repr(encoded(one.parameters)), []).append(one)
+    if not together:
         raise _nothing_to_draw(results)
+    sign = -1.0 if results.mode == "max" else 1.0
+    groups = sorted(
+        together.values(), key=lambda group: sign * float(np.mean([one.metrics[results.objective] for one in group]))
+    )
     known = {name for group in groups for one in group for name in one.scalars}
     unknown = [name for name in chosen if name not in known]
     if unknown or not chosen:
         raise ValueError(
             f"plot: there is no {', '.join(unknown) or 'name'} among the numbers in the logs, but {sorted(known)}."
         )
-    order = _best_mean_first(groups, results)
-    varied = _varied(results)
-    labels = [_label(group[0], varied) if rank < most else None for rank, group in enumerate(order)]
+    varied, labels = _varied(results), []
+    for one, *_ in groups:
+        named = [f"{name}={shown([cell(one.parameters[name])])[0]}" for name in varied if name in one.parameters]
+        labels.append((", ".join(named) or "all runs") if len(labels) < most else None)
     panels = {
-        name: [_band(label, group, name) for label, group in zip(labels, order, strict=True) if name in group[0].history]
+        name: [_band(label, group, name) for label, group in zip(labels, groups, strict=True) if name in group[0].history]
         for name in chosen
     }
     from ..figures import plot_bands
@@ -337,27 +351,10 @@ def _nothing_to_draw(results: SweepResults) -> ValueError:
     return ValueError(f"plot: {told}, so there is nothing to draw.")
 
 
-def _by_parameters(found: Sequence[RunResult]) -> list[list[RunResult]]:
-    together: dict[str, list[RunResult]] = {}
-    for one in found:
-        together.setdefault(repr(encoded(one.parameters)), []).append(one)
-    return list(together.values())
-
-
-def _best_mean_first(groups: list[list[RunResult]], results: SweepResults) -> list[list[RunResult]]:
-    sign = -1.0 if results.mode == "max" else 1.0
-    return sorted(groups, key=lambda group: sign * float(np.mean([one.metrics[results.objective] for one in group])))
-
-
 def _varied(results: SweepResults) -> list[str]:
     """The parameters that are not the same in all runs."""
     names = dict.fromkeys(name for one in results for name in one.parameters)
     return [name for name in names if len({repr(encoded(one.parameters.get(name))) for one in results}) > 1]
-
-
-def _label(one: RunResult, varied: Sequence[str]) -> str:
-    found = [f"{name}={shown([cell(one.parameters[name])])[0]}" for name in varied if name in one.parameters]
-    return ", ".join(found) or "all runs"
 
 
 def _band(label: str | None, group: Sequence[RunResult], name: str) -> Any:

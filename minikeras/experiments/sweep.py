@@ -152,7 +152,7 @@ class Sweep:
         journal = Journal(directory)
         plan = journal.plan()
         found = ((run, journal.read(run.number)) for run in plan.runs)
-        results = [result_of(run, outcome, build, journal) for run, outcome in found if outcome is not None]
+        results = [RunResult(run, outcome, build, journal) for run, outcome in found if outcome is not None]
         return SweepResults(plan.name, results, plan.objective, plan.mode)
 
     # Before -------------------------------------------------------------------------------------------------------------------
@@ -200,37 +200,22 @@ class Sweep:
         """Train what is not in the journal yet: all results so far by their number, again and again."""
         kept = {} if journal is None else {run.number: journal.read(run.number) for run in self.runs}
         done = {number: outcome for number, outcome in kept.items() if outcome is not None}
-        results = {number: self._result(number, outcome, journal) for number, outcome in done.items()}
+        results = {number: RunResult(self.runs[number], outcome, self.build, journal) for number, outcome in done.items()}
         yield results
         left = {i: group for i, group in enumerate(plan.groups) if not done.keys() >= set(group)}
-        tasks = {i: (*self._task(group, callbacks), training) for i, group in left.items()}
+        tasks = {}
+        for i, group in left.items():
+            runs = [self.runs[number] for number in group]
+            makers = [functools.partial(_made, callbacks, run) for run in runs]
+            tasks[i] = [self._built(run) for run in runs], [run.seed for run in runs], makers, training
         for i, found in engine.carry_out(train_group, tasks, n_jobs):
             died = isinstance(found, engine.WorkerDied)
             outcomes = [Outcome(failure=Failure.of(found))] * len(left[i]) if died else found
             new = {number: one for number, one in zip(left[i], outcomes, strict=True) if number not in done}
             if journal is not None and not died:  # that may be otherwise the next time
                 journal.write(new)
-            results |= {number: self._result(number, outcome, journal) for number, outcome in new.items()}
+            results |= {number: RunResult(self.runs[number], outcome, self.build, journal) for number, outcome in new.items()}
             yield results
-
-    def _task(self, group: list[int], callbacks: Callable[[Run], list[Any]] | None) -> tuple[list[Any], list[int], list[Any]]:
-        """The arguments of `train_group` for some runs."""
-        runs = [self.runs[number] for number in group]
-        makers = [functools.partial(_made, callbacks, run) for run in runs]
-        return [self._built(run) for run in runs], [run.seed for run in runs], makers
-
-    def _result(self, number: int, outcome: Outcome, journal: Journal | None) -> RunResult:
-        return result_of(self.runs[number], outcome, self.build, journal)
-
-
-def result_of(run: Run, outcome: Outcome, build: Callable[..., Any] | None, journal: Journal | None) -> RunResult:
-    """A run and what came of it; weights are read when they are asked for."""
-    weights = functools.partial(journal.weights, run.number) if journal is not None else functools.partial(_weights, outcome)
-    return RunResult(run, outcome, build, weights)
-
-
-def _weights(outcome: Outcome) -> bytes | None:
-    return outcome.weights
 
 
 def _made(callbacks: Callable[[Run], Any] | None, run: Run) -> list[Any]:
@@ -275,7 +260,7 @@ def _check_objective(results: Mapping[int, RunResult], plan: SweepPlan) -> None:
     if not isinstance(first.metrics.get(name), (int, float)):
         numbers = [one for one, value in first.metrics.items() if isinstance(value, (int, float))]
         raise ValueError(f"Sweep.fit: objective={name!r} is no number in the logs of run {first.number}, which have {numbers}.")
-    if plan.mode == "auto" and name not in first._directions:
+    if plan.mode == "auto" and name not in first.directions:
         raise ValueError(f"Sweep.fit: {name!r} does not say whether more or less is better: give mode='min' or mode='max'.")
 
 

@@ -18,7 +18,7 @@ def result(number, parameters, seed, losses, failure=None, logged_at=None):
     history = {"loss": losses, "accuracy": [1.0 - loss / 10 for loss in losses]}
     epochs = logged_at or list(range(len(losses)))
     outcome = Outcome(history, dict.fromkeys(history, epochs), {"loss": "min", "accuracy": "max"}, 1.0, failure)
-    return RunResult(Run(number, parameters, seed), outcome, None, lambda: None)
+    return RunResult(Run(number, parameters, seed), outcome)
 
 
 def results(objective="loss", rates=(0.1, 0.01), seeds=2):
