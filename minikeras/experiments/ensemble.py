@@ -29,7 +29,7 @@ from ..keras.seeds import default_seed
 from ..keras.training import trainer
 from ..types import Array
 from .hyperparameters import ModelOptions
-from .members import Member, MemberSource, check_apart, folds_of, resampled
+from .members import EnsembleMember, MemberSource, check_apart, folds_of, resampled
 from .session import checked_seeds
 from .stack import ModelStack
 from .structure import check_structure
@@ -69,7 +69,7 @@ class Ensemble:
         chosen = [default_seed() for _ in range(size or 16)] if seeds is None else checked_seeds("Ensemble", seeds)
         if len(chosen) != (size or len(chosen)):
             raise ValueError(f"Ensemble: size={size} needs as many seeds, found {shown(seeds)}.")
-        self._members = [Member.built(build, seed) for seed in chosen]
+        self._members = [EnsembleMember.built(build, seed) for seed in chosen]
         check_apart(self._members)
         self._checked: list[Any] = []
         """The models and how they were compiled when their structures were compared."""
@@ -77,7 +77,7 @@ class Ensemble:
         """Their options at that time."""
 
     @classmethod
-    def of(cls, members: Sequence[Member]) -> Ensemble:
+    def of(cls, members: Sequence[EnsembleMember]) -> Ensemble:
         """An ensemble of members that were built elsewhere."""
         made = cls.__new__(cls)
         made._members, made._checked, made._settings = list(members), [], []
@@ -313,9 +313,9 @@ class Ensemble:
         names = [f"members/{place}.keras" for place in range(len(described))] if isinstance(described, list) else []
         if not names or set(found) != set(names):
             raise refused(path, _INDEX, f"must have format {FORMAT} and describe each of the members")
-        members: list[Member] = []
+        members: list[EnsembleMember] = []
         for name, one in zip(names, described or (), strict=True):
-            members.append(Member(decoded(bytearray(found[name]), path, custom_objects, True, most), 0, {}))
+            members.append(EnsembleMember(decoded(bytearray(found[name]), path, custom_objects, True, most), 0, {}))
             _put_streams_back(members[-1], one, path)
             most -= sum(math.prod(one.shape) * one.dtype.size for one in members[-1].model.variables)  # of all together
         return cls.of(members)
@@ -324,7 +324,7 @@ class Ensemble:
 FORMAT, _INDEX = 1, "ensemble.json"
 
 
-def _put_streams_back(member: Member, described: Any, path: Path) -> None:
+def _put_streams_back(member: EnsembleMember, described: Any, path: Path) -> None:
     """Let a member have seed and random streams as they were."""
     try:
         member.seed = _count(described["seed"])

@@ -43,7 +43,7 @@ from .hyperparameters import MemberNumber
 from .session import fresh_session, takes_seed
 
 
-class Member:
+class EnsembleMember:
     """A model that was built after `set_random_seed(seed)`, as a script would that trains it alone.
 
     Attributes:
@@ -71,7 +71,7 @@ class Member:
         self.ready = self.ready or x is not None
 
     @classmethod
-    def built(cls, build: Callable[..., Any], seed: int) -> Member:
+    def built(cls, build: Callable[..., Any], seed: int) -> EnsembleMember:
         """Call `build` as in a new process after `set_random_seed(seed)`; the caller's streams and names go on as they were.
 
         The seed is its argument if it has a parameter without default.
@@ -94,7 +94,7 @@ class Member:
             streams.set_states(outer)
 
 
-def check_apart(members: Sequence[Member]) -> None:
+def check_apart(members: Sequence[EnsembleMember]) -> None:
     """Refuse members that share Variables: training one of them would change another.
 
     Raises:
@@ -333,7 +333,7 @@ class MemberSource(Source):
     def __init__(
         self,
         whole: Source,
-        members: Sequence[Member],
+        members: Sequence[EnsembleMember],
         rows: Sequence[Array] | None,
         batch_size: int | None,
         shuffle: bool | str,
@@ -379,7 +379,7 @@ def _length(source: Source) -> int:
     return source.table.length
 
 
-def resampled(source: Source, members: Sequence[Member]) -> list[Array]:
+def resampled(source: Source, members: Sequence[EnsembleMember]) -> list[Array]:
     """For each member as many rows as there are, drawn with replacement; which ones follows from its seed.
 
     Source: Breiman, Bagging predictors (1996), section 2.

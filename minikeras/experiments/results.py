@@ -320,7 +320,8 @@ def _curves(results: SweepResults, names: str | Sequence[str], most: int = MOST,
         raise ValueError(
             f"plot: there is no {', '.join(unknown) or 'name'} among the numbers in the logs, but {sorted(known)}."
         )
-    varied, labels = _varied(results), []
+    varied = _varied(results)
+    labels: list[str | None] = []
     for one, *_ in groups:
         named = [f"{name}={shown([cell(one.parameters[name])])[0]}" for name in varied if name in one.parameters]
         labels.append((", ".join(named) or "all runs") if len(labels) < most else None)

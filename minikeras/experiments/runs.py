@@ -26,7 +26,7 @@ from ..keras.logs import in_notebook, readable
 from ..keras.models import Model
 from ..keras.saving import weights as weights_files
 from .ensemble import Ensemble
-from .members import Member
+from .members import EnsembleMember
 from .session import Failure, fresh_session
 
 Logs = Callable[[], Any]
@@ -172,7 +172,7 @@ def train_together(
         with fresh_session(seeds[0]), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Member .* ends in epoch")  # it is a row with that error
             models = [functools.partial(compiled_model, build) for build in builds]
-            ensemble = Ensemble.of([Member.built(*one) for one in zip(models, seeds, strict=True)])
+            ensemble = Ensemble.of([EnsembleMember.built(*one) for one in zip(models, seeds, strict=True)])
             with own_data(training.arguments) as arguments:
                 own = lambda place: [*callbacks[place](), StopAtNonFinite(training.objective)]
                 ensemble.fit(**arguments, callbacks=own, verbose=0)

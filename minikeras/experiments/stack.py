@@ -19,7 +19,7 @@ from ..core.batch import BatchedTensor
 from ..functions.publish import tensor
 from ..keras.layers.weight_discovery import Contents
 from .hyperparameters import ModelOptions
-from .members import Member, Members, shown_rows, with_rows, without_memory
+from .members import EnsembleMember, Members, shown_rows, with_rows, without_memory
 from .optimizers import StackedOptimizer
 
 
@@ -37,12 +37,12 @@ class ModelStack:
 
     _built = True
 
-    def __init__(self, members: Sequence[Member], trains: bool = False) -> None:
+    def __init__(self, members: Sequence[EnsembleMember], trains: bool = False) -> None:
         self.stop_training = self.stop_evaluating = self.stop_predicting = False
         self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
         self.fill(members, trains)
 
-    def fill(self, members: Sequence[Member], trains: bool) -> None:
+    def fill(self, members: Sequence[EnsembleMember], trains: bool) -> None:
         """Hold these members instead of those before, which have been released."""
         models = [member.model for member in members]
         self.model = copy.deepcopy(models[0])

@@ -16,7 +16,7 @@ from ..keras.logs import numbers
 from ..keras.training.executions import AllRows, CompiledSteps
 from ..keras.training.trainer import Trainer
 from .hyperparameters import ModelOptions
-from .members import Member, MemberSource
+from .members import EnsembleMember, MemberSource
 from .stack import ModelStack
 from .structure import check_structure
 
@@ -123,7 +123,7 @@ class MemberHooks:
     """
 
     def __init__(
-        self, members: Sequence[Member], hooks: Sequence[CallbackList], bar: CallbackList, feeds: Sequence[Feed | None]
+        self, members: Sequence[EnsembleMember], hooks: Sequence[CallbackList], bar: CallbackList, feeds: Sequence[Feed | None]
     ) -> None:
         self._members, self._models = list(members), [member.model for member in members]
         self._hooks, self._bar = hooks, bar

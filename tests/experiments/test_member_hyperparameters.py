@@ -13,7 +13,7 @@ from minikeras.core.batch import Batch
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
 from minikeras.experiments.hyperparameters import OPTIONS, MemberNumber
-from minikeras.experiments.members import Member
+from minikeras.experiments.members import EnsembleMember
 from minikeras.experiments.structure import compare
 from minikeras.keras import layers, regularizers
 from minikeras.nn_ops.streams import set_global_seed
@@ -74,7 +74,9 @@ CASES: dict[str, Layers] = {
 
 
 def ensemble_of(make: Layers, jit_compile: Any) -> Ensemble:
-    return Ensemble.of([Member.built(lambda rate=rate: build(make, rate, jit_compile), 7 + i) for i, rate in enumerate(RATES)])
+    return Ensemble.of(
+        [EnsembleMember.built(lambda rate=rate: build(make, rate, jit_compile), 7 + i) for i, rate in enumerate(RATES)]
+    )
 
 
 @pytest.mark.filterwarnings("ignore:overflow")

@@ -14,7 +14,7 @@ import minikeras as tf
 from minikeras.compiler import Function
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
-from minikeras.experiments.members import Member, Members
+from minikeras.experiments.members import EnsembleMember, Members
 from minikeras.experiments.optimizers import StackedOptimizer, kind_of
 from minikeras.nn_ops.streams import set_global_seed
 
@@ -309,7 +309,7 @@ def test_members_take_turns_with_optimizers_that_are_given_the_loss(name: str, j
     x, y = X.numpy().reshape(-1, 3)[:18], Y.numpy().reshape(-1, 2)[:18]
     options = {"loss": "mse", "metrics": ["mae"], "jit_compile": jit_compile}
     fit = {"batch_size": 6, "epochs": 3, "validation_split": 1 / 3, "verbose": 0}
-    ensemble = Ensemble.of([Member.built(functools.partial(build, seed), seed) for seed in range(3)])
+    ensemble = Ensemble.of([EnsembleMember.built(functools.partial(build, seed), seed) for seed in range(3)])
     ensemble.compile(make, **options)
     history = ensemble.fit(x, y, callbacks=lambda place: [StopAfter(place)], **fit).history
     for place in range(3):
@@ -398,7 +398,7 @@ def test_members_that_end_early_keep_their_state_and_go_on_with_it(make: Make) -
         for _ in range(2):
             model.fit(x, y, batch_size=8, epochs=4, verbose=0, callbacks=callbacks)
 
-    ensemble = Ensemble.of([Member.built(functools.partial(build, seed), seed) for seed in range(3)])
+    ensemble = Ensemble.of([EnsembleMember.built(functools.partial(build, seed), seed) for seed in range(3)])
     ensemble.compile(make, loss="mse")
     fit(ensemble, lambda place: [StopAfter(place)])
     for place in range(3):
