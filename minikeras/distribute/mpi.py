@@ -139,7 +139,10 @@ class MpiCommunicator:
                 if self._is_crowded or waited > _SPIN:
                     time.sleep(min(1e-3, waited / 20))  # let others compute
             if (self._calls != own).any():
-                self._check_calls()
+                calls = [bytes(one).decode(errors="replace").rstrip("\0") for one in self._calls]
+                if END in calls and calls[self.rank] != END:
+                    time.sleep(1)  # a rank that ends with a status of its own is to be the one that ends the job
+                check_calls(calls)
             yield
         finally:
             self._waits = None
@@ -147,12 +150,6 @@ class MpiCommunicator:
     _is_crowded = False
 
     # Failures --------------------------------------------------------------------------------------------------------------
-
-    def _check_calls(self) -> None:
-        calls = [bytes(one).decode(errors="replace").rstrip("\0") for one in self._calls]
-        if END in calls and calls[self.rank] != END:
-            time.sleep(1)  # a rank that ends with a status of its own is to be the one that ends the job
-        check_calls(calls)
 
     def _watch(self) -> None:
         """End the job when this rank has waited for too long, and this rank when that which started it has ended."""

@@ -178,7 +178,12 @@ class Ensemble:
         trainer.check_counts("fit", 1, steps_per_epoch=steps_per_epoch, validation_steps=validation_steps, **sizes)
         epochs, due, text = trainer.limited(epochs), trainer.due(validation_freq), trainer.takes_text(self[0])
         batched = batches.is_iterable_of_batches(x)
-        _check_rows(bootstrap, folds, bool(validation_split) or validation_data is not None, batched)
+        if not isinstance(bootstrap, bool):
+            raise TypeError(f"fit: bootstrap must be True or False, found {shown(bootstrap)}.")
+        if folds is not None and (bootstrap or validation_split or validation_data is not None):
+            raise ValueError("fit: folds say what members train and are validated on; leave out bootstrap and validation data.")
+        if (bootstrap or folds is not None) and batched:
+            raise ValueError("fit: bootstrap and folds choose rows of arrays; found batches. Give x and y as arrays.")
         if validation_split:
             (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
         source = batches.source("fit", x, y, sample_weight, batch_size, shuffle if batched else False, class_weight, text=text)
@@ -342,16 +347,6 @@ def _count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 2**64:
         raise ValueError(f"expected a whole number from 0, found {value!r:.40}")
     return value
-
-
-def _check_rows(bootstrap: Any, folds: int | None, validated: bool, batched: bool) -> None:
-    """Refuse a choice of rows where there is another one already, or there are batches."""
-    if not isinstance(bootstrap, bool):
-        raise TypeError(f"fit: bootstrap must be True or False, found {shown(bootstrap)}.")
-    if folds is not None and (bootstrap or validated):
-        raise ValueError("fit: folds say what members train and are validated on; leave out bootstrap and validation data.")
-    if (bootstrap or folds is not None) and batched:
-        raise ValueError("fit: bootstrap and folds choose rows of arrays; found batches. Give x and y as arrays.")
 
 
 def _check_callbacks(callbacks: Any, shared: bool) -> None:

@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..boundary import shown
 from ..errors import kind_of
 from ..files import strict_json
@@ -112,7 +110,10 @@ def check_distinct(found: Sequence[dict[str, Any]]) -> None:
         other = first.setdefault(text, number)
         if other == number:
             continue
-        unlike = [name for name, value in parameters.items() if _is_opaque(value) and value is not found[other][name]]
+        opaque = {
+            name: value for name, value in parameters.items() if isinstance(encoded(value), dict) and "named" in encoded(value)
+        }
+        unlike = [name for name, value in opaque.items() if value is not found[other][name]]  # a file holds their names alone
         if unlike:
             raise ValueError(
                 f"Sweep: two values of {unlike[0]!r} are both {as_text(parameters[unlike[0]])} in tables and files. Give "
@@ -121,11 +122,6 @@ def check_distinct(found: Sequence[dict[str, Any]]) -> None:
         raise ValueError(
             f"Sweep: combinations {other} and {number} are the same, {shown(parameters)}; leave one out, or give several seeds."
         )
-
-
-def _is_opaque(value: Any) -> bool:
-    """Whether a file holds no more of a value than its name."""
-    return isinstance(encoded(value), dict) and "named" in encoded(value)
 
 
 def called(build: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
@@ -191,8 +187,3 @@ def cell(value: Any) -> Any:
     """A parameter as a table shows it: the same for the value and for what a file gives back."""
     value = decoded(encoded(value))
     return str(value) if isinstance(value, dict) else value
-
-
-def is_number(value: Any) -> bool:
-    """Whether a parameter can be drawn on an axis."""
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

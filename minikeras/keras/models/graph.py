@@ -77,7 +77,12 @@ class LayerGraph:
         for one in cut:
             if given[one.key] > 1:
                 raise ValueError(f"The input '{one.name}' is given {given[one.key]} times; every input may occur once.")
-        entrances = [one if isinstance(one.node.operation, InputLayer) else _entrance_for(one) for one in cut]
+        entrances = [
+            one
+            if isinstance(one.node.operation, InputLayer)
+            else entrance(InputLayer(batch_shape=one.shape, dtype=one.dtype, name=f"{one.name}_input"))
+            for one in cut
+        ]
         self.inputs, self.outputs = nest.pack(inputs, entrances), outputs
         self.begins = tuple(cut)
         self.nodes, visited = _walked(_symbols(outputs), self._positions())
@@ -299,11 +304,6 @@ def _symbols(structure: Any) -> list[KerasTensor]:
     if isinstance(structure, (list, tuple)):
         return [x for element in structure for x in _symbols(element)]
     return [structure] if isinstance(structure, KerasTensor) else []
-
-
-def _entrance_for(x: KerasTensor) -> KerasTensor:
-    """An entrance in the place of a tensor that other layers made."""
-    return entrance(InputLayer(batch_shape=x.shape, dtype=x.dtype, name=f"{x.name}_input"))
 
 
 def only_one(structure: Any) -> Any:

@@ -171,7 +171,8 @@ class Transaction:
     def _look_up(self, contents: Contents) -> None:
         """Look up what a step may change; a holder's part follows from its attributes and those of holders within it."""
         model = self._model
-        optimizers = _held_optimizers(model)
+        met = walk(*vars(model).items(), children=_of_optimizer, separator=".")
+        optimizers = [found for _, found, first in met if first is None and isinstance(found, Optimizer)]
         holders: list[Any] = [*_with_inner(model.metrics), *optimizers]
         self._holders = [*holders, *(optimizer.state for optimizer in optimizers)]
         self._attributes = [holder.__dict__.copy() for holder in self._holders]
@@ -188,12 +189,6 @@ def _with_inner(metrics: Iterable[Metric]) -> Iterator[Metric]:
     for metric in metrics:
         yield metric
         yield from _with_inner(metric._metrics())
-
-
-def _held_optimizers(model: Any) -> list[Optimizer]:
-    """The optimizers among the attributes of a model, and those within them."""
-    met = walk(*vars(model).items(), children=_of_optimizer, separator=".")
-    return [found for _, found, first in met if first is None and isinstance(found, Optimizer)]
 
 
 def _of_optimizer(value: Any) -> Named:
