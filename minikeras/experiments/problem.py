@@ -18,7 +18,7 @@ from ..keras.batches import Feed, Source, is_iterable_of_batches, source, unpack
 from ..keras.logs import numbers
 from ..keras.models import Model, clone_model
 from ..keras.optimizers import SecondOrder
-from ..keras.training.executions import AllRows, Executions
+from ..keras.training.executions import Executions, Steps
 from ..keras.training.state import Transaction
 from .runs import own_data
 from .session import takes_seed
@@ -183,7 +183,7 @@ class TimedSteps:
         self._model.reset_metrics()
         step = self._model._trainer.steps.of(self._model, "train_step")
         began = time.perf_counter()
-        executions = Executions("compare", self._attempt, AllRows(step), feed, 0, None, self._pace)
+        executions = Executions("compare", self._attempt, Steps(step), feed, 0, None, self._pace)
         logs: Any = {}
         with np.errstate(all="ignore"):
             while executions.prepare():

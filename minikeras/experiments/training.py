@@ -13,7 +13,7 @@ from ..errors import InvalidArgumentError
 from ..keras.batches import Feed, Source
 from ..keras.callbacks import CallbackList, History
 from ..keras.logs import numbers
-from ..keras.training.executions import AllRows, CompiledSteps
+from ..keras.training.executions import CompiledSteps, Steps
 from ..keras.training.trainer import Trainer
 from .hyperparameters import ModelOptions
 from .members import EnsembleMember, MemberSource
@@ -96,9 +96,9 @@ class StackTrainer(Trainer):
     def _join(self, model: Any, name: str, source: Source) -> None:
         """Each rank has members of its own."""
 
-    def _steps_of(self, model: Any, name: str, source: Source) -> AllRows:
+    def _steps_of(self, model: Any, name: str, source: Source) -> Steps:
         """The steps on batches which are each member's own, or the same for all."""
-        return AllRows(self.steps.of(model, f"{name}_on_own" if isinstance(source, MemberSource) else name))
+        return Steps(self.steps.of(model, f"{name}_on_own" if isinstance(source, MemberSource) else name))
 
     def _finalize(self, model: Any) -> None:
         """Each member's variables are finalized when it ends."""

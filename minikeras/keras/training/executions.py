@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -79,39 +79,13 @@ def _recorded(model: Any, name: str, split: BatchSplit | None, strict: bool) -> 
     return Function(run, name=f"{model.name}.{name}", jit_compile=strict or None)
 
 
-class Steps(Protocol):
-    """The steps of one pass over data, and which rows of a batch they are about.
+class Steps:
+    """The steps of one pass over data: one step on all rows of each batch. Those of ranks derive from it; they are about some
+    rows of a batch each.
 
     Attributes:
         ended: whether training was told to stop.
     """
-
-    ended: bool
-
-    def agreed(self, count: int, stop: bool) -> int:
-        """How many of so many steps are taken before the question is asked again; none if training is to stop."""
-
-    def met(self, elements: list[Any]) -> list[Any]:
-        """The elements of these steps."""
-
-    def split(self, element: Any) -> Any:
-        """Which rows of the batch of an element this process computes; None for all."""
-
-    def own(self, element: Any, split: Any) -> Any:
-        """What stands for these rows."""
-
-    def step(self, split: Any) -> StepFunction:
-        """The step on these rows."""
-
-    def computing_on(self, split: Any) -> AbstractContextManager[None]:
-        """Within the block draws are those for these rows."""
-
-    def whole(self, output: Any, split: Any) -> Any:
-        """An output for all rows, of which this process has computed these."""
-
-
-class AllRows:
-    """One step on all rows of each batch."""
 
     ended = False
 
@@ -119,31 +93,32 @@ class AllRows:
         self._step = step
 
     def agreed(self, count: int, stop: bool) -> int:
-        """All of them."""
+        """The number, of so many steps, that are taken before the question is asked again; none if training is to stop."""
         self.ended = stop
         return 0 if stop else count
 
     def met(self, elements: list[Any]) -> list[Any]:
-        """As they are."""
+        """The elements of these steps."""
         return elements
 
-    def split(self, element: Any) -> None:
-        """All rows."""
+    def split(self, element: Any) -> BatchSplit | None:
+        """The rows, of the batch that an element stands for, that this process computes; None for all."""
+        return None
 
-    def own(self, element: Any, split: None) -> Any:
-        """As it is."""
+    def own(self, element: Any, split: BatchSplit | None) -> Any:
+        """The element that stands for these rows."""
         return element
 
-    def step(self, split: None) -> StepFunction:
-        """That one."""
+    def step(self, split: BatchSplit | None) -> StepFunction:
+        """The step on these rows."""
         return self._step
 
-    def computing_on(self, split: None) -> AbstractContextManager[None]:
-        """As they are."""
+    def computing_on(self, split: BatchSplit | None) -> AbstractContextManager[None]:
+        """Within the block draws are those for these rows."""
         return nullcontext()
 
-    def whole(self, output: Any, split: None) -> Any:
-        """As it is."""
+    def whole(self, output: Any, split: BatchSplit | None) -> Any:
+        """An output for all rows, of which this process has computed these."""
         return output
 
 

@@ -23,7 +23,7 @@ from ...errors import InvalidArgumentError
 from ..batches import Source
 from ..optimizers.exchange import is_distributed
 from ..seeds import SeedState
-from .executions import CompiledSteps, StepFunction
+from .executions import CompiledSteps, StepFunction, Steps
 from .state import ModelLike
 
 _COUNTED = re.compile(r"_\d+(?=[/_'\"]|$)")
@@ -50,7 +50,7 @@ def check_scope(model: ModelLike, name: str, strategy: DataParallel | None) -> N
         )
 
 
-class RankedSteps:
+class RankedSteps(Steps):
     """The steps of one pass over data on this rank.
 
     Args:
@@ -69,7 +69,6 @@ class RankedSteps:
         self._meets = world().size > 1
         self._knows_rows = not self._meets or (strategy.auto_shard_dataset and source.table is not None)
         self._counts: list[int] = []
-        self.ended = False
         if self._meets and strategy.auto_shard_dataset:
             self._check_data()
 

@@ -29,7 +29,7 @@ from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from ..weight import Weight
 from . import state as states
-from .executions import AllRows, CompiledSteps, Executions, Predictions, Steps
+from .executions import CompiledSteps, Executions, Predictions, Steps
 from .ranks import TRAINING, RankedSteps, agree, any_rank, check_scope, check_training, check_weights
 from .state import FitProgress, Logs, ModelLike, Transaction
 from .targets import Compiled, Targets
@@ -191,7 +191,7 @@ class Trainer:
         strategy = self._shared
         if strategy is not None:
             return RankedSteps(model, name, source, strategy)
-        return AllRows(self.steps.of(model, name))
+        return Steps(self.steps.of(model, name))
 
     def _plan(self, feed: Feed) -> None:
         """Say how many steps there will be; within `fit`, as in a callback, that was said of the whole."""
