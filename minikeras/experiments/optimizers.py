@@ -27,7 +27,6 @@ from ..functions.publish import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
 from ..keras.optimizers.compiled_step import Write
 from ..keras.optimizers.state import BESIDE, Change, SlotState
-from ..keras.optimizers.update_steps import minimized
 from ..keras.weight import KerasVariable
 from ..types import Array
 from .members import Members, shown_rows, with_rows, without_memory
@@ -76,14 +75,15 @@ class Held:
 
     Attributes:
         optimizers: the members' own.
+        members: the interpreter.
         rows: for the key of a whole Variable the members' own.
         owners: for the key of a member's own Variable the whole one and its place there.
         parts: what steps at once; None if the members step in turn.
         ended: the places of members that step no more; what becomes of their rows means nothing.
     """
 
-    def __init__(self, optimizers: Sequence[Optimizer], rows: Rows) -> None:
-        self.optimizers = list(optimizers)
+    def __init__(self, optimizers: Sequence[Optimizer], members: Members, rows: Rows) -> None:
+        self.optimizers, self.members = list(optimizers), members
         self.rows = {whole.key: own for whole, own in rows}
         self.owners = {own.key: (whole, place) for whole, found in rows for place, own in enumerate(found)}
         self.parts: list[Together] | None = []
@@ -98,23 +98,34 @@ class Held:
         raise InvalidArgumentError("the optimizers of an ensemble are not copied; copy those of its members.")
 
 
-class MemberOptimizers(Optimizer):
+class StackedOptimizer(Optimizer):
     """The optimizers of all members as one, over Variables that hold all members' values along a first axis.
 
+    A model under `Members` sees it: given that model's Variables, and what `Members` makes of their gradients, it steps over
+    the whole Variables, outside of `Members`.
+
     Args:
-        optimizers: one for each member, of one kind, of first order.
+        optimizers: one for each member, of one kind.
+        members: the interpreter.
         rows: the whole Variables and the members' own.
     """
 
-    def __init__(self, optimizers: Sequence[Any], rows: Rows) -> None:
+    def __init__(self, optimizers: Sequence[Any], members: Members, rows: Rows) -> None:
+        check(optimizers)
         super().__init__(0.0, name=optimizers[0].name)
-        self._held = Held(optimizers, rows)
+        self._held = Held(optimizers, members, rows)
         self.slot_groups = optimizers[0].slot_groups
+        self.needs_loss = any(optimizer.needs_loss for optimizer in optimizers)  # then each member's own model takes its step
 
     @property
     def optimizers(self) -> list[Optimizer]:
         """The members' own."""
         return self._held.optimizers
+
+    @property
+    def ended(self) -> Collection[int]:
+        """The places of members that step no more."""
+        return self._held.ended
 
     @property
     def steps_at_once(self) -> bool:
@@ -129,12 +140,15 @@ class MemberOptimizers(Optimizer):
 
     @property
     def iterations(self) -> Any:
+        """How many updates were made."""
         return self._held.active[0].iterations
 
     @property
     def learning_rate(self) -> Any:
-        """The present learning rates of all members. Set it to one for all or to a list with one for each."""
-        return perform(present_rates, (), {"optimizer": self})
+        """Each member's own. Set it to one for all or to a list with one for each."""
+        with self._below():
+            rates = perform(present_rates, (), {"optimizer": self})
+        return BatchedTensor(rates, self._held.members)
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
@@ -152,10 +166,34 @@ class MemberOptimizers(Optimizer):
         inner = [one for optimizer in self.optimizers for one in getattr(optimizer, "optimizers", [optimizer])]
         return all(one.rate_is_own and one.is_own for one in inner)
 
+    def scale_loss(self, loss: Any) -> Any:
+        """The losses times the members' scales."""
+        if not any(one.loss_scale_factor is not None or isinstance(one, LossScaleOptimizer) for one in self.optimizers):
+            return loss
+        losses = self._held.members.stack_of(tensor(loss))
+        with self._below():
+            scales = perform(present_scales, (losses,), {"optimizer": self})
+        return loss * BatchedTensor(scales, self._held.members)
+
+    def _below(self) -> on_top:
+        """A block outside of `Members`."""
+        return on_top(current().without(self._held.members))
+
     # Slots ---------------------------------------------------------------------------------------------------------------
 
+    def prepare(self, variables: Sequence[Variable]) -> None:
+        """Make the slots that there are not yet for Variables of the model that is run."""
+        wholes = self._wholes(variables)
+        with self._below():
+            self.build(wholes)
+
+    def _wholes(self, variables: Iterable[Variable]) -> list[Variable]:
+        """The whole Variables that those of the model stand for."""
+        held = self._held
+        return [one if one.key in held.rows else held.members.whole_of(one) for one in variables]
+
     def build(self, variables: Iterable[Variable]) -> None:
-        """Make the members' slots, and stack them if all can step at once."""
+        """Make the members' slots beside whole Variables, and stack them if all can step at once."""
         new = [variable for variable in variables if variable.key not in self.state.slots]
         if not new:
             return
@@ -174,9 +212,6 @@ class MemberOptimizers(Optimizer):
         self.state.add(states)
         if held.parts is not None:
             self._let_go(new)
-
-    def prepare(self, variables: Sequence[Variable]) -> None:
-        self.build(variables)
 
     def _is_alike(self, wholes: Sequence[Variable]) -> bool:
         """Whether all members have the same slots."""
@@ -260,6 +295,13 @@ class MemberOptimizers(Optimizer):
 
     # The step ------------------------------------------------------------------------------------------------------------
 
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any:
+        """Update the Variables of all members by their gradients; as `Optimizer.apply`."""
+        wholes = self._wholes(trainable_variables or ())
+        with self._below():
+            given = [None if gradient is None else self._held.members.stack_of(gradient) for gradient in grads]
+            return super().apply(given, wholes)
+
     def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
         """As in `Optimizer`, without Variables that a `PerLayer` freezes."""
         first = self.optimizers[0]
@@ -268,14 +310,6 @@ class MemberOptimizers(Optimizer):
         self.build(variables)
         learning = [i for i, one in enumerate(variables) if first.optimizer_for(self._held.rows[one.key][0]) is not None]
         return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
-
-    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-        """All that one step of all members changes. Nothing is assigned."""
-        shares = self._shares(states)
-        if shares is None:
-            return self._in_turn(gradients, states)
-        found = [part.changes([gradients[i] for i in places], [states[i] for i in places]) for part, places in shares]
-        return [*(change for changes in found for change in changes), *_counted(self._held.active)]
 
     def _shares(self, states: Sequence[SlotState]) -> list[tuple[Together, list[int]]] | None:
         """What steps at once, each with the positions of its Variables; None if this step is taken in turn."""
@@ -289,8 +323,8 @@ class MemberOptimizers(Optimizer):
             return None
         return shares if all(part.planned([states[i] for i in found]) is not None for part, found in shares) else None
 
-    def _in_turn(self, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
-        """The steps of the members in turn."""
+    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
+        """All that one step changes, member by member: only a program has them step at once. Nothing is assigned."""
         held, changes = self._held, []
         known = list(self.state.slots.values())
         members = [place for place in range(len(self.optimizers)) if place not in held.ended]
@@ -317,9 +351,7 @@ class MemberOptimizers(Optimizer):
         return [*((whole, with_rows(whole._array, found)) for whole, found in rows.values()), *changes]
 
     def written(self, states: Sequence[SlotState], owner: Optimizer) -> Write | None:
-        """Writes the step as instructions of a program, as part of a step of its owner, this one or what stands for it; None if
-        the members step in turn.
-        """
+        """Writes the step of its owner, this one or what stands for it, as instructions; None if the members step in turn."""
         shares = self._shares(states)
         if shares is None:
             return None
@@ -334,7 +366,7 @@ class MemberOptimizers(Optimizer):
         return write
 
 
-MemberOptimizers.package_class = MemberOptimizers
+StackedOptimizer.package_class = StackedOptimizer
 
 
 def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer | None]:
@@ -356,11 +388,11 @@ def _count(*, optimizer: Optimizer, held: Held) -> tuple[()]:
     return ()
 
 
-def _rates(*, optimizer: MemberOptimizers) -> Array:
+def _rates(*, optimizer: StackedOptimizer) -> Array:
     return np.array([one._rate() for one in optimizer.optimizers], np.float32)
 
 
-def _scales(loss: Array, *, optimizer: MemberOptimizers) -> Array:
+def _scales(loss: Array, *, optimizer: StackedOptimizer) -> Array:
     """What each member multiplies its loss by, in the dtype and on the device of the losses."""
     scales = [
         to_numpy(one.dynamic_scale._array) if isinstance(one, LossScaleOptimizer) else one.loss_scale_factor or 1.0
@@ -378,99 +410,3 @@ present_scales = effect("loss_scales", _scales, reads=(State.VARIABLES,))
 def _whole_slot(slots: Sequence[Variable]) -> Variable:
     arrays = [slot._array for slot in slots]
     return KerasVariable(Tensor(namespace(arrays[0]).stack(arrays)), trainable=False, name=slots[0].name)
-
-
-class StackedOptimizer:
-    """The optimizer that a model under `Members` sees: it gives whole stacks of gradients to the one that has the slots.
-
-    Args:
-        optimizers: the members' own, of one kind.
-        members: the interpreter.
-        rows: the whole Variables and the members' own.
-    """
-
-    def __init__(self, optimizers: Sequence[Any], members: Members, rows: Rows) -> None:
-        check(optimizers)
-        self.inner, self._members = MemberOptimizers(optimizers, rows), members
-
-    @property
-    def built(self) -> bool:
-        """Whether there are slots."""
-        return self.inner.built
-
-    @property
-    def needs_loss(self) -> bool:
-        """Whether the members' optimizers are given the loss as a function: then each member's own model takes its step."""
-        return any(optimizer.needs_loss for optimizer in self.inner.optimizers)
-
-    @property
-    def ended(self) -> Collection[int]:
-        """The places of members that step no more."""
-        return self.inner._held.ended
-
-    @property
-    def slot_groups(self) -> Any:
-        """As in `Optimizer`."""
-        return self.inner.slot_groups
-
-    @property
-    def iterations(self) -> Any:
-        """How many updates were made."""
-        return self.inner.iterations
-
-    @property
-    def learning_rate(self) -> Any:
-        """Each member's own."""
-        with self._below():
-            rates = self.inner.learning_rate
-        return BatchedTensor(rates, self._members)
-
-    def scale_loss(self, loss: Any) -> Any:
-        """The losses times the members' scales."""
-        optimizers = self.inner.optimizers
-        if not any(one.loss_scale_factor is not None or isinstance(one, LossScaleOptimizer) for one in optimizers):
-            return loss
-        losses = self._members.stack_of(tensor(loss))
-        with self._below():
-            scales = perform(present_scales, (losses,), {"optimizer": self.inner})
-        return loss * BatchedTensor(scales, self._members)
-
-    def prepare(self, variables: Sequence[Variable]) -> None:
-        """Make the slots that there are not yet."""
-        wholes = [self._members.whole_of(variable) for variable in variables]
-        with self._below():
-            self.inner.prepare(wholes)
-
-    build = prepare
-
-    def apply_gradients(self, grads_and_vars: Any) -> Any:
-        """Update Variables by pairs of gradient and Variable."""
-        grads, variables = zip(*grads_and_vars, strict=True)
-        return self.apply(grads, variables)
-
-    def apply(self, grads: Sequence[Any], variables: Sequence[Variable]) -> Any:
-        """Update the Variables of all members by their gradients; as `Optimizer.apply`."""
-        wholes = [self._members.whole_of(variable) for variable in variables]
-        with self._below():
-            given = [None if gradient is None else self._members.stack_of(gradient) for gradient in grads]
-            return self.inner.apply(given, wholes)
-
-    def minimize(self, loss: Any, var_list: Any, tape: Any = None) -> Tensor:
-        """As `Optimizer.minimize`."""
-        return minimized(self, loss, var_list, tape)  # type: ignore[arg-type]
-
-    def release(self, places: Sequence[int]) -> None:
-        """Let the optimizers of some members hold all of their state, for good: these members step no more."""
-        self.inner.release(places)
-
-    def take_back(self, places: Sequence[int]) -> None:
-        """Hold the state of optimizers again that were released; they still step no more."""
-        self.inner.take_back(places)
-
-    def shown(self, places: Sequence[int]) -> Any:
-        """A block within which the optimizers of some members hold all of their state, and may be given another."""
-        return self.inner.shown(places)
-
-    def _below(self) -> on_top:
-        """A block outside of `Members`."""
-        return on_top(current().without(self._members))

@@ -54,7 +54,6 @@ class ModelStack:
         self._rows: list[tuple[Variable, list[Variable]]] = []
         """The Variable that holds a stack, and those whose values are its rows."""
         self.optimizer: StackedOptimizer | None = None
-        self._inner: Any = None
         try:
             self._take(models, trains)
         except BaseException:  # such as a lack of memory
@@ -72,7 +71,7 @@ class ModelStack:
             _drop([variable, *own])
         if trains:
             self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._rows)
-            self.model.optimizer, self._inner = self.optimizer, self.optimizer.inner
+            self.model.optimizer = self.optimizer
             self.run_eagerly = self.run_eagerly or self.optimizer.needs_loss  # the members' own steps are compiled then
 
     # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------

@@ -5,7 +5,6 @@ Learning rates, decays and all other numbers of the formula may differ from memb
 
 from __future__ import annotations
 
-import copy
 import functools
 import operator
 from collections.abc import Collection, Sequence
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.ir import PLAIN
-from ..compiler.loops import Body, Untraceable
+from ..compiler.loops import Untraceable
 from ..compiler.passes.expansion import Writer
 from ..core import Primitive, Variable
 from ..core.arrays import namespace
@@ -23,7 +22,7 @@ from ..errors import InvalidArgumentError
 from ..keras.optimizers import Optimizer
 from ..keras.optimizers.compiled_step import is_usual
 from ..keras.optimizers.schedules import LearningRateSchedule
-from ..keras.optimizers.state import Change, SlotState
+from ..keras.optimizers.state import SlotState
 from ..keras.optimizers.step import Sight, TracedFormula, changes_others, columns_of, flags_of, numbers_of, sight_of
 from ..layout import Layout
 from ..types import Array
@@ -120,11 +119,15 @@ class Together:
 
     def _made(self, states: list[SlotState]) -> Plan | None:
         optimizers, first = self.optimizers, self.optimizers[0]
-        bare = [_without_norms(optimizer) for optimizer in optimizers]
-        if any(one.assigns or not is_usual(one, states) or _hides(one, first) for one in bare) or not self._is_free(states):
+        if any(one.assigns or not is_usual(one, states) or _hides(one, first) for one in optimizers) or not self._is_free(
+            states
+        ):
             return None
         step = first.begin_step(1, first._rate())
         if sight_of(first, states, step) is not Sight.ELEMENT:
+            return None
+        before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
+        if (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None):
             return None
         if changes_others(first) and len(states) < self._size:
             return None
@@ -141,7 +144,7 @@ class Together:
         for (dtype, decays), places in marks.items():
             names = (*(["decay"] if any(decays) else []), *flags)
             try:
-                formula = TracedFormula(bare[0], states[places[0]], step, names, settings=settings)
+                formula = TracedFormula(first, states[places[0]], step, names, settings=settings, clips=False)
                 passes = formula.passes("__call__")
             except Untraceable:
                 return None
@@ -206,54 +209,7 @@ class Together:
             return self.optimizers
         return [optimizer for place, optimizer in enumerate(self.optimizers) if place not in self._ended]
 
-    def _coefficients(self, plan: Plan) -> list[list[Any]]:
-        """For each group what its loop takes beside elements: arrays with one for each member, or numbers for all of them."""
-        steps = self._steps(plan.kinds, plan.groups, plan.flags)
-        if not plan.differ and not _agree(steps):
-            clock.tick()  # the next step makes another plan
-            raise InvalidArgumentError(
-                "learning rates that were one for all members were assigned different values. Set them instead, so that "
-                "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
-            )
-        if not plan.differ:
-            return [[steps[0][number] for number in group.numbers] for group in plan.groups]
-        columns = list(np.array(steps, np.float64)[self._numbers].T)
-        columns += [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in plan.settings]
-        with np.errstate(all="ignore"):
-            return [group.body.values([columns[number] for number in group.numbers]) for group in plan.groups]
-
     # The step ------------------------------------------------------------------------------------------------------------
-
-    def changes(self, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
-        """All that one step changes. Nothing is assigned."""
-        plan = self.planned(states)
-        assert plan is not None
-        changes: list[Change] = []
-        if (limits := self._limits(plan)) is not None:
-            gradients = _clip(*gradients, **limits)
-        with np.errstate(all="ignore"):
-            for group, found in zip(plan.groups, self._coefficients(plan), strict=True):
-                body: Body = group.body.body if plan.differ else group.body.single
-                for place in group.places:
-                    targets = columns_of(states[place])
-                    value = targets[0]._array
-                    fit = (-1, *[1] * (value.ndim - 1))
-                    asarray = namespace(value).asarray
-                    numbers = [asarray(one).reshape(fit) for one in found] if plan.differ else found
-                    given = [gradients[place], *[target._array for target in targets]]
-                    results = body(*[given[number] for number in group.elements], *numbers)
-                    changes += zip(targets, results, strict=True)
-        return [*changes, *self.finished(plan)]
-
-    def finished(self, plan: Plan) -> list[Change]:
-        """What a step changes beside Variables and slots: the members' own numbers."""
-        count = self._going_on[0].state.iterations._array + 1
-        changes: list[Change] = [(optimizer.state.iterations, count) for optimizer in self._going_on]
-        if self.optimizers[0].changes_numbers:
-            steps = self._steps(plan.kinds, plan.groups, plan.flags)
-            for place, (optimizer, number) in enumerate(zip(self.optimizers, self._numbers, strict=True)):
-                changes += [] if place in self._ended else plan.groups[0].formula.ended(optimizer, steps[number])
-        return changes
 
     def _limits(self, plan: Plan) -> dict[str, Any] | None:
         """What gradients are clipped by, if norms are."""
@@ -265,12 +221,15 @@ class Together:
         return {"limits": tuple([getattr(one, name) for one in self.optimizers]), "groups": groups}
 
     def count(self, plan: Plan) -> None:
-        """Change these numbers."""
-        if self.optimizers[0].changes_numbers:
-            self.optimizers[0].commit(self.finished(plan))
-            return
+        """Change the members' own numbers."""
         active = self._going_on
         count = active[0].state.iterations._array + 1
+        if self.optimizers[0].changes_numbers:
+            steps, formula, changes = self._steps(plan.kinds, plan.groups, plan.flags), plan.groups[0].formula, []
+            for place, (optimizer, number) in enumerate(zip(self.optimizers, self._numbers, strict=True)):
+                changes += [] if place in self._ended else formula.ended(optimizer, steps[number])
+            active[0].commit([*changes, *[(optimizer.state.iterations, count) for optimizer in active]])
+            return
         for optimizer in active:
             optimizer.state.iterations._array = count
 
@@ -302,10 +261,20 @@ class Together:
         writer.guards.append(functools.partial(self._is_of, plan))
 
     def numbers(self, plan: Plan) -> tuple[Any, ...]:
-        """The coefficients of all groups, for a program; arrays with one at every element."""
-        found = self._coefficients(plan)
+        """What the loops of all groups take beside elements: arrays with a number at every element, or numbers for all."""
+        steps = self._steps(plan.kinds, plan.groups, plan.flags)
         if not plan.differ:
-            return tuple([number for numbers in found for number in numbers])
+            if not _agree(steps):
+                clock.tick()  # the next step makes another plan
+                raise InvalidArgumentError(
+                    "learning rates that were one for all members were assigned different values. Set them instead, so that "
+                    "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
+                )
+            return tuple([steps[0][number] for group in plan.groups for number in group.numbers])
+        columns = list(np.array(steps, np.float64)[self._numbers].T)
+        columns += [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in plan.settings]
+        with np.errstate(all="ignore"):
+            found = [group.body.values([columns[number] for number in group.numbers]) for group in plan.groups]
         return tuple(
             [
                 self._everywhere((number, position), values, group.layout)
@@ -398,14 +367,6 @@ def _differing(options: Sequence[Any]) -> list[str] | None:
 
 _BESIDE = ("clipnorm", "global_clipnorm", "ema_momentum")
 """Options that the formula does not see."""
-
-
-def _without_norms(optimizer: Optimizer) -> Optimizer:
-    """An optimizer without norms of gradients, which are carried out before its formula."""
-    own = copy.copy(optimizer)
-    if optimizer.loss_scale_factor is None and optimizer.gradient_accumulation_steps is None:  # else norms are those after it
-        vars(own).update(clipnorm=None, global_clipnorm=None)
-    return own
 
 
 def _hides(optimizer: Optimizer, first: Optimizer) -> bool:

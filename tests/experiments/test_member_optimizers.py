@@ -12,6 +12,7 @@ import pytest
 
 import minikeras as tf
 from minikeras.compiler import Function
+from minikeras.core.batch import BatchedTensor
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
 from minikeras.experiments.members import EnsembleMember, Members
@@ -189,19 +190,19 @@ def test_members_step_as_alone_with_every_optimizer_whatever_its_numbers(name: s
 @pytest.mark.parametrize("jit_compile", [False, "auto", True])
 @pytest.mark.parametrize("name", CHOICES)
 def test_members_step_at_once_as_alone_with_all_options(name: str, jit_compile: Any) -> None:
-    assert assert_as_alone(CHOICES[name], jit_compile).optimizer.inner.steps_at_once
+    assert assert_as_alone(CHOICES[name], jit_compile).optimizer.steps_at_once
 
 
 @pytest.mark.parametrize("jit_compile", [False, "auto"])
 @pytest.mark.parametrize("name", IN_TURN)
 def test_members_step_in_turn_where_a_step_is_more_than_a_formula(name: str, jit_compile: Any) -> None:
-    assert not assert_as_alone(IN_TURN[name], jit_compile).optimizer.inner.steps_at_once
+    assert not assert_as_alone(IN_TURN[name], jit_compile).optimizer.steps_at_once
 
 
 def test_members_with_a_constraint_step_as_alone() -> None:
     options = {"kernel_constraint": keras.constraints.MaxNorm(0.9)}
     stack = assert_as_alone(lambda i: optimizers.SGD(0.1 * (i + 1)), False, **options)
-    assert not stack.optimizer.inner.steps_at_once
+    assert not stack.optimizer.steps_at_once
 
 
 class Momentum(optimizers.Optimizer):
@@ -275,7 +276,7 @@ def test_state_that_a_member_was_given_meanwhile_is_taken() -> None:
     with stack.optimizer.shown([1]):
         assert slot.numpy().any()
         slot.assign(tf.ones_like(slot))
-    whole = next(iter(stack.optimizer.inner.state.slots.values())).slots["momentum"]
+    whole = next(iter(stack.optimizer.state.slots.values())).slots["momentum"]
     assert whole.numpy()[1].min() == 1.0
     assert whole.numpy()[0].max() < 1.0
 
@@ -285,21 +286,21 @@ def test_the_learning_rate_that_the_model_sees_is_each_members_own() -> None:
     with stack.members:
         seen = stack.members.stack_of(stack.optimizer.learning_rate * 2.0)
     np.testing.assert_allclose(seen.numpy(), [0.2, 0.4], rtol=1e-6)
-    stack.optimizer.inner.learning_rate = [0.3, 0.4]
+    stack.optimizer.learning_rate = [0.3, 0.4]
     assert [float(one.learning_rate) for one in stack.own] == pytest.approx([0.3, 0.4])
     with pytest.raises(InvalidArgumentError, match="2 members need as many, found 3"):
-        stack.optimizer.inner.learning_rate = [0.1, 0.2, 0.3]
+        stack.optimizer.learning_rate = [0.1, 0.2, 0.3]
 
 
 def test_one_rate_for_all_that_is_assigned_unseen_is_refused_once() -> None:
-    stack = Stack([build(seed) for seed in range(2)], [optimizers.SGD(0.1), optimizers.SGD(0.1)])
-    stack.train(0, 1)
+    stack = Stack([build(seed) for seed in range(2)], [optimizers.SGD(0.1), optimizers.SGD(0.1)], "auto")
+    stack.train(0, 4)
     stack.own[1].learning_rate.assign(0.5)
     before = stack.weights_of(1)
     with pytest.raises(InvalidArgumentError, match="assigned different values"):
-        stack.train(1, 2)
+        stack.train(4, 5)
     np.testing.assert_array_equal(stack.weights_of(1)[0], before[0])
-    stack.train(1, 2)
+    stack.train(4, 5)
 
 
 @pytest.mark.parametrize("jit_compile", [False, "auto"])
@@ -360,8 +361,9 @@ def test_averages_of_variables_without_a_gradient_move_too() -> None:
 
     stack = Stack([build(seed) for seed in range(2)], [make(0), make(1)])
     stack.train(0, 2)
-    wholes = [whole for whole, _ in stack.rows]
-    stack.optimizer.inner.apply([tf.ones_like(wholes[0]), None, None, None], wholes)
+    with stack.members:
+        ones = BatchedTensor(tf.ones_like(stack.rows[0][0]), stack.members)
+        stack.optimizer.apply([ones, None, None, None], stack.model.variables)
     model, alone = build(1), make(1)
     for number in range(2):
         step_of(model, alone)(X[number], Y[number])
