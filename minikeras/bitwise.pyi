@@ -8,3 +8,12 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
 def invert(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "invert",
+    "left_shift",
+    "right_shift",
+]

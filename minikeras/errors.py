@@ -29,7 +29,7 @@ as before:
 A message says what was asked, what was found and what to do, in that order.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "CheckpointBusyError",
@@ -142,6 +142,12 @@ _EXAMPLE = """TensorFlow's error of this name. Nothing raises it here; code that
     """
 globals().update({n: type(n, (OpError,), {"__doc__": _EXAMPLE.format(n), "__module__": __name__}) for n in UNRAISED})
 __all__ += UNRAISED
+if TYPE_CHECKING:
+    AbortedError = AlreadyExistsError = CancelledError = DataLossError = DeadlineExceededError = FailedPreconditionError = (
+        OpError
+    )
+    InternalError = OperatorNotAllowedInGraphError = PermissionDeniedError = ResourceExhaustedError = OpError
+    UnauthenticatedError = UnavailableError = UnimplementedError = UnknownError = OpError
 
 
 class TapeError(MinikerasError, RuntimeError):

@@ -24,3 +24,26 @@ from typing import Any
 def categorical(logits: TensorLike, num_samples: int, dtype: DTypeLike = ..., seed: Any = ..., name: str | None = ...) -> Tensor: ...
 def split(seed: Any, num: int = ...) -> Tensor: ...
 def stateless_categorical(logits: TensorLike, num_samples: int, seed: Any, dtype: DTypeLike = ..., name: str | None = ...) -> Tensor: ...
+
+__all__ = [
+    "Generator",
+    "categorical",
+    "fold_in",
+    "gamma",
+    "get_global_generator",
+    "log_uniform_candidate_sampler",
+    "normal",
+    "poisson",
+    "set_seed",
+    "shuffle",
+    "split",
+    "stateless_categorical",
+    "stateless_gamma",
+    "stateless_normal",
+    "stateless_poisson",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+    "uniform_candidate_sampler",
+]

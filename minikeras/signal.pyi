@@ -23,3 +23,23 @@ def irfft(input_tensor: TensorLike, fft_length: ShapeLike = ..., name: str | Non
 def irfft2d(input_tensor: TensorLike, fft_length: ShapeLike = ..., name: str | None = ...) -> Tensor: ...
 def rfft(input_tensor: TensorLike, fft_length: ShapeLike = ..., name: str | None = ...) -> Tensor: ...
 def rfft2d(input_tensor: TensorLike, fft_length: ShapeLike = ..., name: str | None = ...) -> Tensor: ...
+
+__all__ = [
+    "fft",
+    "fft2d",
+    "fftshift",
+    "frame",
+    "hamming_window",
+    "hann_window",
+    "ifft",
+    "ifft2d",
+    "ifftshift",
+    "inverse_stft",
+    "inverse_stft_window_fn",
+    "irfft",
+    "irfft2d",
+    "overlap_and_add",
+    "rfft",
+    "rfft2d",
+    "stft",
+]

@@ -43,7 +43,8 @@ def stub_of(name: str) -> str:
             imports |= needed
     imports -= {one.partition(" as ")[0] for one in imports if " as " in one}
     whole = [f"from {inner[one].__name__} import *" for one in shared]
-    return HEAD + "\n".join([*sorted(imports), *whole, "", *lines]) + "\n"
+    listed = ["__all__ = [", *(f'    "{one}",' for one in public), "]"]
+    return HEAD + "\n".join([*sorted(imports), *whole, "", *lines, "", *listed]) + "\n"
 
 
 def declared(module: types.ModuleType) -> list[str]:

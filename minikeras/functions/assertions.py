@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -35,7 +35,21 @@ def _hold(name: str, what: str, holds: Tensor, message: str | None) -> None:
     check_values(holds, test)
 
 
-def _of_two(relation: Primitive, name: str, what: str, sample: str) -> Callable[..., None]:
+class OfTwo(Protocol):
+    """An assertion about the elements of two tensors."""
+
+    def __call__(
+        self, x: TensorLike, y: TensorLike, message: str | None = None, summarize: Any = None, name: str | None = None
+    ) -> None: ...
+
+
+class OfOne(Protocol):
+    """An assertion about the elements of a tensor."""
+
+    def __call__(self, x: TensorLike, message: str | None = None, summarize: Any = None, name: str | None = None) -> None: ...
+
+
+def _of_two(relation: Primitive, name: str, what: str, sample: str) -> OfTwo:
     """The assertion that a relation holds between the elements of two tensors."""
 
     def function(
@@ -49,7 +63,7 @@ def _of_two(relation: Primitive, name: str, what: str, sample: str) -> Callable[
     return function
 
 
-def _of_sign(relation: Primitive, name: str, what: str, sample: str) -> Callable[..., None]:
+def _of_sign(relation: Primitive, name: str, what: str, sample: str) -> OfOne:
     """The assertion that a relation holds between the elements of a tensor and 0."""
 
     def function(x: TensorLike, message: str | None = None, summarize: Any = None, name: str | None = None) -> None:

@@ -7,7 +7,7 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..core import Primitive, Tensor, bind, convert_to_tensor
 from ..core.arrays import namespace, to_device
@@ -52,6 +52,18 @@ _REFUSALS = {
 }
 
 
+class OfOne(Protocol):
+    """A function of one tensor."""
+
+    def __call__(self, x: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class OfTwo(Protocol):
+    """A function of two tensors."""
+
+    def __call__(self, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor: ...
+
+
 def tensor(value: TensorLike) -> Tensor:
     """The value as a Tensor, quickly if it is one."""
     return value if type(value) is Tensor else convert_to_tensor(value)
@@ -85,7 +97,7 @@ def inexact(name: str, x: Tensor, kinds: str = _INEXACT) -> Tensor:
 
 def unary(
     primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = _INEXACT, **params: Any
-) -> Callable[..., Tensor]:
+) -> OfOne:
     """The public function of one tensor over a primitive.
 
     Args:
@@ -113,9 +125,7 @@ def unary(
     return function
 
 
-def binary(
-    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = "any"
-) -> Callable[..., Tensor]:
+def binary(primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = "any") -> OfTwo:
     """The public function of two tensors, broadcast against one another, over a primitive. Arguments as in `unary`."""
     refuse = kinds in _WANTED
 

@@ -19,7 +19,8 @@ from ..functions.publish import tensor
 from ..nn_ops import draws
 from ..types import TensorLike, as_dtype
 from .config import floatx
-from .seeds import SeedGenerator, keys_of
+from .seeds import SeedGenerator as SeedGenerator
+from .seeds import keys_of
 
 __all__ = [
     *("SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma", "normal", "randint", "shuffle"),

@@ -16,3 +16,22 @@ from minikeras.keras.ops.image.sampling import perspective_transform as perspect
 from minikeras.keras.ops.image.sampling import resize as resize
 from minikeras.keras.ops.image.sampling import scale_and_translate as scale_and_translate
 
+
+__all__ = [
+    "affine_transform",
+    "crop_images",
+    "elastic_transform",
+    "extract_patches",
+    "extract_patches_3d",
+    "gaussian_blur",
+    "hsv_to_rgb",
+    "map_coordinates",
+    "pad_images",
+    "perspective_transform",
+    "resize",
+    "rgb_to_grayscale",
+    "rgb_to_hsv",
+    "scale_and_translate",
+    "sobel_edges",
+    "ssim",
+]

@@ -18,3 +18,22 @@ def eigh(x: TensorLike) -> tuple[Tensor, Tensor]: ...
 def inv(x: TensorLike) -> Tensor: ...
 def solve(a: TensorLike, b: TensorLike) -> Tensor: ...
 def solve_triangular(a: TensorLike, b: TensorLike, lower: float = ...) -> Tensor: ...
+
+__all__ = [
+    "cholesky",
+    "cholesky_inverse",
+    "det",
+    "eig",
+    "eigh",
+    "inv",
+    "jvp",
+    "lstsq",
+    "lu_factor",
+    "matrix_rank",
+    "norm",
+    "pinv",
+    "qr",
+    "solve",
+    "solve_triangular",
+    "svd",
+]

@@ -25,3 +25,29 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, num_segments: int | N
 def segment_min(data: TensorLike, segment_ids: TensorLike, num_segments: int | None = ..., sorted: bool = ...) -> Tensor: ...
 def segment_prod(data: TensorLike, segment_ids: TensorLike, num_segments: int | None = ..., sorted: bool = ...) -> Tensor: ...
 def segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: int | None = ..., sorted: bool = ...) -> Tensor: ...
+
+__all__ = [
+    "cdist",
+    "erf",
+    "erfc",
+    "erfinv",
+    "extract_sequences",
+    "fft",
+    "fft2",
+    "ifft2",
+    "in_top_k",
+    "irfft",
+    "istft",
+    "logdet",
+    "logsumexp",
+    "rfft",
+    "rsqrt",
+    "segment_max",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "stft",
+    "top_k",
+    "view_as_complex",
+    "view_as_real",
+]
