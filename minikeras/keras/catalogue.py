@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ..module import snake_case
 from .arguments import made_with_numpy
 from .saving.objects import deserialize_keras_object, serialize_keras_object
 from .saving.registry import get_registered_object
+
+T = TypeVar("T")
 
 
 class Catalogue:
@@ -21,14 +23,14 @@ class Catalogue:
         self._kind = kind
         self._entries: dict[str, Any] = {}
 
-    def add(self, *names: str) -> Callable[[Any], Any]:
+    def add(self, *names: str) -> Callable[[T], T]:
         """A decorator that enters a class or function under its own name, in snake case, and under further names."""
 
-        def enter(entry: Any) -> Any:
+        def enter(entry: T) -> T:
             if isinstance(entry, type):
                 made_with_numpy(entry)
-            for name in (entry.__name__, snake_case(entry.__name__), *names):
-                self._entries[name] = entry
+            own = getattr(entry, "__name__", "")
+            self._entries |= dict.fromkeys((own, snake_case(own), *names), entry)
             return entry
 
         return enter
