@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -49,7 +49,13 @@ def _each(name: str, value: TensorLike, function: Callable[..., Any], *others: T
     return found
 
 
-def _cased(case: str) -> Callable[..., Tensor]:
+class Cased(Protocol):
+    """A function of texts and their encoding."""
+
+    def __call__(self, input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor: ...
+
+
+def _cased(case: str) -> Cased:
     def function(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
         if encoding not in ("", "utf-8"):
             raise InvalidArgumentError(f"strings.{case}: encoding must be '' or 'utf-8', found {encoding!r}.")
