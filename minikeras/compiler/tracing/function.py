@@ -208,8 +208,9 @@ class Function:
 
     def _signature(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], list[Tensor], Any]:
         """All arguments by position (keywords in a dict at the end), their tensors, and what identifies the program."""
-        args, kwargs = self._bound(args, kwargs)
-        if kwargs and self.input_signature is None:
+        if self.input_signature is not None:
+            args, kwargs = self._bound(args, kwargs)
+        elif kwargs:
             given = self._parameters.bind(*args, **kwargs)
             args, kwargs = given.args, given.kwargs
         values = (*args, kwargs)
