@@ -19,7 +19,7 @@ from ..errors import kind_of
 from ..files import archive, durable, strict_json
 from ..files.reading import read_file, refused
 from ..keras import batches
-from ..keras.arguments import plain, whole
+from ..keras.arguments import plain, takes_numpy, whole
 from ..keras.batches import Feed
 from ..keras.callbacks import BackupAndRestore, CallbackList
 from ..keras.models import Model
@@ -129,6 +129,7 @@ class Ensemble:
     # Training --------------------------------------------------------------------------------------------------------------
 
     @explaining
+    @takes_numpy
     def fit(
         self,
         x: Any = None,
@@ -225,6 +226,7 @@ class Ensemble:
     # Using -----------------------------------------------------------------------------------------------------------------
 
     @explaining
+    @takes_numpy
     def evaluate(
         self,
         x: Any = None,
@@ -248,6 +250,7 @@ class Ensemble:
         return dict(sorted(values.items())) if return_dict else trainer.listed(values)
 
     @explaining
+    @takes_numpy
     def predict(
         self, x: Any, batch_size: int | None = None, verbose: Any = "auto", steps: int | None = None, reduce: Any = None
     ) -> Any:

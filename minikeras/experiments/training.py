@@ -274,7 +274,7 @@ class MemberHooks:
             warnings.warn(
                 f"Member {member} (seed {self._members[member].seed}) ends in epoch {epoch + 1}: its loss is {logs['loss']}. "
                 "The others go on.",
-                stacklevel=8,
+                stacklevel=9,
             )
             return True
         return bool(self._models[member].stop_training)

@@ -189,6 +189,33 @@ def test_a_member_without_finite_loss_ends_alone_and_says_so():
     assert_same(alone(SEEDS[2], model=lambda: made(SEEDS[2]), epochs=3)[0], ensemble[2])
 
 
+def test_data_that_run_out_end_training_as_that_of_one_model():
+    def once():
+        yield from ((X[start : start + 16], Y[start : start + 16]) for start in (0, 16))
+
+    for few, warning in (
+        (once(), "ran out of data after 1 epochs"),
+        (tf.data.Dataset.from_generator(once), "2 batches instead"),
+    ):
+        ensemble, options = (
+            ensemble_of(2),
+            {"epochs": 2, "verbose": 0} | ({"steps_per_epoch": 9} if "instead" in warning else {}),
+        )
+        with pytest.warns(UserWarning, match=warning) as told:
+            history = ensemble.fit(few, **options)
+        assert {one.filename for one in told} == {__file__}
+        assert history.epoch == ([0] if "ran out" in warning else [0, 1])
+        assert_same(alone_on(once, SEEDS[1], len(history.epoch)), ensemble[1], 1e-6)
+
+
+def alone_on(batches, seed, epochs):
+    """A model that was trained by itself on batches that are made anew for each epoch."""
+    keras.utils.set_random_seed(seed)
+    model = build()
+    model.fit(tf.data.Dataset.from_generator(batches), epochs=epochs, verbose=0)
+    return model
+
+
 def test_an_interrupt_leaves_members_after_their_last_step():
     class Interrupt(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
