@@ -35,6 +35,8 @@ from .stack import ModelStack
 from .structure import check_structure
 from .training import EnsembleHistory, MemberHooks, StackTrainer
 
+FORMAT, _INDEX = 1, "ensemble.json"
+
 
 class Ensemble:
     """Models of one structure that differ in seed, first weights and, where wanted, numbers such as the learning rate. They
@@ -327,9 +329,6 @@ class Ensemble:
             _put_streams_back(members[-1], one, path)
             most -= sum(math.prod(one.shape) * one.dtype.size for one in members[-1].model.variables)  # of all together
         return cls.of(members)
-
-
-FORMAT, _INDEX = 1, "ensemble.json"
 
 
 def _put_streams_back(member: EnsembleMember, described: Any, path: Path) -> None:
