@@ -10,6 +10,7 @@ from interrupts import interrupt
 from random_programs import cases, recorded
 
 import minikeras as tf
+from minikeras.compiler.executors import llvm
 from minikeras.compiler.executors.numpy.lowering import Call, Flatten, View, lowered
 from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.ir import Slot
@@ -316,3 +317,22 @@ def test_an_interrupt_within_an_assignment_gives_all_old_values_or_all_new_ones(
             break
     assert all(len(values) == 1 for values in outcomes)
     assert len(outcomes) > 40 and {0.0} in outcomes
+
+
+@pytest.mark.skipif(not llvm.installed(), reason="needs llvmlite and SciPy")
+def test_large_results_of_kernels_are_arrays_of_their_own_in_each_run():
+    """Also where a kernel joins two arrays, another reads the result, or sees it in another shape."""
+
+    def step(x):
+        joined = tf.concat([x, tf.exp(x)], 0)
+        seen = tf.reshape(tf.sin(x), [-1])
+        return joined, tf.square(joined), seen, tf.cos(seen)
+
+    compiled = tf.function(step, jit_compile=True)
+    kept = []
+    for number in range(4):
+        x = tf.constant(np.random.default_rng(number).normal(size=(300, 200)).astype("f4"))
+        kept.append((x, compiled(x)))
+    for x, found in kept:  # no run has written over what an earlier one gave
+        for one, expected in zip(found, step(x), strict=True):
+            np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)

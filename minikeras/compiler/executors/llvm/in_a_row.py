@@ -464,4 +464,21 @@ def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Itera
 
 def _closure(calls: Sequence[KernelCall], builder: Builder, trains: bool) -> Closure:
     exported = [register for call in calls for register in builder.exported(call)]
-    return exporting(Segment(calls, builder, flushes=trains), exported)
+    given_out = {y.key: y for call in calls for y in call.results if y.key in builder.plan.given_out}
+    closure = exporting(Segment(calls, builder, flushes=trains), exported)
+    made = [(builder.registers[key], builder.address(y), y) for key, y in given_out.items()]
+    return _into_new_memory(closure, made) if made else closure
+
+
+def _into_new_memory(closure: Closure, made: Sequence[tuple[int, int, Slot]]) -> Closure:
+    """Kernels some of whose results are arrays of their own in each run: registers and addresses are told of these."""
+
+    def call(registers: list[Any]) -> None:
+        addresses = registers[0].turn.addresses
+        for register, place, slot in made:
+            if registers[register] is None:  # an earlier segment may have written a part of it
+                registers[register] = np.empty(slot.shape, slot.dtype)
+            addresses[place] = _address(registers[register])
+        closure(registers)
+
+    return call

@@ -42,6 +42,7 @@ class MemoryPlan:
         reads, writes: keys of flat arrays that are read from Variables, and that are assigned to them.
         flat: the calls that read and assign flattened Variables.
         fresh: keys of values that calls write into an array made in each run.
+        given_out: those of them that kernels write: large results, which to copy would take as long as to compute.
         exported: keys of values in the arena that leave the program, as copies.
         copied: keys of views that are copied in each run: numbers, and what leaves the program of a Variable.
         arena: where all others lie.
@@ -100,10 +101,20 @@ class MemoryPlan:
         needed = {self.root(x.key) for call in addressed for x in touched(call)}
         self.exported = (roots & needed) - self.reads - self.writes
         own = {key for key, y in self._written.items() if key in roots or y.shape in ((), None) or y.bytes > LIMIT}
-        self.fresh = own - self.writes - needed
+        self.given_out = self._given_out(addressed) & self.exported
+        self.exported -= self.given_out
+        self.fresh = (own - self.writes - needed) | self.given_out
         self.copied |= {key for key in leaving if self.root(key) in self.reads}
         self.copied |= {key for key in leaving if key != self.root(key) and self.root(key) in self.exported}
         self.views = {key: view for key, view in self.views.items() if self.root(key) not in self.fresh}
+
+    def _given_out(self, addressed: Sequence[Call]) -> set[int]:
+        """Large results of kernels that no kernel knows by a view; none in a program that assigns flattened Variables."""
+        if self.writes:
+            return set()
+        viewed = {self.root(x.key) for call in addressed for x in touched(call) if self.root(x.key) != x.key}
+        made = {y.key for call in addressed for y in call.results if y.bytes >= LARGE and y.order is None}
+        return (made & self._results) - viewed
 
     def _placed_inside(self) -> dict[int, tuple[Slot, int]]:
         """What is written right where it lies in a flat array: that array, and the offset in it."""
@@ -357,7 +368,7 @@ class RunMemory:
                 first[registers[key]] = view.function(first[registers[view.operands[0].key]])
         addresses: Array = np.zeros(len(addressed), np.int64)
         for key, number in addressed.items():
-            if plan.root(key) not in plan.reads and key not in plan.writes and key not in plan.bound:
+            if plan.root(key) not in plan.reads and not any(key in some for some in (plan.writes, plan.bound, plan.given_out)):
                 addresses[number] = first[registers[key]].ctypes.data
         wanted = plan.read_from_python()
         self.flat = []

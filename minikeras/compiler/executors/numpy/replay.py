@@ -253,7 +253,7 @@ class Replay:
     def fills_memory(self) -> bool:
         """Whether each result is an array that a run can write into memory that it is given."""
         plan, slots = self._memory[0], [x for x in self.program.results if isinstance(x, Slot)]
-        own = all(x.key in plan.fresh and x.order is None and x.shape for x in slots)
+        own = all(x.key in plan.fresh - plan.given_out and x.order is None and x.shape for x in slots)
         return own and len({x.key for x in slots}) == len(self._results)
 
     def __call__(self, arguments: Sequence[Array], results: Sequence[Array] = ()) -> list[Any]:
