@@ -1,4 +1,4 @@
-"""What a module answers for a name that it does not hold: it loads what is loaded late, and explains what is not there."""
+"""Answers of a module for names that it does not hold: it loads what is loaded late, and explains what is not there."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ OF_LAYERS = {
 
 
 def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
-    """What a module has under a name that is loaded at its first use. The module keeps it, so this is asked once.
+    """The value of a name of a module that is loaded at its first use. The module keeps it, so this is asked once.
 
     Args:
         module: the dotted name of the module that was asked.
@@ -278,7 +278,7 @@ def error(module: str, name: str) -> AttributeError:
 
 
 def advice(module: str, name: str) -> str:
-    """What to do instead of using a name that a module does not have; "" where there is nothing to say."""
+    """Advice for a name that a module does not have; "" where there is nothing to say."""
     package, _, inside = module.partition(".")
     rows = ABSENT.get(inside, []) if package == __package__ else []
     return next((advice for names, advice in rows if any(fnmatchcase(name, one) for one in names.split())), "")

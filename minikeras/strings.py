@@ -125,7 +125,7 @@ def split(input: TensorLike, sep: str | None = None, maxsplit: int = -1, name: s
 def regex_replace(
     input: TensorLike, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    r"""What matches a regular expression of Python replaced, each time or once; `\1` in `rewrite` is what group 1 matched.
+    r"""Texts with matches of a regular expression replaced, all or the first; `\1` in `rewrite` is what group 1 matched.
 
     >>> print(tf.strings.regex_replace("Text.<br />More", "<[^>]+>", " ").numpy())
     Text. More
@@ -136,7 +136,7 @@ def regex_replace(
 
 
 def regex_full_match(input: TensorLike, pattern: str, name: str | None = None) -> Tensor:
-    """Whether the whole of each text matches a regular expression of Python.
+    """True where the whole of a text matches a regular expression of Python.
 
     >>> print(tf.strings.regex_full_match(["ab", "abc"], "a.").numpy())
     [ True False]

@@ -243,7 +243,7 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether it is a Tensor or Variable of numbers.
+    """True for a Tensor or a Variable of numbers.
 
     >>> tf.debugging.is_numeric_tensor(tf.constant(1.0)), tf.debugging.is_numeric_tensor("text")
     (True, False)

@@ -20,7 +20,7 @@ from .shaping import concat, pad, stack
 
 
 def extract_patches(images: TensorLike, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
-    """What lies under a window that slides over images, as channels: (batch, rows, columns, height * width * channels).
+    """Elements under a window that slides over images, as channels: (batch, rows, columns, height * width * channels).
 
     Args:
         images: (batch, height, width, channels).

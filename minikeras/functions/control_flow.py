@@ -73,7 +73,7 @@ class TensorArray:
         return self._shape
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are."""
+        """Number of elements."""
         return convert_to_tensor(len(self._elements), "int32")
 
     def __len__(self) -> int:
@@ -376,7 +376,7 @@ def _of_dtypes(result: Any, kinds: Any) -> Any:
 
 
 def _of_no_slices(fn: Callable[[Any], Any], elems: Any, kinds: Any) -> Any:
-    """What stacking no results gives: `fn` of a stack without slices says the shapes, unless it needs values."""
+    """Stack of no results: `fn` of a stack without slices says the shapes, unless it needs values."""
     try:
         result = vectorized_map(fn, elems)
     except InvalidArgumentError:
@@ -419,7 +419,7 @@ def scan(
 
 
 def _accumulated(name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool) -> tuple[Any, Any]:
-    """What is accumulated in the end, and the stack of what is accumulated in each step: one loop over a recorded step."""
+    """Last accumulated value, and the stack of those of each step: one loop over a recorded step."""
     leaves = _with_one_size(name, elems)
     if initializer is None:
         if not leaves[0].shape[0]:

@@ -267,7 +267,7 @@ def geometry(name: str, sizes: Sizes, window: Sizes, strides: Any, padding: Any,
 def _pairs(
     name: str, sizes: Sizes, window: Sizes, strides: Sizes, padding: Any, dilation: Sizes, first: bool
 ) -> tuple[Sizes, ...]:
-    """What is added before and after each axis."""
+    """Numbers of elements added before and after each axis."""
     rank = len(sizes)
     if isinstance(padding, str):
         if padding.upper() == "VALID":
@@ -299,7 +299,7 @@ def one_for_each(name: str, what: str, numbers: Any, rank: int, first: bool) -> 
 
 
 def _of_sliding_axes(numbers: tuple[Any, ...], rank: int, first: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """What is said of the sliding axes, and what of batch and channels, if anything."""
+    """Entries for the sliding axes, and those for batch and channels, if there are any."""
     if len(numbers) != rank + 2:
         return numbers, ()
     return (numbers[2:], numbers[:2]) if first else (numbers[1:-1], (numbers[0], numbers[-1]))

@@ -106,9 +106,9 @@ bitwise_xor = binary(arithmetic.bitwise_xor, "bitwise_xor", "Bits that exactly o
 invert = unary(arithmetic.bitwise_not, "invert", "All bits turned around: ~x", "none", "print(tf.bitwise.invert(6).numpy()) -> -7", "any")
 left_shift = binary(arithmetic.left_shift, "left_shift", "Bits moved to higher places, at most as many as there are: x * 2**y", "none", "print(tf.bitwise.left_shift(3, 2).numpy()) -> 12")
 right_shift = binary(arithmetic.right_shift, "right_shift", "Bits moved to lower places, at most as many as there are: floor(x / 2**y)", "none", "print(tf.bitwise.right_shift(-8, 1).numpy()) -> -4")
-is_nan = unary(arithmetic.is_nan, "is_nan", "Whether an element is not a number: x is NaN", "none (bool)", "print(tf.math.is_nan(float('nan')).numpy()) -> True")
-is_inf = unary(arithmetic.is_inf, "is_inf", "Whether an element is infinite: x is inf or -inf", "none (bool)", "print(tf.math.is_inf(float('inf')).numpy()) -> True")
-is_finite = unary(arithmetic.is_finite, "is_finite", "Whether an element is finite: x is neither NaN nor infinite", "none (bool)", "print(tf.math.is_finite(1.0).numpy()) -> True")
+is_nan = unary(arithmetic.is_nan, "is_nan", "True where an element is not a number: x is NaN", "none (bool)", "print(tf.math.is_nan(float('nan')).numpy()) -> True")
+is_inf = unary(arithmetic.is_inf, "is_inf", "True where an element is infinite: x is inf or -inf", "none (bool)", "print(tf.math.is_inf(float('inf')).numpy()) -> True")
+is_finite = unary(arithmetic.is_finite, "is_finite", "True where an element is finite: x is neither NaN nor infinite", "none (bool)", "print(tf.math.is_finite(1.0).numpy()) -> True")
 
 # Complex numbers and identity ----------------------------------------------------------------------------------------------
 

@@ -130,7 +130,7 @@ def gather(
 
 
 def _shared_axes(name: str, x: Tensor, where: Tensor, batch_dims: int) -> int:
-    """How many leading axes values and indices have in common; a negative number counts from the rank of the indices."""
+    """Number of leading axes that values and indices have in common; a negative number counts from the rank of the indices."""
     count = integer(batch_dims or 0)
     if not -where.ndim <= count <= where.ndim:
         raise ShapeError(f"{name}: batch_dims={count} is out of range for indices with {where.ndim} axes.")

@@ -254,7 +254,7 @@ def _laid(name: str, x: Tensor, where: np.ndarray[Any, Any], shape: tuple[int, i
 
 
 def _padding(x: Tensor, value: Any) -> Tensor:
-    """What stands off the diagonals; of bools false for 0."""
+    """The value off the diagonals; of bools false for 0."""
     return beside(x, bool(value) if x.dtype.is_bool else value, x.dtype)
 
 

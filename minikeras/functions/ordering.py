@@ -75,7 +75,7 @@ def top_k(input: TensorLike, k: int = 1, sorted: bool = True, index_type: DTypeL
 
 
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int, name: str | None = None) -> Tensor:
-    """Whether the prediction for each target is among the `k` largest of its row; with those that equal the last of them.
+    """True where the prediction for a target is among the `k` largest of its row, or equals the last of them.
 
     Args:
         targets: integers (batch,), the class of each row.
@@ -128,7 +128,7 @@ def confusion_matrix(
     dtype: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:
-    """How often label i (row) was predicted as j (column).
+    """Counts of label i (row) predicted as j (column).
 
     Args:
         labels, predictions: vectors of classes.
@@ -202,7 +202,7 @@ def unique_with_counts(x: TensorLike, out_idx: DTypeLike = "int32", name: str | 
 def histogram_fixed_width(
     values: TensorLike, value_range: TensorLike, nbins: int = 100, dtype: DTypeLike = "int32", name: str | None = None
 ) -> Tensor:
-    """How many values fall into each of `nbins` bins of equal width; those beyond the range count in the first or last one.
+    """Counts of values in each of `nbins` bins of equal width; those beyond the range count in the first or last one.
 
     Args:
         values: tensor of any shape.
@@ -257,7 +257,7 @@ def bincount(
     axis: int | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each non-negative integer occurs: in all of `arr`, or with `axis=-1` in each of its rows.
+    """Counts of each non-negative integer: in all of `arr`, or with `axis=-1` in each of its rows.
 
     With `binary_output` 1 for what occurs at all. Inside `vectorized_map` every slice must give as many counts; `minlength` and
     `maxlength` see to it.

@@ -44,7 +44,7 @@ _WANTED = {
     "if": "a tensor of signed real numbers",
     "iuf": "a tensor of real numbers",
 }
-"""What the kinds of dtypes are called that a function takes."""
+"""Names, for messages, of the kinds of dtypes that a function takes."""
 _REFUSALS = {
     "fc": "for integers and bools; cast them first",
     "f": "for all but floats; cast integers first",

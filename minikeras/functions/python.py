@@ -23,7 +23,7 @@ from .publish import tensor
 
 
 def py_function(func: Callable[..., Any], inp: Any, Tout: DTypeLike, name: str | None = None) -> Any:
-    """What `func` gives for Tensors, as Tensors of dtypes that are announced. Gradients go through what it computes with them.
+    """Results of `func` for Tensors, as Tensors of dtypes that are announced. Gradients go through what it computes with them.
 
     Args:
         func: a function of as many Tensors.

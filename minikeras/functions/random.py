@@ -37,7 +37,7 @@ def set_seed(seed: int | None) -> None:
 
 
 Keys = Callable[[], Tensor]
-"""What gives the key of a draw when it is asked for, another one each time."""
+"""A function that gives the key of a draw, another one at each call."""
 
 
 def keys_of(seed: Any) -> Keys:
@@ -182,7 +182,7 @@ def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
 
 @functools.lru_cache(256)
 def _stays_below(limit: float, minval: float, dtype: DType) -> bool:
-    """Whether the largest number below 1 becomes one below the limit."""
+    """True if the largest number below 1 becomes one below the limit."""
     of = dtype.numpy.type
     with np.errstate(all="ignore"):
         return bool(of(1.0 - 0.5 * float(dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit))
@@ -515,7 +515,7 @@ class Generator:
     def binomial(
         self, shape: ShapeLike, counts: TensorLike, probs: TensorLike, dtype: DTypeLike = "int32", name: str | None = None
     ) -> Tensor:
-        """How many of `counts` trials succeed, each with probability `probs`; the last axes of `shape` are the parameters'."""
+        """Number of successes in `counts` trials of probability `probs`; the last axes of `shape` are the parameters'."""
         trials, chances = tensor(counts), tensor(probs)
         return drawn(draws.random_binomial, self._keys, shape, _countable("binomial", dtype), trials, chances)
 

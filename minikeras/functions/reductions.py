@@ -64,8 +64,8 @@ reduce_logsumexp = _reduction(reductions.reduce_logsumexp, "reduce_logsumexp", "
     "softmax(x)", "[1000.0, 0.0]", "1000.0", "f")
 reduce_euclidean_norm = _reduction(reductions.reduce_euclidean_norm, "reduce_euclidean_norm", "sqrt(sum(|x|**2))",
     "x / |x|, 0 at the origin", "[3.0, 4.0]", "5.0", "fc")
-reduce_any = _reduction(reductions.reduce_any, "reduce_any", "Whether any element is true", "none", "[True, False]", "True")
-reduce_all = _reduction(reductions.reduce_all, "reduce_all", "Whether all elements are true", "none", "[True, False]", "False")
+reduce_any = _reduction(reductions.reduce_any, "reduce_any", "True if any element is", "none", "[True, False]", "True")
+reduce_all = _reduction(reductions.reduce_all, "reduce_all", "True if all elements are", "none", "[True, False]", "False")
 # fmt: on
 
 
@@ -212,7 +212,7 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 def count_nonzero(
     input: TensorLike, axis: Axis = None, keepdims: bool = False, dtype: DTypeLike = "int64", name: str | None = None
 ) -> Tensor:
-    """How many elements along axes are not zero.
+    """Number of elements along axes that are not zero.
 
     >>> print(tf.math.count_nonzero([0.0, 2.0, -1.0]).numpy())
     2
@@ -225,7 +225,7 @@ def _nonzero(x: Tensor) -> Tensor:
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no element is smaller than the one before it, in row-major order.
+    """True if no element is smaller than the one before it, in row-major order.
 
     >>> print(tf.math.is_non_decreasing([1.0, 2.0, 2.0]).numpy())
     True
@@ -235,7 +235,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether each element is larger than the one before it, in row-major order.
+    """True if each element is larger than the one before it, in row-major order.
 
     >>> print(tf.math.is_strictly_increasing([1.0, 2.0, 2.0]).numpy())
     False

@@ -334,7 +334,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a Tensor or Variable.
+    """True for a Tensor or a Variable.
 
     >>> tf.is_tensor(tf.zeros([])), tf.is_tensor(0.0)
     (True, False)

@@ -117,7 +117,7 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """What lies under a window that slides along an axis, which becomes two: frames, and elements of each.
+    """Frames under a window that slides along an axis, which becomes two: frames, and elements of each.
 
     Args:
         signal: (..., samples, ...).

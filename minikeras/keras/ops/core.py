@@ -57,7 +57,7 @@ def convert_to_numpy(x: TensorLike) -> np.ndarray:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether it is a Tensor or a Variable.
+    """True for a Tensor or a Variable.
 
     >>> tf.keras.ops.is_tensor(tf.constant(1.0)), tf.keras.ops.is_tensor([1.0])
     (True, False)
@@ -211,7 +211,7 @@ def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor
 
 @operation(given="true_fn false_fn")
 def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """What one of two functions gives, by a bool.
+    """Result of one of two functions, by a bool.
 
     Raises:
         ValueError: if the bool is a KerasTensor and the functions give other structures, shapes or dtypes.
@@ -236,7 +236,7 @@ def _kind(x: Any) -> str:
 
 @operation(given="branches")
 def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], *operands: TensorLike) -> Any:
-    """What the function of a number gives for the operands; the number is moved into the range of those that exist.
+    """Result of the function of a number for the operands; the number is moved into the range of those that exist.
 
     >>> print(tf.keras.ops.switch(1, [lambda x: x, lambda x: -x], 3.0).numpy())
     -3.0

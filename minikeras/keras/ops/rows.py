@@ -66,7 +66,7 @@ def _of_two(prepare: Callable[..., Iterable[Tensor]], dtypes: str) -> Callable[.
 
 
 def truth(x: TensorLike) -> Tensor:
-    """Whether each element is not 0."""
+    """True where an element is not 0."""
     return cast(convert_to_tensor(x), "bool")
 
 

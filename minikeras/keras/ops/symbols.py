@@ -54,7 +54,7 @@ _HARMLESS = """assertions boxes contractions control_flow convolution creation e
 
 
 def operate_on_symbols(name: str, operands: tuple[Any, ...]) -> Any:
-    """What an operator of Python gives for KerasTensors.
+    """Result of an operator of Python for KerasTensors.
 
     Args:
         name: of the function of `keras.ops` that the operator stands for.

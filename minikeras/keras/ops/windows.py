@@ -23,7 +23,7 @@ def for_each(value: Any, rank: int) -> tuple[int, ...]:
 
 
 def places(sizes: Sequence[int], window: Any, strides: Any, dilation: Any) -> tuple[int, ...]:
-    """How many windows fit along each axis.
+    """Number of windows that fit along each axis.
 
     Raises:
         ShapeError: if none does, or a number is not positive.

@@ -327,7 +327,7 @@ def _scaled(weights: Array, inside: Array) -> Array:
 
 
 def _third(name: str, first: int | None, second: int | None, whole: int | None, size: int, sign: int) -> tuple[int, int]:
-    """What is added (sign 1) or cut off (-1) at both ends, when two of three numbers are known."""
+    """Numbers of elements added (sign 1) or cut off (-1) at both ends, when two of three numbers are known."""
     if [first, second, whole].count(None) != 1 or any(one is not None and one < 0 for one in (first, second, whole)):
         raise ValueError(f"{name}: give two of the three numbers of an axis, 0 or more, found {first}, {second}, {whole}.")
     change = 0 if whole is None else sign * (whole - size)

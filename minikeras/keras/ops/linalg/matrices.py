@@ -81,7 +81,7 @@ def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def _swaps(order: Any) -> list[int]:
-    """What each row was swapped with, in turn, so that this order came out."""
+    """Numbers of the rows that each one was swapped with, in turn, so that this order came out."""
     now, swaps = list(range(len(order))), []
     for place, wanted in enumerate(order):
         found = now.index(wanted)
@@ -203,7 +203,7 @@ def _least(x: Tensor) -> float:
 
 @operation(cost=cost_of_matrices)
 def matrix_rank(x: TensorLike, tol: Any = None) -> Tensor:
-    """How many singular values are larger than `tol`, or than the largest times max(n, m) times the precision if None.
+    """Number of singular values larger than `tol`, or than the largest times max(n, m) times the precision if None.
 
     >>> print(tf.keras.ops.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy())
     1

@@ -89,7 +89,7 @@ def top_k(x: TensorLike, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
 
 @operation
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
-    """Whether fewer than k predictions of a row are larger than that for its target.
+    """True where fewer than k predictions of a row are larger than that for its target.
 
     Args:
         targets: integers (...), the class of each row.

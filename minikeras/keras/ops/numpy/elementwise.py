@@ -62,9 +62,9 @@ bitwise_not = of_any("bitwise_not", tf.invert)
 conjugate = conj = of_any("conjugate", lambda x: tf.conj(x) if x.dtype.is_complex else x, "Complex conjugate.")
 copy = of_any("copy", tf.identity)
 imag = of_any("imag", lambda x: tf.imag(x) if x.dtype.is_complex else zeros_like(x), "Imaginary part; of real numbers 0.")
-isfinite = of_any("isfinite", lambda x: _asked(tf.is_finite, x, True), "Whether an element is neither NaN nor infinite.")
-isinf = of_any("isinf", lambda x: _asked(tf.is_inf, x, False), "Whether an element is infinite.")
-isnan = of_any("isnan", lambda x: _asked(tf.is_nan, x, False), "Whether an element is NaN.")
+isfinite = of_any("isfinite", lambda x: _asked(tf.is_finite, x, True), "True where an element is neither NaN nor infinite.")
+isinf = of_any("isinf", lambda x: _asked(tf.is_inf, x, False), "True where an element is infinite.")
+isnan = of_any("isnan", lambda x: _asked(tf.is_nan, x, False), "True where an element is NaN.")
 negative = of_any("negative", tf.negative)
 real = of_any("real", lambda x: tf.real(x) if x.dtype.is_complex else x, "Real part.")
 sign = of_any("sign", tf.sign)
@@ -99,7 +99,7 @@ bitwise_right_shift = of_bits("bitwise_right_shift", tf.right_shift)
 bitwise_xor = of_bits("bitwise_xor", tf.bitwise_xor)
 left_shift = of_bits("left_shift", tf.left_shift)
 right_shift = of_bits("right_shift", tf.right_shift)
-logical_not = of_any("logical_not", lambda x: tf.logical_not(truth(x)), "Whether an element is 0.")
+logical_not = of_any("logical_not", lambda x: tf.logical_not(truth(x)), "True where an element is 0.")
 
 cbrt = of_floats("cbrt", transcendental.cbrt, "Cube root, of negative numbers too: x**(1/3).")
 fmax = of_two("fmax", arithmetic.fmax, "Larger of two, where NaN counts as missing.")
@@ -255,7 +255,7 @@ def nan_to_num(x: TensorLike, nan: float = 0.0, posinf: float | None = None, neg
 def isclose(
     x1: TensorLike, x2: TensorLike, rtol: TensorLike = 1e-5, atol: TensorLike = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Whether |x1 - x2| <= atol + rtol |x2|; infinities are close to themselves.
+    """True where |x1 - x2| <= atol + rtol |x2|; infinities are close to themselves.
 
     >>> print(tf.keras.ops.isclose([1.0, 2.0], [1.0 + 1e-7, 2.1]).numpy())
     [ True False]
@@ -267,7 +267,7 @@ def isclose(
 
 @operation
 def isreal(x: TensorLike) -> Tensor:
-    """Whether an element has no imaginary part.
+    """True where an element has no imaginary part.
 
     >>> print(tf.keras.ops.isreal([1.0 + 1j, 2.0]).numpy())
     [False  True]
@@ -278,7 +278,7 @@ def isreal(x: TensorLike) -> Tensor:
 
 @operation
 def signbit(x: TensorLike) -> Tensor:
-    """Whether the sign is minus, that of -0.0 too.
+    """True where the sign is minus, that of -0.0 too.
 
     >>> print(tf.keras.ops.signbit([-0.0, 1.0]).numpy())
     [ True False]
@@ -370,9 +370,9 @@ def _ranks(signature: str) -> list[int]:
 allclose = row("allclose",
     lambda x1, x2, rtol=1e-05, atol=1e-08, equal_nan=False: reduce_all(isclose(x1, x2, rtol, atol, equal_nan)),
     "Whether all elements are close, as `isclose` has it.", "print(tf.keras.ops.allclose([1.0], [1.0]).numpy()) -> True")
-isneginf = row("isneginf", lambda x: floating(x) == -_math.inf, "Whether an element is -inf.",
+isneginf = row("isneginf", lambda x: floating(x) == -_math.inf, "True where an element is -inf.",
     'print(tf.keras.ops.isneginf([1.0, -float("inf")]).numpy()) -> [False  True]')
-isposinf = row("isposinf", lambda x: floating(x) == _math.inf, "Whether an element is inf.",
+isposinf = row("isposinf", lambda x: floating(x) == _math.inf, "True where an element is inf.",
     'print(tf.keras.ops.isposinf([1.0, float("inf")]).numpy()) -> [False  True]')
 # fmt: on
 

@@ -85,10 +85,10 @@ def _truth(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return lambda x, axis, keepdims: function(cast(x, "bool"), axis, keepdims)
 
 
-all = _reduction("all", _truth(tf.reduce_all), "Whether all elements are true.", _SAME)
+all = _reduction("all", _truth(tf.reduce_all), "True if all elements are.", _SAME)
 amax = _reduction("amax", tf.reduce_max, "Maximum. Derivative: 1, shared evenly at a tie.", _SAME)
 amin = _reduction("amin", tf.reduce_min, "Minimum. Derivative: 1, shared evenly at a tie.", _SAME)
-any = _reduction("any", _truth(tf.reduce_any), "Whether any element is true.", _SAME)
+any = _reduction("any", _truth(tf.reduce_any), "True if any element is.", _SAME)
 mean = _reduction("mean", tf.reduce_mean, "Mean.", _FLOATS)
 nanmax = _reduction("nanmax", _nan_extreme(tf.reduce_max, -float("inf")), "Maximum of what is not NaN.", _SAME)
 nanmean = _reduction("nanmean", _nan_mean, "Mean of what is not NaN.", _FLOATS)

@@ -143,7 +143,7 @@ def digitize(x: TensorLike, bins: TensorLike) -> Tensor:
 
 @operation(cost=cost_of_anything, counts=True)
 def bincount(x: TensorLike, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Tensor:
-    """How often each number occurs, or the sum of the weights where it does, along the last axis.
+    """Counts of each number, or the sum of the weights where it occurs, along the last axis.
 
     Args:
         x: numbers from 0 on, with one or two axes.
@@ -169,7 +169,7 @@ def bincount(x: TensorLike, weights: Any = None, minlength: int = 0, sparse: boo
 
 @operation(cost=cost_of_anything)
 def histogram(x: TensorLike, bins: Any = 10, range: Any = None) -> tuple[Tensor, Tensor]:
-    """How many elements lie in each bin, as floats, and the limits of the bins; the last bin holds its upper limit.
+    """Counts of the elements in each bin, as floats, and the limits of the bins; the last bin holds its upper limit.
 
     Args:
         x: tensor of any shape.
@@ -205,7 +205,7 @@ def histogram(x: TensorLike, bins: Any = 10, range: Any = None) -> tuple[Tensor,
 
 @operation(name="IsIn")
 def isin(x1: TensorLike, x2: TensorLike, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element of x1 is among those of x2, or is not (`invert`).
+    """True where an element of x1 is among those of x2, or is not (`invert`).
 
     >>> print(tf.keras.ops.isin([1, 2, 3], [3, 1]).numpy())
     [ True False  True]
