@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..loops import Body, Step
+from ..loops import KINDS, Body, Step
 from .expression import TRUTH, Expr, cast
+
+DTYPES = KINDS + "V"
+"""Kinds of dtypes that there are nests for: those of all bodies, and bfloat16."""
 
 NUMBER = np.dtype(np.float64)
 """The dtype of Python numbers."""

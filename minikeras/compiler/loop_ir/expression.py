@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,11 @@ class Expr:
 
     Attributes:
         op: a ufunc's name, "where", "astype", "view", its bits in another dtype, or a leaf's: "constant",
-            "size", "axis", "register", "load".
+            "size", "axis", "register", "load". "philox" makes the four words of a block of random bits from seed, position
+            and number (nn_ops/philox4x32.py), "word" is one of them.
         args: what it is computed from; the index of a load.
         dtype: of the scalar.
-        value: of a constant its number, of a size its name, of a load its Array, of an axis its kind.
+        value: of a constant its number, of a word too, of a size its name, of a load its Array, of an axis its kind.
     """
 
     __slots__ = ("args", "dtype", "op", "value")
@@ -219,3 +220,18 @@ class View(Array):
     def __init__(self, name: str, dtype: Any, of: Array) -> None:
         super().__init__(name, dtype, of.scratch * of.dtype.itemsize // np.dtype(dtype).itemsize)
         self.of = of
+
+
+class Table(Array):
+    """Whole numbers that a nest holds itself.
+
+    Args:
+        name: for the reader.
+        numbers: its elements.
+    """
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, name: str, numbers: Sequence[int]) -> None:
+        super().__init__(name, INDEX)
+        self.numbers = np.array(numbers, INDEX)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...nn_ops.philox4x32 import words_of_blocks
 from ...types import Array as NumPyArray
-from .expression import Expr, View, lift
+from .expression import Expr, Table, View, lift
 from .nest import Fold, For, Matrix, Nest, Part, Product, Store, runs
 
 
@@ -102,8 +103,13 @@ class Interpreter:
         if x.op == "constant":
             return x.dtype.type(x.value)
         args = [self.value(one, known) for one in x.args]
+        if x.op == "philox":
+            return _words_of_block(*args)
+        if x.op == "word":
+            return args[0][..., x.value]
         if x.op == "load":
-            memory, at = self._memory[x.value], np.asarray(args[0])
+            memory = x.value.numbers if isinstance(x.value, Table) else self._memory[x.value]
+            at = np.asarray(args[0])
             if at.size and not (at.min() >= 0 and at.max() < memory.size):
                 raise IndexError(f"{self._nest.name} reads {x.value.name}[{at}], which has {memory.size} elements.")
             return memory[at]
@@ -129,6 +135,11 @@ class Interpreter:
         step = memory.itemsize
         view = np.lib.stride_tricks.as_strided(memory[start:], (height, width), (line * step, step))
         return view.T if one.turned else view
+
+
+def _words_of_block(seed: Any, position: Any, number: Any) -> NumPyArray:
+    found = words_of_blocks((int(seed), int(position)), np.atleast_1d(number)).copy()
+    return np.concatenate([found[0], found[1]], -1).reshape((*np.shape(number), 4))
 
 
 def interpret(nest: Nest, arrays: Sequence[NumPyArray], sizes: Sequence[int], backwards: bool = False) -> None:

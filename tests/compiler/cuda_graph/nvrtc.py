@@ -16,6 +16,8 @@ def library():
     found = importlib.util.find_spec("nvidia")
     for folder in found.submodule_search_locations or [] if found else []:
         for path in sorted(pathlib.Path(folder).glob("*/lib/libnvrtc.so.*")):
+            for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
+                ctypes.CDLL(str(builtins))  # it is looked for by its name alone
             return ctypes.CDLL(str(path))
     return None
 

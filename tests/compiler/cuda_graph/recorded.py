@@ -16,13 +16,13 @@ from specimens import SPECIMENS
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.compiler.executors.cuda_graph.functions import DTYPES
 from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.executors.cuda_graph.nodes import Kernel
-from minikeras.compiler.executors.cuda_graph.windows import lower_convolutions
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
+from minikeras.compiler.loop_ir.bodies import DTYPES
+from minikeras.compiler.passes.convolutions import lower_convolutions
 from minikeras.compiler.passes.pipeline import optimized
 from minikeras.core import Record
 from minikeras.nn_ops import streams

@@ -20,8 +20,8 @@ import tempfile
 import numpy as np
 import pytest
 
-from minikeras.compiler.executors.cuda_graph.functions import PREAMBLE
 from minikeras.compiler.executors.cuda_graph.nodes import assemble
+from minikeras.compiler.render.cuda_functions import PREAMBLE
 
 GXX = shutil.which("g++")
 needs_gxx = pytest.mark.skipif(GXX is None, reason="g++, which compiles kernels for the CPU here, is not installed")

@@ -9,10 +9,12 @@ import pytest
 from in_one_test import in_one_test
 from shim import Memory, compiled, needs_gxx
 
-from minikeras.compiler.executors.cuda_graph import functions
-from minikeras.compiler.executors.cuda_graph.kernels import copy_body, loop_kernel, spread
+from minikeras.compiler.executors.cuda_graph.lowering import kernel_of
 from minikeras.compiler.ir import Slot
+from minikeras.compiler.loop_ir.reductions import copy_body, loop_nest
+from minikeras.compiler.loop_ir.strided import spread
 from minikeras.compiler.loops import Body, Step
+from minikeras.compiler.render import cuda_functions as functions
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -28,6 +30,10 @@ ROUNDED = {
 """NumPy's own functions, or another library's, differ in the last digits."""
 DIGITS = 8
 """Units of the last digit."""
+
+
+def loop_kernel(*args):
+    return kernel_of(loop_nest(*args))
 
 
 def of_one_function(name, dtype, result):

@@ -12,17 +12,11 @@ from shim import Memory, compiled, needs_gxx
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.fusion import (
-    BUSY,
-    TURNS,
-    Domain,
-    fuse_groups,
-    group,
-    join_losses,
-    loss_and_gradient,
-)
+from minikeras.compiler.executors.cuda_graph.fusion import BUSY, TURNS, fuse_groups, group_of, is_balanced, join_losses
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.ir import Program, Slot, outputs_of
+from minikeras.compiler.loop_ir.groups import Domain, group
+from minikeras.compiler.loop_ir.softmax import loss_and_gradient
 from minikeras.compiler.passes.pipeline import optimized
 from minikeras.core import Record
 from minikeras.core.registry import operations
@@ -122,8 +116,8 @@ def test_normalization_forward_and_backward_is_a_kernel_each():
 
 def test_a_long_sum_of_few_columns_is_cut_instead_of_grouped():
     few, many = Domain((1 << 20, 4), (0,)), Domain((1 << 12, 1 << 14), (0,))
-    assert not few.is_balanced and many.is_balanced
-    assert many.threads.blocks * many.threads.threads >= BUSY
+    assert not is_balanced(few) and is_balanced(many)
+    assert group_of(many).blocks * group_of(many).threads >= BUSY
 
 
 def test_the_sums_of_a_group_have_room_in_the_memory_that_a_block_shares():

@@ -10,12 +10,12 @@ import pytest
 from shim import Memory, compiled, needs_gxx
 from slow import mostly_slow
 
-from minikeras.compiler.executors.cuda_graph.fusion import loss_and_gradient
-from minikeras.compiler.executors.cuda_graph.kernels import LONG, THREADS
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.ir import Slot, outputs_of
+from minikeras.compiler.loop_ir.softmax import loss_and_gradient
 from minikeras.compiler.loops import loop, traced
 from minikeras.compiler.passes.expansion import add_at, take_at
+from minikeras.compiler.render.cuda import LONG, THREADS
 from minikeras.core import Record
 from minikeras.core.registry import operations as o
 from minikeras.keras.optimizers.adam import adam_step

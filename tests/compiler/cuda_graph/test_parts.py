@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from shim import Memory, compiled, needs_gxx
 
-from minikeras.compiler.executors.cuda_graph.groups import CHUNK
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot
+from minikeras.compiler.loop_ir.parts import CHUNK
 from minikeras.compiler.loops import Sum, loop_of_parts, sums_shape, traced
 from minikeras.core import Record
 from minikeras.layout import Layout

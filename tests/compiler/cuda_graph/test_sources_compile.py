@@ -7,8 +7,8 @@ import pytest
 import recorded
 from slow import mostly_slow
 
-from minikeras.compiler.executors.cuda_graph.functions import PREAMBLE
 from minikeras.compiler.executors.cuda_graph.nodes import assemble
+from minikeras.compiler.render.cuda_functions import PREAMBLE
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 ARCHITECTURES = mostly_slow(["sm_80", "sm_90"], "sm_90")

@@ -10,9 +10,9 @@ import numpy as np
 from ....core import Record
 from ....core.registry import operations
 from ...ir import Slot, outputs_of, slots_in
+from ...loop_ir.bodies import DTYPES
+from ...loop_ir.groups import group
 from ...loops import Body, elementwise_body
-from .functions import DTYPES
-from .fusion import group
 from .lt import ALIGNMENT, Epilogue, Product, mask_width
 from .nodes import Launch, Multiply, Node
 from .schedule import Schedule

@@ -7,21 +7,21 @@ reads them. All of that needs no other columns, so one group of threads does it 
 from __future__ import annotations
 
 import collections
-import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from ....core import Primitive, Record, Variable
+from ....core import Record, Variable
 from ....core.effects import State
 from ....core.registry import operations
 from ....core.variable import read_variable
-from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in
+from ...loop_ir.bodies import DTYPES
+from ...loop_ir.groups import Domain, axes_of, group, is_reduction, levels
+from ...loop_ir.softmax import loss_and_gradient
 from ...loops import elementwise_body
 from ...planning.flat_variables import part, read_flat
-from .functions import DTYPES, is_written
-from .kernels import Group, contiguous, spread
+from ...render.cuda import Group
+from .lowering import is_written
 
 WINDOW = 64
 """How many instructions behind the first one may join it."""
@@ -31,43 +31,6 @@ BUSY = 1 << 16
 """Threads that keep a device busy."""
 MOST_SUMS = 6
 """Reductions of one kernel: each has shared memory of its own, and a block of 1024 threads has 48 KiB for float64."""
-
-FOLDS = ("sum", "mean", "max", "min", "euclidean_norm", "any", "all")
-"""Reductions that may join, without "reduce_"."""
-
-
-def _carried_out(
-    xp: Any, *values: Array, members: Sequence[Record], inputs: Sequence[int], outputs: Sequence[int], **_: Any
-) -> Any:
-    known: dict[int, Any] = dict(zip(inputs, values, strict=True))
-    for record in members:
-        given = [known[x.key] if isinstance(x, Slot) else x for x in record.inputs]
-        results = record.primitive.kernel(xp)(*given, **record.params)
-        results = results if type(record.outputs) is tuple else (results,)
-        known |= {y.key: xp.broadcast_to(z, y.shape) for y, z in zip(outputs_of(record), results, strict=True)}
-    return tuple([known[key].copy() for key in outputs])
-
-
-group = Primitive(
-    "group", lambda xp: functools.partial(_carried_out, xp), differentiable=False, uniform=False, registered=False
-)
-"""Instructions that one kernel carries out, `members`, reduced over `axes` of `shape`; keys of its operands and results."""
-
-
-def _loss_and_gradient(xp: Any, labels: Array, logits: Array, *factor: Array) -> tuple[Array, Array]:
-    both = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
-    loss, gradient = [primitive.kernel(xp)(labels, logits) for primitive in both]
-    return loss, gradient * factor[0] if factor else gradient
-
-
-loss_and_gradient = Primitive(
-    "loss_and_gradient",
-    lambda xp: functools.partial(_loss_and_gradient, xp),
-    differentiable=False,
-    uniform=False,
-    registered=False,
-)
-"""The cross-entropy of rows of logits, and its derivative: softmax less one at the label, perhaps times a factor of the row."""
 
 
 def join_losses(program: Program) -> Program:
@@ -123,58 +86,17 @@ def _operands(record: Record) -> tuple[int, ...]:
     return tuple([x.key for x in slots_in(record.inputs)])
 
 
-class Domain:
-    """Elements of a shape, in groups that differ along all axes but those that are reduced.
+def group_of(domain: Domain) -> Group:
+    """The threads that carry out a group; neighbours take neighbouring elements."""
+    wide = [axis for axis, size in enumerate(domain.shape) if size > 1]
+    return Group.of(math.prod(domain.kept), math.prod(domain.folded), not wide or wide[-1] in domain.axes)
 
-    Args:
-        shape: of all elements.
-        axes: the reduced ones, from 0 up and sorted.
-    """
 
-    def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-        self.shape, self.axes = shape, axes
-        self.others = tuple([axis for axis in range(len(shape)) if axis not in axes])
-        self.kept = tuple([shape[axis] for axis in self.others])
-        self.folded = tuple([shape[axis] for axis in axes])
-        self._with_ones = tuple([1 if axis in axes else size for axis, size in enumerate(shape)])
-        self.own = self._significant(contiguous(self.kept), self.kept)
-
-    @property
-    def threads(self) -> Group:
-        """Those that carry it out; neighbours take neighbouring elements."""
-        wide = [axis for axis, size in enumerate(self.shape) if size > 1]
-        return Group.of(math.prod(self.kept), math.prod(self.folded), not wide or wide[-1] in self.axes)
-
-    @property
-    def is_balanced(self) -> bool:
-        """Whether each group of threads has little enough to do."""
-        threads = self.threads
-        turns = -(-math.prod(self.folded) // threads.lanes)
-        return turns <= (64 * TURNS if threads.blocks * threads.threads >= BUSY else TURNS)
-
-    def is_kept(self, shape: tuple[int, ...]) -> bool:
-        """Whether an array has one element for each group."""
-        return shape in (self.kept, self._with_ones)
-
-    def strides(self, x: Slot, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """How an operand of a loop over `shape`, all elements or one for each group, lies along both kinds of axes."""
-        if 0 in (x.shape or ()):
-            return None
-        found = spread(x, shape).strides
-        if shape == self.shape:
-            return tuple([found[axis] for axis in self.others]), tuple([found[axis] for axis in self.axes])
-        if shape == self._with_ones and shape != self.kept:
-            found = tuple([found[axis] for axis in self.others])
-        return found, (0,) * len(self.axes)
-
-    def is_one_for_each(self, x: Slot, shape: tuple[int, ...]) -> bool:
-        """Whether a loop reads of `x`, which has one element for each group, that of its own group."""
-        found = self.strides(x, shape)
-        return found is not None and not any(found[1]) and self._significant(found[0], self.kept) == self.own
-
-    @staticmethod
-    def _significant(strides: Sequence[int], shape: Sequence[int]) -> list[int]:
-        return [stride for stride, size in zip(strides, shape, strict=True) if size > 1]
+def is_balanced(domain: Domain) -> bool:
+    """Whether each group of threads has little enough to do."""
+    threads = group_of(domain)
+    turns = -(-math.prod(domain.folded) // threads.lanes)
+    return turns <= (64 * TURNS if threads.blocks * threads.threads >= BUSY else TURNS)
 
 
 class Members:
@@ -245,28 +167,6 @@ class Members:
         return True
 
 
-def is_reduction(record: Record) -> bool:
-    """Whether an instruction may end a pass."""
-    name = record.primitive.name.removeprefix("reduce_")
-    if name not in FOLDS or record.primitive is not getattr(operations, f"reduce_{name}"):
-        return False
-    (x,), y = record.inputs, record.outputs
-    kind = "b" if name in ("any", "all") else "f"
-    return isinstance(x, Slot) and x.dtype.kind == kind and bool(x.shape) and 0 not in x.shape and y.dtype == x.dtype
-
-
-def axes_of(record: Record) -> tuple[int, ...]:
-    """The axes of a reduction, from 0 up."""
-    rank = len(record.inputs[0].shape)
-    return tuple(sorted(axis % rank for axis in record.params["axes"]))
-
-
-def is_full(record: Record, domain: Domain) -> bool:
-    """Whether a member is a loop over all elements."""
-    is_loop = record.primitive is not operations.reshape and not is_reduction(record)
-    return is_loop and outputs_of(record)[0].shape == domain.shape
-
-
 def fuse_groups(program: Program) -> Program:
     """The program with groups: loops and reductions that one kernel carries out."""
     records = list(_reads_first(program))
@@ -334,7 +234,7 @@ def _grown(
     direct = [reader for y in outputs_of(records[first]) for reader in readers[y.key] if is_reduction(reader)]
     for record in records[first : first + WINDOW]:
         ready = all(members.makes(x) or made.get(x.key, -1) < first for x in slots_in(record.inputs))
-        simple = domain.is_balanced or record is records[first] or any(record is one for one in direct)
+        simple = is_balanced(domain) or record is records[first] or any(record is one for one in direct)
         if id(record) not in taken and ready and simple:
             members.add(record)
     loops = [one for one in members.records if one.primitive is not operations.reshape]
@@ -350,22 +250,6 @@ def _domain_of(record: Record, readers: Mapping[int, Sequence[Record]]) -> Domai
         return None
     reductions = [one for y in outputs_of(record) for one in readers[y.key] if is_reduction(one)]
     return Domain(shape, axes_of(reductions[0])) if reductions else None
-
-
-def levels(members: Sequence[Record], domain: Domain) -> dict[int, int]:
-    """For each result the pass in which it is known: what a pass reduces, the next one may read."""
-    found: dict[int, int] = {}
-    sums: set[int] = set()
-    for record in members:
-        full, level = is_full(record, domain), 0
-        for x in slots_in(record.inputs):
-            if x.key in found:
-                level = max(level, found[x.key] + (full and x.key in sums))
-        for y in outputs_of(record):
-            found[y.key] = level
-            if not full:
-                sums.add(y.key)
-    return found
 
 
 def _joined(members: Members, outside: set[int]) -> Record:

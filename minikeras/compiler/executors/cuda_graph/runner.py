@@ -23,12 +23,14 @@ from ....core.variable import assigned, restore, snapshot
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot
+from ...loop_ir.bodies import DTYPES
+from ...passes.convolutions import lower_convolutions
 from ...passes.pipeline import optimized
+from ...render.cuda_functions import PREAMBLE
 from ..numpy.lowering import kernel_of
 from ..numpy.replay import Rollback, joined, locks_of, rollback_of
 from .device import Device, Memory
 from .epilogues import add_epilogues
-from .functions import DTYPES, PREAMBLE
 from .fusion import fuse_groups, join_losses
 from .graphs import Base, Code, Graphs, NoAlgorithm
 from .homes import Homes
@@ -38,7 +40,6 @@ from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, MemoryPlan, Place
 from .nodes import Call, Launch, Node
 from .preparation import on_host, rounded, with_aligned_flats
 from .schedule import Schedule, Unsupported
-from .windows import lower_convolutions
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches

@@ -12,14 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ....core.precision import is_short
-from ....nn_ops.philox_cuda import PHILOX
-from ...loops import KINDS, Body, Step
-
-
-class NoKernel(Exception):
-    """What CUDA C has no function or type for; another executor takes the instruction."""
-
+from ...core.precision import is_short
+from ...nn_ops.philox_cuda import PHILOX
+from ..loop_ir.bodies import NUMBER, NoNest
+from ..loop_ir.reductions import is_float
 
 STORED = {
     **{"bool": "bool", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long"},
@@ -27,12 +23,6 @@ STORED = {
     **{"float16": "float16", "bfloat16": "bfloat16", "float32": "float", "float64": "double"},
 }
 """The type of an element in memory, by dtype."""
-
-DTYPES = KINDS + "V"
-"""Kinds of dtypes that there are loops for."""
-
-NUMBER = np.dtype(np.float64)
-"""The dtype of Python numbers."""
 
 PREAMBLE = (
     r"""
@@ -140,32 +130,6 @@ template <class T> static __device__ inline T multiple(T a, T b) {
   return d == 0 ? T(0) : T(size_of(a) / d * size_of(b));
 }
 
-// What reductions carry.
-template <class T> struct Place { T value; long long at; };
-template <class T> static __device__ inline bool precedes(Place<T> a, Place<T> b, bool is_better) {
-  if (a.at < 0 || b.at < 0) return b.at < 0;
-  if (is_nan(a.value) || is_nan(b.value)) return is_nan(a.value) && (!is_nan(b.value) || a.at < b.at);
-  return is_better || (a.value == b.value && a.at < b.at);
-}
-template <class T> static __device__ inline Place<T> first_largest(Place<T> a, Place<T> b) {
-  return precedes(a, b, a.value > b.value) ? a : b;
-}
-template <class T> static __device__ inline Place<T> first_smallest(Place<T> a, Place<T> b) {
-  return precedes(a, b, a.value < b.value) ? a : b;
-}
-template <class T> struct Exponentials { T peak, sum; };  // of exp(x - peak), or of exp(x) if the peak is infinite
-template <class T> static __device__ inline T finite_or_0(T x) { return is_finite(x) ? x : T(0); }
-template <class T> static __device__ inline T rescaled(Exponentials<T> a, T peak) {
-  return a.sum == 0 ? T(0) : a.sum * exponential(finite_or_0(a.peak) - finite_or_0(peak));
-}
-template <class T> static __device__ inline Exponentials<T> added(Exponentials<T> a, Exponentials<T> b) {
-  T peak = larger(a.peak, b.peak);
-  return Exponentials<T>{peak, rescaled(a, peak) + rescaled(b, peak)};
-}
-template <class T> static __device__ inline Exponentials<T> exponentials(T x) {
-  return Exponentials<T>{x, exponential(x - finite_or_0(x))};
-}
-template <class T> static __device__ inline T log_of(Exponentials<T> a) { return logarithm(a.sum) + finite_or_0(a.peak); }
 """
     + PHILOX
 )
@@ -213,11 +177,6 @@ BOOLS = {
     **{"isnan": "false", "isinf": "false", "isfinite": "true"},
     **{"absolute": "{0}", "fmax": "{0} || {1}", "fmin": "{0} && {1}"},
 }
-
-
-def is_float(dtype: Any) -> bool:
-    """Whether C computes with it in float or double."""
-    return dtype.kind == "f" or is_short(dtype)
 
 
 def is_known(dtype: Any) -> bool:
@@ -283,84 +242,14 @@ def apply(function: str, dtype: Any, operands: Sequence[str]) -> str:
     """The result of a function of operands of one dtype.
 
     Raises:
-        NoKernel: if there is none for the dtype.
+        NoNest: if there is none for the dtype.
     """
     if function in COMPARISONS:
         return f"{operands[0]} {COMPARISONS[function]} {operands[1]}"
     if function == "nextafter" and is_short(dtype):
-        raise NoKernel("the float32 that follows is none of 16 bits")
+        raise NoNest("the float32 that follows is none of 16 bits")
     table = FLOATS if is_float(dtype) else BOOLS if dtype.kind == "b" else INTEGERS
     if function not in table:
-        raise NoKernel(f"{function} of {dtype.name}")
+        raise NoNest(f"{function} of {dtype.name}")
     suffix = "f" if computed(dtype) == "float" else ""
     return table[function].format(*operands, f=suffix, type=computed(dtype))
-
-
-_NUMBERS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "neg": "negative"}
-"""What is done with Python numbers."""
-
-
-class Element:
-    """A body's lines for one element; the values of its registers are C variables.
-
-    Args:
-        body: what is done.
-        values: expressions of the inputs, each a name or a constant; those of numbers are float64.
-        prefix: what the variables' names begin with.
-    """
-
-    def __init__(self, body: Body, values: Sequence[str], prefix: str = "r") -> None:
-        self.lines: list[str] = []
-        self._literals = dict(body.literals)
-        self._dtypes: dict[int, Any] = dict(enumerate(body.inputs))
-        self._values = dict(enumerate(values))
-        self._prefix = prefix
-        for step in (*body.numbers, *body.steps):
-            self._write(step)
-        self.outputs = [(self._values[register], self._dtypes[register]) for register in body.outputs]
-
-    def _write(self, step: Step) -> None:
-        name = self._values[step.register] = f"{self._prefix}{step.register}"
-        self._dtypes[step.register] = step.dtype
-        value = self._number(step) if step.dtype is float else self._result(step)
-        self.lines.append(f"const {computed(step.dtype)} {name} = {value};")
-
-    def _number(self, step: Step) -> str:
-        given = [self._operand(one, NUMBER) for one in step.operands]
-        return apply(_NUMBERS[step.function], NUMBER, given)
-
-    def _operand(self, register: int, wanted: Any) -> str:
-        """A register in a dtype; a Python number takes it directly."""
-        if register in self._literals:
-            return literal(self._literals[register], wanted)
-        dtype = self._dtypes[register]
-        return cast(self._values[register], NUMBER if dtype is float else dtype, wanted)
-
-    def _result(self, step: Step) -> str:
-        if step.function == "astype":
-            return self._operand(step.operands[0], step.dtype)
-        if step.function == "where":
-            condition, a, b = step.operands
-            chosen = [self._operand(one, step.dtype) for one in (a, b)]
-            return f"{self._operand(condition, np.dtype(bool))} ? {chosen[0]} : {chosen[1]}"
-        kinds = [self._kind(one) for one in step.operands]
-        *wanted, result = getattr(np, step.function).resolve_dtypes((*kinds, None))
-        if step.function.startswith("logical"):
-            wanted = [np.dtype(bool)] * len(wanted)
-        if result != step.dtype or any(one != wanted[0] for one in wanted):
-            raise NoKernel(f"{step.function} of several dtypes")
-        operands = [self._operand(one, kind) for one, kind in zip(step.operands, wanted, strict=True)]
-        value = apply(step.function, wanted[0], operands)
-        return f"rounded<{stored(result)}>({value})" if is_float(result) and is_short(result) else value
-
-    def _kind(self, register: int) -> Any:
-        return type(self._literals[register]) if register in self._literals else self._dtypes[register]
-
-
-def is_written(body: Body) -> bool:
-    """Whether there are expressions for all that a body does."""
-    try:
-        Element(body, [f"x{number}" for number in range(len(body.inputs))])
-    except NoKernel:
-        return False
-    return all(is_known(dtype) for dtype in body.dtypes.values())

@@ -1,0 +1,292 @@
+"""Instructions over the same axes as one nest: each point goes through its elements in passes, with reductions between them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...core import Primitive, Record
+from ...core.registry import operations
+from ...types import Array as NumPyArray
+from ..ir import Slot, outputs_of, slots_in
+from ..loops import Body, elementwise_body
+from .bodies import DTYPES, NoNest, converted, inlined
+from .expression import Axis, Expr, register
+from .nest import Fold, For, Statement, Store
+from .reductions import (
+    Pieces,
+    Reduced,
+    Reduction,
+    begun,
+    body_values,
+    copy_body,
+    reduction_nests,
+    reduction_of,
+)
+from .strided import Access, Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place, spread
+
+
+def _carried_out(
+    xp: Any, *values: NumPyArray, members: Sequence[Record], inputs: Sequence[int], outputs: Sequence[int], **_: Any
+) -> Any:
+    known: dict[int, Any] = dict(zip(inputs, values, strict=True))
+    for record in members:
+        given = [known[x.key] if isinstance(x, Slot) else x for x in record.inputs]
+        results = record.primitive.kernel(xp)(*given, **record.params)
+        results = results if type(record.outputs) is tuple else (results,)
+        known |= {y.key: xp.broadcast_to(z, y.shape) for y, z in zip(outputs_of(record), results, strict=True)}
+    return tuple([known[key].copy() for key in outputs])
+
+
+group = Primitive(
+    "group", lambda xp: functools.partial(_carried_out, xp), differentiable=False, uniform=False, registered=False
+)
+"""Instructions that one nest carries out, `members`, reduced over `axes` of `shape`; keys of its operands and results."""
+
+
+class Domain:
+    """Elements of a shape, in groups that differ along all axes but those that are reduced.
+
+    Args:
+        shape: of all elements.
+        axes: the reduced ones, from 0 up and sorted.
+    """
+
+    def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+        self.shape, self.axes = shape, axes
+        self.others = tuple([axis for axis in range(len(shape)) if axis not in axes])
+        self.kept = tuple([shape[axis] for axis in self.others])
+        self.folded = tuple([shape[axis] for axis in axes])
+        self._with_ones = tuple([1 if axis in axes else size for axis, size in enumerate(shape)])
+        self._own = self._significant(contiguous(self.kept), self.kept)
+
+    def is_kept(self, shape: tuple[int, ...]) -> bool:
+        """Whether an array has one element for each group."""
+        return shape in (self.kept, self._with_ones)
+
+    def strides(self, x: Slot, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """How an operand of a loop over `shape`, all elements or one for each group, lies along both kinds of axes."""
+        if 0 in (x.shape or ()):
+            return None
+        found = spread(x, shape).strides
+        if shape == self.shape:
+            return tuple([found[axis] for axis in self.others]), tuple([found[axis] for axis in self.axes])
+        if shape == self._with_ones and shape != self.kept:
+            found = tuple([found[axis] for axis in self.others])
+        return found, (0,) * len(self.axes)
+
+    def is_one_for_each(self, x: Slot, shape: tuple[int, ...]) -> bool:
+        """Whether a loop reads of `x`, which has one element for each group, that of its own group."""
+        found = self.strides(x, shape)
+        return found is not None and not any(found[1]) and self._significant(found[0], self.kept) == self._own
+
+    @staticmethod
+    def _significant(strides: Sequence[int], shape: Sequence[int]) -> list[int]:
+        return [stride for stride, size in zip(strides, shape, strict=True) if size > 1]
+
+
+FOLDS = ("sum", "mean", "max", "min", "euclidean_norm", "any", "all")
+"""Reductions that may be members, without "reduce_"."""
+
+
+def is_reduction(record: Record) -> bool:
+    """Whether an instruction may end a pass."""
+    name = record.primitive.name.removeprefix("reduce_")
+    if name not in FOLDS or record.primitive is not getattr(operations, f"reduce_{name}"):
+        return False
+    (x,), y = record.inputs, record.outputs
+    kind = "b" if name in ("any", "all") else "f"
+    return isinstance(x, Slot) and x.dtype.kind == kind and bool(x.shape) and 0 not in x.shape and y.dtype == x.dtype
+
+
+def axes_of(record: Record) -> tuple[int, ...]:
+    """The axes of a reduction, from 0 up."""
+    rank = len(record.inputs[0].shape)
+    return tuple(sorted(axis % rank for axis in record.params["axes"]))
+
+
+def is_full(record: Record, domain: Domain) -> bool:
+    """Whether a member is a loop over all elements."""
+    is_loop = record.primitive is not operations.reshape and not is_reduction(record)
+    return is_loop and outputs_of(record)[0].shape == domain.shape
+
+
+def levels(members: Sequence[Record], domain: Domain) -> dict[int, int]:
+    """For each result the pass in which it is known: what a pass reduces, the next one may read."""
+    found: dict[int, int] = {}
+    sums: set[int] = set()
+    for record in members:
+        full, level = is_full(record, domain), 0
+        for x in slots_in(record.inputs):
+            if x.key in found:
+                level = max(level, found[x.key] + (full and x.key in sums))
+        for y in outputs_of(record):
+            found[y.key] = level
+            if not full:
+                sums.add(y.key)
+    return found
+
+
+def group_nests(record: Record, temporary: Temporary, pieces: Pieces) -> list[Lowered]:
+    """What carries out the members of a group.
+
+    Raises:
+        NoNest: if a function or a dtype is not known.
+    """
+    domain, members = Domain(record.params["shape"], record.params["axes"]), record.params["members"]
+    if _is_one_pass(members, domain):
+        return _sums(domain, members, record.outputs, temporary, pieces)
+    return [_Passes(domain, members, record.outputs).lowered()]
+
+
+def _reduction_of(record: Record) -> Reduction:
+    x, y = record.inputs[0], record.outputs
+    name = record.primitive.name.removeprefix("reduce_")
+    count = math.prod(x.shape) // max(1, math.prod(y.shape))
+    return reduction_of("euclid" if name == "euclidean_norm" else name, x.dtype, count, y.dtype)
+
+
+def _body_of(record: Record) -> Body:
+    body = elementwise_body(record, DTYPES)[1]
+    if body is None:
+        raise NoNest(f"{record.primitive.name} is no loop")
+    return body
+
+
+def _is_one_pass(members: Sequence[Record], domain: Domain) -> bool:
+    """Whether it is a loop over all elements, or an operand, and sums of that, which may be cut into pieces."""
+    loops = [one for one in members if not is_reduction(one)]
+    summed = {one.inputs[0].key for one in members if is_reduction(one)}
+    made = {y.key for y in outputs_of(loops[0])} if loops else summed
+    return (
+        len(loops) <= 1 and all(is_full(one, domain) for one in loops) and summed <= made and (bool(loops) or len(summed) == 1)
+    )
+
+
+def _sums(
+    domain: Domain, members: Sequence[Record], outputs: Sequence[Slot], temporary: Temporary, pieces: Pieces
+) -> list[Lowered]:
+    """One loop and sums of it."""
+    sums = [one for one in members if is_reduction(one)]
+    loops = [one for one in members if not is_reduction(one)]
+    operands = slots_in(loops[0].inputs) if loops else [sums[0].inputs[0]]
+    body = _body_of(loops[0]) if loops else copy_body(operands[0].dtype, operands[0].dtype)
+    made = [y.key for y in outputs_of(loops[0])] if loops else [operands[0].key]
+
+    def access(x: Slot) -> Access:
+        before, within = domain.strides(x, domain.shape) or ((), ())
+        return Access(x, 0, (*before, *within))
+
+    stored = [(made.index(y.key), access(y)) for y in outputs if y.key in made]
+    whole = body_values(domain.kept, domain.folded, body, [access(x) for x in operands], stored)
+    results = [Reduced(made.index(one.inputs[0].key), _reduction_of(one), one.outputs) for one in sums]
+    return reduction_nests("group", *whole, results, temporary, pieces)
+
+
+class _Passes:
+    """One nest in the making.
+
+    Args:
+        domain: its elements.
+        members: its instructions.
+        outputs: the results that are written.
+    """
+
+    def __init__(self, domain: Domain, members: Sequence[Record], outputs: Sequence[Slot]) -> None:
+        self._domain, self._members = domain, members
+        self._written = {y.key for y in outputs}
+        self._level = levels(members, domain)
+        self._writer, self._o = NestWriter(), Axis(math.prod(domain.kept))
+        self._strides = self._merged_strides()
+        self._outer = coordinates(self._o, self._kept_shape)
+        self._kept: dict[int, Expr] = {}
+        """The values for a point: those of passes before are in registers."""
+        self._fresh: dict[int, Slot] = {}
+        self._body: list[Statement] = []
+
+    def lowered(self) -> Lowered:
+        """The finished nest. Values for each point are written last: they may lie where operands lie."""
+        for level in range(max(self._level.values()) + 1):
+            self._pass([one for one in self._members if self._level[outputs_of(one)[0].key] == level])
+        kept = [y for one in self._members for y in outputs_of(one) if y.key in self._kept and y.key in self._written]
+        self._body += [Store(self._writer.result(y), self._o, converted(self._kept[y.key], y.dtype)) for y in kept]
+        return self._writer.lowered("group", For(self._o, self._body))
+
+    def _merged_strides(self) -> dict[tuple[int, Shape], Shape]:
+        """The strides of all operands and results that lie in memory, with as few axes as possible."""
+        domain = self._domain
+        found: dict[tuple[int, Shape], Any] = {}
+        for one in self._members:
+            if one.primitive is not operations.reshape:
+                whole = is_reduction(one) or is_full(one, domain)
+                shape = domain.shape if whole else outputs_of(one)[0].shape
+                made = outputs_of(one) if is_full(one, domain) else ()
+                for x in (*slots_in(one.inputs), *made):
+                    found[x.key, shape] = domain.strides(x, shape)
+        self._kept_shape, before = merged(domain.kept, [strides for strides, _ in found.values()])
+        self._folded_shape, within = merged(domain.folded, [strides for _, strides in found.values()])
+        return {key: (*one, *other) for key, one, other in zip(found, before, within, strict=True)}
+
+    def _where(self, x: Slot, shape: Shape, inside: Sequence[Expr] | None) -> Expr:
+        names = (*self._outer, *(inside or ()))
+        return place(self._strides[x.key, shape][: len(names)], names)
+
+    def _pass(self, members: Sequence[Record]) -> None:
+        full = [one for one in members if is_full(one, self._domain)]
+        sums = [one for one in members if is_reduction(one)]
+        if full or sums:
+            self._elements(full, sums)
+        for one in members:
+            if one.primitive is operations.reshape:
+                self._kept[one.outputs.key] = self._kept[one.inputs[0].key]
+            elif not is_full(one, self._domain) and not is_reduction(one):
+                self._for_each_point(one)
+
+    def _elements(self, full: Sequence[Record], sums: Sequence[Record]) -> None:
+        """All elements of a point: loops, what they store, and reductions."""
+        self._hold()
+        k, known, body = Axis(math.prod(self._domain.folded), "reduced" if sums else "parallel"), dict[int, Expr](), list[Any]()
+        inside = coordinates(k, self._folded_shape)
+        for one in full:
+            shape = outputs_of(one)[0].shape
+            values = [self._operand(x, shape, inside, known) for x in slots_in(one.inputs)]
+            for y, value in zip(outputs_of(one), inlined(_body_of(one), values), strict=True):
+                known[y.key] = converted(value, y.dtype)
+                if y.key in self._written:
+                    body.append(Store(self._writer.result(y), self._where(y, shape, inside), known[y.key]))
+        for one in sums:
+            reduction = _reduction_of(one)
+            element = reduction.element(self._operand(one.inputs[0], self._domain.shape, inside, known))
+            fold = Fold(register(reduction.dtype), reduction.op, element)
+            self._body.append(begun(fold))
+            body.append(fold)
+            self._keep(one.outputs, reduction.finish(fold.register))
+        self._body.append(For(k, body))
+
+    def _keep(self, y: Slot, value: Expr) -> None:
+        """Have a value for a point."""
+        self._kept[y.key], self._fresh[y.key] = converted(value, y.dtype), y
+
+    def _hold(self) -> None:
+        """Put the values of a pass into registers, once for all elements of the next."""
+        values = {key: self._kept[key] for key in self._fresh}
+        self._kept |= {key: register(y.dtype) for key, y in self._fresh.items()}
+        self._body += [Fold(self._kept[key], "set", value) for key, value in values.items()]
+        self._fresh.clear()
+
+    def _operand(self, x: Slot, shape: Shape, inside: Sequence[Expr] | None, known: dict[int, Expr]) -> Expr:
+        """The value of an operand: one of this pass, a register, or what lies in memory."""
+        if x.key in known:
+            return known[x.key]
+        if x.key in self._kept:
+            return self._kept[x.key]
+        return self._writer.array(x)[self._where(x, shape, inside)]
+
+    def _for_each_point(self, record: Record) -> None:
+        """A loop over values of which there is one for each point."""
+        outputs = outputs_of(record)
+        values = [self._operand(x, outputs[0].shape, None, {}) for x in slots_in(record.inputs)]
+        for y, value in zip(outputs, inlined(_body_of(record), values), strict=True):
+            self._keep(y, value)

@@ -1,0 +1,240 @@
+"""Gather and scatter: elements at indices that an array holds. An index that is outside counts as 0: it is looked at before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ...core import Record
+from ...core.registry import operations
+from ...types import as_dtype
+from ..ir import Slot
+from .bodies import constant, converted
+from .expression import TRUTH, Array, Axis, Expr, cast, lift, minimum, where
+from .moves import Names, element_nest, whole
+from .nest import For, Store
+from .reductions import folded_over, wide
+from .softmax import checked
+from .strided import Lowered, NestWriter, Shape, contiguous, coordinates, place
+
+TILE = 256
+"""Indices that are looked through at once, and columns of a row that are carried along."""
+
+
+def gather(record: Record) -> list[Lowered] | None:
+    """Slices of x at indices along one of its axes."""
+    (x, indices), y = record.inputs, record.outputs
+    if not (isinstance(x, Slot) and isinstance(indices, Slot)) or indices.dtype.kind not in "iu":
+        return None
+    axis = record.params["axis"] + len(x.shape)
+    size, lead, behind = x.shape[axis], math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    if not size:
+        return None
+
+    def value(writer: NestWriter, names: Names) -> Expr:
+        at = checked(writer.array(indices)[names[1]], size)
+        return writer.array(x)[place((size * behind, behind, 1), (names[0], at, names[2]))]
+
+    return [element_nest("gather", y, value, (lead, math.prod(indices.shape), behind))]
+
+
+def take_at(record: Record) -> list[Lowered]:
+    """An element of each row."""
+    (x, columns), y = record.inputs, record.outputs
+
+    def value(writer: NestWriter, names: Names) -> Expr:
+        return whole(writer, x, (names[0], checked(writer.array(columns)[names[0]], x.shape[1])))
+
+    return [element_nest("take_at", y, value)]
+
+
+def add_at(record: Record) -> list[Lowered]:
+    """A number added to an element of each row."""
+    (x, columns), y = record.inputs, record.outputs
+    number = constant(record.params["number"], x.dtype)
+    writer, i = NestWriter(), Axis(math.prod(y.shape))
+    row, column = coordinates(i, y.shape)
+    own = writer.array(x)[i]
+    chosen = Expr("equal", (checked(writer.array(columns)[row], x.shape[1]), column), TRUTH)
+    return [
+        writer.lowered("add_at", For(i, [Store(writer.result(y), i, converted(where(chosen, own + number, own), y.dtype))]))
+    ]
+
+
+def _broadcast_strides(shape: Shape, full: Shape) -> Shape:
+    """The strides of an array of as many axes that is broadcast."""
+    return tuple([0 if size == 1 != n else stride for size, n, stride in zip(shape, full, contiguous(shape), strict=True)])
+
+
+def _is_along(x: Slot, indices: Slot) -> bool:
+    return len(x.shape) == len(indices.shape) and indices.dtype.kind in "iu"
+
+
+def take_along(record: Record) -> list[Lowered] | None:
+    """Elements of x at indices along one axis; the other coordinates are those of the result."""
+    (x, indices), y = record.inputs, record.outputs
+    axis = record.params["axis"] + len(x.shape)
+    if not _is_along(x, indices) or not x.shape[axis]:
+        return None
+
+    def value(writer: NestWriter, names: Names) -> Expr:
+        given = writer.array(indices)[place(_broadcast_strides(indices.shape, y.shape), names)]
+        own = [stride if one == axis or x.shape[one] > 1 else 0 for one, stride in enumerate(contiguous(x.shape))]
+        return writer.array(x)[place(own, [*names[:axis], checked(given, x.shape[axis]), *names[axis + 1 :]])]
+
+    return [element_nest("take_along", y, value)]
+
+
+def add_along(record: Record) -> list[Lowered] | None:
+    """Each element of y is the sum of those of g along an axis whose index is its own coordinate there."""
+    (g, indices), y = record.inputs, record.outputs
+    axis, dtype = record.params["axis"] + len(g.shape), wide(g.dtype)
+    if not _is_along(g, indices):
+        return None
+    writer, i, k = NestWriter(), Axis(math.prod(y.shape)), Axis(g.shape[axis], "reduced")
+    names = coordinates(i, y.shape)
+    inside = [*names[:axis], k, *names[axis + 1 :]]
+    at = checked(writer.array(indices)[place(_broadcast_strides(indices.shape, g.shape), inside)], y.shape[axis])
+    own = cast(whole(writer, g, inside), dtype)
+    total, body = folded_over(k, "add", where(Expr("equal", (at, names[axis]), TRUTH), own, constant(0, dtype)))
+    return [writer.lowered("add_along", For(i, [*body, Store(writer.result(y), i, converted(total, y.dtype))]))]
+
+
+# Scatter ---------------------------------------------------------------------------------------------------------------------
+
+Combine = Callable[[Expr, Expr], Expr]
+
+
+def _function(name: str) -> Combine:
+    return lambda total, x: Expr(name, (total, x), total.dtype)
+
+
+def _lowest(dtype: Any) -> Any:
+    return as_dtype(dtype).min
+
+
+def _highest(dtype: Any) -> Any:
+    return as_dtype(dtype).max
+
+
+_COMBINED: dict[str, tuple[Combine, Callable[[Any], Any]]] = {
+    "add_rows": (_function("add"), lambda dtype: 0),
+    "segment_max": (_function("maximum"), _lowest),
+    "segment_min": (_function("minimum"), _highest),
+    "segment_prod": (_function("multiply"), lambda dtype: 1),
+}
+
+
+class Rows(NamedTuple):
+    """What a scatter adds where: x as (lead, rows, behind), y as (lead, size, behind).
+
+    Attributes:
+        x, y: operand and result.
+        lead, rows, size, behind: their axes.
+        row: the row of y that row k of x goes to.
+        combine: of the value so far and an element.
+        start: the value of an element of y before, from its place.
+    """
+
+    x: Slot
+    y: Slot
+    lead: int
+    rows: int
+    size: int
+    behind: int
+    row: Callable[[NestWriter, Expr], Expr]
+    combine: Combine
+    start: Callable[[NestWriter, Expr], Expr]
+
+
+def scatter_nest(name: str, rows: Rows) -> Lowered:
+    """Each point owns columns of one row of the result, and goes through all indices in their order, tile by tile.
+
+    A tile without an index of the row is left after one look at all of its indices.
+    """
+    width, dtype, writer = rows.lead * rows.behind, wide(rows.x.dtype), NestWriter()
+    chunk = min(width, TILE)
+    chunks = -(-width // chunk)
+    point, totals = Axis(rows.size * chunks), Array("totals", dtype, chunk)
+    row, first = point // chunks, point % chunks * chunk if chunks > 1 else lift(0)
+
+    def columns(extent: Callable[[Expr], Expr] = lambda n: n) -> tuple[Axis, list[Expr]]:
+        axis = Axis(extent(minimum(width - first, chunk) if width % chunk else lift(chunk)))
+        return axis, coordinates(first + axis, (rows.lead, rows.behind))
+
+    def here(k: Expr) -> Expr:
+        return Expr("equal", (rows.row(writer, k), row), TRUTH)
+
+    def own(names: Sequence[Expr]) -> Expr:
+        return place((rows.size * rows.behind, rows.behind, 1), (names[0], row, names[1]))
+
+    tile = Axis(-(-rows.rows // TILE), "sequential")
+    rest = minimum(rows.rows - tile * TILE, TILE)
+    m = Axis(rest, "reduced")
+    found, search = folded_over(m, "logical_or", here(tile * TILE + m))
+    one = Axis(where(found, rest, 0), "sequential")
+    k = tile * TILE + one
+    (begin, before), (taken, within), (end, after) = columns(), columns(lambda n: where(here(k), n, 0)), columns()
+    inner = place((rows.rows * rows.behind, rows.behind, 1), (within[0], k, within[1]))
+    added = Store(totals, taken, rows.combine(totals[taken], cast(writer.array(rows.x)[inner], dtype)))
+    started = Store(totals, begin, cast(rows.start(writer, own(before)), dtype))
+    y = writer.result(rows.y)
+    body = [
+        For(begin, [started]),
+        For(tile, [*search, For(one, [For(taken, [added])])]),
+        For(end, [Store(y, own(after), converted(totals[end], y.dtype))]),
+    ]
+    return writer.lowered(name, For(point, body), [totals])
+
+
+def scatter_rows(record: Record) -> list[Lowered] | None:
+    """Rows added, or otherwise combined, at their numbers."""
+    (x, indices), y = record.inputs, record.outputs
+    size, last = record.params["size"], len(x.shape) + record.params["axis"]
+    first = last - len(indices.shape) + 1
+    if indices.dtype.kind not in "iu":
+        return None
+    combine, start = _COMBINED[record.primitive.name]
+    lead, behind = math.prod(x.shape[:first]), math.prod(x.shape[last + 1 :])
+    index = lambda writer, k: checked(writer.array(indices)[k], size)
+    begin = constant(start(x.dtype), x.dtype)
+    rows = Rows(x, y, lead, math.prod(indices.shape), size, behind, index, combine, lambda writer, at: begin)
+    return [scatter_nest("scatter", rows)]
+
+
+def _addressed(indices: Slot, shape: Shape) -> Callable[[NestWriter, Expr], Expr]:
+    """The number of the row that a tuple of coordinates addresses."""
+    width = indices.shape[-1]
+
+    def index(writer: NestWriter, k: Expr) -> Expr:
+        array = writer.array(indices)
+        return place(contiguous(shape[:width]), [checked(array[k * width + one], shape[one]) for one in range(width)])
+
+    return index
+
+
+def gather_nd(record: Record) -> list[Lowered] | None:
+    """Slices at tuples of coordinates."""
+    (x, indices), y = record.inputs, record.outputs
+    width = indices.shape[-1]
+    if not width or 0 in x.shape or indices.dtype.kind not in "iu":
+        return None
+    count, behind = math.prod(indices.shape[:-1]), math.prod(x.shape[width:])
+    index = _addressed(indices, x.shape)
+    value = lambda writer, names: writer.array(x)[place((behind, 1), (index(writer, names[0]), names[1]))]
+    return [element_nest("gather_nd", y, value, (count, behind))]
+
+
+def scatter_nd(record: Record) -> list[Lowered] | None:
+    """`scatter_nd` adds to zeros; `overwrite_nd` lets the last of several updates stand."""
+    overwrites = record.primitive is operations.overwrite_nd
+    (*base, indices, updates) = record.inputs if overwrites else (*record.inputs[1:], record.inputs[0])
+    y, width = record.outputs, indices.shape[-1]
+    count, behind = math.prod(indices.shape[:-1]), math.prod(y.shape[width:])
+    if not width or indices.dtype.kind not in "iu" or updates.shape != (*indices.shape[:-1], *y.shape[width:]):
+        return None
+    start = lambda writer, at: writer.array(base[0])[at] if overwrites else constant(0, y.dtype)
+    combine: Combine = (lambda total, x: x) if overwrites else _function("add")
+    rows = Rows(updates, y, 1, count, math.prod(y.shape[:width]), behind, _addressed(indices, y.shape), combine, start)
+    return [scatter_nest("scatter_nd", rows)]

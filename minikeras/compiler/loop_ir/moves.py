@@ -1,0 +1,295 @@
+"""Movement: each element of a result comes from one place, by its coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core import Record
+from ..ir import Slot
+from .bodies import NUMBER, constant, converted
+from .expression import INDEX, TRUTH, Axis, Expr, all_of, cast, lift, minimum, register, where
+from .nest import Fold, For, Statement, Store
+from .reductions import copy_nest, is_float
+from .strided import Lowered, NestWriter, Shape, contiguous, coordinates, place, spread, view_of
+
+Names = Sequence[Expr]
+
+
+def element_nest(name: str, y: Slot, value: Callable[[NestWriter, Names], Expr], shape: Shape | None = None) -> Lowered:
+    """Each element of a result from its coordinates, those within `shape` if it is another one."""
+    writer, i = NestWriter(), Axis(math.prod(y.shape))
+    found = value(writer, coordinates(i, y.shape if shape is None else shape))
+    return writer.lowered(name, For(i, [Store(writer.result(y), i, converted(found, y.dtype))]))
+
+
+def whole(writer: NestWriter, x: Slot, names: Names) -> Expr:
+    """An element of an array without gaps."""
+    return writer.array(x)[place(contiguous(x.shape), names)]
+
+
+class Piece(NamedTuple):
+    """A slot whose elements come to lie within a result.
+
+    Attributes:
+        slot: where they are.
+        ranges: for each axis of the result the first coordinate, the step and the count of those that are from here.
+        strides: of the slot, for each axis of the result.
+    """
+
+    slot: Slot
+    ranges: tuple[tuple[int, int, int], ...]
+    strides: Shape
+
+
+def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> Lowered:
+    """Pieces at their places, a number elsewhere."""
+
+    def value(writer: NestWriter, names: Names) -> Expr:
+        found = constant(number, y.dtype)
+        for piece in reversed(pieces):
+            tests, inner = [], []
+            for at, size, (first, step, count) in zip(names, y.shape, piece.ranges, strict=True):
+                beyond = at - first if step > 0 else lift(first) - at
+                reached = where(beyond >= 0, beyond, 0)  # what is divided is not negative
+                inner.append(reached // abs(step))
+                tests += [beyond >= 0] if (first or step < 0) else []
+                tests += [Expr("equal", (reached % abs(step), lift(0)), TRUTH)] if abs(step) != 1 else []
+                tests += [inner[-1] < count] if (first, step, count) != (0, 1, size) else []
+            there = all_of(tests)
+            at = place(piece.strides, inner)
+            load = writer.array(piece.slot)[at if there.number is True else where(there, at, 0)]
+            found = where(there, converted(load, y.dtype), found)
+        return found
+
+    return element_nest(name, y, value)
+
+
+# Instructions ----------------------------------------------------------------------------------------------------------------
+
+
+def view(record: Record) -> list[Lowered] | None:
+    """Of what is a view of its operand."""
+    access = view_of(record)
+    return None if access is None else [copy_nest(record.primitive.name, access, record.outputs)]
+
+
+def real(record: Record) -> list[Lowered]:
+    """A copy."""
+    return [copy_nest(record.primitive.name, spread(record.inputs[0], record.outputs.shape), record.outputs)]
+
+
+def flatten(record: Record) -> list[Lowered]:
+    """Arrays one after another as one flat array."""
+    y, pieces, start = record.outputs, [], 0
+    y = y[0] if type(y) is tuple else y
+    for x in record.inputs:
+        size = math.prod(x.shape)
+        if size:
+            pieces.append(Piece(x, ((start, 1, size),), (1,)))
+        start += size
+    return [placed_nest("flatten", pieces, 0, y)]
+
+
+def concat(record: Record) -> list[Lowered]:
+    """Arrays one after another along an axis."""
+    y, axis, start, pieces = record.outputs, record.params["axis"], 0, []
+    for x in record.inputs:
+        ranges = [(0, 1, size) for size in y.shape]
+        ranges[axis] = start, 1, x.shape[axis]
+        start += x.shape[axis]
+        if 0 not in x.shape:
+            pieces.append(Piece(x, tuple(ranges), contiguous(x.shape)))
+    return [placed_nest("concat", pieces, 0, y)]
+
+
+def stack(record: Record) -> list[Lowered]:
+    """Arrays one after another along a new axis."""
+    y, axis = record.outputs, record.params["axis"] % len(record.outputs.shape)
+    pieces = []
+    for number, x in enumerate(record.inputs):
+        ranges = [(0, 1, size) for size in y.shape]
+        ranges[axis] = number, 1, 1
+        own = contiguous(x.shape)
+        pieces.append(Piece(x, tuple(ranges), (*own[:axis], 0, *own[axis:])))
+    return [placed_nest("stack", pieces, 0, y)]
+
+
+def pad(record: Record) -> list[Lowered]:
+    """An array with a number around."""
+    (x, *_), y, paddings = record.inputs, record.outputs, record.params["paddings"]
+    lead = [(0, 1, size) for size in x.shape[: len(x.shape) - len(paddings)]]
+    rest = [(before, 1, size) for (before, _), size in zip(paddings, x.shape[len(lead) :], strict=True)]
+    pieces = [] if 0 in x.shape else [Piece(x, (*lead, *rest), contiguous(x.shape))]
+    return [placed_nest("pad", pieces, record.params["value"], y)]
+
+
+def put_slice(record: Record) -> list[Lowered]:
+    """An array in the slice of the result that the key takes, traced back to ranges along its axes; zeros elsewhere."""
+    g, y, key = record.inputs[0], record.outputs, record.params["key"]
+    described = sum(1 for one in key if one is not None and one is not Ellipsis)
+    before = key.index(Ellipsis) if Ellipsis in key else len(key)
+    kept = (slice(None),) * (len(y.shape) - described)
+    ranges, strides, own, axis = [], [], list(contiguous(g.shape)), 0
+    for one in (*key[:before], *kept, *key[before + 1 :]):
+        if one is None:
+            own.pop(0)
+            continue
+        size = y.shape[axis]
+        axis += 1
+        if isinstance(one, slice):
+            start, stop, step = one.indices(size)
+            ranges.append((start, step, len(range(start, stop, step))))
+            strides.append(own.pop(0))
+        else:
+            ranges.append((int(one) % size, 1, 1))
+            strides.append(0)
+    pieces = [] if 0 in g.shape else [Piece(g, tuple(ranges), tuple(strides))]
+    return [placed_nest("put_slice", pieces, 0, y)]
+
+
+def tile(record: Record) -> list[Lowered] | None:
+    """An array repeated along its axes."""
+    x, y = record.inputs[0], record.outputs
+    if len(x.shape) != len(y.shape):
+        return None
+
+    def value(writer: NestWriter, names: Names) -> Expr:
+        return whole(writer, x, [name % size for name, size in zip(names, x.shape, strict=True)])
+
+    return [element_nest("tile", y, value)]
+
+
+def roll(record: Record) -> list[Lowered]:
+    """An array whose elements move along axes and come in again at the other end."""
+    x, y = record.inputs[0], record.outputs
+    shifts, axes = record.params["shift"], record.params["axis"]
+    total = [0] * len(x.shape)
+    for shift, axis in zip(shifts, axes, strict=True) if isinstance(axes, tuple) else [(shifts, axes)]:
+        total[axis] += shift
+
+    def value(writer: NestWriter, names: Names) -> Expr:
+        return whole(writer, x, [(name + -by % n) % n for name, by, n in zip(names, total, x.shape, strict=True)])
+
+    return [element_nest("roll", y, value)]
+
+
+def triangle(record: Record) -> list[Lowered]:
+    """Matrices with zeros on one side of a diagonal."""
+    x, y, offset = record.inputs[0], record.outputs, record.params["offset"]
+
+    def value(writer: NestWriter, names: Names) -> Expr:
+        beyond = names[-1] - names[-2]
+        keeps = beyond <= offset if record.params["lower"] else beyond >= offset
+        return where(keeps, whole(writer, x, names), constant(0, x.dtype))
+
+    return [element_nest("triangle", y, value)]
+
+
+def identity_like(record: Record) -> list[Lowered]:
+    """The identity matrix."""
+    y = record.outputs
+    one, zero = constant(1, y.dtype), constant(0, y.dtype)
+    return [element_nest("identity", y, lambda _, names: where(Expr("equal", (names[0], names[1]), TRUTH), one, zero))]
+
+
+def one_hot(record: Record) -> list[Lowered]:
+    """One number where an index is the last coordinate, another one elsewhere."""
+    indices, y = record.inputs[0], record.outputs
+    on, off = [constant(record.params[name], y.dtype) for name in ("on", "off")]
+    kind = NUMBER if is_float(indices.dtype) else INDEX
+
+    def value(writer: NestWriter, names: Names) -> Expr:
+        given = cast(whole(writer, indices, names[:-1]), kind)
+        return where(Expr("equal", (given, cast(names[-1], kind)), TRUTH), on, off)
+
+    return [element_nest("one_hot", y, value)]
+
+
+# Along lines -----------------------------------------------------------------------------------------------------------------
+
+
+def _line(x: Slot, axis: int) -> Shape:
+    """(lead, length, behind) of an axis."""
+    return math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
+
+
+def scan(op: str, start: float) -> Callable[[Record], list[Lowered] | None]:
+    """Running sums or products along an axis, a line for each point."""
+
+    def lower(record: Record) -> list[Lowered] | None:
+        x, y, params = record.inputs[0], record.outputs, record.params
+        if x.dtype.kind == "b" or (is_float(x.dtype) and x.dtype.itemsize == 2):
+            return None
+        lead, length, behind = _line(x, params["axis"] + len(x.shape))
+        writer, o, k, total = NestWriter(), Axis(lead * behind), Axis(length, "sequential"), register(x.dtype)
+        names = coordinates(o, (lead, behind))
+        along = lift(length - 1) - k if params.get("reverse", False) else k
+        at = place((length * behind, behind, 1), (names[0], along, names[1]))
+        following = Expr(op, (total, writer.array(x)[at]), x.dtype)
+        present = total if params.get("exclusive", False) else following
+        body: list[Statement] = [Store(writer.result(y), at, present), Fold(total, "set", following)]
+        first = Fold(total, "set", constant(start, x.dtype))
+        return [writer.lowered(record.primitive.name, For(o, [first, For(k, body)]))]
+
+    return lower
+
+
+def rank(positions: bool) -> Callable[[Record], list[Lowered]]:
+    """Each element goes to the place of its rank, equal ones in their order and NaN last, or there goes its position."""
+
+    def lower(record: Record) -> list[Lowered]:
+        x, y, descending = record.inputs[0], record.outputs, record.params["descending"]
+        lead, length, behind = _line(x, record.params["axis"] + len(x.shape))
+        writer, i, k = NestWriter(), Axis(lead * length * behind), Axis(length, "sequential")
+        names, strides = coordinates(i, (lead, length, behind)), (length * behind, behind, 1)
+        array = writer.array(x)
+        own, other = array[place(strides, names)], array[place(strides, (names[0], k, names[2]))]
+        first = other, own
+        before = Expr("greater" if descending else "less", first, TRUTH)
+        equal = Expr("equal", first, TRUTH)
+        if is_float(x.dtype):
+            missing = [Expr("not_equal", (one, one), TRUTH) for one in first]
+            nan = missing[0] if descending else missing[1]
+            apart = Expr("logical_xor", tuple(missing), TRUTH)
+            before = Expr("logical_or", (before, Expr("logical_and", (nan, apart), TRUTH)), TRUTH)
+            equal = Expr("logical_or", (equal, Expr("logical_and", tuple(missing), TRUTH)), TRUTH)
+        earlier = Expr("logical_and", (k < names[1], equal), TRUTH)
+        counts = cast(Expr("logical_or", (before, earlier), TRUTH), INDEX)
+        place_of = register(INDEX)
+        value = converted(names[1], y.dtype) if positions else own
+        store = Store(writer.result(y), place(strides, (names[0], place_of, names[2])), value)
+        body: list[Statement] = [Fold(place_of, "set", lift(0)), For(k, [Fold(place_of, "add", counts)]), store]
+        return [writer.lowered(record.primitive.name, For(i, body))]
+
+    return lower
+
+
+def searchsorted(record: Record) -> list[Lowered] | None:
+    """In each row of a sorted sequence, by bisection, how many elements lie in front of a value."""
+    (sequence, values), y = record.inputs, record.outputs
+    count, dtype = sequence.shape[-1], np.result_type(*[x.dtype for x in record.inputs])
+    if not count or sequence.shape[:-1] != values.shape[:-1]:
+        return None
+    writer, i = NestWriter(), Axis(math.prod(y.shape))
+    names = coordinates(i, values.shape)
+    row = place(contiguous(values.shape[:-1]), names[:-1]) * count
+    low, high, turn = register(INDEX), register(INDEX), Axis(count.bit_length(), "sequential")
+    middle = (low + high) // 2
+    v = cast(writer.array(values)[i], dtype)
+    x = cast(writer.array(sequence)[row + minimum(middle, count - 1)], dtype)
+    left = record.params["side"] == "left"
+    before = Expr("less" if left else "less_equal", (x, v), TRUTH)
+    if is_float(dtype):
+        missing = Expr("not_equal", (v, v), TRUTH)
+        there = Expr("logical_and", (missing, Expr("equal", (x, x), TRUTH)), TRUTH) if left else missing
+        before = Expr("logical_or", (before, there), TRUTH)
+    open_ = low < high
+    rises = Expr("logical_and", (open_, before), TRUTH)
+    sinks = Expr("logical_and", (open_, Expr("logical_not", (before,), TRUTH)), TRUTH)
+    body = [Fold(low, "set", where(rises, middle + 1, low)), Fold(high, "set", where(sinks, middle, high))]
+    begin = [Fold(low, "set", lift(0)), Fold(high, "set", lift(count))]
+    return [writer.lowered("search", For(i, [*begin, For(turn, body), Store(writer.result(y), i, converted(low, y.dtype))]))]

@@ -1,0 +1,225 @@
+"""Windows element by element: each result folds what lies under its window or reaches it, so no two points write one element.
+
+Convolutions here have groups or leading axes; elsewhere they are products of matrices, whose factors are made here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core import Record
+from ...core.registry import operations
+from ..ir import Slot
+from .bodies import constant, converted
+from .expression import TRUTH, Axis, Expr, all_of, cast, lift, register, where
+from .moves import Names, element_nest, whole
+from .nest import Fold, For, Statement, Store
+from .reductions import Pieces, Reduced, Values, neutral, reduction_nests, reduction_of, wide
+from .strided import Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, place
+
+
+class Geometry:
+    """Where windows lie: for each axis the width of the window, its step, what is added in front, and the dilation."""
+
+    def __init__(self, window: Sequence[int], params: dict[str, Any]) -> None:
+        self.window = tuple(window)
+        self._strides, self._dilation = params["strides"], params["dilation"]
+        self._padding = params["padding"]
+
+    def under(self, places: Names, inside: Names, sizes: Sequence[int]) -> tuple[Expr, list[Expr]]:
+        """What lies under an element of the window at a place: whether there is anything, and its coordinates."""
+        found, tests = [], []
+        for axis, (at, within, size) in enumerate(zip(places, inside, sizes, strict=True)):
+            p = at * self._strides[axis] + within * self._dilation[axis] - self._padding[axis][0]
+            tests += [p >= 0, p < size] if any(self._padding[axis]) else []
+            found.append(p)
+        return all_of(tests), found
+
+    def reaching(self, names: Names, inside: Names, places: Sequence[int]) -> tuple[Expr, list[Expr]]:
+        """The place from which an element of the window reaches coordinates: whether there is one, and its own coordinates."""
+        found, tests = [], []
+        for axis, (at, within, count) in enumerate(zip(names, inside, places, strict=True)):
+            step, d = self._strides[axis], at + self._padding[axis][0] - within * self._dilation[axis]
+            kept = where(d >= 0, d, 0)
+            found.append(kept // step)
+            tests += [d >= 0, found[-1] < count]
+            tests += [Expr("equal", (kept % step, lift(0)), TRUTH)] if step > 1 else []
+        return all_of(tests), found
+
+
+def _there(writer: NestWriter, x: Slot, exists: Expr, names: Names, missing: Any) -> Expr:
+    """An element of an array if it exists, else a number; it is read only then."""
+    at = place(contiguous(x.shape), names)
+    if exists.number is True:
+        return writer.array(x)[at]
+    return where(exists, writer.array(x)[where(exists, at, 0)], constant(missing, x.dtype))
+
+
+class Windowed:
+    """Nests over windows, for a target.
+
+    Args:
+        temporary: makes slots for what lies between two nests.
+        pieces: how many pieces the target wants long sums to be cut into.
+    """
+
+    def __init__(self, temporary: Temporary, pieces: Pieces) -> None:
+        self._temporary, self._pieces = temporary, pieces
+
+    def _sum(self, name: str, y: Slot, folded: Shape, value: Callable[[NestWriter, Names, Names], Expr]) -> list[Lowered]:
+        reduction = reduction_of("sum", wide(y.dtype), 0, y.dtype)
+        values: Values = lambda writer, names, inside: ([value(writer, names, inside)], [])
+        return reduction_nests(name, y.shape, folded, values, [Reduced(0, reduction, y)], self._temporary, self._pieces)
+
+    # Pools ------------------------------------------------------------------------------------------------------------------
+
+    def pool(self, record: Record) -> list[Lowered]:
+        """The sum of each window, or of the element that was chosen, or the largest one; padding adds nothing."""
+        x, y, largest = record.inputs[0], record.outputs, record.primitive is operations.max_pool
+        geometry = Geometry(record.params["window"], record.params)
+        rank, dtype = len(geometry.window), x.dtype
+        picks = record.primitive is operations.pick_from_window
+
+        def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
+            exists, at = geometry.under(names[-rank - 1 : -1], inside, x.shape[-rank - 1 : -1])
+            if picks:
+                chosen = whole(writer, record.inputs[1], names)
+                exists = all_of([exists, _is_tap(chosen, geometry, inside)])
+            return _there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", dtype) if largest else 0)
+
+        if not largest:
+            return self._sum(record.primitive.name, y, geometry.window, value)
+        values: Values = lambda writer, names, inside: ([value(writer, names, inside)], [])
+        results = [Reduced(0, reduction_of("max", dtype), y)]
+        return reduction_nests("max_pool", y.shape, geometry.window, values, results, self._temporary, self._pieces)
+
+    def first_largest(self, record: Record) -> list[Lowered]:
+        """The number of the first largest element of each window; NaN comes before all others."""
+        x, y = record.inputs[0], record.outputs
+        geometry = Geometry(record.params["window"], record.params)
+        rank, dtype = len(geometry.window), wide(x.dtype)
+        writer, i, taps = NestWriter(), Axis(math.prod(y.shape)), math.prod(geometry.window)
+        names, t = coordinates(i, y.shape), Axis(taps, "sequential")
+        exists, at = geometry.under(names[-rank - 1 : -1], coordinates(t, geometry.window), x.shape[-rank - 1 : -1])
+        own = cast(_there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", x.dtype)), dtype)
+        peak, first = register(dtype), register(y.dtype)
+        missing = [Expr("not_equal", (one, one), TRUTH) for one in (own, peak)]
+        number = Expr("logical_and", (missing[0], Expr("logical_not", (missing[1],), TRUTH)), TRUTH)
+        larger = Expr("logical_or", (peak < own, number), TRUTH)
+        body: list[Statement] = [
+            Fold(peak, "set", constant(neutral("maximum", dtype), dtype)),
+            Fold(first, "set", constant(0, y.dtype)),
+            For(t, [Fold(peak, "set", where(larger, own, peak)), Fold(first, "set", where(larger, cast(t, y.dtype), first))]),
+            Store(writer.result(y), i, first),
+        ]
+        return [writer.lowered("first_largest_in_window", For(i, body))]
+
+    def unpool(self, record: Record) -> list[Lowered]:
+        """Each element gets what the windows over it hold, or of those that chose it."""
+        g, y = record.inputs[0], record.outputs
+        geometry = Geometry(record.params["window"], record.params)
+        rank = len(geometry.window)
+
+        def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
+            exists, at = geometry.reaching(names[-rank - 1 : -1], inside, g.shape[-rank - 1 : -1])
+            own = [*names[: -rank - 1], *at, names[-1]]
+            if record.primitive is operations.put_into_window:
+                chosen = record.inputs[1]
+                given = writer.array(chosen)[where(exists, place(contiguous(g.shape), own), 0)]
+                exists = all_of([exists, _is_tap(given, geometry, inside)])
+            return _there(writer, g, exists, own, 0)
+
+        return self._sum(record.primitive.name, y, geometry.window, value)
+
+    # Convolutions -------------------------------------------------------------------------------------------------------------
+
+    def convolve(self, record: Record) -> list[Lowered] | None:
+        """A sum over a window and the channels of a group."""
+        (x, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
+        if not _are_plain(record, x, kernel):
+            return None
+        geometry = Geometry(kernel.shape[:-2], record.params)
+        inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
+
+        def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
+            exists, at = geometry.under(names[1:-1], inside[:-1], x.shape[1:-1])
+            channel = names[-1] // outputs * inner + inside[-1] if groups > 1 else inside[-1]
+            factor = whole(writer, kernel, [*inside, names[-1]])
+            return _product(_there(writer, x, exists, [names[0], *at, channel], 0), factor, y)
+
+        return self._sum("convolve", y, (*geometry.window, inner), value)
+
+    def spread(self, record: Record) -> list[Lowered] | None:
+        """The transpose by the array: each element sums what reaches it."""
+        (g, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
+        if not _are_plain(record, g, kernel):
+            return None
+        geometry = Geometry(kernel.shape[:-2], record.params)
+        inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
+
+        def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
+            exists, at = geometry.reaching(names[1:-1], inside[:-1], g.shape[1:-1])
+            output = names[-1] // inner * outputs + inside[-1] if groups > 1 else inside[-1]
+            factor = whole(writer, kernel, [*inside[:-1], names[-1] % inner, output])
+            return _product(_there(writer, g, exists, [names[0], *at, output], 0), factor, y)
+
+        return self._sum("spread_windows", y, (*geometry.window, outputs), value)
+
+    def correlate(self, record: Record) -> list[Lowered] | None:
+        """The transpose by the kernel: a sum over all places."""
+        (x, g), y, groups = record.inputs, record.outputs, record.params["groups"]
+        if not _are_plain(record, x, g):
+            return None
+        geometry = Geometry(record.params["window"], record.params)
+        inner, outputs = x.shape[-1] // groups, g.shape[-1] // groups
+
+        def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
+            exists, at = geometry.under(inside[1:], names[:-2], x.shape[1:-1])
+            channel = names[-1] // outputs * inner + names[-2] if groups > 1 else names[-2]
+            factor = whole(writer, g, [*inside, names[-1]])
+            return _product(_there(writer, x, exists, [inside[0], *at, channel], 0), factor, y)
+
+        return self._sum("correlate_windows", y, tuple(g.shape[:-1]), value)
+
+    # Convolutions as products -------------------------------------------------------------------------------------------------
+
+    def windows_as_rows(self, record: Record) -> list[Lowered]:
+        """What lies under a window in all places, as rows of a matrix."""
+        x, y, params = record.inputs[0], record.outputs, record.params
+        geometry, rank = Geometry(params["window"], params), len(params["window"])
+
+        def value(writer: NestWriter, names: Names) -> Expr:
+            exists, at = geometry.under(names[1 : rank + 1], names[rank + 1 : -1], x.shape[1:-1])
+            return _there(writer, x, exists, [names[0], *at, names[-1]], 0)
+
+        return [element_nest("windows", y, value, (x.shape[0], *params["count"], *params["window"], x.shape[-1]))]
+
+    def add_rows_of_windows(self, record: Record) -> list[Lowered]:
+        """The transpose: each element is the sum of those that were read from it."""
+        rows, y, params = record.inputs[0], record.outputs, record.params
+        geometry = Geometry(params["window"], params)
+        x = Slot(rows.key, (y.shape[0], *params["count"], *params["window"], y.shape[-1]), rows.dtype)
+
+        def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
+            exists, at = geometry.reaching(names[1:-1], inside, params["count"])
+            return _there(writer, x, exists, [names[0], *at, *inside, names[-1]], 0)
+
+        nests = self._sum("add_windows", y, geometry.window, value)
+        return [one._replace(operands=tuple([rows if x.key == rows.key else x for x in one.operands])) for one in nests]
+
+
+def _is_tap(chosen: Expr, geometry: Geometry, inside: Names) -> Expr:
+    """Whether an element of the window is the chosen one."""
+    return Expr("equal", (chosen, cast(place(contiguous(geometry.window), inside), chosen.dtype)), TRUTH)
+
+
+def _are_plain(record: Record, *operands: Slot) -> bool:
+    """Whether arrays have no leading axes but that of the batch."""
+    return all(len(x.shape) == len(record.params["strides"]) + 2 for x in operands)
+
+
+def _product(a: Expr, b: Expr, y: Slot) -> Expr:
+    dtype = wide(y.dtype)
+    return Expr("multiply", (converted(a, dtype), converted(b, dtype)), dtype)

@@ -1,0 +1,262 @@
+"""Loops over the elements of a shape, and reductions of what they give; a reduction of few long sums can be cut into pieces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.precision import is_short
+from ..ir import Slot
+from ..loops import Body, Step
+from .bodies import constant, converted, inlined
+from .expression import INDEX, TRUTH, Axis, Expr, cast, lift, minimum, register, where
+from .nest import Fold, For, Statement, Store
+from .strided import Access, Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place
+
+Pieces = Callable[[Lowered], int]
+"""How many pieces a target wants the sums of a nest to be cut into."""
+
+
+def is_float(dtype: Any) -> bool:
+    """Whether a dtype is one of floats, those of 16 bits included."""
+    return dtype.kind == "f" or is_short(dtype)
+
+
+def wide(dtype: Any) -> Any:
+    """The dtype in which elements are added up: 16-bit floats in float32."""
+    return np.dtype(np.float32) if is_float(dtype) and dtype.itemsize == 2 else dtype
+
+
+def neutral(op: str, dtype: Any) -> Any:
+    """The number that a fold leaves as it is."""
+    if op in ("add", "logical_or", "multiply", "logical_and"):
+        return int(op in ("multiply", "logical_and"))
+    if is_float(dtype):
+        return -math.inf if op == "maximum" else math.inf
+    if dtype.kind == "b":
+        return op == "minimum"
+    return getattr(np.iinfo(dtype), "min" if op == "maximum" else "max")
+
+
+def copy_body(dtype: Any, wanted: Any) -> Body:
+    """The body of a copy, in another dtype if one is wanted."""
+    if dtype == wanted:
+        return Body((dtype,), (), (), (), (0,))
+    return Body((dtype,), (), (), (Step(1, "astype", (0,), wanted),), (1,))
+
+
+def loop_nest(name: str, shape: Shape, body: Body, accesses: Sequence[Access], outputs: Sequence[Slot]) -> Lowered:
+    """A body for all elements of a shape; results without gaps."""
+    short, (_, *strides) = merged(shape, [contiguous(shape), *[access.strides for access in accesses]])
+    writer, i = NestWriter(), Axis(math.prod(shape))
+    names = coordinates(i, short)
+    values = []
+    for access, own in zip(accesses, strides, strict=True):
+        whole = own == contiguous(short)
+        values.append(writer.array(access.slot)[(i if whole and own else place(own, names)) + access.offset])
+    stores = [
+        Store(writer.result(y), i, converted(value, y.dtype)) for y, value in zip(outputs, inlined(body, values), strict=True)
+    ]
+    return writer.lowered(name, For(i, stores))
+
+
+def copy_nest(name: str, access: Access, y: Slot) -> Lowered:
+    """Elements brought together, in another dtype if y has one."""
+    return loop_nest(name, y.shape, copy_body(access.slot.dtype, y.dtype), [access], [y])
+
+
+class Reduction(NamedTuple):
+    """How elements become one.
+
+    Attributes:
+        op: of `Fold`.
+        dtype: in which they are folded.
+        element: what is folded of an element.
+        finish: the result, from the total.
+    """
+
+    op: str
+    dtype: Any
+    element: Callable[[Expr], Expr]
+    finish: Callable[[Expr], Expr] = lambda total: total
+
+    @property
+    def rest(self) -> Reduction:
+        """What is done with the pieces of a reduction that was cut."""
+        return self._replace(element=lambda x: x)
+
+
+_OPS = {"max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and", "prod": "multiply"}
+
+
+def reduction_of(name: str, dtype: Any, count: int = 0, result: Any = None) -> Reduction:
+    """A reduction of so many elements of a dtype."""
+    own, op = wide(dtype), _OPS.get(name, "add")
+    if name in ("any", "all"):
+        return Reduction(op, TRUTH, lambda x: converted(x, TRUTH))
+    if name in ("max", "min"):
+        return Reduction(op, own, lambda x: cast(x, own))
+    total = wide(result) if result is not None and not is_float(own) else own
+    if total.kind == "b" or (name == "mean" and not is_float(total)):
+        total = INDEX
+    if name == "euclid":
+        return Reduction(
+            op,
+            total,
+            lambda x: Expr("multiply", (cast(x, total), cast(x, total)), total),
+            lambda x: Expr("sqrt", (x,), total),
+        )
+    finish = (lambda x: _mean(x, count)) if name == "mean" else (lambda x: x)
+    return Reduction(op, total, lambda x: cast(x, total), finish)
+
+
+def _mean(total: Expr, count: int) -> Expr:
+    """A quotient; of integers it is truncated toward zero."""
+    if is_float(total.dtype):
+        return Expr("divide", (total, constant(count, total.dtype)), total.dtype)
+    return where(total < 0, 0 - (0 - total) // count, total // count)
+
+
+class Reduced(NamedTuple):
+    """A result of a reduction: which output of the body, how, and to where."""
+
+    output: int
+    reduction: Reduction
+    slot: Slot
+
+
+Values = Callable[[NestWriter, Sequence[Expr], Sequence[Expr]], tuple[Sequence[Expr], Sequence[Store]]]
+"""What is folded, and what is stored beside, from the coordinates of a result and those within its sum."""
+
+
+def body_values(
+    kept: Shape, folded: Shape, body: Body, accesses: Sequence[Access], stored: Sequence[tuple[int, Access]] = ()
+) -> tuple[Shape, Shape, Values]:
+    """A body for all elements of `kept + folded`, over which accesses have strides.
+
+    Args:
+        kept, folded: both parts of the shape.
+        body: what is done.
+        accesses: its operands.
+        stored: outputs of the body that are written too, and where.
+
+    Returns:
+        Both shapes with as few axes as possible, and the body's values.
+    """
+    everywhere = [*accesses, *[access for _, access in stored]]
+    outer, before = merged(kept, [access.strides[: len(kept)] for access in everywhere])
+    inner, within = merged(folded, [access.strides[len(kept) :] for access in everywhere])
+    strides = [(*one, *other) for one, other in zip(before, within, strict=True)]
+
+    def values(writer: NestWriter, names: Sequence[Expr], inside: Sequence[Expr]) -> tuple[Sequence[Expr], Sequence[Store]]:
+        places = [place(own, (*names, *inside), access.offset) for access, own in zip(everywhere, strides, strict=True)]
+        loaded = [writer.array(access.slot)[at] for access, at in zip(accesses, places, strict=False)]
+        found = inlined(body, loaded)
+        stores = [
+            Store(writer.result(access.slot), at, converted(found[output], access.slot.dtype))
+            for (output, access), at in zip(stored, places[len(accesses) :], strict=True)
+        ]
+        return found, stores
+
+    return outer, inner, values
+
+
+def reduction_nests(
+    name: str,
+    kept: Shape,
+    folded: Shape,
+    values: Values,
+    results: Sequence[Reduced],
+    temporary: Temporary,
+    pieces_of: Pieces,
+) -> list[Lowered]:
+    """Values for all elements of `kept + folded`, reduced over the axes of `folded`."""
+    count = math.prod(kept)
+    whole = _reduction(name, kept, folded, values, results, 1)
+    pieces = pieces_of(whole)
+    if pieces == 1:
+        return [whole]
+    between = [
+        Reduced(one.output, one.reduction._replace(finish=lambda x: x), temporary((pieces, count), one.reduction.dtype))
+        for one in results
+    ]
+
+    def partials(writer: NestWriter, names: Sequence[Expr], inside: Sequence[Expr]) -> tuple[Sequence[Expr], Sequence[Store]]:
+        return [writer.array(one.slot)[inside[0] * count + names[0]] for one in between], []
+
+    rest = [Reduced(number, one.reduction.rest, one.slot) for number, one in enumerate(results)]
+    return [
+        _reduction(name, kept, folded, values, between, pieces),
+        _reduction(f"{name}_rest", (count,), (pieces,), partials, rest, 1),
+    ]
+
+
+def _reduction(name: str, kept: Shape, folded: Shape, values: Values, results: Sequence[Reduced], pieces: int) -> Lowered:
+    """One nest, whose results are `pieces` for each sum, one after another."""
+    count, length = math.prod(kept), math.prod(folded)
+    each, writer, o = -(-length // pieces), NestWriter(), Axis(count * pieces)
+    first = o // count * each if pieces > 1 else lift(0)
+    k = Axis(minimum(length - first, each) if pieces > 1 else length, "reduced")
+    found, stores = values(writer, coordinates(o % count if pieces > 1 else o, kept), coordinates(first + k, folded))
+    totals = [register(one.reduction.dtype) for one in results]
+    folds = [
+        Fold(total, one.reduction.op, one.reduction.element(found[one.output]))
+        for total, one in zip(totals, results, strict=True)
+    ]
+    written = [
+        Store(writer.result(one.slot), o, converted(one.reduction.finish(total), one.slot.dtype))
+        for total, one in zip(totals, results, strict=True)
+    ]
+    return writer.lowered(name, For(o, [*map(begun, folds), For(k, [*stores, *folds]), *written]))
+
+
+def begun(fold: Fold) -> Fold:
+    """What a register holds before the first fold."""
+    dtype = fold.register.dtype
+    return Fold(fold.register, "set", constant(neutral(fold.op, dtype), dtype))
+
+
+def folded_over(axis: Axis, op: str, value: Expr) -> tuple[Expr, list[Statement]]:
+    """A value folded over an axis: the register with the total, and how it comes there."""
+    fold = Fold(register(value.dtype), op, value)
+    return fold.register, [begun(fold), For(axis, [fold])]
+
+
+# Folds that carry more than a number: two passes over what one reads anyhow ---------------------------------------------------
+
+
+def arg_nest(name: str, x: Slot, shape: Shape, y: Slot) -> Lowered:
+    """Where along the middle axis of (lead, length, behind) the first largest, or smallest, element is; NaN before others."""
+    lead, length, behind = shape
+    writer, o, dtype = NestWriter(), Axis(lead * behind), wide(x.dtype)
+    names = coordinates(o, (lead, behind))
+
+    def value(k: Expr) -> Expr:
+        return cast(writer.load(Access(x, 0, (length * behind, behind, 1)), [names[0], k, names[1]]), dtype)
+
+    j, k = Axis(length, "reduced"), Axis(length, "reduced")
+    peak, first = folded_over(j, "maximum" if name == "argmax" else "minimum", value(j))
+    own = value(k)
+    attains = Expr("equal", (own, peak), TRUTH)
+    if is_float(dtype):
+        attains = Expr("logical_or", (attains, Expr("not_equal", (own, own), TRUTH)), TRUTH)
+    at, second = folded_over(k, "minimum", where(attains, k, length))
+    return writer.lowered(name, For(o, [*first, *second, Store(writer.result(y), o, converted(at, y.dtype))]))
+
+
+def logsumexp_nest(x: Slot, kept: Shape, folded: Shape, access: Access, y: Slot) -> Lowered:
+    """log(sum(exp(x))), with the largest element outside of the sum if it is finite."""
+    outer, inner, values = body_values(kept, folded, copy_body(x.dtype, x.dtype), [access])
+    writer, o, dtype = NestWriter(), Axis(math.prod(kept)), wide(x.dtype)
+    names = coordinates(o, outer)
+    j, k = [Axis(math.prod(folded), "reduced") for _ in range(2)]
+    first, second = [cast(values(writer, names, coordinates(axis, inner))[0][0], dtype) for axis in (j, k)]
+    peak, before = folded_over(j, "maximum", first)
+    shift = register(dtype)
+    kept_one = Fold(shift, "set", where(Expr("isfinite", (peak,), TRUTH), peak, 0.0))
+    total, behind = folded_over(k, "add", Expr("exp", (second - shift,), dtype))
+    result = converted(Expr("log", (total,), dtype) + shift, y.dtype)
+    return writer.lowered("logsumexp", For(o, [*before, kept_one, *behind, Store(writer.result(y), o, result)]))
