@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...core.precision import is_short
 from ..loop_ir.expression import INDEX, Array, Axis, Expr, Table
-from ..loop_ir.nest import Fold, For, Nest, Product, Store, runs, statements
+from ..loop_ir.nest import Fold, For, Nest, Store, runs, statements
 from ..loop_ir.reductions import is_float, neutral
 from .cuda_functions import apply, cast, computed, literal, loaded, stored, to_store
 
@@ -130,13 +130,8 @@ class Schedule:
 
         Many neighbouring points that read what lies side by side come first: they share what else they read.
         """
-        places = [
-            (at, loop.axis)
-            for loop in shared
-            for one in loop.body
-            if not isinstance(one, (For, Product))
-            for at in _places(one)
-        ]
+        simple = [(one, loop.axis) for loop in shared for one in loop.body if isinstance(one, (Store, Fold))]
+        places = [(at, axis) for one, axis in simple for at in _places(one)]
         beside = any(_step(at, self.axes[-1]) == 1 for at, _ in places)
         return not beside or (self.count < MANY and any(_step(at, axis) == 1 for at, axis in places))
 
