@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import pathlib
 import re
 import subprocess
@@ -29,9 +30,9 @@ def test_mypy_sees_the_signature_of_every_public_name(tmp_path: pathlib.Path) ->
     program = tmp_path / "program.py"
     program.write_text("\n".join(["import minikeras as tf", *(f"reveal_type({name})" for name in names)]), encoding="utf-8")
     options = ["--strict", "--no-error-summary", f"--cache-dir={tmp_path}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, str(program)], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
+    command = [sys.executable, "-m", "mypy", *options, str(program)]
+    places = os.environ | {"MYPYPATH": str(make_stubs.ROOT.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=places, check=False)
     seen = dict(re.findall(r'program\.py:(\d+): note: Revealed type is "(.*)"', done.stdout))
     assert not re.findall(r".*: error: .*", done.stdout)
     hidden = [name for line, name in enumerate(names, 2) if is_hidden(name, seen.get(str(line), ""))]
