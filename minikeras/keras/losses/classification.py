@@ -26,7 +26,7 @@ from ...functions.shaping import broadcast_to, concat, reshape, stack, unstack
 from ...types import TensorLike
 from ..config import epsilon
 from .alignment import aligned, as_floats, as_integers, as_predictions
-from .loss import FunctionLoss, LossFunctionWrapper, catalogue
+from .loss import FunctionLoss, PlainLoss, loss
 
 
 def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
@@ -68,8 +68,8 @@ def _shortfall(name: str, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     return relu(1.0 - where(binary, 2.0 * labels - 1.0, labels) * predictions)
 
 
-@catalogue.add()
-class Hinge(FunctionLoss, fn=hinge):
+@loss(hinge)
+class Hinge(PlainLoss):
     """mean(max(1 - y_true y_pred, 0)). Labels as in `hinge`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.Hinge()([[1.0, -1.0]], [[0.5, 0.0]]).numpy().round(4))
@@ -77,8 +77,8 @@ class Hinge(FunctionLoss, fn=hinge):
     """
 
 
-@catalogue.add()
-class SquaredHinge(FunctionLoss, fn=squared_hinge):
+@loss(squared_hinge)
+class SquaredHinge(PlainLoss):
     """mean(max(1 - y_true y_pred, 0)**2). Labels as in `hinge`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.SquaredHinge()([[1.0, -1.0]], [[0.5, 0.0]]).numpy().round(4))
@@ -86,8 +86,8 @@ class SquaredHinge(FunctionLoss, fn=squared_hinge):
     """
 
 
-@catalogue.add()
-class CategoricalHinge(FunctionLoss, fn=categorical_hinge):
+@loss(categorical_hinge)
+class CategoricalHinge(PlainLoss):
     """The margin of the right class over the best wrong one. As `categorical_hinge`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.CategoricalHinge()([[0.0, 1.0]], [[0.6, 0.4]]).numpy().round(4))
@@ -140,38 +140,34 @@ def _sums(terms: list[Tensor], axis: Any) -> list[Tensor]:
     return unstack(sum_of_all_parts(stack(sums))) if over_rows and current_part() is not None else sums
 
 
-@catalogue.add()
-class Dice(LossFunctionWrapper):
+@loss(dice)
+class Dice(FunctionLoss):
     """1 - Dice's coefficient. Options as in `dice`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.Dice()([[1.0, 0.0]], [[1.0, 1.0]]).numpy().round(4))
     0.3333
     """
 
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = "dice", axis: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(dice, reduction, name, dtype, axis=axis)
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = "dice"
+    axis: Any = None
+    dtype: Any = None
 
 
-@catalogue.add()
-class Tversky(LossFunctionWrapper):
+@loss(tversky)
+class Tversky(FunctionLoss):
     """1 - Tversky's index. Options as in `tversky`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.Tversky(alpha=0.25, beta=0.75)([[1.0, 0.0]], [[1.0, 1.0]]).numpy().round(4))
     0.2
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.5,
-        beta: float = 0.5,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "tversky",
-        axis: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(tversky, reduction, name, dtype, alpha=alpha, beta=beta, axis=axis)
+    alpha: float = 0.5
+    beta: float = 0.5
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = "tversky"
+    axis: Any = None
+    dtype: Any = None
 
 
 def circle(
@@ -240,8 +236,8 @@ def _total(terms: Tensor, mask: Tensor) -> Tensor:
     return reduce_logsumexp(where(mask, terms, -float("inf")), -1)
 
 
-@catalogue.add()
-class Circle(LossFunctionWrapper):
+@loss(circle)
+class Circle(FunctionLoss):
     """Circle loss of embeddings. Options as in `circle`; reduction, name, dtype as in `Loss`.
 
     Rows without a partner of their class, or without one of another, do not count for the mean.
@@ -253,17 +249,12 @@ class Circle(LossFunctionWrapper):
 
     _float_labels = False
 
-    def __init__(
-        self,
-        gamma: float = 80.0,
-        margin: float = 0.4,
-        remove_diagonal: bool = True,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "circle",
-        dtype: Any = None,
-    ) -> None:
-        options = {"gamma": gamma, "margin": margin, "remove_diagonal": remove_diagonal}
-        super().__init__(circle, reduction, name, dtype, **options)
+    gamma: float = 80.0
+    margin: float = 0.4
+    remove_diagonal: bool = True
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = "circle"
+    dtype: Any = None
 
     def _rows_that_count(self, labels: Tensor, values: Tensor) -> Tensor | None:
         return values > 0.0
@@ -348,8 +339,8 @@ def _check_rows(values: np.ndarray[Any, Any], steps: int, shape: Any) -> None:
         )
 
 
-@catalogue.add()
-class CTC(FunctionLoss, fn=ctc):
+@loss(ctc)
+class CTC(PlainLoss):
     """Connectionist temporal classification. Labels and logits as in `ctc`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.CTC()([[1]], tf.zeros([1, 2, 2])).numpy().round(4))

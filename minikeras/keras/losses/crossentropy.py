@@ -5,6 +5,7 @@ With logits the logarithm and the exponential cancel and nothing overflows; prob
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ...core import Tensor
@@ -23,7 +24,7 @@ from ...functions.shaping import reshape
 from ...types import TensorLike
 from ..config import epsilon
 from .alignment import aligned, as_integers, as_predictions, class_labels, classes_last, several_classes
-from .loss import FunctionLoss, LossFunctionWrapper, catalogue
+from .loss import FunctionLoss, PlainLoss, loss
 
 # Functions -------------------------------------------------------------------------------------------------------------
 
@@ -151,24 +152,20 @@ def smooth_labels(labels: Tensor, smoothing: float, classes: int) -> Tensor:
 # Classes ---------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class Crossentropy(FunctionLoss):
     """A loss of probabilities, or of logits if `from_logits`, whose labels may be smoothed."""
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super(FunctionLoss, self).__init__(self._function, reduction, name, dtype, **options)
+    from_logits: bool = False
+    label_smoothing: float = 0.0
+    axis: int = -1
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = None
+    dtype: Any = None
 
 
-@catalogue.add("bce", "BCE")
-class BinaryCrossentropy(Crossentropy, fn=binary_crossentropy):
+@loss(binary_crossentropy, "bce", "BCE")
+class BinaryCrossentropy(Crossentropy):
     """Cross-entropy of yes or no. Options as in `binary_crossentropy`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.BinaryCrossentropy(from_logits=True)([[1.0]], [[0.0]]).numpy().round(4))
@@ -176,8 +173,8 @@ class BinaryCrossentropy(Crossentropy, fn=binary_crossentropy):
     """
 
 
-@catalogue.add("cce", "CCE")
-class CategoricalCrossentropy(Crossentropy, fn=categorical_crossentropy):
+@loss(categorical_crossentropy, "cce", "CCE")
+class CategoricalCrossentropy(Crossentropy):
     """Cross-entropy of one-hot labels. Options as in `categorical_crossentropy`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.CategoricalCrossentropy(from_logits=True)([[1.0, 0.0]], [[0.0, 0.0]]).numpy().round(4))
@@ -185,8 +182,8 @@ class CategoricalCrossentropy(Crossentropy, fn=categorical_crossentropy):
     """
 
 
-@catalogue.add("scce")
-class SparseCategoricalCrossentropy(LossFunctionWrapper):
+@loss(sparse_categorical_crossentropy, "scce")
+class SparseCategoricalCrossentropy(FunctionLoss):
     """Cross-entropy of integer labels. Options as in `sparse_categorical_crossentropy`; reduction, name, dtype as in `Loss`.
 
     Rows of the ignored class do not count for the mean.
@@ -197,20 +194,15 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
 
     _float_labels = False
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        ignore_class: int | None = None,
-        reduction: str | None = "sum_over_batch_size",
-        axis: int = -1,
-        name: str | None = "sparse_categorical_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
-        super().__init__(sparse_categorical_crossentropy, reduction, name, dtype, **options)
+    from_logits: bool = False
+    ignore_class: int | None = None
+    reduction: str | None = "sum_over_batch_size"
+    axis: int = -1
+    name: str | None = "sparse_categorical_crossentropy"
+    dtype: Any = None
 
     def _rows_that_count(self, labels: Tensor, values: Tensor) -> Tensor | None:
-        ignored = self.options["ignore_class"]
+        ignored = self.ignore_class
         return None if ignored is None else labels != ignored
 
 
@@ -302,56 +294,45 @@ def categorical_generalized_cross_entropy(y_true: TensorLike, y_pred: TensorLike
     return (1.0 - pow(probability_of_label(labels, predictions), float(q))) / float(q)
 
 
-@catalogue.add()
-class BinaryFocalCrossentropy(LossFunctionWrapper):
+@loss(binary_focal_crossentropy)
+class BinaryFocalCrossentropy(FunctionLoss):
     """Focal cross-entropy of yes or no. Options as in `binary_focal_crossentropy`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.BinaryFocalCrossentropy(gamma=2.0)([[1.0, 0.0]], [[0.9, 0.4]]).numpy().round(4))
     0.0414
     """
 
-    def __init__(
-        self,
-        apply_class_balancing: bool = False,
-        alpha: float = 0.25,
-        gamma: float = 2.0,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "binary_focal_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        focus = {"apply_class_balancing": apply_class_balancing, "alpha": alpha, "gamma": gamma}
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(binary_focal_crossentropy, reduction, name, dtype, **focus, **options)
+    apply_class_balancing: bool = False
+    alpha: float = 0.25
+    gamma: float = 2.0
+    from_logits: bool = False
+    label_smoothing: float = 0.0
+    axis: int = -1
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = "binary_focal_crossentropy"
+    dtype: Any = None
 
 
-@catalogue.add()
-class CategoricalFocalCrossentropy(LossFunctionWrapper):
+@loss(categorical_focal_crossentropy)
+class CategoricalFocalCrossentropy(FunctionLoss):
     """Focal cross-entropy of one-hot labels. Options as in `categorical_focal_crossentropy`; the others as in `Loss`.
 
     >>> print(tf.keras.losses.CategoricalFocalCrossentropy()([[0.0, 1.0]], [[0.4, 0.6]]).numpy().round(4))
     0.0204
     """
 
-    def __init__(
-        self,
-        alpha: Any = 0.25,
-        gamma: float = 2.0,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "categorical_focal_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(categorical_focal_crossentropy, reduction, name, dtype, alpha=alpha, gamma=gamma, **options)
+    alpha: Any = 0.25
+    gamma: float = 2.0
+    from_logits: bool = False
+    label_smoothing: float = 0.0
+    axis: int = -1
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = "categorical_focal_crossentropy"
+    dtype: Any = None
 
 
-@catalogue.add()
-class CategoricalGeneralizedCrossEntropy(LossFunctionWrapper):
+@loss(categorical_generalized_cross_entropy)
+class CategoricalGeneralizedCrossEntropy(FunctionLoss):
     """(1 - p[label]**q) / q. Options as in `categorical_generalized_cross_entropy`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.CategoricalGeneralizedCrossEntropy(q=0.5)([1], [[0.75, 0.25]]).numpy())
@@ -360,16 +341,15 @@ class CategoricalGeneralizedCrossEntropy(LossFunctionWrapper):
 
     _float_labels = False
 
-    def __init__(
-        self,
-        q: float = 0.5,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "categorical_generalized_cross_entropy",
-        dtype: Any = None,
-    ) -> None:
-        if not 0 < q < 1:
-            raise ValueError(f"CategoricalGeneralizedCrossEntropy: q must lie in the interval (0, 1), found {q}.")
-        super().__init__(categorical_generalized_cross_entropy, reduction, name, dtype, q=q)
+    q: float = 0.5
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = "categorical_generalized_cross_entropy"
+    dtype: Any = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.q < 1:
+            raise ValueError(f"CategoricalGeneralizedCrossEntropy: q must lie in the interval (0, 1), found {self.q}.")
+        super().__post_init__()
 
 
 def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
@@ -398,8 +378,8 @@ def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     return reduce_mean(predictions - labels * log(predictions + epsilon()), -1)
 
 
-@catalogue.add("kld", "KLD", "kullback_leibler_divergence")
-class KLDivergence(FunctionLoss, fn=kl_divergence):
+@loss(kl_divergence, "kld", "KLD", "kullback_leibler_divergence")
+class KLDivergence(PlainLoss):
     """sum(y_true log(y_true / y_pred)). As `kl_divergence`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.KLDivergence()([[0.5, 0.5]], [[0.25, 0.75]]).numpy().round(4))
@@ -407,8 +387,8 @@ class KLDivergence(FunctionLoss, fn=kl_divergence):
     """
 
 
-@catalogue.add()
-class Poisson(FunctionLoss, fn=poisson):
+@loss(poisson)
+class Poisson(PlainLoss):
     """mean(y_pred - y_true log(y_pred)). As `poisson`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.Poisson()([[1.0, 2.0]], [[1.0, 1.0]]).numpy().round(4))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from ...core import Tensor, convert_to_tensor
 from ...core.effects import watched
@@ -65,7 +66,7 @@ class Loss:
     """Whether `call` gets labels as the predictions are; losses of class numbers take them as they come."""
 
     def __init__(self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None) -> None:
-        self.name = name or snake_case(type(self).__name__)
+        self.name: str | None = name or snake_case(type(self).__name__)
         if reduction not in REDUCTIONS:
             raise ValueError(
                 f"Invalid value for argument `reduction`. Expected one of {list(REDUCTIONS)}. Received: {reduction=}."
@@ -190,7 +191,12 @@ class LossFunctionWrapper(Loss):
     ) -> None:
         super().__init__(name or getattr(fn, "__name__", None), reduction, dtype)
         self.fn = fn
-        self.options = options
+        self._options = options
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is handed to the function beside labels and predictions."""
+        return self._options
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
         return self.fn(y_true, y_pred, **self.options)
@@ -213,17 +219,48 @@ def with_function(config: dict[str, Any]) -> dict[str, Any]:
 
 
 class FunctionLoss(LossFunctionWrapper):
-    """A loss of one function, which the class statement names: `class Hinge(FunctionLoss, fn=hinge)`."""
+    """Base of the losses that `loss` makes of functions: what a class declares are arguments of its constructor.
 
-    _function: Callable[..., Tensor]
+    Beside `reduction`, `name` and `dtype`, which each class has where Keras has them, these are the options of the function.
+    """
 
-    def __init_subclass__(cls, fn: Callable[..., Tensor] | None = None) -> None:
-        super().__init_subclass__()
-        if fn is not None:
-            cls._function = staticmethod(fn)
+    _function: ClassVar[Callable[..., Tensor]]
+    _names: ClassVar[tuple[str, ...]]
+    """Those of the options, which are attributes."""
 
-    def __init__(self, reduction: str | None = "sum_over_batch_size", name: str | None = None, dtype: Any = None) -> None:
-        super().__init__(self._function, reduction, name, dtype)
+    def __post_init__(self) -> None:
+        super().__init__(self._function, self.reduction, self.name, self.dtype)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the function is given beside labels and predictions."""
+        return {name: getattr(self, name) for name in self._names}
+
+
+@dataclass(eq=False, repr=False)
+class PlainLoss(FunctionLoss):
+    """Base of the losses of functions without options."""
+
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = None
+    dtype: Any = None
+
+
+L = TypeVar("L", bound=type[FunctionLoss])
+
+
+@dataclass_transform(eq_default=False)
+def loss(fn: Callable[..., Tensor], *names: str) -> Callable[[L], L]:
+    """A decorator that makes a class the loss of a function, and enters it under its own and further names."""
+
+    def made(cls: L) -> L:
+        kind: Any = dataclass(eq=False, repr=False)(cls)
+        kind._function = staticmethod(fn)
+        kind._names = tuple(one.name for one in fields(kind) if one.name not in ("reduction", "name", "dtype"))
+        entered: L = catalogue.add(*names)(kind)
+        return entered
+
+    return made
 
 
 def get(identifier: Any) -> Any:

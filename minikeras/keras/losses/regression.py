@@ -12,7 +12,7 @@ from ...functions.reductions import l2_normalize, reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon
 from .alignment import aligned
-from .loss import FunctionLoss, LossFunctionWrapper, catalogue
+from .loss import FunctionLoss, PlainLoss, loss
 
 # Functions -------------------------------------------------------------------------------------------------------------
 
@@ -106,8 +106,8 @@ def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 # Classes ---------------------------------------------------------------------------------------------------------------
 
 
-@catalogue.add("mse", "MSE")
-class MeanSquaredError(FunctionLoss, fn=mean_squared_error):
+@loss(mean_squared_error, "mse", "MSE")
+class MeanSquaredError(PlainLoss):
     """mean((y_pred - y_true)**2). reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.MeanSquaredError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy().round(4))
@@ -115,8 +115,8 @@ class MeanSquaredError(FunctionLoss, fn=mean_squared_error):
     """
 
 
-@catalogue.add("mae", "MAE")
-class MeanAbsoluteError(FunctionLoss, fn=mean_absolute_error):
+@loss(mean_absolute_error, "mae", "MAE")
+class MeanAbsoluteError(PlainLoss):
     """mean(|y_pred - y_true|). reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.MeanAbsoluteError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy().round(4))
@@ -124,8 +124,8 @@ class MeanAbsoluteError(FunctionLoss, fn=mean_absolute_error):
     """
 
 
-@catalogue.add("mape", "MAPE")
-class MeanAbsolutePercentageError(FunctionLoss, fn=mean_absolute_percentage_error):
+@loss(mean_absolute_percentage_error, "mape", "MAPE")
+class MeanAbsolutePercentageError(PlainLoss):
     """100 mean(|y_pred - y_true| / |y_true|). reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.MeanAbsolutePercentageError()([[2.0, 4.0]], [[1.0, 4.0]]).numpy().round(4))
@@ -133,8 +133,8 @@ class MeanAbsolutePercentageError(FunctionLoss, fn=mean_absolute_percentage_erro
     """
 
 
-@catalogue.add("msle", "MSLE")
-class MeanSquaredLogarithmicError(FunctionLoss, fn=mean_squared_logarithmic_error):
+@loss(mean_squared_logarithmic_error, "msle", "MSLE")
+class MeanSquaredLogarithmicError(PlainLoss):
     """mean((log(1 + y_pred) - log(1 + y_true))**2). reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.MeanSquaredLogarithmicError()([[0.0]], [[1.0]]).numpy().round(4))
@@ -142,44 +142,36 @@ class MeanSquaredLogarithmicError(FunctionLoss, fn=mean_squared_logarithmic_erro
     """
 
 
-@catalogue.add()
-class CosineSimilarity(LossFunctionWrapper):
+@loss(cosine_similarity)
+class CosineSimilarity(FunctionLoss):
     """-cos of the angle between labels and predictions along `axis`. reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.CosineSimilarity()([[0.0, 2.0]], [[0.0, 5.0]]).numpy().round(4))
     -1.0
     """
 
-    def __init__(
-        self,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "cosine_similarity",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(cosine_similarity, reduction, name, dtype, axis=axis)
+    axis: int = -1
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = "cosine_similarity"
+    dtype: Any = None
 
 
-@catalogue.add()
-class Huber(LossFunctionWrapper):
+@loss(huber)
+class Huber(FunctionLoss):
     """A parabola for errors up to `delta`, a line beyond. Options as in `huber`; reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.Huber(delta=1.0)([[0.0, 0.0]], [[0.5, 3.0]]).numpy())
     1.3125
     """
 
-    def __init__(
-        self,
-        delta: float = 1.0,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "huber_loss",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(huber, reduction, name, dtype, delta=delta)
+    delta: float = 1.0
+    reduction: str | None = "sum_over_batch_size"
+    name: str | None = "huber_loss"
+    dtype: Any = None
 
 
-@catalogue.add("logcosh")
-class LogCosh(FunctionLoss, fn=log_cosh):
+@loss(log_cosh, "logcosh")
+class LogCosh(PlainLoss):
     """mean(log(cosh(y_pred - y_true))). reduction, name, dtype as in `Loss`.
 
     >>> print(tf.keras.losses.LogCosh()([[0.0]], [[1.0]]).numpy().round(4))
