@@ -21,18 +21,21 @@ from ..core.batch import Batch, BatchedTensor
 from ..errors import InvalidArgumentError
 from ..keras import layers, regularizers
 from ..keras.models import Model
+from ..keras.saving.description import is_described
 from ..keras.weight import Weight
 from ..types import Array, DType
 
 
 def options_of(kind: type) -> tuple[str, ...]:
-    """The options of a class that may be other numbers for each member, as `_member_numbers` in its body says. A class that is
+    """The options of a class that may be other numbers for each member, as `_member_numbers` says. A user's class that is
     derived from it may do with them what is one for all members, so it says so itself.
 
     >>> options_of(tf.keras.layers.SpatialDropout1D), options_of(tf.keras.layers.Dense)
     (('rate',), ())
     """
-    found: tuple[str, ...] = vars(kind).get("_member_numbers", ())
+    found: tuple[str, ...] = (
+        getattr(kind, "_member_numbers", ()) if is_described(kind) else vars(kind).get("_member_numbers", ())
+    )
     return found
 
 

@@ -179,8 +179,6 @@ class AdditiveAttention(Attention, described=True):
     [[[2.86 6.14]]]
     """
 
-    _member_numbers = ("dropout",)
-
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **options: Any) -> None:
         super().__init__(use_scale, dropout=dropout, **options)
 
@@ -460,7 +458,6 @@ class GroupedQueryAttention(MultiHeadAttention, described=True):
     (TensorShape([5, 6, 8]), [4, 2, 2, 3])
     """
 
-    _member_numbers = ("dropout",)
     _projections = "_"
     query_dense = property(lambda self: self._query_dense)
     key_dense = property(lambda self: self._key_dense)

@@ -8,23 +8,20 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...functions import convolution as functions
 from ...functions.shaping import reshape
-from ...nn_ops.convolution import places
 from .. import activations
 from ..weight import Weight
 from . import building
 from .building import activated, without_absent
 from .inputs import InputSpec
-from .layer import Layer
-from .reshaping import checked_format
+from .windows import Geometry, SpatialLayer, check_positive, one_for_each
 
 
-class KernelLayer(Layer):
+class KernelLayer(SpatialLayer):
     """Base of layers whose kernels slide along the axes between batch and channels; then come a bias and an activation.
 
     A subclass makes its kernels for a number of channels in `make_kernels`, and applies them in `convolved`.
     """
 
-    rank: int
     groups = 1
     may_be_causal = False
     _takes_one_tensor = True
@@ -44,15 +41,12 @@ class KernelLayer(Layer):
         **options: Any,
     ) -> None:
         super().__init__(**without_absent(self, options))
-        self.kernel_size = one_for_each(self, "kernel_size", kernel_size, self.rank)
-        self.strides = one_for_each(self, "strides", strides, self.rank)
-        self.dilation_rate = one_for_each(self, "dilation_rate", dilation_rate, self.rank)
-        self.padding = checked_padding(self, padding, self.may_be_causal)
-        self.data_format = checked_format(self, data_format)
+        given = (kernel_size, strides, padding, dilation_rate, data_format)
+        self._geometry = Geometry.checked(self, self.rank, *given, causal=self.may_be_causal)
+        self.kernel_size, self.strides, self.padding, self.dilation_rate, self.data_format = self._geometry
         self.activation, self.use_bias = activations.get(activation), bool(use_bias)
         building.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self.bias: Any = None
-        self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def check_filters(self, filters: Any, groups: Any = 1) -> None:
         """Refuse numbers of outputs and groups that do not fit, and strides along with dilation."""
@@ -64,7 +58,7 @@ class KernelLayer(Layer):
             raise ValueError(f"{kind}: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
 
     def build(self, input_shape: Any) -> None:
-        axis = 1 if self.data_format == "channels_first" else -1
+        axis = self._channel_axis
         channels = input_shape[axis]
         if channels is None or channels % self.groups:
             raise ShapeError(
@@ -91,10 +85,6 @@ class KernelLayer(Layer):
             bias = self.bias.read_value()
             y = y + (reshape(bias, (-1, *(1,) * self.rank)) if self.data_format == "channels_first" else bias)
         return activated(self, y)
-
-    def slid(self, input_shape: Any, channels: int | None) -> tuple[Any, ...]:
-        """(batch, *places, channels), or with the channels first."""
-        return output_shape(self, input_shape, self.kernel_size, self.strides, self.padding, self.dilation_rate, channels)
 
 
 class Convolution(KernelLayer):
@@ -148,10 +138,10 @@ class Convolution(KernelLayer):
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, filters)."""
-        return self.slid(input_shape, self.filters)
+        return self._geometry.output_shape(self, input_shape, self.filters)
 
 
-class Conv1D(Convolution, described=True):
+class Conv1D(Convolution, described=True, rank=1):
     """A convolution along one axis, such as time.
 
     Args:
@@ -163,11 +153,10 @@ class Conv1D(Convolution, described=True):
     TensorShape([2, 10, 4])
     """
 
-    rank = 1
     may_be_causal = True
 
 
-class Conv2D(Convolution, described=True):
+class Conv2D(Convolution, described=True, rank=2):
     """A convolution over height and width.
 
     Args:
@@ -190,71 +179,13 @@ class Conv2D(Convolution, described=True):
     TensorShape([2, 13, 13, 4])
     """
 
-    rank = 2
 
-
-class Conv3D(Convolution, described=True):
+class Conv3D(Convolution, described=True, rank=3):
     """A convolution over depth, height and width, or time and two axes. Arguments as in `Conv2D`.
 
     >>> tf.keras.layers.Conv3D(4, 2)(tf.ones([2, 5, 6, 7, 1])).shape
     TensorShape([2, 4, 5, 6, 4])
     """
-
-    rank = 3
-
-
-def check_positive(layer: Any, **numbers: Any) -> None:
-    """Refuse what is no positive int."""
-    for name, number in numbers.items():
-        if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
-            raise ValueError(f"{type(layer).__name__}: `{name}` must be a positive integer, found {number!r}.")
-
-
-def one_for_each(layer: Any, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
-    """Ints of at least so much, one for each axis, from one for all or a sequence."""
-    found = (value,) * rank if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
-    if len(found) != rank or any(not isinstance(n, int) or isinstance(n, bool) or n < least for n in found):
-        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
-        raise ValueError(f"{type(layer).__name__}: `{name}` must be {kind} or a tuple of {rank}. Received: {name}={value!r}.")
-    return found
-
-
-def checked_padding(layer: Any, padding: Any, causal: bool = False) -> str:
-    """'valid', 'same' or, where it is allowed, 'causal'."""
-    allowed = ("valid", "same", "causal")[: 3 if causal else 2]
-    if not isinstance(padding, str) or padding.lower() not in allowed:
-        raise ValueError(f"{type(layer).__name__}: padding must be one of {allowed}, found {padding!r}.")
-    return padding.lower()
-
-
-def output_shape(
-    layer: Any,
-    input_shape: Any,
-    window: tuple[int, ...],
-    strides: tuple[int, ...],
-    padding: str,
-    dilation: tuple[int, ...],
-    channels: int | None = None,
-) -> tuple[Any, ...]:
-    """The shape after windows slid over the axes between batch and channels; refused if none fits."""
-    first = layer.data_format == "channels_first"
-    shape = tuple(input_shape)
-    if len(shape) != len(window) + 2:
-        raise ShapeError(
-            f"Layer '{layer.name}' ({type(layer).__name__}) needs inputs with {len(window) + 2} axes, found shape {shape}."
-        )
-    sizes, kept = (shape[2:], shape[1]) if first else (shape[1:-1], shape[-1])
-    found = tuple(
-        None if size is None else -(-size // step) if padding != "valid" else places((size,), (w,), (step,), ((0, 0),), (d,))[0]
-        for size, w, step, d in zip(sizes, window, strides, dilation, strict=True)
-    )
-    if any(n is not None and n < 1 for n in found):
-        raise ShapeError(
-            f"Layer '{layer.name}' ({type(layer).__name__}): a window of {window} does not fit into inputs of shape {shape}; "
-            "use padding='same', a smaller window, or larger inputs."
-        )
-    depth = kept if channels is None else channels
-    return (shape[0], depth, *found) if first else (shape[0], *found, depth)
 
 
 class Depthwise(KernelLayer):
@@ -300,21 +231,19 @@ class Depthwise(KernelLayer):
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, channels * depth_multiplier)."""
-        channels = input_shape[1 if self.data_format == "channels_first" else -1]
-        return self.slid(input_shape, None if channels is None else channels * self.depth_multiplier)
+        channels = input_shape[self._channel_axis]
+        return self._geometry.output_shape(self, input_shape, channels and channels * self.depth_multiplier)
 
 
-class DepthwiseConv1D(Depthwise, described=True):
+class DepthwiseConv1D(Depthwise, described=True, rank=1):
     """A convolution along one axis with kernels of its own for each channel. Arguments as in `DepthwiseConv2D`.
 
     >>> tf.keras.layers.DepthwiseConv1D(3)(tf.ones([2, 10, 5])).shape
     TensorShape([2, 8, 5])
     """
 
-    rank = 1
 
-
-class DepthwiseConv2D(Depthwise, described=True):
+class DepthwiseConv2D(Depthwise, described=True, rank=2):
     """A convolution over height and width with kernels of its own for each channel: channels do not see one another.
 
     Args:
@@ -328,8 +257,6 @@ class DepthwiseConv2D(Depthwise, described=True):
     >>> tf.keras.layers.DepthwiseConv2D(3, depth_multiplier=2)(tf.ones([2, 28, 28, 3])).shape
     TensorShape([2, 26, 26, 6])
     """
-
-    rank = 2
 
 
 class Separable(KernelLayer):
@@ -384,20 +311,18 @@ class Separable(KernelLayer):
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, filters)."""
-        return self.slid(input_shape, self.filters)
+        return self._geometry.output_shape(self, input_shape, self.filters)
 
 
-class SeparableConv1D(Separable, described=True):
+class SeparableConv1D(Separable, described=True, rank=1):
     """A depthwise convolution along one axis, then a mix of its channels. Arguments as in `SeparableConv2D`.
 
     >>> tf.keras.layers.SeparableConv1D(4, 3)(tf.ones([2, 10, 5])).shape
     TensorShape([2, 8, 4])
     """
 
-    rank = 1
 
-
-class SeparableConv2D(Separable, described=True):
+class SeparableConv2D(Separable, described=True, rank=2):
     """A depthwise convolution over height and width, then a mix of its channels at each place.
 
     Args:
@@ -411,8 +336,6 @@ class SeparableConv2D(Separable, described=True):
     >>> tf.keras.layers.SeparableConv2D(4, 3, padding="same")(tf.ones([2, 28, 28, 3])).shape
     TensorShape([2, 28, 28, 4])
     """
-
-    rank = 2
 
 
 SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
@@ -468,28 +391,25 @@ class TransposedConvolution(KernelLayer):
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *sizes, filters)."""
-        first = self.data_format == "channels_first"
         more = self.output_padding or (None,) * self.rank
-        places = input_shape[2:] if first else input_shape[1:-1]
+        places = input_shape[self._first_axis :][: self.rank]
         axes = zip(places, self.kernel_size, self.strides, more, self.dilation_rate, strict=True)
         sizes = [
             None if n is None else functions.transposed_axis(n, k, step, self.padding, extra, spread)[0]
             for n, k, step, extra, spread in axes
         ]
-        return (input_shape[0], self.filters, *sizes) if first else (input_shape[0], *sizes, self.filters)
+        return self._with_sizes(input_shape, sizes, self.filters)
 
 
-class Conv1DTranspose(TransposedConvolution, described=True):
+class Conv1DTranspose(TransposedConvolution, described=True, rank=1):
     """The transpose of a convolution along one axis. Arguments as in `Conv2DTranspose`.
 
     >>> tf.keras.layers.Conv1DTranspose(4, 3, strides=2)(tf.ones([2, 10, 5])).shape
     TensorShape([2, 21, 4])
     """
 
-    rank = 1
 
-
-class Conv2DTranspose(TransposedConvolution, described=True):
+class Conv2DTranspose(TransposedConvolution, described=True, rank=2):
     """The transpose of a convolution over height and width: each element adds its window, times the kernel, to the result.
 
     Args:
@@ -507,18 +427,14 @@ class Conv2DTranspose(TransposedConvolution, described=True):
     TensorShape([2, 14, 14, 4])
     """
 
-    rank = 2
 
-
-class Conv3DTranspose(TransposedConvolution, described=True):
+class Conv3DTranspose(TransposedConvolution, described=True, rank=3):
     """The transpose of a convolution over three axes. Arguments as in `Conv2DTranspose`, but `data_format` is before
     `output_padding`, as in Keras.
 
     >>> tf.keras.layers.Conv3DTranspose(4, 2, strides=2)(tf.ones([2, 3, 4, 5, 8])).shape
     TensorShape([2, 6, 8, 10, 4])
     """
-
-    rank = 3
 
     def __init__(
         self,

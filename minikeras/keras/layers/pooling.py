@@ -12,18 +12,24 @@ from ...functions.elementwise import cast
 from ...functions.reductions import reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import reshape
 from ...nn_ops.nn import masked_fill
-from .convolution import checked_padding, one_for_each, output_shape
-from .inputs import InputSpec
-from .layer import Layer
 from .normalization import wide
 from .reshaping import checked_format
+from .windows import Geometry, SpatialLayer, checked_padding, one_for_each
 
 
-class Pooling(Layer):
-    """Base of pools under a sliding window, with the arguments of `MaxPooling2D`."""
+class PoolingLayer(SpatialLayer):
+    """Base of pools, each of which is one function: `class MaxPooling2D(Pooling, rank=2, pool=max_pool)`."""
 
-    rank: int
     pool: ClassVar[Callable[..., Tensor]]
+
+    def __init_subclass__(cls, pool: Callable[..., Tensor] | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if pool is not None:
+            cls.pool = staticmethod(pool)
+
+
+class Pooling(PoolingLayer):
+    """Base of pools under a sliding window, with the arguments of `MaxPooling2D`."""
 
     def __init__(
         self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", data_format: str | None = None, **options: Any
@@ -33,31 +39,28 @@ class Pooling(Layer):
         self.strides = self.pool_size if strides is None else one_for_each(self, "strides", strides, self.rank)
         self.padding = checked_padding(self, padding)
         self.data_format = checked_format(self, data_format)
-        self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def build(self, input_shape: Any) -> None:
         self.compute_output_shape(input_shape)
 
     def call(self, inputs: Tensor) -> Tensor:
-        return type(self).pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.data_format)
+        return self.pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.data_format)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, channels)."""
-        return output_shape(self, input_shape, self.pool_size, self.strides, self.padding, (1,) * self.rank)
+        geometry = Geometry(self.pool_size, self.strides, self.padding, (1,) * self.rank, self.data_format)
+        return geometry.output_shape(self, input_shape)
 
 
-class MaxPooling1D(Pooling, described=True, makes_nothing=True):
+class MaxPooling1D(Pooling, described=True, makes_nothing=True, rank=1, pool=functions.max_pool):
     """The largest element under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.MaxPooling1D()(tf.ones([2, 5, 3])).shape
     TensorShape([2, 2, 3])
     """
 
-    rank = 1
-    pool = functions.max_pool
 
-
-class MaxPooling2D(Pooling, described=True, makes_nothing=True):
+class MaxPooling2D(Pooling, described=True, makes_nothing=True, rank=2, pool=functions.max_pool):
     """The largest element under a window over height and width, for each channel; of several the first has the gradient.
 
     Args:
@@ -71,72 +74,52 @@ class MaxPooling2D(Pooling, described=True, makes_nothing=True):
     TensorShape([2, 14, 14, 3])
     """
 
-    rank = 2
-    pool = functions.max_pool
 
-
-class MaxPooling3D(Pooling, described=True, makes_nothing=True):
+class MaxPooling3D(Pooling, described=True, makes_nothing=True, rank=3, pool=functions.max_pool):
     """The largest element under a window over three axes, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.MaxPooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
     TensorShape([2, 2, 3, 4, 3])
     """
 
-    rank = 3
-    pool = functions.max_pool
 
-
-class AveragePooling1D(Pooling, described=True, makes_nothing=True):
+class AveragePooling1D(Pooling, described=True, makes_nothing=True, rank=1, pool=functions.avg_pool):
     """The mean of what lies under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.AveragePooling1D()(tf.ones([2, 5, 3])).shape
     TensorShape([2, 2, 3])
     """
 
-    rank = 1
-    pool = functions.avg_pool
 
-
-class AveragePooling2D(Pooling, described=True, makes_nothing=True):
+class AveragePooling2D(Pooling, described=True, makes_nothing=True, rank=2, pool=functions.avg_pool):
     """The mean of what lies under a window over height and width, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.AveragePooling2D(3, strides=2, padding="same")(tf.ones([2, 5, 5, 3])).shape
     TensorShape([2, 3, 3, 3])
     """
 
-    rank = 2
-    pool = functions.avg_pool
 
-
-class AveragePooling3D(Pooling, described=True, makes_nothing=True):
+class AveragePooling3D(Pooling, described=True, makes_nothing=True, rank=3, pool=functions.avg_pool):
     """The mean of what lies under a window over three axes, for each channel. Arguments as in `MaxPooling2D`.
 
     >>> tf.keras.layers.AveragePooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
     TensorShape([2, 2, 3, 4, 3])
     """
 
-    rank = 3
-    pool = functions.avg_pool
 
-
-class GlobalPooling(Layer):
+class GlobalPooling(PoolingLayer):
     """Base of pools over all axes between batch and channels, with the arguments of `GlobalAveragePooling2D`."""
-
-    rank: int
-    reduce: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, data_format: str | None = None, keepdims: bool = False, **options: Any) -> None:
         super().__init__(**options)
         self.data_format = checked_format(self, data_format)
         self.keepdims = bool(keepdims)
-        self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, inputs: Tensor) -> Tensor:
-        return type(self).reduce(inputs, self._axes(), keepdims=self.keepdims)
+        return self.pool(inputs, self._axes(), keepdims=self.keepdims)
 
     def _axes(self) -> list[int]:
-        start = 2 if self.data_format == "channels_first" else 1
-        return list(range(start, start + self.rank))
+        return list(range(self._first_axis, self._first_axis + self.rank))
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, channels), with axes of size 1 between if they are kept."""
@@ -144,7 +127,7 @@ class GlobalPooling(Layer):
         return tuple(1 if axis in axes else size for axis, size in enumerate(input_shape) if self.keepdims or axis not in axes)
 
 
-class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True):
+class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True, rank=1, pool=reduce_mean):
     """The mean over all steps; what a mask leaves out does not count.
 
     Args:
@@ -153,9 +136,6 @@ class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True):
     >>> print(tf.keras.layers.GlobalAveragePooling1D()([[[1.0], [5.0]]], mask=[[True, False]]).numpy())
     [[1.]]
     """
-
-    rank = 1
-    reduce = reduce_mean
 
     def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
         if mask is None:
@@ -176,7 +156,7 @@ class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True):
         return None
 
 
-class GlobalAveragePooling2D(GlobalPooling, described=True, makes_nothing=True):
+class GlobalAveragePooling2D(GlobalPooling, described=True, makes_nothing=True, rank=2, pool=reduce_mean):
     """The mean over height and width, for each channel.
 
     Args:
@@ -188,87 +168,64 @@ class GlobalAveragePooling2D(GlobalPooling, described=True, makes_nothing=True):
     TensorShape([2, 3])
     """
 
-    rank = 2
-    reduce = reduce_mean
 
-
-class GlobalAveragePooling3D(GlobalPooling, described=True, makes_nothing=True):
+class GlobalAveragePooling3D(GlobalPooling, described=True, makes_nothing=True, rank=3, pool=reduce_mean):
     """The mean over three axes, for each channel. Arguments as in `GlobalAveragePooling2D`.
 
     >>> tf.keras.layers.GlobalAveragePooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
     TensorShape([2, 3])
     """
 
-    rank = 3
-    reduce = reduce_mean
 
-
-class GlobalMaxPooling1D(GlobalPooling, described=True, makes_nothing=True):
+class GlobalMaxPooling1D(GlobalPooling, described=True, makes_nothing=True, rank=1, pool=reduce_max):
     """The largest element over all steps, for each feature. Arguments as in `GlobalAveragePooling2D`.
 
     >>> print(tf.keras.layers.GlobalMaxPooling1D()([[[1.0], [5.0]]]).numpy())
     [[5.]]
     """
 
-    rank = 1
-    reduce = reduce_max
 
-
-class GlobalMaxPooling2D(GlobalPooling, described=True, makes_nothing=True):
+class GlobalMaxPooling2D(GlobalPooling, described=True, makes_nothing=True, rank=2, pool=reduce_max):
     """The largest element over height and width, for each channel. Arguments as in `GlobalAveragePooling2D`.
 
     >>> tf.keras.layers.GlobalMaxPooling2D(keepdims=True)(tf.ones([2, 28, 28, 3])).shape
     TensorShape([2, 1, 1, 3])
     """
 
-    rank = 2
-    reduce = reduce_max
 
-
-class GlobalMaxPooling3D(GlobalPooling, described=True, makes_nothing=True):
+class GlobalMaxPooling3D(GlobalPooling, described=True, makes_nothing=True, rank=3, pool=reduce_max):
     """The largest element over three axes, for each channel. Arguments as in `GlobalAveragePooling2D`.
 
     >>> tf.keras.layers.GlobalMaxPooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
     TensorShape([2, 3])
     """
 
-    rank = 3
-    reduce = reduce_max
 
-
-class AdaptivePooling(Layer):
+class AdaptivePooling(PoolingLayer):
     """Base of pools over windows that divide each axis, with the arguments of `AdaptiveAveragePooling2D`."""
-
-    rank: int
-    pool: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, output_size: Any, data_format: str | None = None, **options: Any) -> None:
         super().__init__(**options)
         self.output_size = one_for_each(self, "output_size", output_size, self.rank)
         self.data_format = checked_format(self, data_format)
-        self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, inputs: Tensor) -> Tensor:
-        return type(self).pool(inputs, self.output_size, self.data_format)
+        return self.pool(inputs, self.output_size, self.data_format)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *output_size, channels)."""
-        first = self.data_format == "channels_first"
-        return (*input_shape[:2], *self.output_size) if first else (input_shape[0], *self.output_size, input_shape[-1])
+        return self._with_sizes(input_shape, self.output_size)
 
 
-class AdaptiveAveragePooling1D(AdaptivePooling, described=True, makes_nothing=True):
+class AdaptiveAveragePooling1D(AdaptivePooling, described=True, makes_nothing=True, rank=1, pool=functions.adaptive_avg_pool):
     """The mean of each of so many windows over one axis. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveAveragePooling1D(3)(tf.ones([2, 7, 3])).shape
     TensorShape([2, 3, 3])
     """
 
-    rank = 1
-    pool = functions.adaptive_avg_pool
 
-
-class AdaptiveAveragePooling2D(AdaptivePooling, described=True, makes_nothing=True):
+class AdaptiveAveragePooling2D(AdaptivePooling, described=True, makes_nothing=True, rank=2, pool=functions.adaptive_avg_pool):
     """The mean of each of so many windows over height and width, for each channel.
 
     Window i of m along an axis of n elements holds those from floor(i n / m) up to ceil((i + 1) n / m), without that one.
@@ -282,49 +239,34 @@ class AdaptiveAveragePooling2D(AdaptivePooling, described=True, makes_nothing=Tr
     TensorShape([2, 3, 3, 3])
     """
 
-    rank = 2
-    pool = functions.adaptive_avg_pool
 
-
-class AdaptiveAveragePooling3D(AdaptivePooling, described=True, makes_nothing=True):
+class AdaptiveAveragePooling3D(AdaptivePooling, described=True, makes_nothing=True, rank=3, pool=functions.adaptive_avg_pool):
     """The mean of each of so many windows over three axes. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveAveragePooling3D(3)(tf.ones([2, 7, 5, 6, 3])).shape
     TensorShape([2, 3, 3, 3, 3])
     """
 
-    rank = 3
-    pool = functions.adaptive_avg_pool
 
-
-class AdaptiveMaxPooling1D(AdaptivePooling, described=True, makes_nothing=True):
+class AdaptiveMaxPooling1D(AdaptivePooling, described=True, makes_nothing=True, rank=1, pool=functions.adaptive_max_pool):
     """The largest element of each of so many windows over one axis. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveMaxPooling1D(3)(tf.ones([2, 7, 3])).shape
     TensorShape([2, 3, 3])
     """
 
-    rank = 1
-    pool = functions.adaptive_max_pool
 
-
-class AdaptiveMaxPooling2D(AdaptivePooling, described=True, makes_nothing=True):
+class AdaptiveMaxPooling2D(AdaptivePooling, described=True, makes_nothing=True, rank=2, pool=functions.adaptive_max_pool):
     """The largest element of each of so many windows over height and width. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveMaxPooling2D(3)(tf.ones([2, 7, 5, 3])).shape
     TensorShape([2, 3, 3, 3])
     """
 
-    rank = 2
-    pool = functions.adaptive_max_pool
 
-
-class AdaptiveMaxPooling3D(AdaptivePooling, described=True, makes_nothing=True):
+class AdaptiveMaxPooling3D(AdaptivePooling, described=True, makes_nothing=True, rank=3, pool=functions.adaptive_max_pool):
     """The largest element of each of so many windows over three axes. Arguments as in `AdaptiveAveragePooling2D`.
 
     >>> tf.keras.layers.AdaptiveMaxPooling3D(3)(tf.ones([2, 7, 5, 6, 3])).shape
     TensorShape([2, 3, 3, 3, 3])
     """
-
-    rank = 3
-    pool = functions.adaptive_max_pool

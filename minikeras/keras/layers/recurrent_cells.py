@@ -15,8 +15,8 @@ from .. import activations, initializers
 from ..seeds import SeedGenerator
 from . import building
 from .building import activated, without_absent
-from .convolution import check_positive
 from .layer import Layer
+from .windows import check_positive
 
 _BY_ELEMENTS = (activations.sigmoid, activations.hard_sigmoid, activations.tanh, activations.relu)
 """What may be applied to several gates at once."""

@@ -12,12 +12,11 @@ from ...functions.creation import zeros
 from ...functions.shaping import reshape
 from ...module import snake_case
 from ..saving.description import constructor_arguments
-from .convolution import check_positive, checked_padding, one_for_each, output_shape
 from .inputs import InputSpec
 from .layer import Layer
 from .recurrent import RNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
-from .reshaping import checked_format
+from .windows import Geometry, check_positive
 
 _OF_LAYERS = (*constructor_arguments(Layer, object), *constructor_arguments(RNN, Layer), "input_shape", "input_dim")
 
@@ -150,12 +149,10 @@ class ConvLSTMCell(LSTMCell, described=True):
         check_positive(self, filters=filters)
         super().__init__(filters, activation, recurrent_activation, use_bias, implementation=1, **options)
         self.rank, self.filters = rank, filters
-        self.kernel_size = one_for_each(self, "kernel_size", kernel_size, rank)
-        self.strides = one_for_each(self, "strides", strides, rank)
-        self.dilation_rate = one_for_each(self, "dilation_rate", dilation_rate, rank)
+        self._geometry = Geometry.checked(self, rank, kernel_size, strides, padding, dilation_rate, data_format)
+        self.kernel_size, self.strides, self.padding, self.dilation_rate, self.data_format = self._geometry
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(f"ConvLSTM: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
-        self.padding, self.data_format = checked_padding(self, padding), checked_format(self, data_format)
         self.channel_axis = -1 - rank if self.data_format == "channels_first" else -1
         self.input_spec = InputSpec(ndim=rank + 2)
         self.state_size = -1
@@ -177,8 +174,7 @@ class ConvLSTMCell(LSTMCell, described=True):
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, filters), or with the filters first."""
-        geometry = (self.kernel_size, self.strides, self.padding, self.dilation_rate)
-        return output_shape(self, input_shape, *geometry, self.filters)
+        return self._geometry.output_shape(self, input_shape, self.filters)
 
     def product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
         y = functions.convolution(x, kernel, self.strides, self.padding.upper(), self.data_format, self.dilation_rate)
@@ -195,6 +191,11 @@ class ConvLSTM(CellLayer, described=True):
 
     cell_class = ConvLSTMCell
     rank: int
+
+    def __init_subclass__(cls, rank: int | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if rank is not None:
+            cls.rank = rank
 
     def __init__(
         self,
@@ -217,17 +218,15 @@ class ConvLSTM(CellLayer, described=True):
         return {name: value for name, value in super().get_config().items() if name not in ("rank", "units")}
 
 
-class ConvLSTM1D(ConvLSTM, described=True):
+class ConvLSTM1D(ConvLSTM, described=True, rank=1):
     """An LSTM over series of rows of features, whose products are convolutions along them. Arguments as in `ConvLSTM2D`.
 
     >>> tf.keras.layers.ConvLSTM1D(4, 3)(tf.ones([2, 5, 8, 1])).shape
     TensorShape([2, 6, 4])
     """
 
-    rank = 1
 
-
-class ConvLSTM2D(ConvLSTM, described=True):
+class ConvLSTM2D(ConvLSTM, described=True, rank=2):
     """An LSTM over series of images, whose products are convolutions.
 
     Args:
@@ -245,14 +244,10 @@ class ConvLSTM2D(ConvLSTM, described=True):
     TensorShape([2, 5, 8, 8, 4])
     """
 
-    rank = 2
 
-
-class ConvLSTM3D(ConvLSTM, described=True):
+class ConvLSTM3D(ConvLSTM, described=True, rank=3):
     """An LSTM over series of volumes, whose products are convolutions. Arguments as in `ConvLSTM2D`.
 
     >>> tf.keras.layers.ConvLSTM3D(2, 3)(tf.ones([1, 2, 4, 4, 4, 1])).shape
     TensorShape([1, 2, 2, 2, 2])
     """
-
-    rank = 3

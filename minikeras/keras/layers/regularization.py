@@ -18,8 +18,8 @@ from ...nn_ops import draws
 from .. import regularizers
 from ..seeds import SeedGenerator
 from .core import SameShape
-from .inputs import InputSpec
 from .reshaping import checked_format
+from .windows import SpatialLayer
 
 Keys = Callable[[], Tensor]
 """Gives the keys of draws, another one each time."""
@@ -107,8 +107,6 @@ class AlphaDropout(Dropout, described=True, makes_nothing=True):
     (True, True)
     """
 
-    _member_numbers = ("rate",)
-
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
         if self.rate == 1.0:
             return inputs * 0.0
@@ -120,26 +118,21 @@ class AlphaDropout(Dropout, described=True, makes_nothing=True):
         return (inputs * kept + saturated * (1.0 - kept)) * a - a * saturated * self.rate
 
 
-class SpatialDropout(Dropout):
+class SpatialDropout(Dropout, SpatialLayer):
     """Base of dropout of whole features: one decision for all places of a row."""
-
-    rank: int
-    data_format = "channels_last"
 
     def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
         super().__init__(rate, None, seed, **options)
-        self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        ones = (1,) * self.rank
-        return (*shape[:2], *ones) if self.data_format == "channels_first" else (shape[0], *ones, shape[-1])
+        return self._with_sizes(shape, (1,) * self.rank)
 
     def get_config(self) -> dict[str, Any]:
         foreign = ("noise_shape", "trainable")  # Keras's constructor takes neither
         return {key: value for key, value in super().get_config().items() if key not in foreign}
 
 
-class SpatialDropout1D(SpatialDropout, described=True, makes_nothing=True):
+class SpatialDropout1D(SpatialDropout, described=True, makes_nothing=True, rank=1):
     """Dropout of whole features: one decision for all steps of a row.
 
     Args:
@@ -155,11 +148,8 @@ class SpatialDropout1D(SpatialDropout, described=True, makes_nothing=True):
     True
     """
 
-    _member_numbers = ("rate",)
-    rank = 1
 
-
-class SpatialDropout2D(SpatialDropout, described=True, makes_nothing=True):
+class SpatialDropout2D(SpatialDropout, described=True, makes_nothing=True, rank=2):
     """Dropout of whole features of images. Arguments as in `SpatialDropout1D`, with a data format in front of the seed.
 
     >>> y = tf.keras.layers.SpatialDropout2D(0.5, seed=1)(tf.ones([1, 3, 3, 4]), training=True).numpy()
@@ -167,24 +157,18 @@ class SpatialDropout2D(SpatialDropout, described=True, makes_nothing=True):
     True
     """
 
-    _member_numbers = ("rate",)
-    rank = 2
-
     def __init__(self, rate: float, data_format: str | None = None, seed: int | None = None, **options: Any) -> None:
         super().__init__(rate, seed, **options)
         self.data_format = checked_format(self, data_format)
 
 
-class SpatialDropout3D(SpatialDropout2D, described=True, makes_nothing=True):
+class SpatialDropout3D(SpatialDropout2D, described=True, makes_nothing=True, rank=3):
     """Dropout of whole features of volumes. Arguments as in `SpatialDropout2D`.
 
     >>> y = tf.keras.layers.SpatialDropout3D(0.5, seed=1)(tf.ones([1, 2, 2, 2, 4]), training=True).numpy()
     >>> bool((y[0, 0, 0, 0] == y[0, 1, 1, 1]).all())
     True
     """
-
-    _member_numbers = ("rate",)
-    rank = 3
 
 
 class GaussianNoise(Noise, described=True, makes_nothing=True):

@@ -11,10 +11,9 @@ from ...functions.elementwise import cast, round, saturate_cast
 from ...functions.resizing import METHODS, enlarged, resized
 from ...functions.shaping import pad
 from ..arguments import whole
-from .convolution import one_for_each
-from .inputs import InputSpec
 from .layer import Layer
 from .reshaping import checked_format
+from .windows import SpatialLayer, one_for_each
 
 
 class OfSize(Layer):
@@ -140,19 +139,8 @@ class CenterCrop(OfSize, described=True, makes_nothing=True):
         return resized(x, dict(zip(self.axes(x.shape), (self.height, self.width), strict=True)))
 
 
-class Resized(Layer):
+class Resized(SpatialLayer):
     """Base of layers that change each size between batch and channels."""
-
-    rank: int
-    data_format = "channels_last"
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.input_spec = InputSpec(ndim=self.rank + 2)
-
-    def first_axis(self) -> int:
-        """The first axis whose size changes."""
-        return 2 if self.data_format == "channels_first" else 1
 
     def new_sizes(self, sizes: tuple[int | None, ...]) -> list[int | None]:
         """What becomes of the sizes."""
@@ -160,9 +148,7 @@ class Resized(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """The input's, with other sizes between batch and channels."""
-        start = self.first_axis()
-        stop = start + self.rank
-        return (*input_shape[:start], *self.new_sizes(tuple(input_shape[start:stop])), *input_shape[stop:])
+        return self._with_sizes(input_shape, self.new_sizes(tuple(input_shape[self._first_axis :][: self.rank])))
 
 
 class Margins(Resized):
@@ -194,7 +180,7 @@ class ZeroPadding(Margins):
         self.data_format = checked_format(self, data_format)
 
     def call(self, inputs: Tensor) -> Tensor:
-        start = self.first_axis()
+        start = self._first_axis
         behind = inputs.ndim - start - self.rank
         return pad(inputs, [(0, 0)] * start + self.of_each_axis(self.padding) + [(0, 0)] * behind)
 
@@ -204,17 +190,15 @@ class ZeroPadding(Margins):
         return [None if n is None else n + sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
 
 
-class ZeroPadding1D(ZeroPadding, described=True, makes_nothing=True):
+class ZeroPadding1D(ZeroPadding, described=True, makes_nothing=True, rank=1):
     """Zeros before the first step and after the last. Arguments as in `ZeroPadding2D`; `padding` is an int or one pair.
 
     >>> print(tf.keras.layers.ZeroPadding1D((1, 2))([[[3.0], [4.0]]]).numpy().ravel())
     [0. 3. 4. 0. 0.]
     """
 
-    rank = 1
 
-
-class ZeroPadding2D(ZeroPadding, described=True, makes_nothing=True):
+class ZeroPadding2D(ZeroPadding, described=True, makes_nothing=True, rank=2):
     """Zeros around height and width.
 
     Args:
@@ -226,17 +210,13 @@ class ZeroPadding2D(ZeroPadding, described=True, makes_nothing=True):
     TensorShape([2, 6, 9, 3])
     """
 
-    rank = 2
 
-
-class ZeroPadding3D(ZeroPadding, described=True, makes_nothing=True):
+class ZeroPadding3D(ZeroPadding, described=True, makes_nothing=True, rank=3):
     """Zeros around three axes. Arguments as in `ZeroPadding2D`.
 
     >>> tf.keras.layers.ZeroPadding3D()(tf.ones([2, 5, 6, 7, 3])).shape
     TensorShape([2, 7, 8, 9, 3])
     """
-
-    rank = 3
 
 
 class Cropping(Margins):
@@ -249,7 +229,7 @@ class Cropping(Margins):
     def call(self, inputs: Tensor) -> Tensor:
         self.compute_output_shape(tuple(inputs.shape))
         kept = tuple(slice(before, -behind or None) for before, behind in self.of_each_axis(self.cropping))
-        return getitem(inputs, (slice(None),) * self.first_axis() + kept)
+        return getitem(inputs, (slice(None),) * self._first_axis + kept)
 
     def new_sizes(self, sizes: tuple[int | None, ...]) -> list[int | None]:
         """As many fewer as are left out."""
@@ -262,20 +242,18 @@ class Cropping(Margins):
         return [None if n is None else n - sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
 
 
-class Cropping1D(Cropping, described=True, makes_nothing=True):
+class Cropping1D(Cropping, described=True, makes_nothing=True, rank=1):
     """Steps left out at the beginning and the end: `cropping` is an int or a pair.
 
     >>> print(tf.keras.layers.Cropping1D((1, 0))([[[3.0], [4.0]]]).numpy().ravel())
     [4.]
     """
 
-    rank = 1
-
     def __init__(self, cropping: Any = 1, **options: Any) -> None:
         super().__init__(cropping, **options)
 
 
-class Cropping2D(Cropping, described=True, makes_nothing=True):
+class Cropping2D(Cropping, described=True, makes_nothing=True, rank=2):
     """Rows and columns left out at the edges.
 
     Args:
@@ -290,21 +268,17 @@ class Cropping2D(Cropping, described=True, makes_nothing=True):
     TensorShape([2, 4, 1, 3])
     """
 
-    rank = 2
-
     def __init__(self, cropping: Any = 0, data_format: str | None = None, **options: Any) -> None:
         super().__init__(cropping, **options)
         self.data_format = checked_format(self, data_format)
 
 
-class Cropping3D(Cropping2D, described=True, makes_nothing=True):
+class Cropping3D(Cropping2D, described=True, makes_nothing=True, rank=3):
     """Elements of three axes left out at the edges: one each by default. Arguments as in `Cropping2D`.
 
     >>> tf.keras.layers.Cropping3D()(tf.ones([2, 5, 6, 7, 3])).shape
     TensorShape([2, 3, 4, 5, 3])
     """
-
-    rank = 3
 
     def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(cropping, data_format, **options)
@@ -328,7 +302,7 @@ class UpSampling(Resized):
         if self.interpolation == "nearest":
             return enlarged(inputs, self.factors(), self.data_format)
         x = inputs if inputs.dtype.is_floating else cast(inputs, self.compute_dtype)
-        sizes = {axis: factor * x.shape[axis] for axis, factor in enumerate(self.factors(), self.first_axis())}
+        sizes = {axis: factor * x.shape[axis] for axis, factor in enumerate(self.factors(), self._first_axis)}
         return resized(x, sizes, self.interpolation)
 
     def new_sizes(self, sizes: tuple[int | None, ...]) -> list[int | None]:
@@ -336,17 +310,15 @@ class UpSampling(Resized):
         return [None if n is None else n * factor for n, factor in zip(sizes, self.factors(), strict=True)]
 
 
-class UpSampling1D(UpSampling, described=True, makes_nothing=True):
+class UpSampling1D(UpSampling, described=True, makes_nothing=True, rank=1):
     """Each step `size` times.
 
     >>> print(tf.keras.layers.UpSampling1D(2)([[[3.0], [4.0]]]).numpy().ravel())
     [3. 3. 4. 4.]
     """
 
-    rank = 1
 
-
-class UpSampling2D(UpSampling, described=True, makes_nothing=True):
+class UpSampling2D(UpSampling, described=True, makes_nothing=True, rank=2):
     """Height and width times whole numbers.
 
     Args:
@@ -360,8 +332,6 @@ class UpSampling2D(UpSampling, described=True, makes_nothing=True):
     array([0., 1., 3., 4.], dtype=float32)
     """
 
-    rank = 2
-
     def __init__(self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest", **options: Any) -> None:
         super().__init__(size, **options)
         self.data_format = checked_format(self, data_format)
@@ -371,14 +341,12 @@ class UpSampling2D(UpSampling, described=True, makes_nothing=True):
         self._gives_floats = self.interpolation != "nearest"
 
 
-class UpSampling3D(UpSampling, described=True, makes_nothing=True):
+class UpSampling3D(UpSampling, described=True, makes_nothing=True, rank=3):
     """Each element `size` times along three axes. `size` and `data_format` as in `UpSampling2D`.
 
     >>> tf.keras.layers.UpSampling3D((1, 2, 3))(tf.ones([2, 5, 6, 7, 3])).shape
     TensorShape([2, 5, 12, 21, 3])
     """
-
-    rank = 3
 
     def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:
         super().__init__(size, **options)
