@@ -5,6 +5,7 @@ each kind of thing. Nothing is imported by name.
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -12,6 +13,8 @@ from ..module import snake_case
 from .arguments import made_with_numpy
 from .saving.objects import deserialize_keras_object, serialize_keras_object
 from .saving.registry import get_registered_object
+
+_OF_BASES = ("name", "dtype", "seed")
 
 T = TypeVar("T")
 
@@ -24,10 +27,16 @@ class Catalogue:
         self._entries: dict[str, Any] = {}
 
     def add(self, *names: str) -> Callable[[T], T]:
-        """A decorator that enters a class or function under its own name, in snake case, and under further names."""
+        """A decorator that enters a class or function under its own name, in snake case, and under further names.
+
+        The configuration of a class holds the arguments of its constructor, unless `_configured` says otherwise; its base adds
+        name, dtype and seed.
+        """
 
         def enter(entry: T) -> T:
             if isinstance(entry, type):
+                if hasattr(entry, "_configured") and "_configured" not in vars(entry):
+                    entry._configured = tuple(name for name in inspect.signature(entry).parameters if name not in _OF_BASES)
                 made_with_numpy(entry)
             own = getattr(entry, "__name__", "")
             self._entries |= dict.fromkeys((own, snake_case(own), *names), entry)

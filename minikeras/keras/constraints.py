@@ -65,8 +65,6 @@ class MaxNorm(Constraint):
     [[0.6000000238418579], [0.800000011920929]]
     """
 
-    _configured = ("max_value", "axis")
-
     def __init__(self, max_value: float = 2, axis: int = 0) -> None:
         self.max_value, self.axis = max_value, axis
 
@@ -84,8 +82,6 @@ class UnitNorm(Constraint):
     [[0.6000000238418579], [0.800000011920929]]
     """
 
-    _configured = ("axis",)
-
     def __init__(self, axis: int = 0) -> None:
         self.axis = axis
 
@@ -101,8 +97,6 @@ class MinMaxNorm(Constraint):
     >>> print(tf.keras.constraints.MinMaxNorm(0.0, 1.0)([[3.0], [4.0]]).numpy().round(4).tolist())
     [[0.6000000238418579], [0.800000011920929]]
     """
-
-    _configured = ("min_value", "max_value", "rate", "axis")
 
     def __init__(self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: int = 0) -> None:
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis

@@ -58,7 +58,6 @@ class L1L2(Regularizer):
     """
 
     _member_numbers = ("l1", "l2")
-    _configured: tuple[str, ...] = ("l1", "l2")
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
         self.l1, self.l2 = _factor("l1", l1), _factor("l2", l2)
@@ -78,7 +77,6 @@ class L1(L1L2):
     """
 
     _member_numbers = ("l1", "l2")
-    _configured = ("l1",)
 
     def __init__(self, l1: float = 0.01) -> None:
         super().__init__(l1=l1)
@@ -93,7 +91,6 @@ class L2(L1L2):
     """
 
     _member_numbers = ("l1", "l2")
-    _configured = ("l2",)
 
     def __init__(self, l2: float = 0.01) -> None:
         super().__init__(l2=l2)
@@ -112,7 +109,6 @@ class OrthogonalRegularizer(Regularizer):
     """
 
     _member_numbers = ("factor",)
-    _configured = ("factor", "mode")
 
     def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
         if mode not in ("rows", "columns"):

@@ -73,8 +73,6 @@ class Identity(Initializer):
     [[2.0, 0.0], [0.0, 2.0]]
     """
 
-    _configured = ("gain",)
-
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 

@@ -55,8 +55,6 @@ class RandomNormal(RandomInitializer):
     TensorShape([2, 3])
     """
 
-    _configured = ("mean", "stddev")
-
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
         self.mean, self.stddev = mean, stddev
         super().__init__(seed)
@@ -73,8 +71,6 @@ class TruncatedNormal(RandomInitializer):
     True
     """
 
-    _configured = ("mean", "stddev")
-
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
         self.mean, self.stddev = mean, stddev
         super().__init__(seed)
@@ -90,8 +86,6 @@ class RandomUniform(RandomInitializer):
     >>> bool(tf.reduce_all(tf.abs(tf.keras.initializers.RandomUniform(seed=1)([100])) <= 0.05))
     True
     """
-
-    _configured = ("minval", "maxval")
 
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: Any = None) -> None:
         self.minval, self.maxval = minval, maxval
@@ -117,8 +111,6 @@ class Orthogonal(RandomInitializer):
     >>> bool(tf.reduce_max(tf.abs(q @ tf.transpose(q) - tf.eye(3))) < 1e-5)
     True
     """
-
-    _configured = ("gain",)
 
     def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
         self.gain = gain
@@ -175,8 +167,6 @@ class VarianceScaling(RandomInitializer):
     TensorShape([4, 5])
     """
 
-    _configured: tuple[str, ...] = ("scale", "mode", "distribution", "input_axes", "output_axes")
-
     def __init__(
         self,
         scale: float = 1.0,
@@ -214,7 +204,6 @@ class VarianceScaling(RandomInitializer):
 class _Scaled(VarianceScaling):
     """A VarianceScaling with fixed settings: only the seed and the axes are left to choose."""
 
-    _configured = ("input_axes", "output_axes")
     settings: tuple[float, str, str]
 
     def __init__(self, seed: Any = None, input_axes: Any = None, output_axes: Any = None) -> None:

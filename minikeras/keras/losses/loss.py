@@ -66,7 +66,7 @@ class Loss:
     """Whether `call` gets labels as the predictions are; losses of class numbers take them as they come."""
 
     def __init__(self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None) -> None:
-        self.name: str | None = name or snake_case(type(self).__name__)
+        self.name: Any = name or snake_case(type(self).__name__)
         if reduction not in REDUCTIONS:
             raise ValueError(
                 f"Invalid value for argument `reduction`. Expected one of {list(REDUCTIONS)}. Received: {reduction=}."

@@ -15,7 +15,7 @@ from ...types import TensorLike
 from ..config import epsilon, floatx
 from ..losses.alignment import aligned, as_columns, as_floats, as_predictions, class_labels, same_shape, spread_weights
 from .metric import Metric, catalogue
-from .reductions import FunctionMetric, MeanMetricWrapper
+from .reductions import FunctionMetric, PlainMetric, metric
 
 # Functions -------------------------------------------------------------------------------------------------------------
 
@@ -119,8 +119,8 @@ def _hits(right: Tensor) -> Tensor:
 # Classes ---------------------------------------------------------------------------------------------------------------
 
 
-@catalogue.add()
-class Accuracy(FunctionMetric, fn=accuracy, better="up"):
+@metric(accuracy, better="up")
+class Accuracy(PlainMetric):
     """Share of predictions that equal their labels.
 
     >>> print(tf.keras.metrics.Accuracy()([1, 2, 3, 4], [1, 2, 0, 4]).numpy())
@@ -128,24 +128,26 @@ class Accuracy(FunctionMetric, fn=accuracy, better="up"):
     """
 
 
-@catalogue.add()
-class BinaryAccuracy(MeanMetricWrapper):
+@metric(binary_accuracy, better="up")
+class BinaryAccuracy(FunctionMetric):
     """Share of predictions on the right side of `threshold`, which lies in (0, 1).
 
     >>> print(tf.keras.metrics.BinaryAccuracy(threshold=0.5)([[1], [0], [1]], [[0.9], [0.2], [0.4]]).numpy().round(4))
     0.6667
     """
 
-    _direction = "up"
+    name: str | None = "binary_accuracy"
+    dtype: Any = None
+    threshold: float = 0.5
 
-    def __init__(self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5) -> None:
-        if not 0 < threshold < 1:
-            raise ValueError(f"BinaryAccuracy: threshold must lie between 0 and 1, found {threshold}.")
-        super().__init__(binary_accuracy, name, dtype, threshold=threshold)
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold < 1:
+            raise ValueError(f"BinaryAccuracy: threshold must lie between 0 and 1, found {self.threshold}.")
+        super().__post_init__()
 
 
-@catalogue.add()
-class CategoricalAccuracy(FunctionMetric, fn=categorical_accuracy, better="up"):
+@metric(categorical_accuracy, better="up")
+class CategoricalAccuracy(PlainMetric):
     """Share of rows whose largest prediction is that of the one-hot label.
 
     >>> print(tf.keras.metrics.CategoricalAccuracy()([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]]).numpy())
@@ -153,8 +155,8 @@ class CategoricalAccuracy(FunctionMetric, fn=categorical_accuracy, better="up"):
     """
 
 
-@catalogue.add()
-class SparseCategoricalAccuracy(FunctionMetric, fn=sparse_categorical_accuracy, better="up"):
+@metric(sparse_categorical_accuracy, better="up")
+class SparseCategoricalAccuracy(PlainMetric):
     """Share of rows whose largest prediction is that of the integer label.
 
     >>> print(tf.keras.metrics.SparseCategoricalAccuracy()([1, 0], [[0.1, 0.9], [0.2, 0.8]]).numpy())
@@ -162,40 +164,39 @@ class SparseCategoricalAccuracy(FunctionMetric, fn=sparse_categorical_accuracy, 
     """
 
 
-@catalogue.add()
-class TopKCategoricalAccuracy(MeanMetricWrapper):
+@metric(top_k_categorical_accuracy, better="up")
+class TopKCategoricalAccuracy(FunctionMetric):
     """Share of rows whose one-hot label is among the `k` largest predictions.
 
     >>> print(tf.keras.metrics.TopKCategoricalAccuracy(k=2)([[0, 0, 1]], [[0.1, 0.5, 0.4]]).numpy())
     1.0
     """
 
-    _direction = "up"
+    k: int = 5
+    name: str | None = "top_k_categorical_accuracy"
+    dtype: Any = None
 
-    def __init__(self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(top_k_categorical_accuracy, name, dtype, k=_checked(k))
-        self.k = k
+    def __post_init__(self) -> None:
+        self.k = _checked(self.k)
+        super().__post_init__()
 
 
-@catalogue.add()
-class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+@metric(sparse_top_k_categorical_accuracy, better="up")
+class SparseTopKCategoricalAccuracy(FunctionMetric):
     """Share of rows whose integer label is among the `k` largest. Options as in `sparse_top_k_categorical_accuracy`.
 
     >>> print(tf.keras.metrics.SparseTopKCategoricalAccuracy(k=2)([2, 0], [[0.1, 0.5, 0.4], [0.1, 0.5, 0.4]]).numpy())
     0.5
     """
 
-    _direction = "up"
+    k: int = 5
+    name: str | None = "sparse_top_k_categorical_accuracy"
+    dtype: Any = None
+    from_sorted_ids: bool = False
 
-    def __init__(
-        self,
-        k: int = 5,
-        name: str | None = "sparse_top_k_categorical_accuracy",
-        dtype: Any = None,
-        from_sorted_ids: bool = False,
-    ) -> None:
-        super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=_checked(k), from_sorted_ids=from_sorted_ids)
-        self.k, self.from_sorted_ids = k, from_sorted_ids
+    def __post_init__(self) -> None:
+        self.k = _checked(self.k)
+        super().__post_init__()
 
 
 _STATE = ("true_positives", "false_positives", "false_negatives", "intermediate_weights")
@@ -227,7 +228,6 @@ class FBetaScore(Metric):
     """
 
     _direction = "up"
-    _configured: tuple[str, ...] = ("average", "beta", "threshold")
     true_positives: Variable
 
     def __init__(
@@ -293,8 +293,6 @@ class F1Score(FBetaScore):
     >>> print(metric([[1, 0], [1, 1]], [[0.9, 0.6], [0.2, 0.9]]).numpy().round(3))
     [0.667 0.667]
     """
-
-    _configured = ("average", "threshold")
 
     def __init__(
         self, average: str | None = None, threshold: float | None = None, name: str | None = "f1_score", dtype: Any = None

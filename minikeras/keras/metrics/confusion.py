@@ -6,6 +6,7 @@ All thresholds are counted at once by one matrix product: which predictions lie 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,6 +110,10 @@ class ThresholdMetric(Metric):
         """One number for a single threshold, else one for each."""
         return values[0] if len(self.thresholds) == 1 else values
 
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        return config | {"thresholds": self._given} if "thresholds" in config else config
+
 
 def count_at_thresholds(labels: Tensor, predictions: Tensor, weights: Tensor, thresholds: Tensor, by_label: bool) -> Counts:
     """The counts of a batch of labels 1 and 0; those of each column of (n, labels) alone with `by_label`."""
@@ -176,9 +181,6 @@ class _OneCount(ThresholdMetric):
     def result(self) -> Tensor:
         """The count: one number for a single threshold, else one for each."""
         return self._for_thresholds(self.accumulator.read_value())
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "thresholds": self._given}
 
 
 @catalogue.add()
@@ -254,9 +256,6 @@ class _Ratio(ThresholdMetric):
         """The share, 0 before any count: one number for a single threshold, else one for each."""
         return self._for_thresholds(self._quotient("true_positives", self._other))
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "thresholds": self._given, "top_k": self.top_k, "class_id": self.class_id}
-
 
 @catalogue.add()
 class Precision(_Ratio):
@@ -304,29 +303,29 @@ class _RateAtRate(ThresholdMetric):
     _wanted: str
     _kept: str
 
-    def __init__(
-        self, value: float, num_thresholds: int = 200, class_id: int | None = None, name: str | None = None, dtype: Any = None
-    ) -> None:
+    num_thresholds: int
+    class_id: int | None
+    name: Any
+    dtype: Any
+
+    def __post_init__(self) -> None:
+        value, num_thresholds = getattr(self, self._kept), self.num_thresholds
         if not 0 <= value <= 1:
             raise ValueError(f"Argument `{self._kept}` must be in the range [0, 1]. Received: {self._kept}={value}")
         if num_thresholds <= 0:
             raise ValueError(f"Argument `num_thresholds` must be an integer > 0. Received: num_thresholds={num_thresholds}")
         limits.spend_state((num_thresholds,), 100, "thresholds")
         even = [i / (num_thresholds - 1) for i in range(num_thresholds)] if num_thresholds > 1 else [0.5]
-        super().__init__(even, Counts._fields, name, dtype, class_id=class_id)
-        self.num_thresholds = num_thresholds
-        setattr(self, self._kept, value)
+        super().__init__(even, Counts._fields, self.name, self.dtype, class_id=self.class_id)
         self._make_state()
 
     def result(self) -> Tensor:
         kept, wanted = self._quotient(*_RATES[self._kept]), self._quotient(*_RATES[self._wanted])
         return reduce_max(where(kept >= getattr(self, self._kept), wanted, 0.0))
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **{name: getattr(self, name) for name in (self._kept, "num_thresholds", "class_id")}}
-
 
 @catalogue.add()
+@dataclass(eq=False, repr=False)
 class SensitivityAtSpecificity(_RateAtRate):
     """The largest sensitivity tp / (tp + fn) at thresholds where the specificity tn / (tn + fp) is at least a value.
 
@@ -340,19 +339,15 @@ class SensitivityAtSpecificity(_RateAtRate):
     """
 
     _wanted, _kept = "sensitivity", "specificity"
-
-    def __init__(
-        self,
-        specificity: float,
-        num_thresholds: int = 200,
-        class_id: int | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(specificity, num_thresholds, class_id, name, dtype)
+    specificity: float
+    num_thresholds: int = 200
+    class_id: int | None = None
+    name: str | None = None
+    dtype: Any = None
 
 
 @catalogue.add()
+@dataclass(eq=False, repr=False)
 class SpecificityAtSensitivity(_RateAtRate):
     """The largest specificity at thresholds where the sensitivity is at least a value, in [0, 1]; the rest as above.
 
@@ -361,19 +356,15 @@ class SpecificityAtSensitivity(_RateAtRate):
     """
 
     _wanted, _kept = "specificity", "sensitivity"
-
-    def __init__(
-        self,
-        sensitivity: float,
-        num_thresholds: int = 200,
-        class_id: int | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
+    sensitivity: float
+    num_thresholds: int = 200
+    class_id: int | None = None
+    name: str | None = None
+    dtype: Any = None
 
 
 @catalogue.add()
+@dataclass(eq=False, repr=False)
 class PrecisionAtRecall(_RateAtRate):
     """The largest precision tp / (tp + fp) at thresholds where the recall tp / (tp + fn) is at least a value.
 
@@ -382,14 +373,15 @@ class PrecisionAtRecall(_RateAtRate):
     """
 
     _wanted, _kept = "precision", "recall"
-
-    def __init__(
-        self, recall: float, num_thresholds: int = 200, class_id: int | None = None, name: str | None = None, dtype: Any = None
-    ) -> None:
-        super().__init__(recall, num_thresholds, class_id, name, dtype)
+    recall: float
+    num_thresholds: int = 200
+    class_id: int | None = None
+    name: str | None = None
+    dtype: Any = None
 
 
 @catalogue.add()
+@dataclass(eq=False, repr=False)
 class RecallAtPrecision(_RateAtRate):
     """The largest recall at thresholds where the precision is at least a value, in [0, 1]; the rest as above.
 
@@ -398,13 +390,8 @@ class RecallAtPrecision(_RateAtRate):
     """
 
     _wanted, _kept = "recall", "precision"
-
-    def __init__(
-        self,
-        precision: float,
-        num_thresholds: int = 200,
-        class_id: int | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(precision, num_thresholds, class_id, name, dtype)
+    precision: float
+    num_thresholds: int = 200
+    class_id: int | None = None
+    name: str | None = None
+    dtype: Any = None

@@ -15,11 +15,11 @@ from .. import losses
 from ..config import epsilon
 from ..losses.alignment import aligned, as_columns, as_floats, class_labels, classes_last, combine_weights, spread_weights
 from .metric import Metric, catalogue
-from .reductions import FunctionMetric, Mean, MeanMetricWrapper
+from .reductions import FunctionMetric, Mean, PlainMetric, metric
 
 
-@catalogue.add("mse", "MSE")
-class MeanSquaredError(FunctionMetric, fn=losses.mean_squared_error):
+@metric(losses.mean_squared_error, "mse", "MSE")
+class MeanSquaredError(PlainMetric):
     """The mean of (y_pred - y_true)**2.
 
     >>> print(tf.keras.metrics.MeanSquaredError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy().round(4))
@@ -50,8 +50,8 @@ class RootMeanSquaredError(Mean):
         return sqrt(super().result())
 
 
-@catalogue.add("mae", "MAE")
-class MeanAbsoluteError(FunctionMetric, fn=losses.mean_absolute_error):
+@metric(losses.mean_absolute_error, "mae", "MAE")
+class MeanAbsoluteError(PlainMetric):
     """The mean of |y_pred - y_true|.
 
     >>> print(tf.keras.metrics.MeanAbsoluteError()([[0.0, 2.0]], [[1.0, 4.0]]).numpy().round(4))
@@ -59,8 +59,8 @@ class MeanAbsoluteError(FunctionMetric, fn=losses.mean_absolute_error):
     """
 
 
-@catalogue.add("mape", "MAPE")
-class MeanAbsolutePercentageError(FunctionMetric, fn=losses.mean_absolute_percentage_error):
+@metric(losses.mean_absolute_percentage_error, "mape", "MAPE")
+class MeanAbsolutePercentageError(PlainMetric):
     """The mean of 100 |y_pred - y_true| / |y_true|.
 
     >>> print(tf.keras.metrics.MeanAbsolutePercentageError()([[2.0, 4.0]], [[1.0, 4.0]]).numpy().round(4))
@@ -68,8 +68,8 @@ class MeanAbsolutePercentageError(FunctionMetric, fn=losses.mean_absolute_percen
     """
 
 
-@catalogue.add("msle", "MSLE")
-class MeanSquaredLogarithmicError(FunctionMetric, fn=losses.mean_squared_logarithmic_error):
+@metric(losses.mean_squared_logarithmic_error, "msle", "MSLE")
+class MeanSquaredLogarithmicError(PlainMetric):
     """The mean of (log(1 + y_pred) - log(1 + y_true))**2.
 
     >>> print(tf.keras.metrics.MeanSquaredLogarithmicError()([[0.0]], [[1.0]]).numpy().round(4))
@@ -86,32 +86,29 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
     return -losses.cosine_similarity(y_true, y_pred, axis)
 
 
-@catalogue.add()
-class CosineSimilarity(MeanMetricWrapper):
+@metric(cosine_similarity, better="up")
+class CosineSimilarity(FunctionMetric):
     """The mean of `cosine_similarity`, along `axis`.
 
     >>> print(tf.keras.metrics.CosineSimilarity()([[0.0, 2.0]], [[0.0, 5.0]]).numpy().round(4))
     1.0
     """
 
-    _direction = "up"
+    name: str | None = "cosine_similarity"
+    dtype: Any = None
+    axis: int = -1
 
-    def __init__(self, name: str | None = "cosine_similarity", dtype: Any = None, axis: int = -1) -> None:
-        super().__init__(cosine_similarity, name, dtype, axis=axis)
 
-
-@catalogue.add("logcosh", "log_cosh")
-class LogCoshError(MeanMetricWrapper):
+@metric(losses.log_cosh, "logcosh", "log_cosh")
+class LogCoshError(FunctionMetric):
     """The mean of `losses.log_cosh`.
 
     >>> print(tf.keras.metrics.LogCoshError()([[0.0]], [[1.0]]).numpy().round(4))
     0.4338
     """
 
-    _direction = "down"
-
-    def __init__(self, name: str | None = "logcosh", dtype: Any = None) -> None:
-        super().__init__(losses.log_cosh, name, dtype)
+    name: str | None = "logcosh"
+    dtype: Any = None
 
 
 # Correlations ----------------------------------------------------------------------------------------------------------
@@ -147,112 +144,88 @@ def _covariance(a: Tensor, b: Tensor, axis: int) -> Tensor:
     return reduce_mean((a - reduce_mean(a, axis, True)) * (b - reduce_mean(b, axis, True)), axis)
 
 
-@catalogue.add()
-class PearsonCorrelation(MeanMetricWrapper):
+@metric(pearson_correlation, better="up")
+class PearsonCorrelation(FunctionMetric):
     """The mean of `pearson_correlation` along `axis`: -1 correlates within a row, 0 the rows of a batch (no rows to weight).
 
     >>> print(tf.keras.metrics.PearsonCorrelation()([[1.0, 2.0, 3.0]], [[2.0, 4.0, 6.0]]).numpy().round(4))
     1.0
     """
 
-    _direction = "up"
+    name: str | None = "pearson_correlation"
+    dtype: Any = None
+    axis: int = -1
 
-    def __init__(self, name: str | None = "pearson_correlation", dtype: Any = None, axis: int = -1) -> None:
-        super().__init__(pearson_correlation, name, dtype, axis=axis)
 
-
-@catalogue.add()
-class ConcordanceCorrelation(MeanMetricWrapper):
+@metric(concordance_correlation, better="up")
+class ConcordanceCorrelation(FunctionMetric):
     """The mean of `concordance_correlation`. Arguments as in `PearsonCorrelation`.
 
     >>> print(tf.keras.metrics.ConcordanceCorrelation()([[1.0, 2.0, 3.0]], [[2.0, 3.0, 4.0]]).numpy().round(4))
     0.5714
     """
 
-    _direction = "up"
-
-    def __init__(self, name: str | None = "concordance_correlation", dtype: Any = None, axis: int = -1) -> None:
-        super().__init__(concordance_correlation, name, dtype, axis=axis)
+    name: str | None = "concordance_correlation"
+    dtype: Any = None
+    axis: int = -1
 
 
 # Cross-entropies, divergences, hinges ------------------------------------------------------------------------------------
 
 
-@catalogue.add("bce", "BCE")
-class BinaryCrossentropy(MeanMetricWrapper):
+@metric(losses.binary_crossentropy, "bce", "BCE")
+class BinaryCrossentropy(FunctionMetric):
     """The mean of `losses.binary_crossentropy`; options as there.
 
     >>> print(tf.keras.metrics.BinaryCrossentropy()([[1.0, 0.0]], [[0.9, 0.4]]).numpy().round(4))
     0.3081
     """
 
-    _direction = "down"
-
-    def __init__(
-        self,
-        name: str | None = "binary_crossentropy",
-        dtype: Any = None,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing}
-        super().__init__(losses.binary_crossentropy, name, dtype, **options)
+    name: str | None = "binary_crossentropy"
+    dtype: Any = None
+    from_logits: bool = False
+    label_smoothing: float = 0.0
 
 
-@catalogue.add("cce", "CCE")
-class CategoricalCrossentropy(MeanMetricWrapper):
+@metric(losses.categorical_crossentropy, "cce", "CCE")
+class CategoricalCrossentropy(FunctionMetric):
     """The mean of `losses.categorical_crossentropy`; options as there.
 
     >>> print(tf.keras.metrics.CategoricalCrossentropy()([[0.0, 1.0]], [[0.5, 0.5]]).numpy().round(4))
     0.6931
     """
 
-    _direction = "down"
-
-    def __init__(
-        self,
-        name: str | None = "categorical_crossentropy",
-        dtype: Any = None,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(losses.categorical_crossentropy, name, dtype, **options)
+    name: str | None = "categorical_crossentropy"
+    dtype: Any = None
+    from_logits: bool = False
+    label_smoothing: float = 0.0
+    axis: int = -1
 
 
-@catalogue.add("scce")
-class SparseCategoricalCrossentropy(MeanMetricWrapper):
+@metric(losses.sparse_categorical_crossentropy, "scce")
+class SparseCategoricalCrossentropy(FunctionMetric):
     """The mean of `losses.sparse_categorical_crossentropy`; options as there. Rows of the ignored class do not count.
 
     >>> print(tf.keras.metrics.SparseCategoricalCrossentropy()([1], [[0.5, 0.5]]).numpy().round(4))
     0.6931
     """
 
-    _direction = "down"
-
-    def __init__(
-        self,
-        name: str | None = "sparse_categorical_crossentropy",
-        dtype: Any = None,
-        from_logits: bool = False,
-        ignore_class: int | None = None,
-        axis: int = -1,
-    ) -> None:
-        options = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
-        super().__init__(losses.sparse_categorical_crossentropy, name, dtype, **options)
+    name: str | None = "sparse_categorical_crossentropy"
+    dtype: Any = None
+    from_logits: bool = False
+    ignore_class: int | None = None
+    axis: int = -1
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:  # type: ignore[override]
-        ignored = self._options["ignore_class"]
-        if ignored is not None:
-            predictions = classes_last(self.name, tensor(y_pred), self._options["axis"])
-            counts = as_floats(class_labels(self.name, y_true, predictions) != ignored, self.dtype)
+        if self.ignore_class is not None:
+            predictions = classes_last(str(self.name), tensor(y_pred), self.axis)
+            counts = as_floats(class_labels(str(self.name), y_true, predictions) != self.ignore_class, self.dtype)
             sample_weight = combine_weights(sample_weight, counts, counts)
         super().update_state(y_true, y_pred, sample_weight)
 
 
-@catalogue.add("kld", "KLD", "kullback_leibler_divergence")
-class KLDivergence(FunctionMetric, fn=losses.kl_divergence):
+@metric(losses.kl_divergence, "kld", "KLD", "kullback_leibler_divergence")
+class KLDivergence(PlainMetric):
     """The mean of `losses.kl_divergence`.
 
     >>> print(tf.keras.metrics.KLDivergence()([[0.5, 0.5]], [[0.25, 0.75]]).numpy().round(4))
@@ -260,8 +233,8 @@ class KLDivergence(FunctionMetric, fn=losses.kl_divergence):
     """
 
 
-@catalogue.add()
-class Poisson(FunctionMetric, fn=losses.poisson):
+@metric(losses.poisson)
+class Poisson(PlainMetric):
     """The mean of `losses.poisson`.
 
     >>> print(tf.keras.metrics.Poisson()([[1.0, 2.0]], [[1.0, 1.0]]).numpy().round(4))
@@ -269,8 +242,8 @@ class Poisson(FunctionMetric, fn=losses.poisson):
     """
 
 
-@catalogue.add()
-class Hinge(FunctionMetric, fn=losses.hinge):
+@metric(losses.hinge)
+class Hinge(PlainMetric):
     """The mean of `losses.hinge`.
 
     >>> print(tf.keras.metrics.Hinge()([[1.0, -1.0]], [[0.5, 0.0]]).numpy().round(4))
@@ -278,8 +251,8 @@ class Hinge(FunctionMetric, fn=losses.hinge):
     """
 
 
-@catalogue.add()
-class SquaredHinge(FunctionMetric, fn=losses.squared_hinge):
+@metric(losses.squared_hinge)
+class SquaredHinge(PlainMetric):
     """The mean of `losses.squared_hinge`.
 
     >>> print(tf.keras.metrics.SquaredHinge()([[1.0, -1.0]], [[0.5, 0.0]]).numpy().round(4))
@@ -287,8 +260,8 @@ class SquaredHinge(FunctionMetric, fn=losses.squared_hinge):
     """
 
 
-@catalogue.add()
-class CategoricalHinge(FunctionMetric, fn=losses.categorical_hinge):
+@metric(losses.categorical_hinge)
+class CategoricalHinge(PlainMetric):
     """The mean of `losses.categorical_hinge`.
 
     >>> print(tf.keras.metrics.CategoricalHinge()([[0.0, 1.0]], [[0.6, 0.4]]).numpy().round(4))
@@ -316,7 +289,6 @@ class R2Score(Metric):
     """
 
     _direction = "up"
-    _configured = ("class_aggregation", "num_regressors")
 
     def __init__(
         self,

@@ -45,7 +45,6 @@ class IoU(Metric):
     """
 
     _direction = "up"
-    _configured: tuple[str, ...] = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
 
     def __init__(
         self,
@@ -157,8 +156,6 @@ class BinaryIoU(IoU):
     0.3333
     """
 
-    _configured = ("target_class_ids", "threshold")
-
     def __init__(
         self, target_class_ids: Sequence[int] = (0, 1), threshold: float = 0.5, name: str | None = None, dtype: Any = None
     ) -> None:
@@ -178,8 +175,6 @@ class MeanIoU(IoU):
     >>> print(metric([0, 0, 1, 1], [0, 1, 0, 1]).numpy().round(4))
     0.3333
     """
-
-    _configured: tuple[str, ...] = ("num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
 
     def __init__(
         self,
@@ -203,8 +198,6 @@ class OneHotIoU(IoU):
     0.0
     """
 
-    _configured = ("num_classes", "target_class_ids", "ignore_class", "sparse_y_pred", "axis")
-
     def __init__(
         self,
         num_classes: int,
@@ -226,8 +219,6 @@ class OneHotMeanIoU(MeanIoU):
     >>> print(metric([[1, 0], [0, 1]], [[0.9, 0.1], [0.6, 0.4]]).numpy())
     0.25
     """
-
-    _configured = ("num_classes", "ignore_class", "sparse_y_pred", "axis")
 
     def __init__(
         self,

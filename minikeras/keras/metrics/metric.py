@@ -94,7 +94,7 @@ class Metric:
     """'up' or 'down': which way is better, if one is."""
 
     _configured: tuple[str, ...] = ()
-    """Arguments of the constructor beside name and dtype, kept as attributes of the same names."""
+    """Arguments of the constructor beside name and dtype, kept as attributes of the same names; see `Catalogue.add`."""
 
     _initial: tuple[tuple[Variable, Tensor], ...]
     _inner: tuple[Metric, ...]
@@ -103,7 +103,7 @@ class Metric:
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
         self._initial, self._inner, self._containers = (), (), ()
-        self.name = name or auto_name(snake_case(type(self).__name__))
+        self.name: Any = name or auto_name(snake_case(type(self).__name__))
         self.dtype: str = floatx() if dtype is None else policy_of(dtype).compute_dtype
 
     def __init_subclass__(cls, **options: Any) -> None:

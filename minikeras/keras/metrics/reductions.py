@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from ...core import Tensor
 from ...distribute.replica import current_part
@@ -106,20 +107,23 @@ class MeanMetricWrapper(Mean):
 
     def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **options: Any) -> None:
         super().__init__(name or getattr(fn, "name", None) or getattr(fn, "__name__", None), dtype)
-        self._fn = fn
-        self._options = options
+        self._fn, self._options = fn, options
         is_loss = isinstance(fn, losses.Loss) or getattr(losses, getattr(fn, "__name__", ""), None) is fn
         if self._direction is None and is_loss:
             self._direction = "down"
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:  # type: ignore[override]
-        values = self._fn(y_true, y_pred, **self._options)
+        values = self._fn(y_true, y_pred, **self._given())
         super().update_state(values, combine_weights(sample_weight, mask_of(y_pred), values))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments; a subclass knows its function."""
         own = {"fn": self._fn} if type(self) is MeanMetricWrapper else {}
-        return {**super().get_config(), **own, **self._options}
+        return {**super().get_config(), **own, **self._given()}
+
+    def _given(self) -> dict[str, Any]:
+        """What the function is given beside labels and predictions."""
+        return self._options
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Metric:
@@ -128,14 +132,39 @@ class MeanMetricWrapper(Mean):
 
 
 class FunctionMetric(MeanMetricWrapper):
-    """The mean of one function without options, which the class statement names: `class Hinge(FunctionMetric, fn=hinge)`."""
+    """Base of the metrics that `metric` makes of functions: what a class declares are arguments of its constructor.
 
-    _function: Callable[..., Any]
+    Beside `name` and `dtype`, which each class has where Keras has them, these are the options of the function.
+    """
 
-    def __init_subclass__(cls, fn: Callable[..., Any] | None = None, better: str = "down") -> None:
-        super().__init_subclass__()
-        if fn is not None:
-            cls._function, cls._direction = staticmethod(fn), better
+    _function: ClassVar[Callable[..., Any]]
 
-    def __init__(self, name: str | None = None, dtype: Any = None) -> None:
-        super().__init__(self._function, name, dtype)
+    def __post_init__(self) -> None:
+        super().__init__(self._function, self.name, self.dtype)
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._configured}
+
+
+@dataclass(eq=False, repr=False)
+class PlainMetric(FunctionMetric):
+    """Base of the metrics of functions without options."""
+
+    name: str | None = None
+    dtype: Any = None
+
+
+M = TypeVar("M", bound=type[FunctionMetric])
+
+
+@dataclass_transform(eq_default=False)
+def metric(fn: Callable[..., Tensor], *names: str, better: str = "down") -> Callable[[M], M]:
+    """A decorator that makes a class the mean of a function, and enters it under its own and further names."""
+
+    def made(cls: M) -> M:
+        kind: Any = dataclass(eq=False, repr=False)(cls)
+        kind._function, kind._direction = staticmethod(fn), better
+        entered: M = catalogue.add(*names)(kind)
+        return entered
+
+    return made
