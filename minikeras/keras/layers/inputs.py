@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from ... import nest
 from ...boundary import shown
@@ -14,6 +15,35 @@ from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
 from ...module import Module
 from ...types import as_dtype
+
+
+class CallSpec(NamedTuple):
+    """What the `call` of a class of layers takes.
+
+    Attributes:
+        names: of its arguments.
+        input_name: of the first one, if it may be given by name as well as by position.
+        takes_training, takes_mask: whether it takes arguments of these names.
+        masks: names of further masks, such as 'query_mask' for the argument `query`.
+        training: the default of `training`.
+    """
+
+    names: tuple[str, ...] = ()
+    input_name: str | None = None
+    takes_training: bool = False
+    takes_mask: bool = False
+    masks: tuple[str, ...] = ()
+    training: bool | None = None
+
+    @classmethod
+    def of(cls, call: Callable[..., Any]) -> CallSpec:
+        """That of a method `call`."""
+        parameters = dict(list(inspect.signature(call).parameters.items())[1:])
+        names, training = tuple(parameters), parameters.get("training")
+        named = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+        default = None if training is None or training.default is training.empty else training.default
+        masks = tuple(name for name in names if name.endswith("_mask"))
+        return cls(names, named[0] if named else None, training is not None, "mask" in parameters, masks, default)
 
 
 class InputSpec:
@@ -231,10 +261,10 @@ def marked(inputs: Any, mask: Any) -> Any:
 
 def give_masks(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], masks: Any) -> None:
     """Let `call` have the masks it asks for: `mask` for the first argument, 'query_mask' for one called query."""
-    if masks is not None and layer._takes_mask and "mask" in layer._call_names[len(args) :]:
+    if masks is not None and layer.call_spec.takes_mask and "mask" in layer.call_spec.names[len(args) :]:
         kwargs["mask"] = masks
-    given = dict(zip(layer._call_names, args, strict=False)) | kwargs
-    for name in layer._named_masks:
+    given = dict(zip(layer.call_spec.names, args, strict=False)) | kwargs
+    for name in layer.call_spec.masks:
         if given.get(name) is None:
             kwargs[name] = masks_of(given.get(name.removesuffix("_mask")))
 
@@ -243,7 +273,7 @@ def pass_masks(layer: Any, x: Any, outputs: Any, masks: Any) -> None:
     """Let the outputs carry the masks that `compute_mask` has for them."""
     if layer.supports_masking:
         attach(layer.compute_mask(x, masks), outputs)
-    elif masks is not None and not layer._takes_mask and not layer._collect().sublayers:
+    elif masks is not None and not layer.call_spec.takes_mask and not layer._collect().sublayers:
         warnings.warn(
             f"Layer '{layer.name}' ({type(layer).__name__}) was given an input that carries a mask, but it does not support "
             "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on.",

@@ -4,7 +4,6 @@ known, `call` holds only mathematics.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
@@ -58,9 +57,7 @@ class Layer(Module):
     """Whether further state may be added after building."""
     _is_described, _makes_nothing = True, False
     """See `described_kind`; and whether there is nothing to build, neither weights nor sublayers. Each subclass says both."""
-    _call_names: tuple[str, ...] = ()
-    _input_name: str | None = None
-    """The name of the first argument of `call`, which may be given by name as well as by position."""
+    call_spec = inputs.CallSpec()
     _unwatched: tuple[str, ...] = ("_accepted",)
     _not_walked: tuple[str, ...] = (
         *("_losses", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
@@ -179,14 +176,7 @@ class Layer(Module):
         if "compute_mask" in cls.__dict__:
             cls.supports_masking = cls._computes_mask = True
         if "call" in cls.__dict__:
-            parameters = inspect.signature(cls.call).parameters
-            cls._call_names = tuple(parameters)[1:]
-            cls._takes_training, cls._takes_mask = "training" in parameters, "mask" in parameters
-            named = [one.name for one in parameters.values() if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-            cls._input_name = named[1] if len(named) > 1 else None
-            cls._named_masks = tuple(name for name in cls._call_names if name.endswith("_mask"))
-            default = parameters["training"].default if cls._takes_training else None
-            cls._training_default = None if default is inspect.Parameter.empty else default
+            cls.call_spec = inputs.CallSpec.of(cls.call)
 
     # Attributes ----------------------------------------------------------------------------------------------------------
 
@@ -407,7 +397,7 @@ class Layer(Module):
         if type(self).build is Layer.build:
             self._become_built(shapes.shapes_of_first(args, kwargs))
         else:
-            given, named = building.build_arguments(self, type(self).build, self._call_names, args, kwargs)
+            given, named = building.build_arguments(self, type(self).build, self.call_spec.names, args, kwargs)
             self.build(*given, **named)
 
     def get_build_config(self) -> dict[str, Any] | None:
@@ -464,9 +454,7 @@ class Layer(Module):
     """Whether a list of several inputs is a mistake."""
     _gives_floats = False
     """Whether integers become floats; other layers hand integers on as such, or refuse them when they are called."""
-    _computes_mask = _takes_mask = _takes_training = False
-    _named_masks: tuple[str, ...] = ()
-    _training_default: bool | None = None
+    _computes_mask = False
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The computation. Override it."""
@@ -480,8 +468,9 @@ class Layer(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         training = kwargs.pop("training", None) if kwargs else None
-        if kwargs and not args and self._input_name in kwargs:
-            args = (kwargs.pop(self._input_name),)
+        spec = self.call_spec
+        if kwargs and not args and spec.input_name in kwargs:
+            args = (kwargs.pop(spec.input_name),)
         if len(args) == 1 and type(args[0]) is Tensor and not kwargs and args[0].attached is None:
             x, masks = args[0], None
             if x._array.dtype is not self._array_dtype:
@@ -502,13 +491,13 @@ class Layer(Module):
                 raise
             if self._made_in_call and _context.caller is not None:
                 weight_discovery.notice_unheld(_context.caller, self)
-        if masks is not None or self._named_masks:
+        if masks is not None or spec.masks:
             inputs.give_masks(self, args, kwargs, masks)
         context = _context
         outer, caller = context.training, context.caller
         if training is None:
-            training = self._training_default if outer is None else outer
-        if self._takes_training:
+            training = spec.training if outer is None else outer
+        if spec.takes_training:
             kwargs["training"] = training
         if caller is None:
             for layer in (self, *self._collect().sublayers):
@@ -562,7 +551,7 @@ class Layer(Module):
 
     def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
         """The positional arguments as Tensors, and the masks that count; keyword arguments are changed in place."""
-        first = self._call_names[0] if self._call_names else ""
+        first = self.call_spec.names[0] if self.call_spec.names else ""
         masks = inputs.masks_of(args[0] if args else kwargs.get(first))
         inputs.refuse_values(self, args[1:])
         args = tuple(map(self._tensors, self._single(args)))

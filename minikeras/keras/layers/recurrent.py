@@ -19,9 +19,9 @@ from ..saving.description import described_kind
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
 from .inputs import unmarked
-from .layer import Layer
 from .recurrent_cells import Cell
 from .weight_discovery import is_layer
+from .wrappers import LayerOfLayers
 
 
 def _swapped(x: Any) -> Any:
@@ -36,7 +36,7 @@ def _chosen(keep: Tensor, new: Tensor, old: Any) -> Tensor:
 
 def _called(cell: Any, inputs: Tensor, states: Any, training: bool | None) -> tuple[Tensor, Any]:
     """The output of a cell, a layer or any object with `call`, and its next states."""
-    named = {"training": training} if getattr(cell, "_takes_training", False) else {}
+    named = {"training": training} if is_layer(cell) and cell.call_spec.takes_training else {}
     output, following = (cell if callable(cell) else cell.call)(inputs, states, **named)
     return output, following
 
@@ -61,7 +61,7 @@ def _first_states(cell: Any, batch_size: Any, dtype: str) -> Any:
     return nest.map_structure(lambda size: zeros((batch_size, size), dtype), cell.state_size)
 
 
-class StackedRNNCells(Layer, described=True):
+class StackedRNNCells(LayerOfLayers, described=True):
     """Several cells in turn as one: each gets the output of the one before it.
 
     Args:
@@ -74,6 +74,8 @@ class StackedRNNCells(Layer, described=True):
     >>> tf.keras.layers.RNN(tf.keras.layers.StackedRNNCells(cells))(tf.ones([2, 5, 1])).shape
     TensorShape([2, 3])
     """
+
+    _made_of = ("cells",)
 
     def __init__(self, cells: Any, **options: Any) -> None:
         super().__init__(**options)
@@ -108,18 +110,8 @@ class StackedRNNCells(Layer, described=True):
                 cell.build(input_shape)
             input_shape = (input_shape[0], _size_of_output(cell))
 
-    def get_config(self) -> dict[str, Any]:
-        cells = [serialize_keras_object(cell) for cell in self.cells]
-        for one in cells:
-            one.pop("build_config", None)  # they are built with this one
-        return {**super().get_config(), "cells": cells}
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> StackedRNNCells:
-        return cls(**{**config, "cells": [deserialize_keras_object(one, custom_objects) for one in config["cells"]]})
-
-
-class RNN(Layer, described=True):
+class RNN(LayerOfLayers, described=True):
     """A cell repeated along the second axis of its inputs: output, states = cell(x_t, states).
 
     Args:
@@ -151,6 +143,7 @@ class RNN(Layer, described=True):
     [1. 3. 6.]
     """
 
+    _made_of = ("cell",)
     _takes_one_tensor = True
     _gives_floats = True
 
@@ -299,17 +292,8 @@ class RNN(Layer, described=True):
         mask = nest.flatten(mask)[0] if self.return_sequences and mask is not None else None
         return [mask, *(None for _ in self.state_size)] if self.return_state else mask
 
-    def get_config(self) -> dict[str, Any]:
-        cell = serialize_keras_object(self.cell)
-        cell.pop("build_config", None)  # it is built with this one
-        return {**super().get_config(), "cell": cell}
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> RNN:
-        return cls(**{**config, "cell": deserialize_keras_object(config["cell"], custom_objects)})
-
-
-class Bidirectional(Layer, described=True):
+class Bidirectional(LayerOfLayers, described=True):
     """A recurrent layer on a series and, as another layer, on the series from its end; the outputs are merged.
 
     Args:
@@ -327,6 +311,7 @@ class Bidirectional(Layer, described=True):
     TensorShape([2, 5, 6])
     """
 
+    _made_of = ("layer", "backward_layer")
     _takes_one_tensor = True
     _gives_floats = True
 
@@ -367,8 +352,8 @@ class Bidirectional(Layer, described=True):
         halves = (None, None) if initial_state is None else (initial_state[:half], initial_state[half:])
         found = []
         for layer, state in zip((self.forward_layer, self.backward_layer), halves, strict=True):
-            named = {"training": training} if layer._takes_training else {}
-            named |= {"mask": mask} if layer._takes_mask and mask is not None else {}
+            named = {"training": training} if layer.call_spec.takes_training else {}
+            named |= {"mask": mask} if layer.call_spec.takes_mask and mask is not None else {}
             found.append(layer(unmarked(sequences), **named, **({} if state is None else {"initial_state": state})))
         y, back = [cast(one[0] if self.return_state else one, self.compute_dtype) for one in found]
         if self.return_sequences:
@@ -398,26 +383,10 @@ class Bidirectional(Layer, described=True):
         outputs = (mask, mask) if self.merge_mode is None else (mask,)
         return outputs if len(outputs) > 1 or self.return_state else mask
 
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        for name, layer in (("layer", self.forward_layer), ("backward_layer", self.backward_layer)):
-            config[name] = serialize_keras_object(layer)
-            config[name].pop("build_config", None)  # they are built with this one
-        return config
-
     @property
     def layer(self) -> Any:
         """The forward layer."""
         return self.forward_layer
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Bidirectional:
-        layers = {
-            name: deserialize_keras_object(config[name], custom_objects)
-            for name in ("layer", "backward_layer")
-            if config.get(name) is not None
-        }
-        return cls(**{**config, **layers})
 
 
 _MERGED: dict[Any, Callable[[Any, Any], Any]] = {

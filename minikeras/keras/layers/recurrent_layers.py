@@ -58,10 +58,6 @@ class CellLayer(RNN, described=True):
         del config["cell"]
         return config | {name: value for name, value in cell.items() if name not in ("name", "trainable", "dtype")}
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        return cls(**config)
-
 
 class SimpleRNN(CellLayer, described=True):
     """h_t = activation(x_t W + h_{t-1} U + b), repeated along the series.

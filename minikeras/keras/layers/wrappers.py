@@ -20,7 +20,27 @@ from .lambda_layer import Lambda
 from .layer import Layer
 
 
-class Wrapper(Layer, described=True):
+class LayerOfLayers(Layer):
+    """Base of layers that are made of others, built with them so that their weights have its path, and saved within them."""
+
+    _made_of: tuple[str, ...]
+    """Names of the arguments that are layers, or lists of them."""
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        for name in self._made_of:
+            config[name] = serialize_keras_object(getattr(self, name))
+            for one in config[name] if isinstance(config[name], list) else [config[name]]:
+                one.pop("build_config", None)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        given = {name: config[name] for name in cls._made_of if config.get(name) is not None}
+        return cls(**{**config, **{name: deserialize_keras_object(one, custom_objects) for name, one in given.items()}})
+
+
+class Wrapper(LayerOfLayers, described=True):
     """Base of layers around another one, which is built with it and saved within it.
 
     Args:
@@ -34,6 +54,8 @@ class Wrapper(Layer, described=True):
     array([9.], dtype=float32)
     """
 
+    _made_of = ("layer",)
+
     def __init__(self, layer: Any, **options: Any) -> None:
         if not isinstance(layer, Layer):
             raise ValueError(f"{type(self).__name__} needs a keras.layers.Layer object, found {layer!r:.80}.")
@@ -44,15 +66,6 @@ class Wrapper(Layer, described=True):
     def build(self, input_shape: Any = None) -> None:
         if not self.layer.built:
             self.layer.build(input_shape)
-
-    def get_config(self) -> dict[str, Any]:
-        layer = serialize_keras_object(self.layer)
-        layer.pop("build_config", None)  # it is built with this one, so that its weights have their paths
-        return {**super().get_config(), "layer": layer}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Wrapper:
-        return cls(**{**config, "layer": deserialize_keras_object(config["layer"], custom_objects)})
 
 
 class TimeDistributed(Wrapper, described=True):
@@ -97,7 +110,7 @@ class TimeDistributed(Wrapper, described=True):
         return layer._is_described and not joins_rows and not layer._collect().sublayers
 
     def _on_step(self, x: Tensor, training: bool | None, mask: dict[str, Any]) -> Tensor:
-        given = mask if self.layer._takes_mask else {}
+        given = mask if self.layer.call_spec.takes_mask else {}
         y = self.layer(x, training=training, **given)
         return cast(y, self.compute_dtype) if y.dtype.is_floating else y
 

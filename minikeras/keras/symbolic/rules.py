@@ -54,7 +54,7 @@ def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
 def _of_attention(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Spec], Any] | None:
     """The result, and the weights if they are asked for; the arguments of both rules are the first ones of the call."""
     names = list(inspect.signature(layer.scores_shape).parameters)
-    given = dict(zip(layer._call_names, args, strict=False)) | dict(kwargs)
+    given = dict(zip(layer.call_spec.names, args, strict=False)) | dict(kwargs)
     of_shapes = {name: given.get(name.removesuffix("_shape"), given.get("inputs")) for name in names}
     shapes = {name: nest.map_structure(lambda one: one.shape, one) for name, one in of_shapes.items() if one is not None}
     dtype = as_dtype(layer.compute_dtype)

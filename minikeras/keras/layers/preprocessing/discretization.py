@@ -16,7 +16,7 @@ from ....functions.elementwise import cast
 from ....types import Array
 from ...arguments import plain, whole
 from ..layer import Layer
-from .encoding import ColumnLayer, Shape, batches, check_mode, encode, encoded_shape, encoded_spec
+from .encoding import ColumnLayer, batches, check_mode, encode
 
 _MODES = ("int", "one_hot", "multi_hot", "count")
 
@@ -154,12 +154,9 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
         found = _intervals(x, boundaries=tuple(self._boundaries))
         return encode(found, self.output_mode, len(self._boundaries) + 1, self.output_dtype)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """By `output_mode`."""
-        depth = self.num_bins if self._boundaries is None else len(self._boundaries) + 1
-        return encoded_shape(input_shape, self.output_mode, depth)
-
-    output_spec = encoded_spec
+    @property
+    def _depth(self) -> int | None:
+        return self.num_bins if self._boundaries is None else len(self._boundaries) + 1
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config() | {"bin_boundaries": self._boundaries}

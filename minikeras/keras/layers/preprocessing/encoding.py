@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .... import nest
 from ....core import Tensor, convert_to_tensor
 from ....core.arrays import to_numpy
 from ....core.batch import check_values
@@ -26,15 +27,41 @@ from ...symbolic.keras_tensor import KerasTensor, Spec
 from ...symbolic.shapes import is_data
 from ..layer import Layer
 
+Shape = tuple[int | None, ...]
 
-class ColumnLayer(Layer):
+
+class EncodedLayer(Layer):
+    """Base of layers whose results are integers, or rows of `depth` elements for them, as `output_mode` says."""
+
+    output_mode: str
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"autocast": False, **options})
+
+    @property
+    def _depth(self) -> int | None:
+        raise NotImplementedError
+
+    @property
+    def output_dtype(self) -> str:
+        """The dtype of the result."""
+        return self.compute_dtype
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """By `output_mode`."""
+        return encoded_shape(input_shape, self.output_mode, self._depth)
+
+    def output_spec(self, x: Any) -> Spec:
+        """Shape and dtype of the result, by rule: nothing is tried, whatever sizes a file has."""
+        shapes = nest.map_structure(lambda one: one.shape, x)
+        return Spec(self.compute_output_shape(shapes), as_dtype(self.output_dtype))
+
+
+class ColumnLayer(EncodedLayer):
     """Base of layers whose input is a column of text or integers."""
 
     _takes_text = True
     encoding = "utf-8"
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"autocast": False, **options})
 
     def __call__(self, inputs: Any, **options: Any) -> Any:
         return super().__call__(as_column(inputs), **options)
@@ -89,9 +116,6 @@ def batches(data: Any, steps: int | None, listed: bool) -> Iterator[Array]:
     for batch in itertools.islice(data, steps):
         first = batch[0] if isinstance(batch, tuple) and batch and is_data(batch[0]) else batch
         yield to_numpy(as_column(first)._array)
-
-
-Shape = tuple[int | None, ...]
 
 
 def check_mode(layer: Layer, mode: Any, modes: tuple[str, ...], sparse: bool) -> str:
@@ -173,12 +197,7 @@ def encoded_shape(shape: Any, mode: str, depth: int | None) -> Shape:
     return (*shape[:1], *shape[2:], depth) if len(shape) > 1 else (depth,)
 
 
-def encoded_spec(layer: Any, x: KerasTensor) -> Spec:
-    """Shape and dtype of what a layer gives for a KerasTensor, by its rule: nothing is tried, whatever sizes a file has."""
-    return Spec(layer.compute_output_shape(x.shape), as_dtype(layer.output_dtype))
-
-
-class CategoryEncoding(Layer, described=True, makes_nothing=True):
+class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
     """Integers as one-hot rows, as multi-hot rows, or as counts.
 
     Args:
@@ -204,7 +223,7 @@ class CategoryEncoding(Layer, described=True, makes_nothing=True):
     def __init__(
         self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False, **options: Any
     ) -> None:
-        super().__init__(**{"autocast": False, **options})
+        super().__init__(**options)
         self.output_mode = check_mode(self, output_mode, ("one_hot", "multi_hot", "count"), sparse)
         self.sparse = False
         if num_tokens is None:
@@ -216,9 +235,8 @@ class CategoryEncoding(Layer, described=True, makes_nothing=True):
         self.num_tokens = num_tokens
 
     @property
-    def output_dtype(self) -> str:
-        """The dtype of the rows."""
-        return self.compute_dtype
+    def _depth(self) -> int:
+        return self.num_tokens
 
     def call(self, inputs: Tensor, count_weights: Any = None) -> Tensor:
         if count_weights is not None:
@@ -238,9 +256,3 @@ class CategoryEncoding(Layer, described=True, makes_nothing=True):
                 f"Layer '{self.name}' (CategoryEncoding): Input values must be in the range 0 <= values < num_tokens with "
                 f"num_tokens={self.num_tokens}, found {values.min()} to {values.max()}. Use IntegerLookup for other integers."
             )
-
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """By `output_mode`, as above."""
-        return encoded_shape(input_shape, self.output_mode, self.num_tokens)
-
-    output_spec = encoded_spec

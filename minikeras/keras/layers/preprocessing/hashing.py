@@ -16,12 +16,10 @@ import numpy as np
 from ....core import Tensor
 from ....core.families import by_elements
 from ....errors import DTypeError, ShapeError
-from ....types import Array, as_dtype
+from ....types import Array
 from ...arguments import whole
 from ...config import floatx
-from ...symbolic.keras_tensor import KerasTensor, Spec
-from ..layer import Layer
-from .encoding import ColumnLayer, Shape, as_column, as_integers, check_mode, encode, encoded_shape, encoded_spec, texts
+from .encoding import ColumnLayer, EncodedLayer, Shape, as_column, as_integers, check_mode, encode, encoded_shape, texts
 
 _K0, _K1, _K2 = np.uint64(0xC3A5C85C97CB3127), np.uint64(0xB492B66FBE98F273), np.uint64(0x9AE16A3B2F90404F)
 _JOIN = np.uint64(0xC6A4A7935BD1E995)
@@ -264,9 +262,8 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
             )
 
     @property
-    def output_dtype(self) -> str:
-        """The dtype of the result."""
-        return self.compute_dtype
+    def _depth(self) -> int:
+        return self.num_bins
 
     def call(self, inputs: Tensor) -> Tensor:
         text = inputs.dtype.name == "string"
@@ -278,12 +275,6 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
         x = as_integers(self, inputs) if inputs.dtype.is_floating else inputs
         found = _bins(x, bins=self.num_bins, key=self.salt, mask=self.mask_value)
         return encode(found, self.output_mode, self.num_bins, self.compute_dtype)
-
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """By `output_mode`."""
-        return encoded_shape(input_shape, self.output_mode, self.num_bins)
-
-    output_spec = encoded_spec
 
 
 def _crossed(*columns: Array, bins: int) -> Array:
@@ -297,7 +288,7 @@ def _crossed(*columns: Array, bins: int) -> Array:
 _cross = by_elements("cross_hashed", _crossed)
 
 
-class HashedCrossing(Layer, described=True, makes_nothing=True):
+class HashedCrossing(EncodedLayer, described=True, makes_nothing=True):
     """A bin for each combination of values of several columns, by a hash of all of them modulo the number of bins.
 
     Args:
@@ -313,15 +304,10 @@ class HashedCrossing(Layer, described=True, makes_nothing=True):
     """
 
     def __init__(self, num_bins: int, output_mode: str = "int", sparse: bool = False, **options: Any) -> None:
-        super().__init__(**{"autocast": False, **options, "dtype": _dtype(output_mode, options.get("dtype"))})
+        super().__init__(**{**options, "dtype": _dtype(output_mode, options.get("dtype"))})
         whole("HashedCrossing: num_bins", num_bins, 1)
         self.num_bins = num_bins
         self.output_mode, self.sparse = check_mode(self, output_mode, ("int", "one_hot"), sparse), False
-
-    @property
-    def output_dtype(self) -> str:
-        """The dtype of the result."""
-        return self.compute_dtype
 
     def __call__(self, inputs: Any, **options: Any) -> Any:
         if not isinstance(inputs, (list, tuple)):
@@ -347,7 +333,3 @@ class HashedCrossing(Layer, described=True, makes_nothing=True):
         if any(one != first for one in others):
             raise ShapeError(f"All `HashedCrossing` inputs should have equal shape. Received: {[first, *others]}")
         return encoded_shape(first, self.output_mode, self.num_bins)
-
-    def output_spec(self, inputs: list[KerasTensor]) -> Spec:
-        """Shape and dtype of what comes out."""
-        return Spec(self.compute_output_shape([one.shape for one in inputs]), as_dtype(self.output_dtype))

@@ -25,14 +25,11 @@ from ...saving.description import described
 from ..layer import Layer
 from .encoding import (
     ColumnLayer,
-    Shape,
     as_column,
     as_integers,
     batches,
     check_mode,
     encode,
-    encoded_shape,
-    encoded_spec,
     texts,
 )
 from .hashing import bins_of, checked_salt
@@ -364,12 +361,6 @@ class IndexLookup(ColumnLayer):
             some_absent=self.mask_token is not None,
         )
         return rows * self.idf_weights if self.output_mode == "tf_idf" else rows
-
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """By `output_mode`; of a row without a vocabulary the length is unknown."""
-        return encoded_shape(input_shape, self.output_mode, self._depth)
-
-    output_spec = encoded_spec
 
     # Files -----------------------------------------------------------------------------------------------------------------
 

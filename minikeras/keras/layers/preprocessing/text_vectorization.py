@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import string
-from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ....types import Array
 from ...arguments import whole
 from ...saving.objects import deserialize_keras_object
 from ..layer import Layer
-from .encoding import ColumnLayer, Shape, as_column, batches, check_mode, encoded_spec, texts
+from .encoding import ColumnLayer, Shape, as_column, batches, check_mode, texts
 from .lookup import StringLookup
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -56,6 +57,19 @@ def _tokens_of(x: Array, standardize: Any, split: Any, ngrams: tuple[int, ...] |
 
 
 _split_text = by_elements("split_text", _tokens_of)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _of_lookup(method: Callable[Concatenate[StringLookup, P], R]) -> Callable[Concatenate[TextVectorization, P], R]:
+    """A method that is that of the lookup within."""
+
+    def called(self: TextVectorization, /, *arguments: P.args, **options: P.kwargs) -> R:
+        return method(self._lookup_layer, *arguments, **options)
+
+    functools.update_wrapper(called, method)
+    return called
 
 
 class TextVectorization(ColumnLayer, described=True):
@@ -174,8 +188,6 @@ class TextVectorization(ColumnLayer, described=True):
             return (*(input_shape[:1] if self.split is not None else input_shape[:-1]), self.output_sequence_length)
         return self._lookup_layer.compute_output_shape((*input_shape[:1], None))
 
-    output_spec = encoded_spec
-
     # What the lookup does --------------------------------------------------------------------------------------------------
 
     @property
@@ -193,25 +205,13 @@ class TextVectorization(ColumnLayer, described=True):
         """Count the tokens of a batch of lines."""
         self._lookup_layer.update_state(self._tokens(as_column(data)))
 
-    def finalize_state(self) -> None:
-        """Have the tokens that were counted as vocabulary."""
-        self._lookup_layer.finalize_state()
-
-    def reset_state(self) -> None:
-        """Forget what was counted; the vocabulary stays."""
-        self._lookup_layer.reset_state()
-
-    def get_vocabulary(self, include_special_tokens: bool = True) -> list[str]:
-        """The tokens in the order of their places, with those for padding and unknown ones in front, or without."""
-        return self._lookup_layer.get_vocabulary(include_special_tokens)
-
-    def vocabulary_size(self) -> int:
-        """The number of tokens, those for padding and unknown ones included."""
-        return self._lookup_layer.vocabulary_size()
-
-    def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
-        """Have these tokens, as `StringLookup.set_vocabulary`."""
-        self._lookup_layer.set_vocabulary(vocabulary, idf_weights)
+    finalize_state, reset_state = _of_lookup(StringLookup.finalize_state), _of_lookup(StringLookup.reset_state)
+    get_vocabulary = _of_lookup(StringLookup.get_vocabulary)
+    set_vocabulary = _of_lookup(StringLookup.set_vocabulary)
+    vocabulary_size = _of_lookup(StringLookup.vocabulary_size)
+    save_own_variables = _of_lookup(StringLookup.save_own_variables)
+    load_own_variables = _of_lookup(StringLookup.load_own_variables)
+    save_assets, load_assets = _of_lookup(StringLookup.save_assets), _of_lookup(StringLookup.load_assets)
 
     def get_config(self) -> dict[str, Any]:
         lookup = self._lookup_layer.get_config()
@@ -224,19 +224,3 @@ class TextVectorization(ColumnLayer, described=True):
         functions = {name: deserialize_keras_object(config[name]) for name in ("standardize", "split") if name in config}
         StringLookup.check_config(config)
         return cls(**config | functions)
-
-    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
-        """The weights of mode 'tf_idf'."""
-        self._lookup_layer.save_own_variables(store)
-
-    def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """What `save_own_variables` wrote."""
-        self._lookup_layer.load_own_variables(store)
-
-    def save_assets(self, dir_path: Any) -> None:
-        """Write the vocabulary to a file in a folder."""
-        self._lookup_layer.save_assets(dir_path)
-
-    def load_assets(self, dir_path: Any) -> None:
-        """Have the vocabulary that `save_assets` wrote."""
-        self._lookup_layer.load_assets(dir_path)
