@@ -64,6 +64,10 @@ class Catalogue:
             return identifier
         raise ValueError(f"Could not interpret {self._kind} identifier: {identifier!r}. Give a name, an object or a function.")
 
+    def names(self) -> list[str]:
+        """All names, each of which is one way to ask for an entry."""
+        return list(self._entries)
+
     def name_of(self, thing: Any) -> str | None:
         """The first name that a class or function was entered under; None if it was not."""
         return next((name for name, entry in self._entries.items() if entry is thing), None)

@@ -1,23 +1,201 @@
-"""First values drawn from a distribution, some of a width that keeps the size of signals, and orthogonal matrices.
+"""First values of weights: zeros, ones and other constants, Fourier's waves, and numbers drawn from distributions.
 
-The seed is drawn when an object is made, so it gives the same values for the same shape each time, and two objects differ.
+The seed of random ones is drawn when an object is made: it gives the same values for the same shape each time, and two
+objects differ.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ...core import Tensor
-from ...core.arrays import to_device
-from ...functions import random
-from ...functions.publish import static_shape
-from ...nn_ops import draws
-from ..seeds import SeedGenerator, default_seed, keys_of
-from .initializer import Initializer, catalogue, numpy_dtype
+from ..absent import defined
+from ..core import Tensor
+from ..core.arrays import creation_namespace, to_device, to_numpy
+from ..functions import random
+from ..functions.publish import static_shape
+from ..nn_ops import draws
+from ..types import as_dtype
+from .arguments import Configured
+from .catalogue import Catalogue
+from .config import floatx
+from .seeds import SeedGenerator, default_seed, keys_of
+
+catalogue = Catalogue("initializer")
+serialize, deserialize = catalogue.serialize, catalogue.deserialize
+
+
+class Initializer(Configured):
+    """Base: a function from shape and dtype to a Tensor.
+
+    >>> class Halves(tf.keras.initializers.Initializer):
+    ...     def __call__(self, shape, dtype=None):
+    ...         return tf.fill(shape, 0.5)
+    >>> print(Halves()([2]).numpy())
+    [0.5 0.5]
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+        """Values of a shape and dtype (the default float dtype if None)."""
+        raise NotImplementedError(f"{type(self).__name__} must implement __call__(shape, dtype).")
+
+    def clone(self) -> Initializer:
+        """Another one of the same configuration; without a seed it draws other values."""
+        return type(self).from_config(self.get_config())
+
+
+def _numpy_dtype(dtype: Any) -> Any:
+    """NumPy's dtype for a name or the default."""
+    return as_dtype(dtype or floatx()).numpy
+
+
+@catalogue.add("zero")
+class Zeros(Initializer):
+    """All zeros.
+
+    >>> print(tf.keras.initializers.Zeros()([2]).numpy())
+    [0. 0.]
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+        return Tensor(creation_namespace().zeros(static_shape(shape), dtype=_numpy_dtype(dtype)))
+
+
+@catalogue.add("one")
+class Ones(Initializer):
+    """All ones.
+
+    >>> print(tf.keras.initializers.Ones()([2]).numpy())
+    [1. 1.]
+    """
+
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+        return Tensor(creation_namespace().ones(static_shape(shape), dtype=_numpy_dtype(dtype)))
+
+
+@catalogue.add()
+class Constant(Initializer):
+    """One value everywhere, or an array repeated to the shape.
+
+    Args:
+        value: a number, or an array that can be broadcast to the shape.
+
+    >>> print(tf.keras.initializers.Constant(3.0)([2]).numpy())
+    [3. 3.]
+    """
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+        held = to_numpy(self.value._array) if hasattr(self.value, "_array") else self.value
+        value, sizes = np.asarray(held, dtype=_numpy_dtype(dtype)), static_shape(shape)
+        try:
+            spread = np.broadcast_to(value, sizes)
+        except ValueError:
+            raise ValueError(f"Constant: a value of shape {value.shape} cannot be broadcast to the shape {sizes}.") from None
+        return Tensor(to_device(np.array(spread)))
+
+    def get_config(self) -> dict[str, Any]:
+        held = self.value.numpy() if hasattr(self.value, "numpy") else self.value
+        return {"value": held.tolist() if hasattr(held, "tolist") else held}
+
+
+@catalogue.add("IdentityInitializer")
+class Identity(Initializer):
+    """`gain` times the identity matrix; ones on the diagonal of one that is not square.
+
+    >>> print(tf.keras.initializers.Identity(2.0)([2, 2]).numpy().tolist())
+    [[2.0, 0.0], [0.0, 2.0]]
+    """
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+        sizes = static_shape(shape)
+        if len(sizes) != 2:
+            raise ValueError(f"Identity matrix initializer can only be used for 2D matrices. Received: shape={sizes}.")
+        return Tensor(to_device(self.gain * np.eye(*sizes, dtype=_numpy_dtype(dtype))))
+
+
+def get(identifier: Any) -> Any:
+    """The initializer for a name, a configuration, a class, an object or a function; an array or Tensor is the values.
+
+    >>> print(tf.keras.initializers.get(tf.constant([1.0, 2.0]))([2]).numpy())
+    [1. 2.]
+    """
+    if hasattr(identifier, "shape") and hasattr(identifier, "dtype"):
+        return Constant(identifier)
+    return catalogue.get(identifier)
+
+
+_WINDOWS: dict[str, Callable[[int], Any]] = {
+    "boxcar": np.ones,
+    "bartlett": np.bartlett,
+    "blackman": np.blackman,
+    "hamming": np.hamming,
+    "hann": np.hanning,
+}
+
+
+@catalogue.add("STFTInitializer")
+class STFT(Initializer):
+    """Kernels of a short-time Fourier transform: window times cos(-2 pi t k / n), or sin, for the frequencies k.
+
+    A convolution with it gives the real or imaginary part of the spectrum of each frame. Its shape is (frame length, input
+    channels, n / 2 + 1).
+
+    Args:
+        side: 'real' or 'imag'.
+        window: 'hann', 'hamming', 'blackman', 'bartlett', 'boxcar', an array of the frame length, or None for none.
+        scaling: 'density' divides by the window's root sum of squares, 'spectrum' by its sum, None by nothing.
+        periodic: whether a named window is one period of a periodic one; else it is symmetric.
+
+    Raises:
+        ValueError: for an option that does not exist, or a shape that does not fit.
+
+    >>> print(tf.keras.initializers.STFT("real", window=None)([2, 1, 2]).numpy().round(4)[:, 0].tolist())
+    [[1.0, 1.0], [1.0, -1.0]]
+    """
+
+    def __init__(
+        self, side: str = "real", window: Any = "hann", scaling: str | None = "density", periodic: bool = False
+    ) -> None:
+        if side not in ("real", "imag"):
+            raise ValueError(f"STFT: side should be 'real' or 'imag', not {side!r}.")
+        if isinstance(window, str) and window not in _WINDOWS:
+            raise ValueError(f"STFT: unknown window {window!r}. There are {sorted(_WINDOWS)}; others can be given as arrays.")
+        if scaling not in (None, "density", "spectrum"):
+            raise ValueError(f"STFT: scaling must be None, 'density' or 'spectrum', found {scaling!r}.")
+        self.side, self.window, self.scaling, self.periodic = side, window, scaling, periodic
+
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+        sizes = static_shape(shape)
+        if len(sizes) != 3 or sizes[2] < 2:
+            raise ValueError(f"STFT: the shape must be (frame length, input channels, n / 2 + 1), found {sizes}.")
+        frame, channels, frequencies = sizes
+        angles = -2.0 * np.pi * np.outer(np.arange(frame), np.arange(frequencies)) / (2 * (frequencies - 1))
+        kernel = (np.cos(angles) if self.side == "real" else np.sin(angles)) * self._weights(frame)[:, None]
+        return Tensor(to_device(np.repeat(kernel[:, None], channels, 1).astype(_numpy_dtype(dtype))))
+
+    def _weights(self, frame: int) -> Any:
+        """The window, scaled."""
+        if self.window is None:
+            return np.ones(frame)
+        named = isinstance(self.window, str)
+        window = _WINDOWS[self.window](frame + self.periodic)[:frame] if named else np.asarray(self.window, dtype="float64")
+        if window.shape != (frame,):
+            raise ValueError(f"STFT: the window has shape {window.shape}, the frame has {frame} values.")
+        scale = {None: 1.0, "density": np.sqrt((window**2).sum()), "spectrum": np.abs(window).sum()}[self.scaling]
+        return window / scale
+
+    def get_config(self) -> dict[str, Any]:
+        window = self.window.tolist() if hasattr(self.window, "tolist") else self.window
+        return {"side": self.side, "window": window, "periodic": self.periodic, "scaling": self.scaling}
 
 
 class RandomInitializer(Initializer):
@@ -60,7 +238,7 @@ class RandomNormal(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        return random.normal_by(self._keys(), shape, self.mean, self.stddev, numpy_dtype(dtype))
+        return random.normal_by(self._keys(), shape, self.mean, self.stddev, _numpy_dtype(dtype))
 
 
 @catalogue.add()
@@ -76,7 +254,7 @@ class TruncatedNormal(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        return random.truncated_normal_by(self._keys(), shape, self.mean, self.stddev, numpy_dtype(dtype))
+        return random.truncated_normal_by(self._keys(), shape, self.mean, self.stddev, _numpy_dtype(dtype))
 
 
 @catalogue.add("uniform")
@@ -92,7 +270,7 @@ class RandomUniform(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        return random.uniform_by(self._keys(), shape, self.minval, self.maxval, numpy_dtype(dtype))
+        return random.uniform_by(self._keys(), shape, self.minval, self.maxval, _numpy_dtype(dtype))
 
 
 @catalogue.add("OrthogonalInitializer")
@@ -117,7 +295,7 @@ class Orthogonal(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        sizes, kind = static_shape(shape), random.floating("orthogonal", numpy_dtype(dtype)).numpy
+        sizes, kind = static_shape(shape), random.floating("orthogonal", _numpy_dtype(dtype)).numpy
         if len(sizes) < 2:
             raise ValueError(f"Orthogonal: needs at least two axes, found shape {sizes}.")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
@@ -188,7 +366,7 @@ class VarianceScaling(RandomInitializer):
         super().__init__(seed)
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        sizes, kind = static_shape(shape), numpy_dtype(dtype)
+        sizes, kind = static_shape(shape), _numpy_dtype(dtype)
         fan_in, fan_out = compute_fans(sizes, self.input_axes, self.output_axes)
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
@@ -280,3 +458,13 @@ class LecunNormal(_Scaled):
     """
 
     settings = (1.0, "fan_in", "truncated_normal")
+
+
+# Keras's second names of the classes.
+IdentityInitializer, OrthogonalInitializer, STFTInitializer = Identity, Orthogonal, STFT
+zeros, ones, constant, identity, stft = Zeros, Ones, Constant, Identity, STFT
+random_normal, random_uniform, truncated_normal, orthogonal = RandomNormal, RandomUniform, TruncatedNormal, Orthogonal
+glorot_normal, glorot_uniform, variance_scaling = GlorotNormal, GlorotUniform, VarianceScaling
+he_normal, he_uniform, lecun_normal, lecun_uniform = HeNormal, HeUniform, LecunNormal, LecunUniform
+
+__all__ = sorted([*defined(__name__), "deserialize", "serialize"])

@@ -1,0 +1,402 @@
+"""Activations by name: smooth ones, rectifiers, clipped lines, thresholds, shrinkage, and those that look along an axis.
+
+The docstring says which slope a kink has. Formulas that `tf.nn` has are there, with their sources.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..core import Tensor
+from ..core.registry import hook
+from ..errors import ShapeError
+from ..functions import elementwise, nn
+from ..functions.creation import range
+from ..functions.elementwise import abs, cast, clip_by_value, minimum, sqrt, square, where
+from ..functions.ordering import sort
+from ..functions.publish import beside, inexact, negative_axes, negative_axis, rounded_once, tensor
+from ..functions.reductions import cumsum, reduce_max
+from ..functions.shaping import reshape, split, transpose
+from ..functions.symbols import takes_symbols
+from ..types import TensorLike
+from .catalogue import Catalogue
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+catalogue = Catalogue("activation")
+
+
+def activation(*names: str, symbolic: Callable[[Any], Callable[..., Any]] | None = None) -> Callable[[F], F]:
+    """A decorator that enters a function under its own and further names.
+
+    Args:
+        symbolic: the function of KerasTensors, given `keras`; that of `keras.ops` of the same name if None.
+    """
+
+    def enter(function: F) -> F:
+        signature = inspect.signature(function)
+
+        def step(*args: Any, **options: Any) -> Any:
+            keras = hook("keras")
+            bound = signature.bind(*args, **options)
+            bound.apply_defaults()
+            found = getattr(keras.ops, function.__name__) if symbolic is None else symbolic(keras)
+            return found(**bound.arguments)
+
+        entered: F = catalogue.add(*names)(takes_symbols(function, step))
+        return entered
+
+    return enter
+
+
+def named(function: Callable[..., Tensor], *names: str) -> Callable[..., Tensor]:
+    """A function of `tf.nn` or `tf.math`, entered under its own and further names."""
+    entered: Callable[..., Tensor] = function if hasattr(function, "takes_symbols") else takes_symbols(function)
+    return catalogue.add(*names)(entered)
+
+
+def get(identifier: Any) -> Callable[..., Tensor]:
+    """The function for a name, a configuration, a function or a layer; None is linear.
+
+    >>> print(tf.keras.activations.get("relu")([-1.0, 2.0]).numpy())
+    [0. 2.]
+    """
+    return catalogue.get("linear" if identifier is None else identifier)
+
+
+def serialize(activation: Any) -> Any:
+    """The name of an activation of this package; the configuration of a layer or of another function.
+
+    >>> tf.keras.activations.serialize(tf.keras.activations.relu)
+    'relu'
+    """
+    known = catalogue.name_of(activation)
+    return catalogue.serialize(activation) if known is None else known
+
+
+def deserialize(config: Any, custom_objects: Any = None) -> Callable[..., Tensor]:
+    """The function for what `serialize` gave.
+
+    >>> tf.keras.activations.deserialize("relu") is tf.keras.activations.relu
+    True
+    """
+    return catalogue.deserialize(config, custom_objects)
+
+
+sigmoid = named(elementwise.sigmoid)
+tanh = named(elementwise.tanh)
+softplus = named(elementwise.softplus)
+log_sigmoid = named(elementwise.log_sigmoid)
+selu = named(nn.selu)
+silu = swish = named(nn.silu, "swish")
+softsign = named(nn.softsign)
+
+
+@activation()
+def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
+    """x where x > 0, else alpha (e**x - 1).
+
+    Source: Clevert, Unterthiner and Hochreiter (2015), equation (15).
+
+    >>> print(tf.keras.activations.elu([2.0]).numpy())
+    [2.]
+    """
+    return nn.elu(x, alpha)
+
+
+@activation()
+def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
+    """x where x > 0, else alpha (e**(x / alpha) - 1): an elu whose slope is 1 on both sides of 0 for any alpha > 0.
+
+    Source: Barron (2017), Continuously Differentiable Exponential Linear Units, equation (2).
+
+    >>> print(tf.keras.activations.celu([-1000.0, 2.0], alpha=0.5).numpy())
+    [-0.5  2. ]
+    """
+    return alpha * nn.elu(inexact("celu", tensor(x)) / alpha)
+
+
+@activation()
+def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
+    """x Phi(x), with Phi the normal distribution function; by tanh if `approximate`.
+
+    >>> print(tf.keras.activations.gelu([0.0]).numpy())
+    [0.]
+    """
+    return nn.gelu(x, approximate)
+
+
+@activation(symbolic=lambda keras: keras.ops.exp)
+def exponential(x: TensorLike) -> Tensor:
+    """e**x.
+
+    >>> print(tf.keras.activations.exponential([0.0]).numpy())
+    [1.]
+    """
+    return elementwise.exp(x)
+
+
+@activation(symbolic=lambda keras: lambda x: x * keras.ops.tanh(keras.ops.softplus(x)))
+def mish(x: TensorLike) -> Tensor:
+    """x tanh(softplus(x)).
+
+    Source: Misra (2019), Mish: A Self Regularized Non-Monotonic Activation Function, equation (1).
+
+    >>> print(tf.keras.activations.mish([0.0, 1.0]).numpy().round(4))
+    [0.     0.8651]
+    """
+    x = inexact("mish", tensor(x))
+    return x * tanh(softplus(x))
+
+
+@activation()
+def tanh_shrink(x: TensorLike) -> Tensor:
+    """x - tanh(x).
+
+    >>> print(tf.keras.activations.tanh_shrink([0.0, 1.0]).numpy().round(4))
+    [0.     0.2384]
+    """
+    x = inexact("tanh_shrink", tensor(x))
+    return x - tanh(x)
+
+
+@activation()
+def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
+    """(x + sqrt(x**2 + b)) / 2: a softplus without exponentials.
+
+    Source: Barron (2021), Squareplus: A Softplus-Like Algebraic Rectifier, equation (1).
+
+    >>> print(tf.keras.activations.squareplus([0.0, 1.5]).numpy())
+    [1. 2.]
+    """
+    x = inexact("squareplus", tensor(x))
+    return (x + sqrt(square(x) + b)) / 2.0
+
+
+@activation(symbolic=lambda keras: lambda x: x)
+def linear(x: TensorLike) -> Tensor:
+    """x itself.
+
+    >>> print(tf.keras.activations.linear(2.0).numpy())
+    2.0
+    """
+    return tensor(x)
+
+
+@activation(symbolic=lambda keras: lambda x, **options: keras.layers.ReLU(**options)(x))
+def relu(x: TensorLike, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Tensor:
+    """max(x, 0); with options: x from `threshold` to `max_value`, the slope `negative_slope` below.
+
+    >>> print(tf.keras.activations.relu([-1.0, 2.0]).numpy())
+    [0. 2.]
+    """
+    x = tensor(x)
+    if not negative_slope and max_value is None and not threshold:
+        return nn.relu(x)
+    above = cast(x > threshold, x.dtype)
+    y = x * above + negative_slope * (x - threshold) * (1.0 - above)
+    return y if max_value is None else minimum(y, float(max_value))
+
+
+relu6 = named(nn.relu6)
+
+
+@activation()
+def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
+    """x where x > 0, else negative_slope x.
+
+    >>> print(tf.keras.activations.leaky_relu([-1.0], 0.5).numpy())
+    [-0.5]
+    """
+    return nn.leaky_relu(x, negative_slope)
+
+
+@activation()
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """x / 6 + 1 / 2, limited to [0, 1].
+
+    Source: Courbariaux, Bengio and David (2015), BinaryConnect, equation (3), with another slope.
+
+    >>> print(tf.keras.activations.hard_sigmoid([-4.0, 0.0]).numpy())
+    [0.  0.5]
+    """
+    return nn.relu6(inexact("hard_sigmoid", tensor(x)) + 3.0) / 6.0
+
+
+@activation("hard_swish")
+def hard_silu(x: TensorLike) -> Tensor:
+    """x hard_sigmoid(x): 0 below -3, x above 3.
+
+    Source: Howard et al. (2019), Searching for MobileNetV3, section 5.2.
+
+    >>> print(tf.keras.activations.hard_silu([-4.0, 0.0, 4.0]).numpy())
+    [-0.  0.  4.]
+    """
+    x = tensor(x)
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+@activation()
+def hard_tanh(x: TensorLike) -> Tensor:
+    """x limited to [-1, 1]; the slope is 1 inside and at both edges.
+
+    >>> print(tf.keras.activations.hard_tanh([-2.0, 0.5, 2.0]).numpy())
+    [-1.   0.5  1. ]
+    """
+    return clip_by_value(inexact("hard_tanh", tensor(x)), -1.0, 1.0)
+
+
+@activation()
+def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
+    """x where |x| > threshold, else 0.
+
+    >>> print(tf.keras.activations.hard_shrink([-1.0, 0.5, 1.0]).numpy())
+    [-1.  0.  1.]
+    """
+    x = tensor(x)
+    return where(abs(x) > threshold, x, 0.0)
+
+
+@activation()
+def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
+    """x moved by the threshold toward 0, and 0 where it gets there.
+
+    >>> print(tf.keras.activations.soft_shrink([-1.0, 0.25, 2.0]).numpy())
+    [-0.5  0.   1.5]
+    """
+    x = tensor(x)
+    return x - clip_by_value(x, -threshold, threshold)
+
+
+@activation()
+def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
+    """x where x > threshold, else default_value.
+
+    >>> print(tf.keras.activations.threshold([-1.0, 2.0], 0.0, 10.0).numpy())
+    [10.  2.]
+    """
+    x = tensor(x)
+    return where(x > threshold, x, default_value)
+
+
+@activation()
+def sparse_plus(x: TensorLike) -> Tensor:
+    """0 below -1, (x + 1)**2 / 4 up to 1, x above: a softplus that reaches 0.
+
+    >>> print(tf.keras.activations.sparse_plus([-2.0, 0.0, 2.0]).numpy())
+    [0.   0.25 2.  ]
+    """
+    x = inexact("sparse_plus", tensor(x))
+    return square((clip_by_value(x, -1.0, 1.0) + 1.0) / 2.0) + nn.relu(x - 1.0)
+
+
+@activation()
+def sparse_sigmoid(x: TensorLike) -> Tensor:
+    """(x + 1) / 2 limited to [0, 1], the slope of `sparse_plus`; its own is 1 / 2 inside and at both edges.
+
+    >>> print(tf.keras.activations.sparse_sigmoid([-2.0, 0.0, 2.0]).numpy())
+    [0.  0.5 1. ]
+    """
+    return clip_by_value((inexact("sparse_sigmoid", tensor(x)) + 1.0) / 2.0, 0.0, 1.0)
+
+
+@activation()
+def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis, or along several as if they were one; along all if None. An axis of size 1, over
+    which all results are 1, is warned about.
+
+    >>> print(tf.keras.activations.softmax([[0.0, 0.0]]).numpy())
+    [[0.5 0.5]]
+    >>> print(tf.keras.activations.softmax([[0.0, 0.0], [0.0, 0.0]], axis=(0, 1)).numpy())
+    [[0.25 0.25]
+     [0.25 0.25]]
+    """
+    result = _along(nn.softmax, x, axis)
+    if isinstance(axis, int) and result.shape[axis] == 1:
+        shape = ["..."] * result.ndim  # a trial on zeros has sizes of its own
+        shape[axis] = "1"
+        warnings.warn(
+            f"You are using a softmax over axis {axis} of a tensor of shape ({', '.join(shape)}). This axis has size 1. The "
+            "softmax operation will always return the value 1, which is likely not what you intended. Did you mean to use a "
+            "sigmoid instead?",
+            stacklevel=3,
+        )
+    return result
+
+
+@activation()
+def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
+    """The logarithm of softmax, exact where softmax underflows; along an axis, or along several (all if
+    None) as if they were one.
+
+    >>> print(tf.keras.activations.log_softmax([1000.0, 0.0]).numpy())
+    [    0. -1000.]
+    """
+    return _along(nn.log_softmax, x, axis)
+
+
+def _along(function: Callable[..., Tensor], x: TensorLike, axis: Any) -> Tensor:
+    """A function along one axis of `x`; several are moved to the end and laid out as one."""
+    if axis is not None and not isinstance(axis, (tuple, list)):
+        return function(x, axis)
+    x = tensor(x)
+    axis = np.arange(x.ndim).tolist() if axis is None else axis
+    if not axis:
+        raise ValueError(f"{function.__name__}: no axis was given, found axis={axis!r}. Give one or several, such as -1.")
+    axes = negative_axes(axis, x.ndim, function.__name__)
+    order = sorted(np.arange(-x.ndim, 0).tolist(), key=lambda place: (place in axes, place))
+    moved = transpose(x, [place + x.ndim for place in order])
+    shape = tuple(moved.shape)
+    joined = reshape(moved, (*shape[: -len(axes)], math.prod(shape[-len(axes) :])))
+    return transpose(reshape(function(joined, -1), shape), np.argsort(order).tolist())
+
+
+@activation()
+@rounded_once
+def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
+    """max(x - tau, 0) along an axis, with tau such that the sum is 1: the nearest distribution, in which small shares are 0.
+
+    tau is the largest of (sum of the k largest - 1) / k over all k.
+
+    Source: Martins and Astudillo (2016), From Softmax to Sparsemax, proposition 1.
+
+    >>> print(tf.keras.activations.sparsemax([[1.0, 0.5, -1.0]]).numpy())
+    [[0.75 0.25 0.  ]]
+    """
+    x = inexact("sparsemax", tensor(x))
+    place = negative_axis(axis, x.ndim, "sparsemax")
+    counts = reshape(cast(beside(x, range(1, x.shape[place] + 1)), x.dtype), (-1, *[1] * (-place - 1)))
+    tau = reduce_max((cumsum(sort(x, place, "DESCENDING"), place) - 1.0) / counts, place, keepdims=True)
+    return nn.relu(x - tau)
+
+
+@activation()
+def glu(x: TensorLike, axis: int = -1) -> Tensor:
+    """a sigmoid(b), for a and b the two halves of x along an axis.
+
+    Raises:
+        ShapeError: if the axis has an odd size.
+
+    Source: Dauphin et al. (2017), Language Modeling with Gated Convolutional Networks, equation (1).
+
+    >>> print(tf.keras.activations.glu([[3.0, 0.0]]).numpy())
+    [[1.5]]
+    """
+    x = inexact("glu", tensor(x))
+    place = negative_axis(axis, x.ndim, "glu")
+    if x.shape[place] % 2:
+        raise ShapeError(f"glu: axis {axis} of shape {x.shape} has the odd size {x.shape[place]}; it is split in two halves.")
+    values, gates = split(x, 2, place)
+    return values * sigmoid(gates)
+
+
+__all__ = sorted([*catalogue.names(), "deserialize", "get", "serialize"])
