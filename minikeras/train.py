@@ -5,8 +5,14 @@ from .absent import late as _late
 from .averages import ExponentialMovingAverage
 from .checkpoint.checkpoint import Checkpoint, CheckpointOptions
 from .checkpoint.manager import CheckpointManager
-from .checkpoint.pointer import CheckpointState, get_checkpoint_state, latest_checkpoint
-from .checkpoint.reader import list_variables, load_checkpoint, load_variable
+from .checkpoint.pointer import (
+    CheckpointState,
+    get_checkpoint_state,
+    latest_checkpoint,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+)
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

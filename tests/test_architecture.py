@@ -325,7 +325,7 @@ def test_every_folder_of_modules_is_a_package() -> None:
     [
         (minikeras.keras.Model, ["Model", "Layer", "Module", "object"]),
         (minikeras.keras.layers.Dense, ["Dense", "Layer", "Module", "object"]),
-        (minikeras.keras.layers.Conv2D, ["Conv2D", "Convolution", "KernelLayer", "Layer", "Module", "object"]),
+        (minikeras.keras.layers.Conv2D, ["Conv2D", "Convolution", "KernelLayer", "SpatialLayer", "Layer", "Module", "object"]),
         (minikeras.keras.optimizers.Adam, ["Adam", "Optimizer", "object"]),
         (minikeras.keras.losses.Loss, ["Loss", "object"]),
         (minikeras.keras.metrics.Metric, ["Metric", "object"]),

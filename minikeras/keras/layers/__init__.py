@@ -82,7 +82,6 @@ if _TYPE_CHECKING:
         RandomTranslation,
         RandomZoom,
     )
-    from .lambda_layer import Lambda
     from .mixtures import CutMix, MixUp, RandomErasing
     from .preprocessing.discretization import Discretization
     from .preprocessing.encoding import CategoryEncoding
@@ -105,7 +104,7 @@ if _TYPE_CHECKING:
         ZeroPadding2D,
         ZeroPadding3D,
     )
-    from .wrappers import Pipeline, SpectralNormalization, TimeDistributed, Wrapper
+    from .wrappers import Lambda, Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
 _LATE = {
     name: module
@@ -114,7 +113,6 @@ _LATE = {
         "augmentation": "RandomBrightness RandomContrast RandomCrop RandomFlip RandomRotation RandomTranslation RandomZoom",
         "mixtures": "CutMix MixUp RandomErasing",
         ".saving.description": "deserialize serialize",
-        "lambda_layer": "Lambda",
         "preprocessing.discretization": "Discretization",
         "preprocessing.encoding": "CategoryEncoding",
         "preprocessing.hashing": "HashedCrossing Hashing",
@@ -127,7 +125,7 @@ _LATE = {
             "CenterCrop Resizing "
             "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"
         ),
-        "wrappers": "Pipeline SpectralNormalization TimeDistributed Wrapper",
+        "wrappers": "Lambda Pipeline SpectralNormalization TimeDistributed Wrapper",
     }.items()
     for name in names.split()
 }

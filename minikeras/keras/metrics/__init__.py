@@ -78,9 +78,8 @@ from .errors import (
     pearson_correlation,
 )
 from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
-from .metric import Metric, serialize
+from .metric import Mean, MeanMetricWrapper, Metric, Sum, serialize
 from .metric import catalogue as _catalogue
-from .reductions import Mean, MeanMetricWrapper, Sum
 
 __getattr__, __dir__ = _late(__name__, {})
 

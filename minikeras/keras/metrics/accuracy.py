@@ -14,8 +14,7 @@ from ...functions.reductions import argmax, reduce_any, reduce_max, reduce_mean,
 from ...types import TensorLike
 from ..config import epsilon, floatx
 from ..losses.alignment import aligned, as_columns, as_floats, as_predictions, class_labels, same_shape, spread_weights
-from .metric import Metric, catalogue
-from .reductions import FunctionMetric, PlainMetric, metric
+from .metric import FunctionMetric, Metric, PlainMetric, catalogue, metric
 
 # Functions -------------------------------------------------------------------------------------------------------------
 

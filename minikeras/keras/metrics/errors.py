@@ -14,8 +14,7 @@ from ...types import TensorLike
 from .. import losses
 from ..config import epsilon
 from ..losses.alignment import aligned, as_columns, as_floats, class_labels, classes_last, combine_weights, spread_weights
-from .metric import Metric, catalogue
-from .reductions import FunctionMetric, Mean, PlainMetric, metric
+from .metric import FunctionMetric, Mean, Metric, PlainMetric, catalogue, metric
 
 
 @metric(losses.mean_squared_error, "mse", "MSE")
