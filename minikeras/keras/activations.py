@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """Activations by name: smooth ones, rectifiers, clipped lines, thresholds, shrinkage, and those that look along an axis.
 
 The docstring says which slope a kink has. Formulas that `tf.nn` has are there, with their sources.

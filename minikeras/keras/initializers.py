@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """First values of weights: zeros, ones and other constants, Fourier's waves, and numbers drawn from distributions.
 
 The seed of random ones is drawn when an object is made: it gives the same values for the same shape each time, and two
@@ -183,7 +184,6 @@ class STFT(Initializer):
         return Tensor(to_device(np.repeat(kernel[:, None], channels, 1).astype(_numpy_dtype(dtype))))
 
     def _weights(self, frame: int) -> Any:
-        """The window, scaled."""
         if self.window is None:
             return np.ones(frame)
         named = isinstance(self.window, str)

@@ -184,7 +184,6 @@ class Softmax(SameShape, described=True, makes_nothing=True):
 
 
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether a shape can be broadcast to another."""
     sizes = zip(shape[::-1], target[::-1], strict=False)
     return len(shape) <= len(target) and all(size in (1, whole) for size, whole in sizes)
 

@@ -155,7 +155,6 @@ class Attention(Layer, described=True):
         return (*query[:-1], value[-2])
 
     def _listed(self, given: Any, what: str = "inputs") -> list[Any]:
-        """Two or three of something, for query, value and key."""
         if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= 3 or isinstance(given[0], (int, float)):
             raise ValueError(
                 f"Layer '{self.name}' ({type(self).__name__}) must be called on a list, [query, value] or [query, value, key], "
@@ -384,7 +383,6 @@ class MultiHeadAttention(Layer, described=True):
         return (y, scores) if return_attention_scores else y
 
     def _order(self, query: Tensor, value: Tensor, causal: bool) -> Tensor | None:
-        """The mask that positions give."""
         if len(self._axes) != 1:
             raise ValueError(
                 f"Layer '{self.name}' ({type(self).__name__}): a causal mask or a window needs one attention axis, found axes "
@@ -400,7 +398,6 @@ class MultiHeadAttention(Layer, described=True):
         return reshape(mask, (*mask.shape[:-ends], *(1,) * missing, *mask.shape[-ends:])) if mask.ndim > ends else mask
 
     def _for_each(self, of_groups: Tensor) -> Tensor:
-        """Keys or values for each head of the query."""
         return of_groups
 
     def _compute_attention(

@@ -161,7 +161,6 @@ class BatchNormalization(ScalingLayer, described=True):
         return reshape(mean, (-1,)), reshape(variance, (-1,))
 
     def _correction(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
-        """r and d of batch renormalization, within their limits."""
         moving = maximum(read(self.renorm_stddev, mean), self.epsilon**0.5)
         ratio = sqrt(variance + self.epsilon) / moving
         distance = (mean - read(self.renorm_mean, mean)) / moving
@@ -181,7 +180,6 @@ class BatchNormalization(ScalingLayer, described=True):
         self.moving_variance.assign(cast(relu(moved * moved - self.epsilon), self.moving_variance.dtype))
 
     def _move(self, moving: Any, batch: Tensor, momentum: float) -> None:
-        """Let a statistic of the batch enter the moving one."""
         average = read(moving, batch) * momentum + stop_gradient(batch) * (1.0 - momentum)
         moving.assign(cast(average, moving.dtype))
 

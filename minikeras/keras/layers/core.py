@@ -286,7 +286,6 @@ class EinsumDense(Layer, described=True):
         return bool(found[1]), x, kernel, y
 
     def _sizes(self, shape: tuple[Any, ...]) -> Sizes:
-        """The shapes of weights and output for an input of this shape."""
         x, kernel, y = self._labels_in, self._labels_of_kernel, self._labels_out
         elided = len(shape) - len(x)
         if elided < 0 or (elided and "..." not in self.equation):

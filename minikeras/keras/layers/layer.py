@@ -393,7 +393,6 @@ class Layer(Module):
         """Be built without making anything: the call that follows builds the sublayers."""
 
     def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Build for the inputs of the first call."""
         if type(self).build is Layer.build:
             self._become_built(shapes.shapes_of_first(args, kwargs))
         else:
@@ -569,7 +568,6 @@ class Layer(Module):
         return args
 
     def _tensors(self, argument: Any) -> Any:
-        """One argument, or nest of them, as Tensors."""
         one = not hasattr(argument, "shape") and shapes.is_numbers(argument)
         return self._tensor(argument) if one else nest.map_structure(self._tensor, argument)
 

@@ -94,7 +94,6 @@ def _broadcast(layer: Merge, sizes: tuple[Any, ...], shapes: Any) -> Any:
 
 
 def _listed_masks(layer: Merge, inputs: Any, masks: Any) -> list[Any]:
-    """One mask, or None, for each input."""
     if not isinstance(inputs, (list, tuple)):
         raise ValueError(f"{layer._called()} needs a list of inputs, found {inputs!r:.80}.")
     if masks is None:
@@ -213,7 +212,6 @@ def _spread(mask: Any, x: Tensor) -> Tensor:
 
 
 def _counting(mask: Any, x: Tensor) -> Tensor:
-    """Where an input counts; everywhere without a mask."""
     return cast(ones_like(x), "bool") if mask is None else _spread(mask, x)
 
 
@@ -315,7 +313,6 @@ class Dot(Merge, described=True):
         return (shapes[0][0], *(rest or [1]))
 
     def _places(self, shapes: list[tuple[Any, ...]]) -> list[int]:
-        """The two axes as positions."""
         if len(shapes) != 2:
             raise ValueError(f"{self._called()} should be called on exactly 2 inputs, found {len(shapes)}.")
         pair = [self.axes] * 2 if isinstance(self.axes, int) else self.axes

@@ -46,12 +46,21 @@ class ScalingLayer(SameShape):
         self.gamma: Any = None
         self.beta: Any = None
 
-    def add_gamma_and_beta(self, shape: tuple[int, ...]) -> None:
-        """Make the weights that the layer has."""
+    def add_gamma_and_beta(self, shape: tuple[int, ...]) -> Any:
+        """Make the weights that the layer has; the result is one that has the shape, or None."""
         if self.scale:
             self.gamma = building.add(self, "gamma", shape, autocast=False)
         if self.center:
             self.beta = building.add(self, "beta", shape, autocast=False)
+        return self.gamma if self.scale else self.beta
+
+    def scaled(self, outputs: Tensor, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """The outputs times gamma, plus beta, along these axes of inputs `x`; in the compute dtype."""
+        if self.scale:
+            outputs = outputs * shaped(self.gamma, x, axes)
+        if self.center:
+            outputs = outputs + shaped(self.beta, x, axes)
+        return cast(outputs, self.compute_dtype)
 
 
 def known_axes(layer: Any, axes: tuple[int, ...], input_shape: Any) -> tuple[int, ...]:
@@ -152,9 +161,8 @@ class LayerNormalization(ScalingLayer, described=True):
 
     def build(self, input_shape: Any) -> None:
         places = known_axes(self, listed(self.axis), input_shape)
-        self.add_gamma_and_beta(tuple(input_shape[axis] for axis in places))
+        weight = self.add_gamma_and_beta(tuple(input_shape[axis] for axis in places))
         sizes = {axis: input_shape[axis] for axis in listed(self.axis)}
-        weight = self.gamma if self.scale else self.beta
         self.input_spec = InputSpec(axes={} if weight is None else sizes, fixed_by=weight)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -163,12 +171,7 @@ class LayerNormalization(ScalingLayer, described=True):
         mean = reduce_mean(x, axes, keepdims=True)
         centred = x - mean
         variance = reduce_mean(centred * centred, axes, keepdims=True)
-        outputs = (x if self.rms_scaling else centred) * rsqrt(variance + self.epsilon)
-        if self.scale:
-            outputs = outputs * shaped(self.gamma, x, axes)
-        if self.center:
-            outputs = outputs + shaped(self.beta, x, axes)
-        return cast(outputs, self.compute_dtype)
+        return self.scaled((x if self.rms_scaling else centred) * rsqrt(variance + self.epsilon), x, axes)
 
 
 class RMSNormalization(SameShape, described=True):
@@ -237,8 +240,7 @@ class GroupNormalization(ScalingLayer, described=True):
             raise ShapeError(
                 f"Layer '{self.name}' (GroupNormalization): {features} features cannot be divided into {self._count} groups."
             )
-        self.add_gamma_and_beta((features,))
-        weight = self.gamma if self.scale else self.beta
+        weight = self.add_gamma_and_beta((features,))
         self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: features}, fixed_by=weight)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -248,12 +250,7 @@ class GroupNormalization(ScalingLayer, described=True):
         axes = [axis for axis in range(1, split.ndim) if axis != place]
         centred = split - reduce_mean(split, axes, keepdims=True)
         variance = reduce_mean(centred * centred, axes, keepdims=True)
-        outputs = reshape(centred * rsqrt(variance + self.epsilon), shape)
-        if self.scale:
-            outputs = outputs * shaped(self.gamma, x, (place,))
-        if self.center:
-            outputs = outputs + shaped(self.beta, x, (place,))
-        return cast(outputs, self.compute_dtype)
+        return self.scaled(reshape(centred * rsqrt(variance + self.epsilon), shape), x, (place,))
 
 
 class UnitNormalization(SameShape, described=True, makes_nothing=True):
@@ -431,7 +428,6 @@ class Normalization(SameShape, described=True):
 
 
 def _batches(data: Any) -> Any:
-    """Arrays, one for each batch."""
     if is_data(data) or (isinstance(data, (list, tuple)) and data and not any(is_data(_first(one)) for one in data)):
         yield data.numpy() if isinstance(data, Tensor) else data
         return

@@ -25,7 +25,6 @@ from .wrappers import LayerOfLayers
 
 
 def _swapped(x: Any) -> Any:
-    """The first two axes swapped: batch and steps."""
     return transpose(x, [1, 0, *range(2, x.ndim)])
 
 
@@ -35,14 +34,12 @@ def _chosen(keep: Tensor, new: Tensor, old: Any) -> Tensor:
 
 
 def _called(cell: Any, inputs: Tensor, states: Any, training: bool | None) -> tuple[Tensor, Any]:
-    """The output of a cell, a layer or any object with `call`, and its next states."""
     named = {"training": training} if is_layer(cell) and cell.call_spec.takes_training else {}
     output, following = (cell if callable(cell) else cell.call)(inputs, states, **named)
     return output, following
 
 
 def _checked(cell: Any) -> Any:
-    """An object that can serve as a cell."""
     for name in ("call", "state_size"):
         if not hasattr(cell, name):
             raise ValueError(f"The RNN cell should have a `{name}` (see help(keras.layers.RNN)). Received: {cell!r:.100}.")
@@ -55,7 +52,6 @@ def _size_of_output(cell: Any) -> Any:
 
 
 def _first_states(cell: Any, batch_size: Any, dtype: str) -> Any:
-    """What a cell says that it begins with, or zeros."""
     if hasattr(cell, "get_initial_state"):
         return cell.get_initial_state(batch_size=batch_size)
     return nest.map_structure(lambda size: zeros((batch_size, size), dtype), cell.state_size)

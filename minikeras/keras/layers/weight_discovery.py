@@ -279,19 +279,16 @@ def _within(value: Any) -> Named:
 
 
 def _values(container: Any) -> Collection[Any]:
-    """Attributes of a Module, elements of a list or dict."""
     if isinstance(container, Module):
         return vars(container).values()
     return container.values() if isinstance(container, Mapping) else container
 
 
 def _are(things: Collection[Any], others: Collection[Any]) -> bool:
-    """Whether these are the same objects in the same order."""
     return len(things) == len(others) and all(map(operator.is_, things, others))
 
 
 def _distinct(items: list[Any]) -> list[Any]:
-    """The items without repetitions, compared by identity."""
     return list({id(item): item for item in items}.values())
 
 

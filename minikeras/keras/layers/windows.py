@@ -33,7 +33,6 @@ class SpatialLayer(Layer):
 
     @property
     def _channel_axis(self) -> int:
-        """The axis of the channels."""
         return 1 if self.data_format == "channels_first" else -1
 
     def _with_sizes(self, input_shape: Any, sizes: Any, channels: Any = None) -> tuple[Any, ...]:

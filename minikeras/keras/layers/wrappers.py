@@ -218,7 +218,6 @@ class TimeDistributed(Wrapper, described=True):
         return shape
 
     def _step(self, shape: Any) -> tuple[Any, ...]:
-        """The shape of a step."""
         batch, _, *rest = self._checked(tuple(shape))
         return (batch, *rest)
 

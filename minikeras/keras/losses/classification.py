@@ -313,7 +313,6 @@ def unlikelihood(
 
 
 def _later(x: Tensor, places: int, filler: Any) -> Tensor:
-    """Each row moved to the right."""
     return concat([broadcast_to(beside(x, filler, x.dtype), (x.shape[0], places)), x[:, :-places]], -1)
 
 

@@ -265,7 +265,6 @@ class FBetaScore(Metric):
             getattr(self, name).assign_add(reduce_sum(count * weights, None if self.average == "micro" else 0))
 
     def _chosen(self, predictions: Tensor) -> Tensor:
-        """Which predictions are positive."""
         if self.threshold is not None:
             return predictions > self.threshold
         return logical_and(predictions >= reduce_max(predictions, -1, keepdims=True), abs(predictions) > 1e-9)

@@ -155,7 +155,6 @@ class AUC(ThresholdMetric):
 
 
 def _inner_thresholds(number: int, thresholds: Sequence[float] | None) -> list[float]:
-    """The thresholds between those at the two ends."""
     if thresholds is None:
         if number <= 1:
             raise ValueError(f"Argument `num_thresholds` must be an integer > 1. Received: num_thresholds={number}")

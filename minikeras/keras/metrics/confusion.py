@@ -107,7 +107,6 @@ class ThresholdMetric(Metric):
         return divide_no_nan(first, first + self._state(rest))
 
     def _for_thresholds(self, values: Tensor) -> Tensor:
-        """One number for a single threshold, else one for each."""
         return values[0] if len(self.thresholds) == 1 else values
 
     def get_config(self) -> dict[str, Any]:

@@ -152,7 +152,6 @@ def decoded(
 
 
 def _load_values(model: Any, root: hdf5.Group, path: Path) -> None:
-    """Weights and the state of optimizers."""
     if model.built:
         try:
             load_tree(model, root, path)
@@ -170,7 +169,6 @@ def _load_values(model: Any, root: hdf5.Group, path: Path) -> None:
 
 
 def _assets_of(model: Any) -> dict[str, bytes]:
-    """What the objects of a model save, by name in the archive."""
     found: dict[str, bytes] = {}
     for place in places(model):
         if not hasattr(place.owner, "save_assets"):

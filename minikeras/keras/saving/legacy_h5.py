@@ -151,7 +151,6 @@ def _weights(layer: Any) -> list[Variable]:
 
 
 def _values(group: hdf5.Group, name: str, file: object) -> dict[str, NDArray[Any]]:
-    """The arrays of a layer or optimizer by number, in the order that its attribute states."""
     owner = group.members.get(name)
     if not isinstance(owner, hdf5.Group):
         raise refused(file, f"{group.path}/{excerpt(name)}", "a layer that is named, but not there")

@@ -61,7 +61,6 @@ def joined(a: Array, b: Array) -> Array:
 
 
 def _rotate(x: Array, bits: int) -> Array:
-    """Bits moved to the right, those that fall out put in on the left."""
     return (x >> bits) | (x << (64 - bits))
 
 
@@ -129,7 +128,6 @@ def _of_blocks(fetch: Callable[[int], Array], length: int) -> Array:
 
 
 def _block(fetch: Callable[[int], Array], at: int, factor: Array, state: State, times: int = 1) -> State:
-    """The state after 64 bytes more."""
     x, y, z, v, w = state
     x = _rotate(x + y + v[0] + fetch(at + 8), 37) * factor ^ w[1] * times
     y = _rotate(y + v[1] + fetch(at + 48), 42) * factor + v[0] * times + fetch(at + 40)
@@ -140,7 +138,6 @@ def _block(fetch: Callable[[int], Array], at: int, factor: Array, state: State, 
 
 
 def _half(fetch: Callable[[int], Array], at: int, a: Array, b: Array) -> tuple[Array, Array]:
-    """Two numbers and 32 bytes as two numbers."""
     first = a + fetch(at)
     last = fetch(at + 24)
     middle = first + fetch(at + 8) + fetch(at + 16)

@@ -81,7 +81,6 @@ def _places(x: Array, vocabulary: Vocabulary, oov: tuple[int, int, str, Any], en
 
 
 def _tokens(x: Array, vocabulary: Vocabulary, other: Any) -> Array:
-    """The token at each place; `other` beyond them."""
     tokens = vocabulary.tokens
     found = [tokens[place] if 0 <= place < len(tokens) else other for place in x.ravel().tolist()]
     return np.array(found, object if isinstance(other, str) else np.int64).reshape(x.shape)
@@ -167,7 +166,6 @@ class IndexLookup(ColumnLayer):
         return len(self._vocabulary.tokens) or len(self._special())
 
     def _special(self) -> list[Any]:
-        """The tokens before those that stand for themselves."""
         masks = [self.mask_token] if self.mask_token is not None and self.output_mode == "int" else []
         return masks + [self.oov_token] * self.num_oov_indices
 
@@ -231,7 +229,6 @@ class IndexLookup(ColumnLayer):
         self._vocabulary, self._size = Vocabulary([*special, *tokens], len(special), mask), size
 
     def _listed(self, vocabulary: Any) -> list[Any]:
-        """Tokens from a list, an array or a column."""
         values = as_column(list(vocabulary) if isinstance(vocabulary, tuple) else vocabulary)
         column = self._column(values)
         if not column.size or column.ndim != 1:
@@ -242,7 +239,6 @@ class IndexLookup(ColumnLayer):
         return texts(column, self.encoding)
 
     def _read(self, path: Any) -> list[Any]:
-        """Tokens from a file with one in each line."""
         if self.output_mode == "tf_idf":
             raise ValueError("output_mode 'tf_idf' does not support loading a vocabulary from file: its weights are not there.")
         if not os.path.exists(path):
@@ -258,7 +254,6 @@ class IndexLookup(ColumnLayer):
         return to_numpy(self._keys(x)._array) if x.shape.num_elements() else np.empty(x.shape, object)
 
     def _keys(self, x: Tensor) -> Tensor:
-        """What can be looked up."""
         if not self._text:
             return as_integers(self, x)
         if x.dtype.name != "string":

@@ -153,7 +153,6 @@ class TextVectorization(ColumnLayer, described=True):
         )
 
     def _tokens(self, x: Tensor) -> Tensor:
-        """The tokens of each line, as text."""
         x = self._lookup_layer._keys(x)
         if self.split is not None and x.ndim > 1:
             if x.shape[1:] != (1,):
