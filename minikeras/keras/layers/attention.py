@@ -61,7 +61,7 @@ def of_columns(mask: Any) -> Any:
     return None if mask is None else expand_dims(tensor(mask), -2)
 
 
-class Attention(Layer, described=True):
+class Attention(Layer, described=True, gives_floats=True):
     """Dot-product attention: softmax(q k^T) v, after Luong.
 
     Args:
@@ -86,7 +86,6 @@ class Attention(Layer, described=True):
     """
 
     _member_numbers = ("dropout",)
-    _gives_floats = True
 
     def __init__(
         self, use_scale: bool = False, score_mode: str = "dot", dropout: float = 0.0, seed: int | None = None, **options: Any
@@ -194,7 +193,7 @@ class AdditiveAttention(Attention, described=True):
         return {name: value for name, value in super().get_config().items() if name != "score_mode"}
 
 
-class MultiHeadAttention(Layer, described=True):
+class MultiHeadAttention(Layer, described=True, gives_floats=True):
     """Attention of several heads: softmax(q k^T / sqrt(key_dim)) v for each head, with q, k, v and the result projected.
 
     Args:
@@ -241,7 +240,6 @@ class MultiHeadAttention(Layer, described=True):
 
     _member_numbers = ("dropout",)
     supports_masking = True
-    _gives_floats = True
     _projections = ""
     """How the names of the attributes that hold the projections begin: Keras's files have them."""
 

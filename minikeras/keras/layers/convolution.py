@@ -16,7 +16,7 @@ from .inputs import InputSpec
 from .windows import Geometry, SpatialLayer, check_positive, one_for_each
 
 
-class KernelLayer(SpatialLayer):
+class KernelLayer(SpatialLayer, takes_one_tensor=True):
     """Base of layers whose kernels slide along the axes between batch and channels; then come a bias and an activation.
 
     A subclass makes its kernels for a number of channels in `make_kernels`, and applies them in `convolved`.
@@ -24,7 +24,6 @@ class KernelLayer(SpatialLayer):
 
     groups = 1
     may_be_causal = False
-    _takes_one_tensor = True
 
     def __init__(
         self,

@@ -27,18 +27,17 @@ from .inputs import InputSpec, attach
 from .layer import Layer
 
 
-class SameShape(Layer):
+class SameShape(Layer, takes_one_tensor=True):
     """Base of layers whose output has the shape of their input, and its mask."""
 
     supports_masking = True
-    _takes_one_tensor = True
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """The input's."""
         return tuple(input_shape)
 
 
-class Dense(Layer, described=True):
+class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
     """A fully connected layer: activation(x @ kernel + bias).
 
     Args:
@@ -62,8 +61,6 @@ class Dense(Layer, described=True):
     """
 
     supports_masking = True
-    _takes_one_tensor = True
-    _gives_floats = True
 
     def __init__(
         self,
@@ -116,14 +113,12 @@ class Dense(Layer, described=True):
         return (*input_shape[:-1], self.units)
 
 
-class Identity(SameShape, described=True, makes_nothing=True):
+class Identity(SameShape, described=True, makes_nothing=True, takes_one_tensor=False):
     """The input as it is.
 
     >>> print(tf.keras.layers.Identity()([1.0, 2.0]).numpy())
     [1. 2.]
     """
-
-    _takes_one_tensor = False
 
     def call(self, inputs: Any) -> Any:
         return inputs
@@ -180,7 +175,7 @@ class Sizes(NamedTuple):
     output_axes: list[int]
 
 
-class EinsumDense(Layer, described=True):
+class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
     """A fully connected layer over any axes: activation(einsum(equation, x, kernel) + bias).
 
     Args:
@@ -204,9 +199,6 @@ class EinsumDense(Layer, described=True):
     >>> layer(tf.ones([7, 3, 4])).shape, layer.kernel.shape, layer.bias.shape
     (TensorShape([7, 3, 2, 5]), TensorShape([4, 2, 5]), TensorShape([2, 5]))
     """
-
-    _takes_one_tensor = True
-    _gives_floats = True
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from .inputs import attach
 from .layer import Layer
 
 
-class Embedding(Layer, described=True):
+class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True):
     """The row of a table for each integer.
 
     Args:
@@ -36,9 +36,6 @@ class Embedding(Layer, described=True):
     [[[3. 4.]
       [1. 2.]]]
     """
-
-    _takes_one_tensor = True
-    _gives_floats = True
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from .inputs import called_on_none
 from .layer import Layer
 
 
-class InputLayer(Layer, described=True):
+class InputLayer(Layer, described=True, takes_one_tensor=True):
     """The shape and dtype of the data at the entrance of a model; `keras.Input` makes one.
 
     Args:
@@ -28,8 +28,6 @@ class InputLayer(Layer, described=True):
     >>> model.built, model.count_params()
     (True, 10)
     """
-
-    _takes_one_tensor = True
 
     def __init__(
         self,

@@ -166,8 +166,19 @@ class Layer(Module):
             return cls(**config)
         return description.made_of(cls, Layer, config)
 
-    def __init_subclass__(cls, described: bool = False, makes_nothing: bool = False, **options: Any) -> None:
+    def __init_subclass__(
+        cls,
+        described: bool = False,
+        makes_nothing: bool = False,
+        takes_one_tensor: bool | None = None,
+        gives_floats: bool | None = None,
+        **options: Any,
+    ) -> None:
         super().__init_subclass__(**options)
+        if takes_one_tensor is not None:
+            cls._takes_one_tensor = takes_one_tensor
+        if gives_floats is not None:
+            cls._gives_floats = gives_floats
         if described:
             made_with_numpy(cls)
         cls._is_described, cls._makes_nothing = described, makes_nothing

@@ -153,14 +153,12 @@ class Multiply(Merge, described=True):
         return functools.reduce(multiply, inputs)
 
 
-class Average(Merge, described=True):
+class Average(Merge, described=True, gives_floats=True):
     """The mean of the inputs.
 
     >>> print(tf.keras.layers.Average()([tf.constant([[1.0]]), tf.constant([[4.0]])]).numpy())
     [[2.5]]
     """
-
-    _gives_floats = True
 
     def combine(self, inputs: list[Tensor]) -> Tensor:
         total = functools.reduce(add, inputs)

@@ -22,10 +22,8 @@ from .core import SameShape
 from .inputs import InputSpec
 
 
-class ScalingLayer(SameShape):
+class ScalingLayer(SameShape, gives_floats=True):
     """Base of normalizations with gamma and beta."""
-
-    _gives_floats = True
 
     def __init__(
         self,
@@ -174,7 +172,7 @@ class LayerNormalization(ScalingLayer, described=True):
         return self.scaled((x if self.rms_scaling else centred) * rsqrt(variance + self.epsilon), x, axes)
 
 
-class RMSNormalization(SameShape, described=True):
+class RMSNormalization(SameShape, described=True, gives_floats=True):
     """x / sqrt(mean(x**2) + epsilon) * scale, with the mean over the axis of each row.
 
     Args:
@@ -187,8 +185,6 @@ class RMSNormalization(SameShape, described=True):
     >>> print(tf.keras.layers.RMSNormalization()([[3.0, 4.0]]).numpy().round(3))
     [[0.849 1.131]]
     """
-
-    _gives_floats = True
 
     def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
@@ -253,7 +249,7 @@ class GroupNormalization(ScalingLayer, described=True):
         return self.scaled(reshape(centred * rsqrt(variance + self.epsilon), shape), x, (place,))
 
 
-class UnitNormalization(SameShape, described=True, makes_nothing=True):
+class UnitNormalization(SameShape, described=True, makes_nothing=True, gives_floats=True):
     """Each row divided by its length: x / max(|x|, 1e-6).
 
     Args:
@@ -263,8 +259,6 @@ class UnitNormalization(SameShape, described=True, makes_nothing=True):
     >>> print(tf.keras.layers.UnitNormalization()([[3.0, 4.0]]).numpy())
     [[0.6 0.8]]
     """
-
-    _gives_floats = True
 
     def __init__(self, axis: Any = -1, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
@@ -276,7 +270,7 @@ class UnitNormalization(SameShape, described=True, makes_nothing=True):
         return cast(x * rsqrt(maximum(squares, 1e-12)), self.compute_dtype)
 
 
-class Rescaling(SameShape, described=True, makes_nothing=True):
+class Rescaling(SameShape, described=True, makes_nothing=True, gives_floats=True):
     """scale * x + offset.
 
     Args:
@@ -286,8 +280,6 @@ class Rescaling(SameShape, described=True, makes_nothing=True):
     >>> print(tf.keras.layers.Rescaling(1 / 255)([[0, 255]]).numpy())
     [[0. 1.]]
     """
-
-    _gives_floats = True
 
     def __init__(self, scale: Any, offset: Any = 0.0, **options: Any) -> None:
         super().__init__(**options)
@@ -306,7 +298,7 @@ class Rescaling(SameShape, described=True, makes_nothing=True):
         return constant(numbers, self.compute_dtype)
 
 
-class Normalization(SameShape, described=True):
+class Normalization(SameShape, described=True, gives_floats=True):
     """(x - mean) / sqrt(variance), with statistics of the data that `adapt` is shown, or that are given.
 
     Args:
@@ -320,8 +312,6 @@ class Normalization(SameShape, described=True):
     >>> print(layer([[2.0, 3.0]]).numpy())
     [[1. 0.]]
     """
-
-    _gives_floats = True
 
     def __init__(self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})

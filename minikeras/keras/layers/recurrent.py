@@ -107,7 +107,7 @@ class StackedRNNCells(LayerOfLayers, described=True):
             input_shape = (input_shape[0], _size_of_output(cell))
 
 
-class RNN(LayerOfLayers, described=True):
+class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=True):
     """A cell repeated along the second axis of its inputs: output, states = cell(x_t, states).
 
     Args:
@@ -140,8 +140,6 @@ class RNN(LayerOfLayers, described=True):
     """
 
     _made_of = ("cell",)
-    _takes_one_tensor = True
-    _gives_floats = True
 
     def __init__(
         self,
@@ -289,7 +287,7 @@ class RNN(LayerOfLayers, described=True):
         return [mask, *(None for _ in self.state_size)] if self.return_state else mask
 
 
-class Bidirectional(LayerOfLayers, described=True):
+class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=True):
     """A recurrent layer on a series and, as another layer, on the series from its end; the outputs are merged.
 
     Args:
@@ -308,8 +306,6 @@ class Bidirectional(LayerOfLayers, described=True):
     """
 
     _made_of = ("layer", "backward_layer")
-    _takes_one_tensor = True
-    _gives_floats = True
 
     def __init__(
         self, layer: Any, merge_mode: str | None = "concat", weights: Any = None, backward_layer: Any = None, **options: Any

@@ -43,7 +43,7 @@ class Flatten(Layer, described=True, makes_nothing=True):
         return (input_shape[0], None if None in rest else math.prod(rest))
 
 
-class Reshape(Layer, described=True, makes_nothing=True):
+class Reshape(Layer, described=True, makes_nothing=True, takes_one_tensor=True):
     """The elements of each row, in their order, with another shape.
 
     Args:
@@ -56,8 +56,6 @@ class Reshape(Layer, described=True, makes_nothing=True):
     >>> tf.keras.layers.Reshape((2, -1))(tf.ones([5, 6])).shape
     TensorShape([5, 2, 3])
     """
-
-    _takes_one_tensor = True
 
     def __init__(self, target_shape: Any, **options: Any) -> None:
         super().__init__(**options)

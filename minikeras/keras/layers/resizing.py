@@ -16,10 +16,8 @@ from .reshaping import checked_format
 from .windows import SpatialLayer, one_for_each
 
 
-class OfSize(Layer):
+class OfSize(Layer, takes_one_tensor=True):
     """Base of layers whose images have one height and width."""
-
-    _takes_one_tensor = True
 
     def __init__(self, height: int, width: int, data_format: str | None = None, **options: Any) -> None:
         super().__init__(**options)
@@ -114,7 +112,7 @@ class Resizing(OfSize, described=True, makes_nothing=True):
         return y if y.dtype == inputs.dtype else saturate_cast(round(y), inputs.dtype)
 
 
-class CenterCrop(OfSize, described=True, makes_nothing=True):
+class CenterCrop(OfSize, described=True, makes_nothing=True, gives_floats=True):
     """The middle of images, of a height and width; images that are smaller are resized, their proportions kept by cutting.
 
     Args:
@@ -127,8 +125,6 @@ class CenterCrop(OfSize, described=True, makes_nothing=True):
     >>> tf.keras.layers.CenterCrop(1, 2)(tf.reshape(tf.range(12.0), [3, 4, 1])).numpy().ravel()
     array([5., 6.], dtype=float32)
     """
-
-    _gives_floats = True
 
     def call(self, inputs: Tensor) -> Tensor:
         x = cast(inputs, self.compute_dtype)

@@ -158,7 +158,7 @@ class Wrapper(LayerOfLayers, described=True):
             self.layer.build(input_shape)
 
 
-class TimeDistributed(Wrapper, described=True):
+class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
     """A layer on each step of a series, with the same weights.
 
     Args:
@@ -174,7 +174,6 @@ class TimeDistributed(Wrapper, described=True):
     """
 
     supports_masking = True
-    _takes_one_tensor = True
 
     def build(self, input_shape: Any = None) -> None:
         super().build(self._step(input_shape))
