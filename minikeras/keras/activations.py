@@ -400,4 +400,4 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
     return values * sigmoid(gates)
 
 
-__all__ = sorted([*catalogue.names(), "deserialize", "get", "serialize"])
+globals()["__all__"] = sorted([*catalogue.names(), "deserialize", "get", "serialize"])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..absent import defined
+from ..absent import hide_imports
 from ..core import Tensor
 from ..core.arrays import creation_namespace, to_device, to_numpy
 from ..functions import random
@@ -467,4 +467,5 @@ random_normal, random_uniform, truncated_normal, orthogonal = RandomNormal, Rand
 glorot_normal, glorot_uniform, variance_scaling = GlorotNormal, GlorotUniform, VarianceScaling
 he_normal, he_uniform, lecun_normal, lecun_uniform = HeNormal, HeUniform, LecunNormal, LecunUniform
 
-__all__ = sorted([*defined(__name__), "deserialize", "serialize"])
+hide_imports(globals())
+globals()["__all__"] += ["deserialize", "serialize"]
