@@ -111,11 +111,11 @@ from minikeras.keras import initializers as initializers
 from minikeras.keras import losses as losses
 from minikeras.keras import metrics as metrics
 from minikeras.keras import optimizers as optimizers
-from minikeras.keras.initializers.constants import Constant as constant_initializer
-from minikeras.keras.initializers.constants import Ones as ones_initializer
-from minikeras.keras.initializers.constants import Zeros as zeros_initializer
-from minikeras.keras.initializers.draws import RandomNormal as random_normal_initializer
-from minikeras.keras.initializers.draws import RandomUniform as random_uniform_initializer
+from minikeras.keras.initializers import Constant as constant_initializer
+from minikeras.keras.initializers import Ones as ones_initializer
+from minikeras.keras.initializers import RandomNormal as random_normal_initializer
+from minikeras.keras.initializers import RandomUniform as random_uniform_initializer
+from minikeras.keras.initializers import Zeros as zeros_initializer
 from minikeras.module import Module as Module
 from minikeras.types import Axis
 from minikeras.types import DType as DType

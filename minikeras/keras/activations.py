@@ -56,10 +56,9 @@ def activation(*names: str, symbolic: Callable[[Any], Callable[..., Any]] | None
     return enter
 
 
-def named(function: Callable[..., Tensor], *names: str) -> Callable[..., Tensor]:
+def named(function: F, *names: str) -> F:
     """A function of `tf.nn` or `tf.math`, entered under its own and further names."""
-    entered: Callable[..., Tensor] = function if hasattr(function, "takes_symbols") else takes_symbols(function)
-    return catalogue.add(*names)(entered)
+    return catalogue.add(*names)(function if hasattr(function, "takes_symbols") else takes_symbols(function))
 
 
 def get(identifier: Any) -> Callable[..., Tensor]:
