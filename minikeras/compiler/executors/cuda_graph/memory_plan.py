@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...ir import Program, Slot
-from ...planning.arena import Interval, allocate
+from ...planning.arena import Interval, allocate, lifetimes, touched
 from .nodes import Launch
 from .preparation import rounded
 from .schedule import Schedule
@@ -95,19 +95,12 @@ class MemoryPlan:
 
     def _intervals(self) -> Iterator[Interval]:
         """The lifetimes of what lies in the shared part, each for whole pieces of memory, in the order of birth."""
-        born: dict[int, int] = {}
-        dies: dict[int, int] = {}
-        owners: dict[int, Slot] = {}
-        for position, node in enumerate(self._schedule.nodes):
-            for x in (*node.operands, *node.results):
-                owner = self._owner(x)[0]
-                if owner.key not in self._places:
-                    owners[owner.key] = owner
-                    born.setdefault(owner.key, position)
-                    dies[owner.key] = position
-        for key, slot in owners.items():
-            donors = self._donors(self._schedule.nodes[born[key]], slot)
-            yield Interval(key, rounded(slot.bytes), born[key], dies[key], donors)
+        nodes = self._schedule.nodes
+        owners = {x.key: self._owner(x)[0] for node in nodes for x in touched(node)}
+        slots = {slot.key: slot for slot in owners.values()}
+        for key, (born, dies) in lifetimes(nodes, lambda key: owners[key].key).items():
+            if key not in self._places:
+                yield Interval(key, rounded(slots[key].bytes), born, dies, self._donors(nodes[born], slots[key]))
 
     def _donors(self, node: object, result: Slot) -> Sequence[int]:
         """The operands over which the only kernel of a node may write a result if this is their last use."""
