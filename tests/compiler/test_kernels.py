@@ -17,7 +17,6 @@ import minikeras as tf
 from minikeras.compiler.executors.llvm import jit, products, runner
 from minikeras.compiler.executors.llvm.calls import bits
 from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY
-from minikeras.compiler.executors.llvm.kernels import METADATA
 from minikeras.compiler.executors.llvm.products import ProductKernel
 from minikeras.compiler.executors.llvm.runner import Job
 from minikeras.compiler.loop_ir import matrices as m
@@ -226,7 +225,7 @@ def test_the_loop_of_adam_is_vectorized_and_takes_packed_square_roots():
     stored = [Output(register, Result.STORE) for register in body.outputs]
     kernel = NestKernel(matrix_nest(body, [Kind.FULL] * 4 + [Kind.SCALAR], stored, False))
     compiler = jit.compiler()
-    text = str(compiler.optimized(kernel.text("k") + METADATA))
+    text = str(compiler.optimized(kernel.text("k")))
     assert "call <" in text and "@llvm.sqrt.v" in text, text
 
 

@@ -66,23 +66,15 @@ class Instructions:
         """Write an instruction that makes none."""
         self.lines.append(f"  {line}")
 
-    def put(self, register: Value, kind: str, value: Value) -> None:
-        """Give a register, which an earlier phi names, its value."""
-        self.do(f"{register} = bitcast {kind} {value} to {kind}")
-
     def label(self, name: str) -> None:
         """Begin a block."""
         self.lines.append(f"{name}:")
 
     def intrinsic(self, name: str, kind: str, *operands: Value) -> Value:
         """Call a function of LLVM whose operands and result have one type."""
-        return self.add(self.calling(name, kind, *operands))
-
-    def calling(self, name: str, kind: str, *operands: Value) -> str:
-        """The text of such a call."""
         suffix = {"float": "f32", "double": "f64"}.get(kind, kind)
         self.declared.add(f"declare {kind} @llvm.{name}.{suffix}({', '.join([kind] * len(operands))})")
-        return f"call {kind} @llvm.{name}.{suffix}({', '.join(f'{kind} {x}' for x in operands)})"
+        return self.add(f"call {kind} @llvm.{name}.{suffix}({', '.join(f'{kind} {x}' for x in operands)})")
 
 
 def cast(to: Instructions, x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:

@@ -18,7 +18,6 @@ from ....errors import LoadError, NotFoundError
 from ....files import cache
 from ....files.durable import remove, write_file
 from ....files.reading import MEGABYTE, read_file
-from .kernels import METADATA
 
 _lock = ForkSafeLock(patience=LONGEST)
 """Of all that asks LLVM: what it is in the middle of cannot be made anew in a forked process, so that is waited for."""
@@ -86,7 +85,7 @@ def addresses(kernels: Sequence[Any]) -> list[int]:
     with _lock:
         new = {name: text.replace("@k(", f"@{name}(") for name, text in zip(names, texts, strict=True) if name not in _known}
         for name, text in new.items():
-            compiler().load(text + METADATA)
+            compiler().load(text)
             _known[name] = compiler().engine.get_function_address(name)
         return [_known[name] for name in names]
 

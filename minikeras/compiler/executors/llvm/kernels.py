@@ -17,14 +17,6 @@ from .functions import Instructions, Value
 ALIGN = 16
 """Parts of a row begin at a multiple of so many elements, so that they share no line of the cache."""
 
-METADATA = """
-!0 = distinct !{!0, !2, !3}
-!1 = distinct !{}
-!2 = !{!"llvm.loop.parallel_accesses", !1}
-!3 = !{!"llvm.loop.vectorize.enable", i1 true}
-"""
-"""What the loops of a module refer to: no iteration reads or writes what another one writes."""
-
 
 def load_operand(to: Instructions, number: int) -> Value:
     """An operand of the kernel."""
