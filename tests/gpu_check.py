@@ -33,7 +33,7 @@ import numpy as np
 import minikeras as tf
 from minikeras.compiler.executors.cuda_graph import graphs
 from minikeras.compiler.executors.cuda_graph.device import device_of
-from minikeras.data.table import RowBatches, Table
+from minikeras.data.table import RowBatches, RowTable
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 START, TIME, MOST = time.perf_counter(), 540.0, 150.0
@@ -328,7 +328,7 @@ def _in_a_row(name: str, device: str) -> float:
         step, x, y = step_of(name, jit_compile=True)
         for _ in range(4):
             step(x, y)
-        batches = RowBatches(Table((x, y)), [np.random.default_rng(n).permutation(len(x)) for n in range(400)])
+        batches = RowBatches(RowTable((x, y)), [np.random.default_rng(n).permutation(len(x)) for n in range(400)])
         loss = step.replay_many(batches, (x, y), lambda: None)
         float(loss[0])
         start = time.perf_counter()

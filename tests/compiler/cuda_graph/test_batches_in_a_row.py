@@ -9,7 +9,7 @@ from strict_array import StrictArray
 
 import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.runner import STEPS
-from minikeras.data.table import RowBatches, Table
+from minikeras.data.table import RowBatches, RowTable
 from minikeras.errors import InvalidArgumentError
 
 RANDOM = np.random.default_rng(4)
@@ -104,7 +104,7 @@ def test_rows_of_a_data_set_on_the_device_are_gathered_there(double):
     found = []
     for trained in (ours, theirs):
         with tf.device(trained.place):
-            rows = RowBatches(Table((tf.constant(X), tf.constant(LABELS))), ROWS)
+            rows = RowBatches(RowTable((tf.constant(X), tf.constant(LABELS))), ROWS)
             found.append(trained.function.replay_many(rows, (trained.x, trained.y), lambda: None)[0].numpy())
     np.testing.assert_allclose(*found, rtol=1e-5)
     assert len(double.nodes) == 2, "one graph of a step, one of several"
