@@ -76,22 +76,27 @@ _SETUPS: dict[str, tuple[str, Callable[[tuple[int, ...], Weights, Array], dict[s
     "TensorFlow model(x)": ("tensorflow", _tensorflow),
     "TensorFlow predict": ("tensorflow", _tensorflow),
 }
-SIZES = PROBLEMS["small"].sizes
+POLICY = (4, 64, 64, 2)
+"""The network of an agent that is given one observation."""
+NETWORKS = {"one row": PROBLEMS["small"].sizes, "one observation, a policy": POLICY}
 
 
-def prepare(name: str) -> Prepared:
+def prepare(name: str, sizes: list[int]) -> Prepared:
     """A candidate's step and its outputs."""
-    row = np.random.default_rng(2).standard_normal((1, SIZES[0])).astype(np.float32)
-    step = _SETUPS[name][1](SIZES, first_weights(SIZES), row)[name]
+    row = np.random.default_rng(2).standard_normal((1, sizes[0])).astype(np.float32)
+    step = _SETUPS[name][1](tuple(sizes), first_weights(tuple(sizes)), row)[name]
     return Prepared(np.asarray(step()).tolist(), step, np.asarray)
 
 
 def measure(settings: Settings) -> list[dict[str, Any]]:
-    """A row for every candidate; `agrees` says whether its outputs are NumPy's."""
+    """A row for every network and candidate; `agrees` says whether its outputs are NumPy's."""
     names = [name for name, (needs, _) in _SETUPS.items() if settings.has(needs)]
-    with workers("predict", {name: (name,) for name in names}) as processes:
-        reference = processes["NumPy by hand"].answer
-        right = {name: bool(np.allclose(process.answer, reference, atol=1e-4)) for name, process in processes.items()}
-        seconds = clock.compare(processes, settings.rounds, settings.block)
-    rows = clock.rows("predict", f"one row, {'-'.join(map(str, SIZES))}", seconds, f"{OWN} model(x)")
-    return [{**found, "agrees": right[found["candidate"]]} for found in rows]
+    rows = []
+    for title, sizes in NETWORKS.items():
+        with workers("predict", {name: (name, sizes) for name in names}) as processes:
+            reference = processes["NumPy by hand"].answer
+            right = {name: bool(np.allclose(process.answer, reference, atol=1e-4)) for name, process in processes.items()}
+            seconds = clock.compare(processes, settings.rounds, settings.block)
+        found = clock.rows("predict", f"{title}, {'-'.join(map(str, sizes))}", seconds, f"{OWN} model(x)")
+        rows += [{**row, "agrees": right[row["candidate"]]} for row in found]
+    return rows

@@ -1,7 +1,7 @@
-"""Where the time of a compiled step goes: `python -m tests.performance.profile large`, or with `numpy` behind it.
+"""Where the time of a compiled step goes: `python -m tests.performance.profile large [numpy | calls] [predict]`, or a model's name.
 
 Natively each kernel is timed by itself, and finds its operands in the cache: their sum is what a step takes at best. By NumPy
-each call is timed within the step.
+each call is timed within the step; natively too what NumPy carries out between kernels, and a run of kernels as one call.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .candidates import CANDIDATES
+from .executors import NATIVE, NUMPY, Executor, fit_options
+from .keras_models import MODELS, keras_trained
+from .problems import PROBLEMS, first_weights, one_batch
 from .settings import limit_threads
 
 SECONDS = 0.15
@@ -31,12 +35,23 @@ def fastest(run: Callable[[], Any]) -> float:
     return best * 1e6
 
 
-def native(label: str) -> list[Row]:
+def step_of(label: str, executor: Executor, predict: bool) -> Callable[[], Any]:
+    """A compiled step of one of the problems, or of training or predicting with one of the models."""
+    if label in PROBLEMS:
+        problem = PROBLEMS[label]
+        return CANDIDATES[executor.title].setup(problem, first_weights(problem.sizes), one_batch(problem))
+    import minikeras as tf
+
+    model = keras_trained(tf.keras, label, **fit_options(executor))
+    x, y = MODELS[label].data(MODELS[label].batch)
+    batch = tf.nest.map_structure(tf.constant, (tuple(x) if len(x) > 1 else x[0], y))
+    step = model._trainer.steps.of(model, "predict_step" if predict else "train_step")
+    return lambda: (model, step(batch))[1]  # the step keeps no reference to its model
+
+
+def native(step: Callable[[], Any]) -> list[Row]:
     """The kernels of a step, each with the number of parts that threads share."""
     from minikeras.compiler.executors.llvm import segment
-
-    from .candidates import minikeras_native
-    from .problems import PROBLEMS, first_weights, one_batch
 
     found: list[tuple[Any, Any]] = []
 
@@ -50,7 +65,6 @@ def native(label: str) -> list[Row]:
             return super().carry_out(job)
 
     segment.Segment = Watched  # type: ignore[misc]
-    step = minikeras_native(PROBLEMS[label], first_weights(PROBLEMS[label].sizes), one_batch(PROBLEMS[label]))
     for _ in range(5):
         step()
     found.clear()
@@ -66,12 +80,9 @@ def native(label: str) -> list[Row]:
     return [*rows, (fastest(step), "a step, called from Python")]
 
 
-def by_numpy(label: str) -> list[Row]:
-    """The calls of a step that NumPy carries out."""
+def by_calls(step: Callable[[], Any]) -> list[Row]:
+    """The calls of a step: those that NumPy carries out and, natively, runs of kernels."""
     from minikeras.compiler.executors.numpy.replay import Replay
-
-    from .candidates import minikeras_function
-    from .problems import PROBLEMS, first_weights, one_batch
 
     made: list[tuple[Any, Any]] = []
     begin = Replay.__init__
@@ -81,7 +92,6 @@ def by_numpy(label: str) -> list[Row]:
         begin(self, program, steps, *arguments, **options)
 
     Replay.__init__ = watched  # type: ignore[method-assign]
-    step = minikeras_function(PROBLEMS[label], first_weights(PROBLEMS[label].sizes), one_batch(PROBLEMS[label]))
     for _ in range(4):
         step()
     whole = fastest(step)
@@ -100,7 +110,7 @@ def by_numpy(label: str) -> list[Row]:
     for closures, _, _ in replay._parts:
         closures[:] = [timed(position + number, closure) for number, closure in enumerate(closures)]
         position += len(closures)
-    for _ in range(STEPS):
+    for _ in range(max(5, min(STEPS, int(4e6 / whole)))):
         step()
     return [*((seconds * 1e6, _in_words(call)) for seconds, (call, *_) in zip(best, steps, strict=True)), (whole, "a step")]
 
@@ -111,5 +121,7 @@ def _in_words(call: Any) -> str:
 
 if __name__ == "__main__":
     limit_threads(2)
-    for microseconds, words in by_numpy(sys.argv[1]) if sys.argv[2:] == ["numpy"] else native(sys.argv[1]):
+    options = sys.argv[2:]
+    step = step_of(sys.argv[1], NUMPY if "numpy" in options else NATIVE, "predict" in options)
+    for microseconds, words in by_calls(step) if {"numpy", "calls"} & {*options} else native(step):
         print(f"{microseconds:10.1f} us  {words}")

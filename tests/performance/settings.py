@@ -20,6 +20,9 @@ _THREAD_VARIABLES = (
     *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
 )
 
+THREADS_OF_BLAS = dict.fromkeys(_THREAD_VARIABLES[:3], "")
+"""An environment that says nothing about the threads of BLAS: this project chooses them."""
+
 _KERNEL_VARIABLES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 """What would keep one library from the kernels that it has for this processor: of 120 Gflop/s, where it has some of 220."""
 
@@ -36,6 +39,7 @@ class Settings(NamedTuple):
         without: modules that take no part, installed or not.
         accuracy: whether `fit` is run to its end, with three seeds.
         quick: a run that only shows that everything works.
+        models: those of section `models`; none for all.
     """
 
     threads: int = 2
@@ -46,6 +50,7 @@ class Settings(NamedTuple):
     without: tuple[str, ...] = ()
     accuracy: bool = False
     quick: bool = False
+    models: tuple[str, ...] = ()
 
     def has(self, *modules: str) -> bool:
         """Whether candidates that need these modules take part. Nothing is imported to find out."""

@@ -36,6 +36,8 @@ OWN = {
     "training": {"minikeras fit"},
     "imports": {"minikeras", "minikeras.keras"},
     "memory": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
+    "models": {"minikeras fit", "minikeras predict"},
+    "busy": {"minikeras fit", "minikeras fit, 2 at once", "minikeras fit, 4 at once"},
     "fit": {"minikeras fit", "NumPy by hand", "NumPy by hand, out="},
     "ranks": {"minikeras fit", "minikeras fit, a strategy on one rank"},
     "ensembles": {"minikeras, members at once", "minikeras, one model", "minikeras, Sweep", "minikeras, a loop of fit"},
