@@ -29,7 +29,7 @@ LAYERS = [
     ["files"],
     ["distribute.replica"],
     ["core"],
-    ["layout", "nn_ops", "residence", "threads"],
+    ["layout", "nn_ops", "residence"],
     ["derivatives", "diagnostics"],
     ["functions", "figures"],
     [

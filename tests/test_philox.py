@@ -11,8 +11,8 @@ from in_threads import in_threads
 from scipy import special, stats
 
 import minikeras as tf
-from minikeras import threads
 from minikeras.compiler.executors import llvm
+from minikeras.core import threads
 from minikeras.nn_ops import draws
 from minikeras.nn_ops import philox4x32 as philox
 

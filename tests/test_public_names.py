@@ -38,7 +38,6 @@ INTERNAL = {
         "layout",
         "nn_ops",
         "residence",
-        "threads",
         "compiler",
         "types",
         "warm_up",

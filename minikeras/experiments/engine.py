@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
-from .. import threads
+from ..core import threads
 from ..core.forks import ForkSafeLock
 from ..errors import MissingExtraError
 

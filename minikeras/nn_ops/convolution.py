@@ -5,17 +5,31 @@ x (batch, *sizes, inputs), kernel (*window, inputs / groups, outputs), g (batch,
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
+from ..core.blas import on_one_thread
 from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
 from ..core.primitive import Primitive
+from ..core.threads import in_parallel
 from ..types import Array
 
 Sizes = tuple[int, ...]
 Pairs = tuple[Sizes, ...]
+
+
+BLOCK = 1 << 18
+"""Numbers under the windows of as many images as are taken at once: what is made of them stays in the cache."""
+ROWS = 256
+"""Windows that are taken at least, so that the kernel need not be packed for a few."""
+PARTS = 8
+"""Sums over images that are added up in parts: the bits do not depend on the number of threads."""
 
 
 class SamePadding(tuple[Sizes, ...]):
@@ -41,6 +55,63 @@ def offsets(window: Sizes, count: Sizes, strides: Sizes, dilation: Sizes) -> Ite
             *(slice(i * spread, i * spread + step * (n - 1) + 1 if n else 0, step) for i, n, step, spread in parts),
             slice(None),
         )
+
+
+def _images_at_once(x: Any, window: Sizes, count: Sizes, channels: int) -> int:
+    """How many images one block has; 0 if they are taken whole: few of them, or arrays that are not NumPy's."""
+    batch, covered = len(x) if x.ndim else 0, math.prod(count)
+    each = covered * math.prod(window) * channels
+    size = max(1, BLOCK // max(each, 1), ROWS // max(covered, 1))
+    return size if x.dtype.kind in "fi" and batch >= 2 * size else 0
+
+
+def _share(work: Callable[[int, int], Any], count: int) -> None:
+    """Share so many pieces of work among threads, each with one thread of BLAS."""
+    one_thread = on_one_thread()
+    if one_thread is None:  # it may take all processors for each piece
+        work(0, count)
+        return
+    with one_thread:
+        in_parallel(work, count, 1, 1)
+
+
+def _by_images(kernel: bool = False, transposed: bool = False) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
+    """A function of images in blocks of images, which threads share.
+
+    Args:
+        kernel: whether its last operand is a kernel, which all images have in common.
+        transposed: whether its first operand has the places of windows.
+    """
+
+    def decorate(function: Callable[..., Array]) -> Callable[..., Array]:
+        @functools.wraps(function)
+        def run(xp: Any, *operands: Any, **geometry: Any) -> Array:
+            x = operands[0]
+            window = _window(operands[-1], geometry) if kernel else geometry["window"]
+            if xp is not np or any(one.ndim != len(window) + 2 for one in operands):
+                return function(xp, *operands, **geometry)
+            count = tuple(x.shape[1:-1]) if transposed else _count(x, window, geometry)
+            channels = operands[1].shape[-2] * geometry["groups"] if kernel else x.shape[-1]
+            size = _images_at_once(x, window, count, channels)
+            if not size:
+                return function(xp, *operands, **geometry)
+            shared = operands[1:] if kernel else ()
+            cut = operands[:1] if kernel else operands
+            first = function(xp, *(one[:size] for one in cut), *shared, **geometry)
+            whole = np.empty((len(x), *first.shape[1:]), first.dtype)
+            whole[:size] = first
+
+            def work(start: int, stop: int) -> None:
+                for block in range(start + 1, stop + 1):
+                    rows = slice(block * size, (block + 1) * size)
+                    whole[rows] = function(xp, *(one[rows] for one in cut), *shared, **geometry)
+
+            _share(work, -(-len(x) // size) - 1)
+            return whole
+
+        return run
+
+    return decorate
 
 
 def _padded(xp: Any, x: Array, padding: Pairs, value: Any = 0) -> Array:
@@ -106,6 +177,7 @@ def _grouped(xp: Any, g: Array, groups: int, rank: int) -> Array:
     return xp.moveaxis(g.reshape(*lead, rows, groups, g.shape[-1] // groups), -2, -3)
 
 
+@_by_images(kernel=True)
 def _convolve(xp: Any, x: Array, kernel: Array, **geometry: Any) -> Array:
     window = _window(kernel, geometry)
     rank, groups = len(window) + 2, geometry["groups"]
@@ -127,6 +199,7 @@ def _window(kernel: Any, geometry: dict[str, Any]) -> Sizes:
     return tuple(kernel.shape[-2 - len(geometry["strides"]) : -2])
 
 
+@_by_images(kernel=True, transposed=True)
 def _spread(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> Array:
     """The transpose in x: each place adds its row, times the kernel, to what lies under its window."""
     strides, padding, dilation, groups = (geometry[name] for name in ("strides", "padding", "dilation", "groups"))
@@ -155,10 +228,39 @@ def _correlate(xp: Any, x: Array, g: Array, window: Sizes, **geometry: Any) -> A
         parts = _repeated_parts(xp, x, window, g.shape[-1] // groups, geometry)
         sums = [_sum_of_places(part * g, rank - 1) for part in parts]
         return xp.stack(sums, axis=-2).reshape(*sums[0].shape[:-1], *window, 1, g.shape[-1])
-    columns = _columns(xp, x, window, geometry)
-    product = _product(columns.swapaxes(-1, -2), _grouped(xp, g, groups, rank))
+    product = _products_over_images(xp, x, g, window, geometry)
     inner = x.shape[-1] // groups
     return _beside(xp, product).reshape(*product.shape[:-3], *window, inner, g.shape[-1])
+
+
+def _products_over_images(xp: Any, x: Array, g: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
+    """The windows times g, added up over all places: (..., groups, window * inputs / groups, outputs / groups)."""
+    rank, groups = len(window) + 2, geometry["groups"]
+
+    def multiply(x: Array, g: Array) -> Array:
+        return _product(_columns(xp, x, window, geometry).swapaxes(-1, -2), _grouped(xp, g, groups, rank))
+
+    count = tuple(g.shape[-rank + 1 : -1])
+    whole = xp is not np or x.ndim != rank or g.ndim != rank
+    size = 0 if whole else _images_at_once(x, window, count, x.shape[-1])
+    size = max(size, ROWS * size // max(math.prod(count), 1), min(size, 1) * -(-8 * g.shape[-1] // max(math.prod(count), 1)))
+    if not size or len(x) < 2 * size:
+        return multiply(x, g)
+    blocks = -(-len(x) // size)
+    sums: list[Any] = [None] * min(PARTS, blocks)
+
+    def work(start: int, stop: int) -> None:
+        for part in range(start, stop):
+            for block in range(blocks * part // len(sums), blocks * (part + 1) // len(sums)):
+                rows = slice(block * size, (block + 1) * size)
+                found = multiply(x[rows], g[rows])
+                if sums[part] is None:
+                    sums[part] = found
+                else:
+                    sums[part] += found
+
+    _share(work, len(sums))
+    return functools.reduce(operator.add, sums)  # type: ignore[no-any-return]
 
 
 # Where each of several groups has one input, sums of products take a third of the time of products of matrices.
@@ -234,6 +336,7 @@ def _lowest(x: Array) -> Any:
     return -float("inf")
 
 
+@_by_images()
 def _max_pool(xp: Any, x: Array, **geometry: Any) -> Array:
     parts = _under(xp, x, geometry, _lowest(x))
     largest = next(parts)
@@ -242,6 +345,7 @@ def _max_pool(xp: Any, x: Array, **geometry: Any) -> Array:
     return largest
 
 
+@_by_images()
 def _first_largest(xp: Any, x: Array, **geometry: Any) -> Array:
     """The number of the element of each window that is largest, the first of several."""
     parts = _under(xp, x, geometry, _lowest(x))
@@ -253,6 +357,7 @@ def _first_largest(xp: Any, x: Array, **geometry: Any) -> Array:
     return chosen.astype("int32")
 
 
+@_by_images()
 def _pick(xp: Any, x: Array, chosen: Array, **geometry: Any) -> Array:
     total = None
     for i, part in enumerate(_under(xp, x, geometry)):
@@ -271,6 +376,12 @@ def _added(xp: Any, part: Any, sizes: Sizes, window: Sizes, strides: Sizes, padd
     return _cropped(whole, padding, sizes)
 
 
+@_by_images(transposed=True)
+def _put(xp: Any, g: Array, chosen: Array, **geometry: Any) -> Array:
+    return _added(xp, lambda i: xp.where(xp.equal(chosen, i), g, 0), **geometry)
+
+
+@_by_images(transposed=True)
 def _window_spread(xp: Any, g: Array, sizes: Sizes, **geometry: Any) -> Array:
     """Each element under all of its window: repeated, where the windows lie side by side and cover all."""
     window, places = geometry["window"], g.shape[-len(sizes) - 1 : -1]
@@ -282,6 +393,7 @@ def _window_spread(xp: Any, g: Array, sizes: Sizes, **geometry: Any) -> Array:
     return g
 
 
+@_by_images()
 def _window_sum(xp: Any, x: Array, **geometry: Any) -> Array:
     total = None
     for part in _under(xp, x, geometry):
@@ -299,7 +411,7 @@ pick: Primitive = linear(
 )
 put: Primitive = linear(
     "put_into_window",
-    lambda xp, g, chosen, **geometry: _added(xp, lambda i: xp.where(xp.equal(chosen, i), g, 0), **geometry),
+    _put,
     lambda g, x, chosen, sizes, **geometry: [pick(g, chosen, **geometry), None],
     uniform=False,
     batching="fill",

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minikeras as tf
-from minikeras import threads
-from minikeras.threads import in_parallel, thread_count
+from minikeras.core import blas, products, threads
+from minikeras.core.threads import in_parallel, thread_count
 
 settings = tf.config.threading
 
@@ -102,27 +102,97 @@ def test_blas_gets_the_number_and_with_automatic_what_it_had():
     assert blas_threads() == before
 
 
-def test_without_threadpoolctl_a_warning_says_what_stays_and_what_to_do(monkeypatch, caplog):
+def test_without_threadpoolctl_the_blas_of_numpys_wheel_is_told(monkeypatch, caplog):
+    before = blas_threads()
+    import threadpoolctl
+
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    with caplog.at_level(logging.WARNING, "minikeras"):
-        settings.set_intra_op_parallelism_threads(1)
-    assert "matrix products keep their own number of threads, because threadpoolctl is not installed" in caplog.text
-    assert "pip install 'minikeras[threads]'" in caplog.text and "OPENBLAS_NUM_THREADS" in caplog.text
-    assert thread_count() == 1, "the rest is set"
+    if not (found := blas.libraries()):
+        pytest.skip("NumPy is not installed from a wheel with OpenBLAS")
+    settings.set_intra_op_parallelism_threads(3)
+    assert [library.get_num_threads() for library in found] == [3] * len(found)
+    assert 3 in [one["num_threads"] for one in threadpoolctl.threadpool_info()] and caplog.text == ""
+    settings.set_intra_op_parallelism_threads(0)
+    assert blas_threads() == before
 
 
 def test_a_blas_that_cannot_be_told_is_reported(monkeypatch, caplog):
     threadpoolctl = pytest.importorskip("threadpoolctl")
     none = types.SimpleNamespace(lib_controllers=[])
     monkeypatch.setattr(threadpoolctl.ThreadpoolController, "select", lambda *_, **__: none)
-    settings.set_intra_op_parallelism_threads(1)
-    assert "because threadpoolctl knows none of the BLAS libraries that are loaded" in caplog.text
+    with caplog.at_level(logging.WARNING, "minikeras"):
+        settings.set_intra_op_parallelism_threads(1)
+    assert "matrix products keep their own number of threads, because no BLAS library is known" in caplog.text
+    assert "pip install 'minikeras[threads]'" in caplog.text and "OPENBLAS_NUM_THREADS" in caplog.text
+    assert thread_count() == 1, "the rest is set"
 
 
 def test_with_threadpoolctl_nothing_is_logged(caplog):
     blas_threads()
     settings.set_intra_op_parallelism_threads(1)
     assert caplog.text == ""
+
+
+# Products --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nobody_chose(monkeypatch):
+    """As where neither the environment nor the program says how many threads BLAS has."""
+    monkeypatch.setattr(products, "chosen_by_user", lambda: False)
+    if blas.on_one_thread() is None:
+        pytest.skip("the BLAS library cannot be told")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize(
+    "shapes", [((300, 400), (400, 300)), ((2, 128, 96), (96, 64)), ((3, 4), (4, 2)), ((1, 2048), (2048, 9000))]
+)
+def test_a_product_is_that_of_numpy_whatever_the_number_of_threads(monkeypatch, nobody_chose, number, shapes):
+    monkeypatch.setattr(threads, "thread_count", lambda: number)
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(products, "PART", 1 << 22)
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape, np.float32) for shape in shapes)
+    out = np.empty_like(a @ b)
+    assert products.product(a, b, out) is out
+    np.testing.assert_allclose(out, a @ b, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(products.product(a, b), out)
+    transposed = np.ascontiguousarray(b.T).T
+    np.testing.assert_allclose(products.product(a, transposed), a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_a_long_product_is_shared_and_blas_has_one_thread_for_each_part(monkeypatch, nobody_chose):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    monkeypatch.setattr(threads, "_pool", None)
+    seen, multiply = [], np.matmul
+    libraries = blas.libraries()
+    before = [library.get_num_threads() for library in libraries]
+
+    def watched(a, b, out=None):
+        seen.append((len(a), min(library.get_num_threads() for library in libraries)))
+        return multiply(a, b, out=out)
+
+    monkeypatch.setattr(products.np, "matmul", watched)
+    x = np.ones((512, 512), np.float32)
+    products.product(x, x)
+    assert sorted(seen) == [(256, 1), (256, 1)]
+    assert [library.get_num_threads() for library in libraries] == before
+
+
+def test_what_the_environment_says_about_blas_is_left_alone():
+    program = """
+import os, numpy as np
+from minikeras.core import blas, products
+x = np.ones((512, 512), np.float32)
+products.product(x, x)
+print(products.chosen_by_user(), blas.on_one_thread.cache_info().currsize)
+"""
+    for number, expected in (("2", "True 0"), ("", "False 1")):
+        environment = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
+        environment["OPENBLAS_NUM_THREADS"] = number
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+        assert done.stdout.strip() == expected, done.stderr
 
 
 # Parts ---------------------------------------------------------------------------------------------------------------
@@ -262,7 +332,7 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(two_threads, mo
 
 ALONE = """
 import os, threading
-from minikeras import threads
+from minikeras.core import threads
 threads.set_intra_op_parallelism_threads(2)
 
 def names():

@@ -1,4 +1,4 @@
-"""Where the time of a compiled step goes: `python -m tests.performance.profile large [numpy | calls] [predict]`, or a model's name.
+"""Where the time of a compiled step goes: `python -m tests.performance.profile large [numpy]`, or `resnet calls predict`.
 
 Natively each kernel is timed by itself, and finds its operands in the cache: their sum is what a step takes at best. By NumPy
 each call is timed within the step; natively too what NumPy carries out between kernels, and a run of kernels as one call.

@@ -11,10 +11,22 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F  # noqa: N812  (its usual name)
+from torch.nn import functional as F
 
 from .keras_models import (
-    BLOCKS, CATEGORIES, COLUMNS, DEPTH, FEATURES, HEADS, LENGTH, MODELS, NUMBERS, PATCHES, TOKENS, WIDTH, first_arrays,
+    BLOCKS,
+    CATEGORIES,
+    COLUMNS,
+    DEPTH,
+    FEATURES,
+    HEADS,
+    LENGTH,
+    MODELS,
+    NUMBERS,
+    PATCHES,
+    TOKENS,
+    WIDTH,
+    first_arrays,
 )  # fmt: skip
 from .problems import BETA_1, BETA_2, EPSILON, LEARNING_RATE, MOMENTUM, VARIANCE_EPSILON, Array
 from .training import keras_of

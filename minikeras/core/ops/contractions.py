@@ -6,8 +6,11 @@ import math
 import string
 from typing import Any
 
+import numpy as np
+
 from ...types import Array
 from ..families import bilinear, primitive, unbroadcast
+from ..products import SHARED, product, quiet_blas
 from .arithmetic import add, conj_if_complex, multiply
 from .reductions import identity_like, total
 from .shaping import broadcast_to, reshape, swap_last
@@ -18,7 +21,9 @@ def _matrix_product(xp: Any, a: Array, b: Array) -> Array:
         raise ValueError("matrices have at least two axes")
     if a.shape[-1] == 1 == b.shape[-2]:  # columns times rows: nothing to add up, and a product of elements is twice as fast
         return a * b
-    return a @ b if a.dtype.kind != "V" else (a @ b).astype(a.dtype)  # bfloat16: NumPy adds up in float32 and leaves it there
+    if a.dtype.kind == "V":  # bfloat16: NumPy adds up in float32 and leaves it there
+        return (a @ b).astype(a.dtype)
+    return a @ b if xp is not np or a.size * b.shape[-1] < SHARED else product(a, b)
 
 
 def _left(g: Any, a: Any, b: Any) -> Any:
@@ -85,7 +90,8 @@ def _einsum(xp: Any, *xs: Array, terms: tuple[str, ...], result: str) -> Array:
     batched = [x.ndim > len(term) for x, term in zip(xs, terms, strict=True)]
     inputs = ",".join("..." * more + term for term, more in zip(terms, batched, strict=True))
     equation = f"{inputs}->{'...' * any(batched)}{result}"
-    return xp.einsum(equation, *xs, optimize=True) if len(xs) > 1 else xp.einsum(equation, *xs)
+    with quiet_blas():
+        return xp.einsum(equation, *xs, optimize=True) if len(xs) > 1 else xp.einsum(equation, *xs)
 
 
 def _einsum_vjp(i: int, g: Any, xs: Any, terms: tuple[str, ...], result: str) -> Any:

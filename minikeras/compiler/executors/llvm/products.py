@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import importlib.machinery
 import importlib.util
-import os
 import pathlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.forks import ForkSafeLock, importing
+from ....core import blas
+from ....core.blas import OneThread
+from ....core.forks import importing
 from . import jit
 from .functions import Instructions, Value, constant, type_of
 from .kernels import ALIGN, load_address, load_operand, part_of
@@ -511,58 +511,8 @@ def _cython_blas() -> Any:
     return module
 
 
-class OneThread(contextlib.ContextDecorator):
-    """While it is entered, by any number of threads, BLAS uses one thread for each product; then as many as before.
-
-    Args:
-        libraries: controllers of `threadpoolctl`.
-    """
-
-    def __init__(self, libraries: list[Any]) -> None:
-        self._libraries = libraries
-        self._lock = ForkSafeLock()
-        self._entered = 0
-        self._before: list[int] = []
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._entered:
-                self._before = [library.get_num_threads() for library in self._libraries]
-                self._set([1] * len(self._before))
-            self._entered += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._entered -= 1
-            if not self._entered:
-                self._set(self._before)
-
-    def leave(self) -> None:
-        """In a forked process: no other thread is within it."""
-        if self._entered:
-            self._entered = 0
-            self._set(self._before)
-
-    def _set(self, numbers: list[int]) -> None:
-        for library, number, before in zip(self._libraries, numbers, self._before, strict=True):
-            if before != 1:
-                library.set_num_threads(number)
-
-
 @functools.cache
 def on_one_thread() -> OneThread | None:
     """What keeps SciPy's BLAS on one thread; None if it cannot be told, and then shares products among its own."""
     gemm(np.dtype(np.float32))  # the library is loaded by now
-    try:
-        with importing:
-            from threadpoolctl import ThreadpoolController
-    except ModuleNotFoundError:
-        return None
-    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-    own = [one for one in libraries if any(part.startswith("scipy") for part in pathlib.Path(one.filepath).parts[:-1])]
-    if not libraries:
-        return None
-    found = OneThread(own or libraries)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=found.leave)
-    return found
+    return blas.on_one_thread("scipy")

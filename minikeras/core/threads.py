@@ -14,8 +14,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .core.forks import ForkSafeLock
-from .errors import kind_of
+from ..errors import kind_of
+from .blas import libraries
+from .forks import ForkSafeLock
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -45,8 +46,9 @@ _pool: ThreadPoolExecutor | None = None
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
     """How many threads one operation may use: products (BLAS), passes over long arrays, and kernels of compiled steps.
 
-    BLAS libraries that are loaded by now are told through `threadpoolctl`. The number may be changed at any time, and holds for
-    the whole process.
+    BLAS libraries that are loaded by now are told, through `threadpoolctl` where it is installed. The number may be changed at
+    any time, and holds for the whole process. As long as neither it nor the environment says anything about BLAS, it has one
+    thread for each product of this package, and long products are shared among threads that do not wait actively.
 
     Args:
         num_threads: 1 or more; 0 is automatic: a thread for each processor that this process may run on, and for BLAS the
@@ -56,7 +58,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
         TypeError: if `num_threads` is no integer.
         ValueError: if it is negative.
 
-    A warning is logged if no BLAS library can be told, because `threadpoolctl` is missing or knows none of those loaded.
+    A warning is logged if no BLAS library can be told.
 
     >>> tf.config.threading.set_intra_op_parallelism_threads(1)
     >>> tf.config.threading.get_intra_op_parallelism_threads()
@@ -233,20 +235,15 @@ def _number(name: str, num_threads: int) -> int:
 
 def _set_blas(number: int) -> None:
     """Give each BLAS library that is loaded its number of threads; 0 is the number that it had."""
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ModuleNotFoundError:
-        found, way = "threadpoolctl is not installed", "pip install 'minikeras[threads]', or set"
-    else:
-        libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-        for library in libraries:
-            first = _blas_at_first.setdefault(library.filepath, library.num_threads)
-            library.set_num_threads(number or first)
-        found, way = "threadpoolctl knows none of the BLAS libraries that are loaded" if not libraries else "", "set"
-    if found:
+    found = libraries()
+    for library in found:
+        first = _blas_at_first.setdefault(library.filepath, library.get_num_threads())
+        library.set_num_threads(number or first)
+    if not found:
         _logger.warning(
-            "set_intra_op_parallelism_threads(%d): matrix products keep their own number of threads, because %s; %s the "
-            "environment variable of your BLAS, such as OPENBLAS_NUM_THREADS, before NumPy is imported. Passes over long "
-            "arrays use the number.",
-            *(number, found, way),
+            "set_intra_op_parallelism_threads(%d): matrix products keep their own number of threads, because no BLAS library "
+            "is known that can be told; pip install 'minikeras[threads]', which knows more of them, or set the environment "
+            "variable of your BLAS, such as OPENBLAS_NUM_THREADS, before NumPy is imported. Passes over long arrays use the "
+            "number.",
+            number,
         )
