@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from ..core.blas import on_one_thread
 from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
 from ..core.primitive import Primitive
+from ..core.products import product
 from ..core.threads import in_parallel
 from ..types import Array
 
@@ -29,7 +29,9 @@ BLOCK = 1 << 18
 ROWS = 256
 """Windows that are taken at least, so that the kernel need not be packed for a few."""
 PARTS = 8
-"""Sums over images that are added up in parts: the bits do not depend on the number of threads."""
+"""Parts of a sum over images, so that its bits do not depend on the number of threads."""
+ADDED = 8
+"""For each output, windows of a block of such a sum."""
 
 
 class SamePadding(tuple[Sizes, ...]):
@@ -132,23 +134,30 @@ def _count(x: Any, window: Sizes, geometry: dict[str, Any]) -> Sizes:
     )
 
 
-def _columns(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
-    """The windows as rows: (..., groups, batch * places, window * inputs / groups)."""
-    strides, padding, dilation, groups = (geometry[name] for name in ("strides", "padding", "dilation", "groups"))
-    rank, channels, count = len(window) + 1, x.shape[-1], _count(x, window, geometry)
-    *lead, batch = x.shape[:-rank]
-    source, rows, inner = _padded(xp, x, padding), batch * math.prod(count), math.prod(window) * (channels // groups)
-    if channels == 1:  # windows of few numbers: 48 instead of 133 us for 16 images of 28 * 28 under 3 * 3
-        columns = xp.zeros((*lead, batch, *count, math.prod(window)), dtype=x.dtype)
-        for i, key in enumerate(offsets(window, count, strides, dilation)):
-            columns[..., i] = source[key][..., 0]
-        return columns.reshape(*lead, 1, rows, inner)
+def _windows(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
+    """The windows, without a copy: (..., batch, *places, *window, inputs)."""
+    strides, dilation = geometry["strides"], geometry["dilation"]
+    rank, count, source = len(window) + 1, _count(x, window, geometry), _padded(xp, x, geometry["padding"])
     *outer, last = source.strides
     steps = outer[1 - rank :]
     apart = [step * n for several in (strides, dilation) for step, n in zip(steps, several, strict=True)]
-    shape = (*lead, batch, *count, *window, channels)
-    windows = xp.lib.stride_tricks.as_strided(source, shape, (*outer[: 1 - rank], *apart, last))
-    split = windows.reshape(*shape[:-1], groups, channels // groups)
+    shape = (*x.shape[: 1 - rank - 1], *count, *window, x.shape[-1])
+    return xp.lib.stride_tricks.as_strided(source, shape, (*outer[: 1 - rank], *apart, last))  # type: ignore[no-any-return]
+
+
+def _columns(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
+    """The windows as rows: (..., groups, batch * places, window * inputs / groups)."""
+    groups, channels, count = geometry["groups"], x.shape[-1], _count(x, window, geometry)
+    *lead, batch = x.shape[: -len(window) - 1]
+    rows, inner = batch * math.prod(count), math.prod(window) * (channels // groups)
+    if channels == 1:  # windows of few numbers: 48 instead of 133 us for 16 images of 28 * 28 under 3 * 3
+        source = _padded(xp, x, geometry["padding"])
+        columns = xp.zeros((*lead, batch, *count, math.prod(window)), dtype=x.dtype)
+        for i, key in enumerate(offsets(window, count, geometry["strides"], geometry["dilation"])):
+            columns[..., i] = source[key][..., 0]
+        return columns.reshape(*lead, 1, rows, inner)
+    windows = _windows(xp, x, window, geometry)
+    split = windows.reshape(*windows.shape[:-1], groups, channels // groups)
     return xp.moveaxis(split, -2, len(lead)).reshape(*lead, groups, rows, inner)
 
 
@@ -161,8 +170,10 @@ def _kernel_matrix(xp: Any, kernel: Array, groups: int, window: Sizes) -> Array:
 
 def _product(a: Array, b: Array) -> Array:
     """The matrix product in the dtype of `a`: NumPy leaves that of bfloat16 in float32."""
-    product = a @ b
-    return product if product.dtype == a.dtype else product.astype(a.dtype)
+    if type(a) is np.ndarray and a.ndim == b.ndim == 3 and len(a) == len(b) == 1 and a.dtype.kind == "f":
+        return product(a[0], b[0])[None]
+    found = a @ b
+    return found if found.dtype == a.dtype else found.astype(a.dtype)
 
 
 def _beside(xp: Any, product: Array) -> Array:
@@ -177,11 +188,31 @@ def _grouped(xp: Any, g: Array, groups: int, rank: int) -> Array:
     return xp.moveaxis(g.reshape(*lead, rows, groups, g.shape[-1] // groups), -2, -3)
 
 
-@_by_images(kernel=True)
+def _in_blocks_of_images(x: Array, kernel: Array, size: int, geometry: dict[str, Any]) -> Array:
+    """A convolution of one group: windows of a few images are copied to where they stay in the cache, and multiplied."""
+    window = _window(kernel, geometry)
+    count, outputs = _count(x, window, geometry), kernel.shape[-1]
+    windows, matrix = _windows(np, x, window, geometry), kernel.reshape(-1, outputs)
+    whole = np.empty((len(x), *count, outputs), np.result_type(x, kernel))
+
+    def work(start: int, stop: int) -> None:
+        columns = np.empty((size, *windows.shape[1:]), x.dtype)
+        for block in range(start, stop):
+            part, out = windows[block * size : (block + 1) * size], whole[block * size : (block + 1) * size]
+            np.copyto(columns[: len(part)], part)
+            np.matmul(columns[: len(part)].reshape(-1, len(matrix)), matrix, out=out.reshape(-1, outputs))
+
+    _share(work, -(-len(x) // size))
+    return whole
+
+
 def _convolve(xp: Any, x: Array, kernel: Array, **geometry: Any) -> Array:
     window = _window(kernel, geometry)
     rank, groups = len(window) + 2, geometry["groups"]
     count = _count(x, window, geometry)
+    size = _images_at_once(x, window, count, x.shape[-1]) if xp is np and x.ndim == kernel.ndim == rank else 0
+    if size and groups == 1 < x.shape[-1] and kernel.dtype == x.dtype:
+        return _in_blocks_of_images(x, kernel, size, geometry)
     if groups > 1 == kernel.shape[-2]:
         parts = _repeated_parts(xp, x, window, kernel.shape[-1] // groups, geometry)
         rows = _kernel_rows(xp, kernel, window)
@@ -190,8 +221,8 @@ def _convolve(xp: Any, x: Array, kernel: Array, **geometry: Any) -> Array:
             total += part * row
         return total
     columns = _columns(xp, x, window, geometry)
-    product = _product(columns, _kernel_matrix(xp, kernel, groups, window))
-    return _beside(xp, product).reshape(*product.shape[:-3], x.shape[-rank], *count, kernel.shape[-1])
+    found = _product(columns, _kernel_matrix(xp, kernel, groups, window))
+    return _beside(xp, found).reshape(*found.shape[:-3], x.shape[-rank], *count, kernel.shape[-1])
 
 
 def _window(kernel: Any, geometry: dict[str, Any]) -> Sizes:
@@ -199,9 +230,23 @@ def _window(kernel: Any, geometry: dict[str, Any]) -> Sizes:
     return tuple(kernel.shape[-2 - len(geometry["strides"]) : -2])
 
 
-@_by_images(kernel=True, transposed=True)
 def _spread(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> Array:
     """The transpose in x: each place adds its row, times the kernel, to what lies under its window."""
+    window, count, padding = _window(kernel, geometry), tuple(g.shape[1:-1]), geometry["padding"]
+    plain = {1} == {*geometry["strides"], *geometry["dilation"], geometry["groups"]} and g.shape[-1] > 1
+    if plain and xp is np and g.ndim == kernel.ndim == len(window) + 2 and g.dtype == kernel.dtype:
+        pairs = zip(window, padding, sizes, count, strict=True)
+        around = tuple((width - 1 - before, n + before - places) for width, (before, _), n, places in pairs)
+        size = _images_at_once(g, window, count, g.shape[-1])
+        if size and min(map(min, around)) >= 0:  # each element gathers what the others would add to it
+            turned = np.ascontiguousarray(np.flip(kernel, range(len(window))).swapaxes(-1, -2))
+            return _in_blocks_of_images(g, turned, size, geometry | {"padding": around})
+    found: Array = _scatter(xp, g, kernel, sizes=sizes, **geometry)
+    return found
+
+
+@_by_images(kernel=True, transposed=True)
+def _scatter(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> Array:
     strides, padding, dilation, groups = (geometry[name] for name in ("strides", "padding", "dilation", "groups"))
     window = _window(kernel, geometry)
     rank, count = len(window) + 2, tuple(g.shape[-len(window) - 1 : -1])
@@ -228,39 +273,36 @@ def _correlate(xp: Any, x: Array, g: Array, window: Sizes, **geometry: Any) -> A
         parts = _repeated_parts(xp, x, window, g.shape[-1] // groups, geometry)
         sums = [_sum_of_places(part * g, rank - 1) for part in parts]
         return xp.stack(sums, axis=-2).reshape(*sums[0].shape[:-1], *window, 1, g.shape[-1])
-    product = _products_over_images(xp, x, g, window, geometry)
+    found = _products_over_images(xp, x, g, window, geometry)
     inner = x.shape[-1] // groups
-    return _beside(xp, product).reshape(*product.shape[:-3], *window, inner, g.shape[-1])
+    return _beside(xp, found).reshape(*found.shape[:-3], *window, inner, g.shape[-1])
 
 
 def _products_over_images(xp: Any, x: Array, g: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
     """The windows times g, added up over all places: (..., groups, window * inputs / groups, outputs / groups)."""
-    rank, groups = len(window) + 2, geometry["groups"]
-
-    def multiply(x: Array, g: Array) -> Array:
-        return _product(_columns(xp, x, window, geometry).swapaxes(-1, -2), _grouped(xp, g, groups, rank))
-
-    count = tuple(g.shape[-rank + 1 : -1])
-    whole = xp is not np or x.ndim != rank or g.ndim != rank
-    size = 0 if whole else _images_at_once(x, window, count, x.shape[-1])
-    size = max(size, ROWS * size // max(math.prod(count), 1), min(size, 1) * -(-8 * g.shape[-1] // max(math.prod(count), 1)))
+    rank, groups, outputs = len(window) + 2, geometry["groups"], g.shape[-1]
+    each = math.prod(g.shape[-rank + 1 : -1])
+    plain = xp is np and x.ndim == g.ndim == rank and x.dtype == g.dtype and groups == 1 < x.shape[-1]
+    size = _images_at_once(x, window, g.shape[1:-1], x.shape[-1]) if plain else 0
+    size = max(size, -(-ADDED * outputs // each)) if size else 0  # so that sums are a small part of the work
     if not size or len(x) < 2 * size:
-        return multiply(x, g)
-    blocks = -(-len(x) // size)
-    sums: list[Any] = [None] * min(PARTS, blocks)
+        return _product(_columns(xp, x, window, geometry).swapaxes(-1, -2), _grouped(xp, g, groups, rank))
+    windows, rows = _windows(np, x, window, geometry), g.reshape(-1, outputs)
+    blocks, inner = -(-len(x) // size), math.prod(window) * x.shape[-1]
+    sums = np.zeros((min(PARTS, blocks), 1, inner, outputs), x.dtype)
 
     def work(start: int, stop: int) -> None:
+        columns, found = np.empty((size, *windows.shape[1:]), x.dtype), np.empty((inner, outputs), x.dtype)
         for part in range(start, stop):
             for block in range(blocks * part // len(sums), blocks * (part + 1) // len(sums)):
-                rows = slice(block * size, (block + 1) * size)
-                found = multiply(x[rows], g[rows])
-                if sums[part] is None:
-                    sums[part] = found
-                else:
-                    sums[part] += found
+                images = windows[block * size : (block + 1) * size]
+                np.copyto(columns[: len(images)], images)
+                turned = columns[: len(images)].reshape(-1, inner).T
+                np.matmul(turned, rows[block * size * each : (block + 1) * size * each], out=found)
+                sums[part] += found
 
     _share(work, len(sums))
-    return functools.reduce(operator.add, sums)  # type: ignore[no-any-return]
+    return sums.sum(0)  # type: ignore[no-any-return]
 
 
 # Where each of several groups has one input, sums of products take a third of the time of products of matrices.

@@ -13,6 +13,7 @@ import numpy as np
 from ....core import Record, Tensor, Variable
 from ....core.arrays import namespace, quiet_context
 from ....core.effects import State, clock
+from ....core.products import SHARED, quiet_blas
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
 from ....core.variable import restore, snapshot
 from ....core.warnings import explained
@@ -241,6 +242,7 @@ class Replay:
         """Pieces of memory that are kept from run to run, Variables not counted, and the memory that they take together."""
         self._sources = [call.record for call, *_ in steps]
         self._parts = _parts_of(steps)
+        self._multiplies = any(multiplications(record) >= SHARED for record in program.records)
         self._results = [(registers[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._idle: list[RunMemory] = []
         commits = any(access.writing is not None and access.writing.in_place for access in plan.flat)
@@ -339,6 +341,15 @@ class Replay:
         for (number, _), array in zip(self._results, results, strict=False):
             if number is not None:
                 registers[number] = array
+        if not self._multiplies:
+            self._carry_out(registers)
+        else:
+            with quiet_blas():  # once, and not for each product
+                self._carry_out(registers)
+        return registers
+
+    def _carry_out(self, registers: list[Any]) -> None:
+        """Call all closures; an error names the operation."""
         for closures, quiet, first in self._parts:
             calls = iter(closures)
             try:
@@ -353,7 +364,6 @@ class Replay:
                 if record.primitive.effect:
                     raise
                 raise explained(record.primitive, record.inputs, record.params, error) from error
-        return registers
 
     @property
     def seconds(self) -> float:
