@@ -239,7 +239,7 @@ def _spread(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> 
         around = tuple((width - 1 - before, n + before - places) for width, (before, _), n, places in pairs)
         size = _images_at_once(g, window, count, g.shape[-1])
         if size and min(map(min, around)) >= 0:  # each element gathers what the others would add to it
-            turned = np.ascontiguousarray(np.flip(kernel, range(len(window))).swapaxes(-1, -2))
+            turned = np.ascontiguousarray(np.flip(kernel, tuple(range(len(window)))).swapaxes(-1, -2))
             return _in_blocks_of_images(g, turned, size, geometry | {"padding": around})
     found: Array = _scatter(xp, g, kernel, sizes=sizes, **geometry)
     return found
