@@ -137,7 +137,7 @@ def test_with_threadpoolctl_nothing_is_logged(caplog):
 
 
 @pytest.fixture
-def nobody_chose(monkeypatch):
+def not_chosen(monkeypatch):
     """As where neither the environment nor the program says how many threads BLAS has."""
     monkeypatch.setattr(products, "chosen_by_user", lambda: False)
     if blas.on_one_thread() is None:
@@ -148,7 +148,7 @@ def nobody_chose(monkeypatch):
 @pytest.mark.parametrize(
     "shapes", [((300, 400), (400, 300)), ((2, 128, 96), (96, 64)), ((3, 4), (4, 2)), ((1, 2048), (2048, 9000))]
 )
-def test_a_product_is_that_of_numpy_whatever_the_number_of_threads(monkeypatch, nobody_chose, number, shapes):
+def test_a_product_is_that_of_numpy_whatever_the_number_of_threads(monkeypatch, not_chosen, number, shapes):
     monkeypatch.setattr(threads, "thread_count", lambda: number)
     monkeypatch.setattr(threads, "_pool", None)
     monkeypatch.setattr(products, "PART", 1 << 22)
@@ -162,7 +162,7 @@ def test_a_product_is_that_of_numpy_whatever_the_number_of_threads(monkeypatch, 
     np.testing.assert_allclose(products.product(a, transposed), a @ b, rtol=1e-4, atol=1e-4)
 
 
-def test_a_long_product_is_shared_and_blas_has_one_thread_for_each_part(monkeypatch, nobody_chose):
+def test_a_long_product_is_shared_and_blas_has_one_thread_for_each_part(monkeypatch, not_chosen):
     monkeypatch.setattr(threads, "thread_count", lambda: 2)
     monkeypatch.setattr(threads, "_pool", None)
     seen, multiply = [], np.matmul

@@ -1,6 +1,6 @@
 """Section `busy`: an epoch of `fit` alone, and of two and of four trainings at once: the slowest of them.
 
-BLAS has the threads that this project gives it: a machine is busy where nobody has planned who computes when.
+BLAS has the threads that this project gives it: the trainings know nothing of one another.
 """
 
 from __future__ import annotations
