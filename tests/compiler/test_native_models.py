@@ -132,3 +132,27 @@ def test_a_step_of_a_model_is_one_call_of_kernels(monkeypatch, model):
     kernels = [number for number, call in enumerate(calls) if isinstance(call, KernelCall)]
     between = [call for call in calls[kernels[0] : kernels[-1]] if not isinstance(call, (KernelCall, View))]
     assert {call.record.primitive.name for call in between} <= {"flatten"}
+
+
+def test_a_scalar_weight_is_what_the_step_before_has_made_of_it():
+    """Kernels are given a copy of it, so its steps are not taken in a row."""
+
+    class Scale(tf.keras.layers.Layer):
+        def build(self, shape):
+            self.factor = self.add_weight((), "ones", name="factor")
+
+        def call(self, x):
+            return x * self.factor
+
+    def trained(**options):
+        dense = tf.keras.layers.Dense(2, use_bias=False, kernel_initializer="ones")
+        model = tf.keras.Sequential([tf.keras.Input((5,)), dense, Scale()])
+        model.compile(tf.keras.optimizers.SGD(0.1), "mse", **options)
+        x = np.random.default_rng(0).normal(size=(16, 5)).astype("float32")
+        model.fit(x, x[:, :2], batch_size=4, epochs=3, shuffle=False, verbose=0)
+        for _ in range(3):
+            model.train_on_batch(x[:4], x[:4, :2])
+        return model.get_weights()
+
+    for found, expected in zip(trained(jit_compile=True), trained(run_eagerly=True), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -125,8 +125,11 @@ def layout_of(
         return None
     found = Layout([], [], [], [], [], [], [])
     held: dict[int, Variable] = {}
+    bound: set[int] = set()
     for call, closure, quiet in early:
         operands = [x for x in call.operands if isinstance(x, Slot)]
+        if _is_bound(call):
+            bound.update(y.key for y in call.results)
         if _is_bound(call) or isinstance(closure, Drop):
             continue
         if isinstance(call, Kernel) and call.record.primitive is read_variable:
@@ -134,7 +137,8 @@ def layout_of(
         elif isinstance(call, Kernel) and only_checks(call.record.primitive) and operands[0].key in numbers:
             found.tests.append((numbers[operands[0].key], call.record.params["test"]))
         elif isinstance(call, Bind) or (isinstance(call, Call) and call.function in (copied, put)):
-            if not _bring(found, operands[0], call.results[0], numbers, held, builder):
+            # a scalar weight, which each step changes, would have to be copied between two steps
+            if operands[0].key in bound or not _bring(found, operands[0], call.results[0], numbers, held, builder):
                 return None
         elif any(x.key in numbers or x.key in held for x in operands):
             return None
