@@ -29,6 +29,7 @@ LAYERS = [
     ["files"],
     ["distribute.replica"],
     ["core"],
+    ["parallel"],
     ["layout", "nn_ops", "residence"],
     ["derivatives", "diagnostics"],
     ["functions", "figures"],

@@ -12,9 +12,9 @@ from scipy import special, stats
 
 import minikeras as tf
 from minikeras.compiler.executors import llvm
-from minikeras.core import threads
 from minikeras.nn_ops import draws
 from minikeras.nn_ops import philox4x32 as philox
+from minikeras.parallel import threads
 
 KNOWN = [
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
-from ..core import threads
 from ..core.forks import ForkSafeLock
 from ..errors import MissingExtraError
+from ..parallel import threads
 
 ATTEMPTS = 3
 """Deaths of workers without the end of a group between them, until each group is trained alone; and attempts for each then."""

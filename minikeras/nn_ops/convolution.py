@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.blas import on_one_thread
 from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
 from ..core.primitive import Primitive
-from ..core.products import product
-from ..core.threads import in_parallel
+from ..parallel.blas import on_one_thread
+from ..parallel.products import product
+from ..parallel.threads import in_parallel
 from ..types import Array
 
 Sizes = tuple[int, ...]

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minikeras as tf
-from minikeras.core import blas, products, threads
-from minikeras.core.threads import in_parallel, thread_count
+from minikeras.parallel import blas, products, threads
+from minikeras.parallel.threads import in_parallel, thread_count
 
 settings = tf.config.threading
 
@@ -183,7 +183,7 @@ def test_a_long_product_is_shared_and_blas_has_one_thread_for_each_part(monkeypa
 def test_what_the_environment_says_about_blas_is_left_alone():
     program = """
 import os, numpy as np
-from minikeras.core import blas, products
+from minikeras.parallel import blas, products
 x = np.ones((512, 512), np.float32)
 products.product(x, x)
 print(products.chosen_by_user(), blas.on_one_thread.cache_info().currsize)
@@ -332,7 +332,7 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(two_threads, mo
 
 ALONE = """
 import os, threading
-from minikeras.core import threads
+from minikeras.parallel import threads
 threads.set_intra_op_parallelism_threads(2)
 
 def names():

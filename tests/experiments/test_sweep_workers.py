@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.core.threads import thread_count
 from minikeras.errors import MissingExtraError
 from minikeras.experiments import Sweep, engine
 from minikeras.experiments.runs import Training
+from minikeras.parallel.threads import thread_count
 
 joblib = pytest.importorskip("joblib")
 keras, L = tf.keras, tf.keras.layers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import string
 from typing import Any
@@ -10,10 +11,13 @@ import numpy as np
 
 from ...types import Array
 from ..families import bilinear, primitive, unbroadcast
-from ..products import SHARED, product, quiet_blas
+from ..registry import find_hook
 from .arithmetic import add, conj_if_complex, multiply
 from .reductions import identity_like, total
 from .shaping import broadcast_to, reshape, swap_last
+
+LONG = 1 << 18
+"""Multiplications from which a floor above may share a product among threads: OpenBLAS would take several."""
 
 
 def _matrix_product(xp: Any, a: Array, b: Array) -> Array:
@@ -23,7 +27,8 @@ def _matrix_product(xp: Any, a: Array, b: Array) -> Array:
         return a * b
     if a.dtype.kind == "V":  # bfloat16: NumPy adds up in float32 and leaves it there
         return (a @ b).astype(a.dtype)
-    return a @ b if xp is not np or a.size * b.shape[-1] < SHARED else product(a, b)
+    product = find_hook("product") if xp is np and a.size * b.shape[-1] >= LONG else None
+    return a @ b if product is None else product(a, b)
 
 
 def _left(g: Any, a: Any, b: Any) -> Any:
@@ -90,7 +95,8 @@ def _einsum(xp: Any, *xs: Array, terms: tuple[str, ...], result: str) -> Array:
     batched = [x.ndim > len(term) for x, term in zip(xs, terms, strict=True)]
     inputs = ",".join("..." * more + term for term, more in zip(terms, batched, strict=True))
     equation = f"{inputs}->{'...' * any(batched)}{result}"
-    with quiet_blas():
+    quiet_blas = find_hook("quiet_blas")
+    with contextlib.nullcontext() if quiet_blas is None else quiet_blas():
         return xp.einsum(equation, *xs, optimize=True) if len(xs) > 1 else xp.einsum(equation, *xs)
 
 

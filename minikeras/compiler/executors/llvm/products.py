@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core import blas
-from ....core.blas import OneThread
 from ....core.forks import importing
+from ....parallel import blas
+from ....parallel.blas import OneThread
 from . import jit
 from .functions import Instructions, Value, constant, type_of
 from .kernels import ALIGN, load_address, load_operand, part_of

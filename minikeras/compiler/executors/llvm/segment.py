@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import Variable
-from ....core.threads import thread_count
 from ....core.variable import restore, snapshot
 from ....errors import InvalidArgumentError
+from ....parallel.threads import thread_count
 from ..numpy.builder import Builder
 from ..numpy.memory_plan import RunMemory, Turn
 from ..numpy.replay import Closure, copy_of

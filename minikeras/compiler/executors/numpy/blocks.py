@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core.threads import CALL, WORTHWHILE, in_parallel
+from ....parallel.threads import CALL, WORTHWHILE, in_parallel
 from ....types import Array
 from ...loops import Body, Step, on_arrays
 from ...planning.arena import ALIGNMENT, Interval, allocate, memory_of

@@ -15,9 +15,9 @@ import numpy as np
 
 from ....core import Primitive, Record
 from ....core.precision import is_short
-from ....core.products import SHARED, product
 from ....core.registry import operations
-from ....core.threads import WORTHWHILE
+from ....parallel.products import LONG, product
+from ....parallel.threads import WORTHWHILE
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
 from ...passes.expansion import add_at, take_at
@@ -320,7 +320,7 @@ def _product(lowering: Lowering, record: Record) -> bool:
     if a.dtype.kind != "c" and not _adds_up(a.dtype):
         return False
     function: Any = np.multiply if a.shape[-1] == 1 == b.shape[-2] else np.matmul
-    if function is np.matmul and math.prod(a.shape) * b.shape[-1] >= SHARED:
+    if function is np.matmul and math.prod(a.shape) * b.shape[-1] >= LONG:
         function = product
     elif function is np.matmul and len(a.shape) == len(b.shape) == 2 and min(*a.shape, *b.shape) > 1:
         whole = lowering.contiguous | lowering.transposed

@@ -13,11 +13,11 @@ import numpy as np
 from ....core import Record, Tensor, Variable
 from ....core.arrays import namespace, quiet_context
 from ....core.effects import State, clock
-from ....core.products import SHARED, quiet_blas
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
 from ....core.variable import restore, snapshot
 from ....core.warnings import explained
 from ....errors import MinikerasError
+from ....parallel.products import LONG, quiet_blas
 from ....types import Array
 from ...ir import Program, Slot, slots_of
 from .lowering import Lowered, multiplications
@@ -242,7 +242,7 @@ class Replay:
         """Pieces of memory that are kept from run to run, Variables not counted, and the memory that they take together."""
         self._sources = [call.record for call, *_ in steps]
         self._parts = _parts_of(steps)
-        self._multiplies = any(multiplications(record) >= SHARED for record in program.records)
+        self._multiplies = any(multiplications(record) >= LONG for record in program.records)
         self._results = [(registers[x.key], None) if isinstance(x, Slot) else (None, x) for x in program.results]
         self._idle: list[RunMemory] = []
         commits = any(access.writing is not None and access.writing.in_place for access in plan.flat)

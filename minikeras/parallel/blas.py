@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .forks import ForkSafeLock, importing
+from ..core.forks import ForkSafeLock, importing
 
 
 class Library(NamedTuple):

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.ops.contractions import LONG
 from ..types import Array
 from .blas import on_one_thread, set_by_environment
 from .threads import get_intra_op_parallelism_threads, in_parallel
-
-SHARED = 1 << 18
-"""Multiplications from which OpenBLAS takes several threads for a product."""
 
 PART = 1 << 23
 """Multiplications of a part from which another thread pays: to hand it over takes 60 us, the part 250."""
@@ -39,7 +37,7 @@ def product(a: Array, b: Array, out: Array | None = None) -> Array:
     The bits of a long product depend on the number of threads, as those of a BLAS library do, and on nothing else.
     """
     count = max(a.size * b.shape[-1], b.size * a.shape[-2])
-    if count < SHARED or chosen_by_user() or (one_thread := on_one_thread()) is None:
+    if count < LONG or chosen_by_user() or (one_thread := on_one_thread()) is None:
         return np.matmul(a, b, out=out)  # type: ignore[no-any-return]
     with one_thread:
         if count < 2 * PART or a.ndim > 2 or b.ndim > 2:

@@ -14,9 +14,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..core.forks import ForkSafeLock
 from ..errors import kind_of
 from .blas import libraries
-from .forks import ForkSafeLock
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
