@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ....core import Primitive, Record
+from ....core.ops.contractions import LONG
 from ....core.precision import is_short
 from ....core.registry import operations
-from ....parallel.products import LONG, product
+from ....parallel.products import product
 from ....parallel.threads import WORTHWHILE
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of

@@ -13,11 +13,12 @@ import numpy as np
 from ....core import Record, Tensor, Variable
 from ....core.arrays import namespace, quiet_context
 from ....core.effects import State, clock
+from ....core.ops.contractions import LONG
 from ....core.update_lock import Held, UpdateLock, UpdateLocks
 from ....core.variable import restore, snapshot
 from ....core.warnings import explained
 from ....errors import MinikerasError
-from ....parallel.products import LONG, quiet_blas
+from ....parallel.products import quiet_blas
 from ....types import Array
 from ...ir import Program, Slot, slots_of
 from .lowering import Lowered, multiplications
