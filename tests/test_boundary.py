@@ -43,6 +43,7 @@ NEEDED = {
     **{"filepath": "m.keras", "backup_dir": "b", "schedule": abs, "log_dir": "l"},
     **{"default_optimizer": optimizers.SGD(), "optimizer_map": optimizers.OptimizerMap(optimizers.SGD())},
     **{"equation": "ab,bc->ac", "output_shape": 2, "num_heads": 2, "key_dim": 2, "head_dim": 2, "num_query_heads": 2},
+    **{"factor": 0.2, "height_factor": 0.2, "width_factor": 0.2},
     **{"height": 2, "width": 2, "num_key_value_heads": 1, "layer": L.Dense(2), "layers": [L.Dense(2)]},
 }
 """Arguments without defaults, by their names."""
