@@ -20,10 +20,11 @@ from ..functions import random
 from ..functions.publish import static_shape
 from ..nn_ops import draws
 from ..types import as_dtype
+from . import seeds
 from .arguments import Configured
 from .catalogue import Catalogue
 from .config import floatx
-from .seeds import SeedGenerator, default_seed, keys_of
+from .seeds import default_seed, keys_of
 
 catalogue = Catalogue("initializer")
 serialize, deserialize = catalogue.serialize, catalogue.deserialize
@@ -208,10 +209,10 @@ class RandomInitializer(Initializer):
     True
     """
 
-    def __init__(self, seed: int | SeedGenerator | None = None) -> None:
+    def __init__(self, seed: int | seeds.SeedGenerator | None = None) -> None:
         if isinstance(seed, Mapping):  # the configuration of a SeedGenerator
-            seed = SeedGenerator(seed.get("config", seed).get("seed"))
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer, SeedGenerator))):
+            seed = seeds.SeedGenerator(seed.get("config", seed).get("seed"))
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer, seeds.SeedGenerator))):
             raise ValueError(f"{type(self).__name__}: seed must be an int, a SeedGenerator or None, found {seed!r}.")
         self._given_seed = seed
         self.seed: Any = default_seed() if seed is None else seed
@@ -221,7 +222,7 @@ class RandomInitializer(Initializer):
 
     def get_config(self) -> dict[str, Any]:
         given = self._given_seed
-        seed = given.get_config() if isinstance(given, SeedGenerator) else None if given is None else int(given)
+        seed = given.get_config() if isinstance(given, seeds.SeedGenerator) else None if given is None else int(given)
         return {**super().get_config(), "seed": seed}
 
 
