@@ -347,3 +347,13 @@ def test_one_row_of_weights_weighs_the_columns_of_all_rows():
     y, p = np.zeros((2, 3, 1)), np.ones((2, 3, 1))
     values = losses.MeanSquaredError(reduction="none")(y, p, sample_weight=[[1.0, 2.0, 3.0]])
     assert values.numpy().tolist() == [[1.0, 2.0, 3.0]] * 2
+
+
+def test_options_of_a_loss_are_read_from_its_attributes_and_not_changed_in_place():
+    loss = tf.keras.losses.Huber(0.5)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        loss.options["delta"] = 5.0
+    loss.delta = 5.0
+    assert dict(loss.options) == {"delta": 5.0}
+    config = loss.get_config()
+    assert type(config) is dict and config["delta"] == 5.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from ...core import Tensor, convert_to_tensor
@@ -194,7 +195,7 @@ class LossFunctionWrapper(Loss):
         self._options = options
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Mapping[str, Any]:
         """What is handed to the function beside labels and predictions."""
         return self._options
 
@@ -232,9 +233,9 @@ class FunctionLoss(LossFunctionWrapper):
         super().__init__(self._function, self.reduction, self.name, self.dtype)
 
     @property
-    def options(self) -> dict[str, Any]:
-        """What the function is given beside labels and predictions."""
-        return {name: getattr(self, name) for name in self._names}
+    def options(self) -> Mapping[str, Any]:
+        """What the function is given beside labels and predictions. The attributes can be changed, this only be read."""
+        return MappingProxyType({name: getattr(self, name) for name in self._names})
 
 
 @dataclass(eq=False, repr=False)
@@ -280,8 +281,8 @@ def get(identifier: Any) -> Any:
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
     """The loss for a name, as of `get`, or for what `serialize` gave.
 
-    >>> tf.keras.losses.deserialize(tf.keras.losses.serialize(tf.keras.losses.Huber(delta=2.0))).options
-    {'delta': 2.0}
+    >>> tf.keras.losses.deserialize(tf.keras.losses.serialize(tf.keras.losses.Huber(delta=2.0))).delta
+    2.0
     """
     return _named(config, catalogue.deserialize(config, custom_objects))
 
