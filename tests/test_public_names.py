@@ -37,6 +37,7 @@ INTERNAL = {
         "module",
         "layout",
         "nn_ops",
+        "parallel",
         "residence",
         "compiler",
         "types",
