@@ -31,6 +31,7 @@ import pytest
 from in_threads import in_threads
 
 import minikeras as tf
+from minikeras.compiler.guards.facts import Fact
 
 X = tf.constant([1.0, 2.0])
 
@@ -275,6 +276,15 @@ def test_an_object_that_is_returned_or_referred_to_weakly_counts():
 
     replayed_and_changed(lambda x: x * given().k, lambda: setattr(held, "k", 3.0))
     replayed_and_changed(lambda x: x * ref().k, lambda: setattr(weak, "k", 3.0))
+
+
+def test_an_object_that_is_gone_is_a_change():
+    box = Box()
+    fact = Fact(lambda owner: len(vars(owner())), weakref.ref(box), ("k",), "attribute {} of Box", lambda name: True)
+    then = fact.now()
+    assert fact.difference(then) is None
+    del box
+    assert fact.difference(then) == "attribute 'k' of Box"
 
 
 def test_defaults_and_attributes_of_functions_count():

@@ -97,7 +97,7 @@ class Fact(NamedTuple):
         now = self.now()
         if len(now) == len(then) and all(map(same, now, then)):
             return None
-        if self.counts is not None:
+        if self.counts is not None and now:
             held = self.holder if isinstance(self.holder, Mapping) else vars(self.holder())
             added = (name for name in held if name not in self.names and self.counts(name))
             return next((self.where.replace("{}", f"'{name}'") for name in added), None)
