@@ -61,6 +61,8 @@ class Step(NamedTuple):
 class Body(NamedTuple):
     """Straight-line code for one element. Registers are numbered: the inputs first.
 
+    Two are equal if they are the same code, so that kernels are known by them: 2 and 2.0, or 0.0 and -0.0, are other numbers.
+
     Attributes:
         inputs: dtypes of the inputs; `float` for a Python number that each run may have another one of.
         literals: Python numbers by register.
@@ -74,6 +76,20 @@ class Body(NamedTuple):
     numbers: tuple[Step, ...]
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
+
+    @property
+    def _told_apart(self) -> tuple[Any, ...]:
+        literals = tuple([(register, type(x), repr(x)) for register, x in self.literals])
+        return self.inputs, literals, self.numbers, self.steps, self.outputs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and self._told_apart == other._told_apart
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._told_apart)
 
     @property
     def dtypes(self) -> dict[int, Any]:

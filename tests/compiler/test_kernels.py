@@ -15,7 +15,7 @@ from interrupts import interrupt
 
 import minikeras as tf
 from minikeras.compiler.executors.llvm import jit, products, runner
-from minikeras.compiler.executors.llvm.calls import bits
+from minikeras.compiler.executors.llvm.calls import bits, loop_kernel
 from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY
 from minikeras.compiler.executors.llvm.products import ProductKernel
 from minikeras.compiler.executors.llvm.runner import Job
@@ -70,6 +70,19 @@ def body_of(function, *dtypes):
 
 def normal(*shape, dtype="float32"):
     return np.random.default_rng(4).normal(size=shape).astype(dtype)
+
+
+@pytest.mark.parametrize("numbers", [(2.0, 2), (2, 2.0), (0.0, 0), (1, 1.0), (0.0, -0.0)])
+def test_bodies_whose_literals_python_calls_equal_are_other_kernels(numbers):
+    """2 is a constant of a kernel, 2.0 one of its operands: told by equality alone, the second gets the kernel of the first."""
+    x = np.linspace(-1.0, 1.0, 400, dtype=np.float32).reshape(4, 100)
+    loop_kernel.cache_clear()
+    first, second = [body_of(lambda x, number=number: np.exp(x) * number + 0.25, "float32") for number in numbers]
+    assert first != second and len({first, second}) == 2
+    for number in numbers:
+        double = tf.function(lambda x, number=number: tf.exp(x) * number + 0.25, jit_compile=True)
+        for _ in range(3):
+            np.testing.assert_allclose(double(tf.constant(x)), np.exp(x) * np.float32(number) + 0.25, rtol=1e-6)
 
 
 def applied(name, *inputs):
