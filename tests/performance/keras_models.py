@@ -1,4 +1,4 @@
-"""The seven models of section `models`, in Keras's words, of this project or of another, and their data.
+"""The models of section `models`, in Keras's words, of this project or of another, and their data.
 
 Numbers of rows are such that an epoch takes a second at most.
 """
@@ -18,6 +18,8 @@ LENGTH, TOKENS, HEADS, FEATURES = 64, 1000, 4, 64
 """Of the transformer, whose width is `FEATURES`."""
 DEPTH = 30
 """Blocks of the deep network."""
+STEPS, SERIES, UNITS = 100, 16, 128
+"""Of the recurrent network."""
 COLUMNS, CATEGORIES, NUMBERS = 8, 1000, 13
 """Of the table that wide and deep is trained on."""
 
@@ -141,6 +143,10 @@ def _deep(keras: Any) -> Any:
     return keras.Sequential([keras.Input((64,)), *blocks, k.Dense(10)])
 
 
+def _lstm(keras: Any) -> Any:
+    return keras.Sequential([keras.Input((STEPS, SERIES)), keras.layers.LSTM(UNITS), keras.layers.Dense(10)])
+
+
 def _tokens(random: np.random.Generator, rows: int) -> list[Array]:
     return [random.integers(0, TOKENS, (rows, LENGTH)).astype(np.int32)]
 
@@ -153,6 +159,7 @@ MODELS = {
     "mixer": Model(_mixer, "labels", 512, 64, _images(32, 32, 3)),
     "wide and deep": Model(_wide_and_deep, "binary", 8192, 256, _table, 2),
     "deep": Model(_deep, "labels", 4096, 128, _images(64)),
+    "lstm": Model(_lstm, "labels", 512, 64, _images(STEPS, SERIES)),
 }
 
 

@@ -1,4 +1,4 @@
-"""Section `models`: an epoch of `fit` and a `predict` of seven models, by default, natively, by Keras on JAX and by PyTorch.
+"""Section `models`: an epoch of `fit` and a `predict` of eight models, by default, natively, by Keras on JAX and by PyTorch.
 
 `predict` has a smaller last batch. BLAS has the threads that this project gives it, unless the environment says otherwise.
 """

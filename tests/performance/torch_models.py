@@ -1,4 +1,4 @@
-"""The seven models of section `models` in PyTorch, eager, with the first weights of the Keras models.
+"""The models of section `models` in PyTorch, eager, with the first weights of the Keras models.
 
 Images come with their channels last, as for Keras, and are turned once.
 """
@@ -24,7 +24,9 @@ from .keras_models import (
     MODELS,
     NUMBERS,
     PATCHES,
+    SERIES,
     TOKENS,
+    UNITS,
     WIDTH,
     first_arrays,
 )  # fmt: skip
@@ -158,6 +160,18 @@ class Deep(nn.Module):
         return self.layers(x)
 
 
+class Recurrent(nn.Module):
+    """Two biases are added up in PyTorch; one stays as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(SERIES, UNITS, batch_first=True), nn.Linear(UNITS, 10)
+        self.lstm.bias_hh_l0.requires_grad_(False)
+
+    def forward(self, x: Any) -> Any:
+        return self.head(self.lstm(x)[0][:, -1])
+
+
 MODULES: dict[str, type[nn.Module]] = {
     "convnet": Convnet,
     "resnet": Resnet,
@@ -166,6 +180,7 @@ MODULES: dict[str, type[nn.Module]] = {
     "mixer": Mixer,
     "wide and deep": WideAndDeep,
     "deep": Deep,
+    "lstm": Recurrent,
 }
 
 
@@ -178,15 +193,29 @@ def _as_torch(array: Array, module: nn.Module) -> Any:
     return torch.from_numpy(np.ascontiguousarray(array))
 
 
+def _give(lstm: nn.LSTM, kernel: Array, recurrent: Array) -> None:
+    """Weights of Keras's LSTM, whose gates have the same order, and its first bias: 1 for the gate that forgets."""
+    lstm.weight_ih_l0.copy_(torch.from_numpy(np.ascontiguousarray(kernel.T)))
+    lstm.weight_hh_l0.copy_(torch.from_numpy(np.ascontiguousarray(recurrent.T)))
+    lstm.bias_hh_l0.zero_()
+    lstm.bias_ih_l0.zero_()
+    lstm.bias_ih_l0[UNITS : 2 * UNITS] = 1.0
+
+
 def torch_model(label: str) -> nn.Module:
     """The model with the first weights of its Keras model of this project, kernels in the order of the layers."""
     module, kernels = MODULES[label](), first_arrays(MODELS[label].build(keras_of("minikeras")))
-    holders = [one for one in module.modules() if isinstance(one, (nn.Linear, nn.Conv2d, nn.ConvTranspose2d, nn.Embedding))]
+    kinds = (nn.Linear, nn.Conv2d, nn.ConvTranspose2d, nn.Embedding, nn.LSTM)
+    given = iter(kernels)
     with torch.no_grad():
-        for holder, kernel in zip(holders, kernels, strict=True):
-            holder.weight.copy_(_as_torch(kernel, holder))
+        for holder in [one for one in module.modules() if isinstance(one, kinds)]:
+            if isinstance(holder, nn.LSTM):
+                _give(holder, next(given), next(given))
+                continue
+            holder.weight.copy_(_as_torch(next(given), holder))
             if getattr(holder, "bias", None) is not None:
                 holder.bias.zero_()
+    assert next(given, None) is None, "a kernel is left over"
     return module
 
 
