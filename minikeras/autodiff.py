@@ -4,7 +4,15 @@
 from .core import ForwardAccumulator, GradientTape
 from .core.batch import loop_fallbacks
 from .derivatives.curvature import (
-    Estimate, block_hessian, fisher, gauss_newton, ggnvp, hessian, hessian_diag, hessian_trace, hvp
+    Estimate,
+    block_hessian,
+    fisher,
+    gauss_newton,
+    ggnvp,
+    hessian,
+    hessian_diag,
+    hessian_trace,
+    hvp,
 )
 from .derivatives.first_order import jacobian, jvp, per_example_gradients, vjp
 from .derivatives.own_operations import bilinear, elementwise, linear, primitive

@@ -16,7 +16,7 @@ from .absent import late as _late
 from .core import Tensor
 from .core.families import by_elements
 from .errors import DTypeError, InvalidArgumentError
-from .functions.publish import tensor
+from .functions.operands import tensor
 from .functions.python import text as _shown
 from .types import Array, TensorLike, as_dtype
 

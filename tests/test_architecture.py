@@ -112,7 +112,6 @@ ASKS_FOR_PACKAGE = {
     "absent": "whether advice is asked for by the package, not by one that is named like a part of it",
     "boundary": "which modules of a traceback are the package's",
     "compiler.guards.walk": "whose objects a recording looks into",
-    "functions.symbols": "which functions of a public module are written in one folder, as they all are the package's",
     "keras.optimizers.optimizer": "whether a schedule is of the module of schedules",
     "keras.saving.registry": "what a file may name: no class can declare that it may",
 }

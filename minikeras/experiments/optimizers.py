@@ -23,7 +23,7 @@ from ..core.effects import State, effect
 from ..core.stack import BOTTOM, current, on_top, perform
 from ..core.variable import restore, snapshot
 from ..errors import InvalidArgumentError
-from ..functions.publish import tensor
+from ..functions.operands import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
 from ..keras.optimizers.compiled_step import Write
 from ..keras.optimizers.state import BESIDE, Change, SlotState

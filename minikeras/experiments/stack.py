@@ -16,7 +16,7 @@ from .. import nest
 from ..core import Tensor, Variable
 from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
-from ..functions.publish import tensor
+from ..functions.operands import tensor
 from ..keras.layers.weight_discovery import Contents
 from .hyperparameters import ModelOptions
 from .members import EnsembleMember, Members, shown_rows, with_rows, without_memory

@@ -12,8 +12,9 @@ from ..core.batch import check_values
 from ..core.ops import arithmetic
 from ..errors import InvalidArgumentError, ShapeError
 from ..types import DTypeLike, TensorLike, as_dtype
+from .catalogue import name_like_definition
 from .elementwise import cast
-from .publish import integer, name_like_definition, tensor, tensors
+from .operands import integer, tensor, tensors
 
 _DOCUMENTATION = """Nothing, if {what} for every element; shapes are broadcast.
 

@@ -15,7 +15,7 @@ from .convolution import geometry
 from .creation import zeros_like
 from .elementwise import cast, ceil, clip_by_value, floor, stop_gradient, where
 from .indexing import gather_nd
-from .publish import beside, static_shape, tensor
+from .operands import beside, static_shape, tensor
 from .shaping import concat, pad, stack
 
 

@@ -10,7 +10,7 @@ from ..core import Tensor
 from ..core.ops import arithmetic, contractions, shaping
 from ..errors import InvalidArgumentError, ShapeError
 from ..types import TensorLike
-from .publish import integer, negative_axis, static_shape, tensors
+from .operands import integer, negative_axis, static_shape, tensors
 from .shaping import expand_dims, reshape, squeeze, transpose
 
 

@@ -15,7 +15,7 @@ from ..nn_ops.scan import scan as repeated
 from ..types import DTypeLike, TensorLike, TensorShape, as_dtype
 from .creation import zeros
 from .elementwise import logical_or, where
-from .publish import integer, static_shape, tensor
+from .operands import integer, static_shape, tensor
 from .shaping import concat, expand_dims, split, stack, unstack
 
 # `tf.TensorArray`: a list of tensors of one dtype, written and read by number.

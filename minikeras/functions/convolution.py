@@ -10,7 +10,8 @@ from ..core import Tensor
 from ..errors import ShapeError
 from ..nn_ops import convolution as ops
 from ..types import ShapeLike, TensorLike
-from .publish import inexact, named, static_shape, tensors
+from .catalogue import named
+from .operands import inexact, static_shape, tensors
 from .shaping import reshape, transpose
 
 Sizes = tuple[int, ...]

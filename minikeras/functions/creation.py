@@ -14,7 +14,7 @@ from ..core.ops import arithmetic
 from ..errors import DTypeError, InvalidArgumentError
 from ..types import DType, DTypeLike, ShapeLike, TensorLike, TensorShape, as_dtype
 from .elementwise import cast
-from .publish import beside, integer, negative_axis, rounded_once, static_shape, tensor, tensors
+from .operands import beside, integer, negative_axis, rounded_once, static_shape, tensor, tensors
 from .shaping import broadcast_to, expand_dims, reshape, transpose
 
 # Making ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from ..core.ops import arithmetic, transcendental
 from ..errors import DTypeError, ShapeError
 from ..nn_ops import special
 from ..types import DTypeLike, TensorLike, as_dtype
-from .publish import beside, binary, inexact, rounded_once, tensor, tensors, unary
+from .catalogue import binary, unary
+from .operands import beside, inexact, rounded_once, tensor, tensors
 
 # A table: one row for each function.
 # fmt: off

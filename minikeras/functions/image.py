@@ -14,11 +14,12 @@ from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops import nn
 from ..types import DTypeLike, TensorLike, as_dtype
 from .assertions import assert_non_negative
+from .catalogue import row
 from .contractions import tensordot
 from .creation import zeros_like
 from .elementwise import abs, cast, clip_by_value, floormod, maximum, minimum, saturate_cast, squared_difference, where
 from .indexing import gather
-from .publish import beside, inexact, integer, row, static_shape, tensor, tensors
+from .operands import beside, inexact, integer, static_shape, tensor, tensors
 from .random import stateless_uniform, uniform
 from .reductions import reduce_mean, reduce_sum
 from .resizing import resize

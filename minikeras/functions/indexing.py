@@ -14,7 +14,7 @@ from ..core.ops import arithmetic, indexing, reductions, shaping
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
 from ..types import ShapeLike, TensorLike
-from .publish import beside, integer, negative_axis, static_shape, tensor
+from .operands import beside, integer, negative_axis, static_shape, tensor
 from .shaping import concat, reshape, stack, transpose
 
 

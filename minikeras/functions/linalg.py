@@ -15,9 +15,10 @@ from ..core.ops.reductions import identity_like
 from ..errors import ShapeError
 from ..nn_ops import linalg
 from ..types import DTypeLike, TensorLike
+from .catalogue import row
 from .elementwise import cast, log
+from .operands import beside, inexact, integer, rounded_once, static_shape, tensor, tensors
 from .ordering import argsort
-from .publish import beside, inexact, integer, rounded_once, row, static_shape, tensor, tensors
 from .reductions import reduce_max, reduce_sum
 from .shaping import reshape, transpose
 

@@ -16,10 +16,11 @@ from ..distribute.replica import part_of_draw
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import draws, nn, special
 from ..types import Axis, ShapeLike, TensorLike
+from .catalogue import unary
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
+from .operands import beside, inexact, integer, negative_axis, rounded_once, tensor, tensors
 from .ordering import top_k
-from .publish import beside, inexact, integer, negative_axis, rounded_once, tensor, tensors, unary
 from .reductions import l2_normalize, reduce_mean, reduce_sum, reduce_variance
 
 __all__ = ["l2_normalize", "log_sigmoid", "sigmoid", "softplus", "tanh", "top_k"]

@@ -17,7 +17,7 @@ from ..types import DTypeLike, TensorLike, as_dtype
 from .creation import ones_like, zeros_like
 from .elementwise import cast, is_finite, logical_and, stop_gradient, where
 from .indexing import scatter_nd
-from .publish import beside, integer, negative_axis, tensor, tensors
+from .operands import beside, integer, negative_axis, tensor, tensors
 from .reductions import reduce_all, reduce_sum
 from .shaping import reshape, stack
 

@@ -13,9 +13,10 @@ from ..core.ops.indexing import gather_rows
 from ..errors import ShapeError
 from ..nn_ops import convolution as ops
 from ..types import ShapeLike, TensorLike
+from .catalogue import named
 from .convolution import channels_first, channels_last, channels_moved_first, geometry, one_for_each
 from .creation import ones_like
-from .publish import beside, inexact, named, rounded_once, tensor
+from .operands import beside, inexact, rounded_once, tensor
 from .resizing import along_axis
 
 

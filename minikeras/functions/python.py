@@ -19,7 +19,7 @@ from ..core.effects import State, effect
 from ..core.stack import BOTTOM, current, notify, perform
 from ..errors import InvalidArgumentError
 from ..types import DTypeLike, as_dtype
-from .publish import tensor
+from .operands import tensor
 
 
 def py_function(func: Callable[..., Any], inp: Any, Tout: DTypeLike, name: str | None = None) -> Any:

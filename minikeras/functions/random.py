@@ -21,7 +21,8 @@ from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops import draws, special, streams
 from ..types import Array, DType, DTypeLike, ShapeLike, TensorLike, as_dtype
-from .publish import beside, integer, negative_axis, row, static_shape, tensor
+from .catalogue import row
+from .operands import beside, integer, negative_axis, static_shape, tensor
 
 
 def set_seed(seed: int | None) -> None:

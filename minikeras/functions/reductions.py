@@ -10,8 +10,9 @@ from ..core import Primitive, Tensor, convert_to_tensor
 from ..core.ops import arithmetic, reductions, shaping, transcendental
 from ..errors import ShapeError
 from ..types import Axis, DTypeLike, TensorLike
+from .catalogue import name_like_definition, row
 from .elementwise import cast, lgamma
-from .publish import inexact, name_like_definition, negative_axes, negative_axis, rounded_once, row, tensor
+from .operands import inexact, negative_axes, negative_axis, rounded_once, tensor
 from .shaping import reshape, stack
 from .shaping import reverse as reverse_along
 

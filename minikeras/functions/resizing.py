@@ -17,7 +17,7 @@ from ..types import Array, TensorLike
 from .contractions import matmul
 from .convolution import channels_first
 from .elementwise import cast
-from .publish import beside, inexact, rounded_once, static_shape, tensor
+from .operands import beside, inexact, rounded_once, static_shape, tensor
 from .shaping import expand_dims, reshape, squeeze
 
 

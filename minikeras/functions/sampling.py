@@ -14,8 +14,8 @@ from .contractions import matmul
 from .elementwise import cast, expm1, log, log1p, stop_gradient, where
 from .indexing import gather
 from .nn import check_labels, sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
+from .operands import beside, integer, tensor
 from .ordering import searchsorted, top_k
-from .publish import beside, integer, tensor
 from .random import uniform
 from .reductions import reduce_any, reduce_sum
 from .shaping import concat, reshape

@@ -13,8 +13,9 @@ from ..core.ops import arithmetic, indexing, transcendental
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
 from ..types import TensorLike
+from .catalogue import name_like_definition
 from .elementwise import cast
-from .publish import beside, inexact, integer, name_like_definition, rounded_once, tensor
+from .operands import beside, inexact, integer, rounded_once, tensor
 from .shaping import reshape
 
 _DOCUMENTATION = """{summary} of each segment: of the slices along the first axes whose number is the same.

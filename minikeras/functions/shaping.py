@@ -14,7 +14,7 @@ from ..core.convert import holds_tensor, read
 from ..core.ops import arithmetic, indexing, shaping
 from ..errors import DTypeError, ShapeError
 from ..types import Axis, ShapeLike, TensorLike, TensorShape
-from .publish import beside, integer, negative_axes, negative_axis, static_shape, tensor, tensors
+from .operands import beside, integer, negative_axes, negative_axis, static_shape, tensor, tensors
 
 # Moving ----------------------------------------------------------------------------------------------------------------
 

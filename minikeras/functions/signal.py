@@ -13,9 +13,10 @@ from ..core.ops import indexing
 from ..errors import ShapeError
 from ..nn_ops import fourier
 from ..types import Axis, DTypeLike, ShapeLike, TensorLike, as_dtype
+from .catalogue import name_like_definition, row
 from .elementwise import cast, divide_no_nan
 from .indexing import gather
-from .publish import beside, inexact, integer, name_like_definition, negative_axis, row, static_shape, tensor
+from .operands import beside, inexact, integer, negative_axis, static_shape, tensor
 from .shaping import pad, reshape, roll
 
 # fmt: off

@@ -18,13 +18,13 @@ from ..core import Tensor
 from ..core.registry import hook
 from ..errors import ShapeError
 from ..functions import elementwise, nn
+from ..functions.catalogue import takes_symbols
 from ..functions.creation import range
 from ..functions.elementwise import abs, cast, clip_by_value, minimum, sqrt, square, where
+from ..functions.operands import beside, inexact, negative_axes, negative_axis, rounded_once, tensor
 from ..functions.ordering import sort
-from ..functions.publish import beside, inexact, negative_axes, negative_axis, rounded_once, tensor
 from ..functions.reductions import cumsum, reduce_max
 from ..functions.shaping import reshape, split, transpose
-from ..functions.symbols import takes_symbols
 from ..types import TensorLike
 from .catalogue import Catalogue
 

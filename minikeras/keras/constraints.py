@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core import Tensor
 from ..functions.elementwise import clip_by_value, maximum
-from ..functions.publish import tensor
+from ..functions.operands import tensor
 from ..functions.reductions import reduce_euclidean_norm
 from ..types import TensorLike
 from .arguments import Configured

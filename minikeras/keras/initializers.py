@@ -17,7 +17,7 @@ from ..absent import hide_imports
 from ..core import Tensor
 from ..core.arrays import creation_namespace, to_device, to_numpy
 from ..functions import random
-from ..functions.publish import static_shape
+from ..functions.operands import static_shape
 from ..nn_ops import draws
 from ..types import as_dtype
 from . import seeds

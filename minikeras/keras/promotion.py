@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core import Tensor, convert_to_tensor
 from ..functions.elementwise import cast
-from ..functions.publish import tensor
+from ..functions.operands import tensor
 from ..types import DType, TensorLike, as_dtype
 from . import config
 

@@ -15,7 +15,7 @@ from ..distribute.replica import current_part, part_of_draw
 from ..functions import random as tf
 from ..functions.creation import zeros_like
 from ..functions.nn import dropped
-from ..functions.publish import tensor
+from ..functions.operands import tensor
 from ..nn_ops import draws
 from ..types import TensorLike, as_dtype
 from .config import floatx

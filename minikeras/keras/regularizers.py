@@ -7,7 +7,7 @@ from ..errors import ShapeError
 from ..functions.contractions import matmul
 from ..functions.elementwise import abs, square
 from ..functions.linalg import diag_part
-from ..functions.publish import tensor
+from ..functions.operands import tensor
 from ..functions.reductions import l2_normalize, reduce_sum
 from ..functions.shaping import transpose
 from ..types import TensorLike

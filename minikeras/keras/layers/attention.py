@@ -13,7 +13,7 @@ from ...functions.contractions import einsum, matmul
 from ...functions.creation import ones
 from ...functions.elementwise import abs, cast, logical_and, tanh, where
 from ...functions.nn import softmax
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...functions.reductions import cumsum, reduce_sum
 from ...functions.shaping import expand_dims, repeat, reshape
 from ...types import as_dtype

@@ -17,7 +17,7 @@ from ...distribute.replica import computing_on
 from ...files import limits
 from ...functions.creation import zeros
 from ...functions.elementwise import cast
-from ...functions.publish import static_shape
+from ...functions.operands import static_shape
 from ...module import Module, waiting
 from ...types import DType
 from .. import activations, constraints, initializers, regularizers

@@ -12,12 +12,12 @@ from ...core.ops.arithmetic import cast
 from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import reshape
 from ...errors import ShapeError
+from ...functions.catalogue import takes_symbols
 from ...functions.contractions import einsum
 from ...functions.creation import ones_like
 from ...functions.elementwise import not_equal
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...functions.reductions import reduce_any
-from ...functions.symbols import takes_symbols
 from ...nn_ops.nn import masked_fill
 from .. import activations, initializers
 from ..symbolic.keras_tensor import KerasTensor

@@ -10,10 +10,11 @@ from ... import nest
 from ...core import Tensor
 from ...core.ops.arithmetic import ones_like
 from ...errors import ShapeError, kind_of
+from ...functions.catalogue import name_like_definition
 from ...functions.contractions import matmul
 from ...functions.elementwise import add, cast, logical_or, maximum, minimum, multiply, where
 from ...functions.nn import l2_normalize
-from ...functions.publish import name_like_definition, tensor
+from ...functions.operands import tensor
 from ...functions.reductions import reduce_any
 from ...functions.shaping import broadcast_to, concat, reshape, transpose
 from ...nn_ops.nn import masked_fill

@@ -13,7 +13,7 @@ from ...distribute.replica import part_of_draw
 from ...errors import ShapeError
 from ...functions import nn
 from ...functions.elementwise import cast
-from ...functions.publish import inexact
+from ...functions.operands import inexact
 from ...nn_ops import draws
 from .. import regularizers
 from ..seeds import SeedGenerator

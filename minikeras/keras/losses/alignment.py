@@ -13,7 +13,7 @@ from ...core import Tensor, convert_to_tensor
 from ...core.batch import check_values
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...functions.elementwise import cast
-from ...functions.publish import negative_axis, tensor
+from ...functions.operands import negative_axis, tensor
 from ...functions.shaping import expand_dims, reshape, squeeze, transpose
 from ...types import TensorLike, as_dtype
 from ..config import floatx

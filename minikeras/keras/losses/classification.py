@@ -20,7 +20,7 @@ from ...functions.contractions import matmul
 from ...functions.creation import one_hot, range
 from ...functions.elementwise import cast, equal, logical_and, logical_not, logical_or, minimum, softplus, square, where
 from ...functions.nn import check_labels, log_softmax, relu
-from ...functions.publish import beside
+from ...functions.operands import beside
 from ...functions.reductions import reduce_all, reduce_logsumexp, reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, concat, reshape, stack, unstack
 from ...types import TensorLike

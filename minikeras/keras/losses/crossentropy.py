@@ -18,7 +18,7 @@ from ...functions.nn import (
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from ...functions.publish import beside, negative_axis
+from ...functions.operands import beside, negative_axis
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import reshape
 from ...types import TensorLike

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core import Tensor
 from ...functions.elementwise import abs, log1p, maximum, softplus, square, where
-from ...functions.publish import negative_axis
+from ...functions.operands import negative_axis
 from ...functions.reductions import l2_normalize, reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon

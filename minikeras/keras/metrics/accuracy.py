@@ -9,7 +9,7 @@ import numpy as np
 from ...core import Tensor, Variable
 from ...functions.creation import one_hot
 from ...functions.elementwise import abs, cast, equal, greater, is_finite, logical_and, where
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...functions.reductions import argmax, reduce_any, reduce_max, reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon, floatx

@@ -9,7 +9,7 @@ from ...core import Tensor
 from ...errors import ShapeError
 from ...files import limits
 from ...functions.elementwise import clip_by_value, divide_no_nan, log, logical_and, maximum, minimum, sigmoid, where
-from ...functions.publish import beside
+from ...functions.operands import beside
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon

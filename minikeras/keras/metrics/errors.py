@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core import Tensor
 from ...functions.elementwise import cast, is_inf, sqrt, square, where
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...functions.reductions import reduce_any, reduce_mean, reduce_std, reduce_sum, reduce_variance
 from ...functions.shaping import broadcast_to
 from ...types import TensorLike

@@ -14,7 +14,7 @@ from ...core.ops.indexing import scatter_nd
 from ...errors import ShapeError
 from ...functions.elementwise import cast, logical_and, where
 from ...functions.linalg import diag_part
-from ...functions.publish import beside, negative_axis, tensor
+from ...functions.operands import beside, negative_axis, tensor
 from ...functions.reductions import argmax, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, stack
 from ...types import TensorLike, as_dtype

@@ -16,7 +16,7 @@ from ...core.effects import watched
 from ...distribute.replica import current_part
 from ...files import limits
 from ...functions.elementwise import cast, divide_no_nan
-from ...functions.publish import static_shape
+from ...functions.operands import static_shape
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to
 from ...module import snake_case

@@ -18,8 +18,8 @@ from ...core.stack import only_shapes
 from ...errors import ShapeError
 from ...functions import control_flow, creation, indexing, segments, shaping
 from ...functions import elementwise as tf
+from ...functions.catalogue import takes_symbols
 from ...functions.creation import range as numbers
-from ...functions.symbols import takes_symbols
 from ...nn_ops.scan import scan as repeated
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
-from ...functions import publish
+from ...functions import catalogue
 from ...functions.elementwise import cast
 from ...types import TensorLike
 from ..promotion import floating, promoted
@@ -30,8 +30,8 @@ Returns:
 def row(
     name: str, function: Callable[..., Any], summary: str, example: str, /, returns: str = "Tensor", **options: Any
 ) -> Callable[..., Any]:
-    """A function of any tensors, which converts them itself; `options` are those of `operation`, the others as in `publish`."""
-    made: Callable[..., Any] = operation(**options)(publish.row(name, function, summary, example, returns))
+    """A function that converts its operands itself; `options` are those of `operation`, the others as in the catalogue."""
+    made: Callable[..., Any] = operation(**options)(catalogue.row(name, function, summary, example, returns))
     return made
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...core import Tensor
 from ...core.ops.indexing import add_rows, gather_rows
 from ...errors import ShapeError
-from ...functions.publish import beside
+from ...functions.operands import beside
 from ...functions.shaping import reshape
 from ...types import Array
 from ..symbolic.rules import check_size

@@ -12,7 +12,7 @@ from ...core import Variable
 from ...core.arrays import namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.stack import perform
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...types import Array
 from ..arguments import as_call
 from .optimizer import Optimizer, deserialize, serialize

@@ -19,7 +19,7 @@ from ...core.effects import clock, decide, watched
 from ...core.precision import in_float32
 from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...module import snake_case
 from ...types import Array
 from .. import initializers

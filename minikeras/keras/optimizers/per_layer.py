@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self, cast
 
 from ... import markup
 from ...core import GradientTape, Tensor, Variable
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...types import Array
 from ..arguments import as_call, as_text
 from ..names import PathMap, check_patterns

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core import Tensor
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...types import as_dtype
 from ..arguments import Configured
 from ..catalogue import Catalogue

@@ -15,7 +15,7 @@ from ...core.arrays import mixed_devices, namespace
 from ...core.update_lock import Held, UpdateLocks
 from ...core.variable import restore, snapshot
 from ...errors import ShapeError
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...types import Array
 from ..calls import context
 from ..weight import HostVariable

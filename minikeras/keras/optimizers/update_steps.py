@@ -15,7 +15,7 @@ from ...core.tensor import Operand
 from ...core.variable import restore, snapshot
 from ...functions.creation import ones_like
 from ...functions.elementwise import cast
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from ...types import Array
 from ..weight import Weight
 from .state import Change, SlotState, Stepper

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ... import nest
 from ...core.registry import hook
-from ...functions.symbols import SymbolicOperand
+from ...functions.operands import SymbolicOperand
 from ...types import DType
 from ..names import auto_name
 from .shapes import is_data, is_numbers

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, overload
 
 from ...core.registry import hook
+from ...functions.catalogue import takes_symbols
 from ...functions.creation import zeros
-from ...functions.symbols import takes_symbols
 from ...module import snake_case
 from ...types import as_dtype
 from ..names import auto_name

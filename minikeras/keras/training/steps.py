@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ... import nest
 from ...core import GradientTape, Tensor, Variable
 from ...errors import ShapeError
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from .. import batches, optimizers
 from ..symbolic.trial import returned_none
 from .state import Logs, ModelLike

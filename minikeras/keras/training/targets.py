@@ -12,7 +12,7 @@ import numpy as np
 from ... import nest
 from ...errors import ShapeError
 from ...functions.elementwise import cast
-from ...functions.publish import tensor
+from ...functions.operands import tensor
 from .. import metrics
 from ..losses.loss import as_loss
 

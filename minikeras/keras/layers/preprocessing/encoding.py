@@ -19,7 +19,7 @@ from ....core.primitive import Primitive
 from ....core.tensor import Operand
 from ....errors import DTypeError, InvalidArgumentError
 from ....functions.elementwise import cast
-from ....functions.publish import tensor
+from ....functions.operands import tensor
 from ....functions.shaping import expand_dims, transpose
 from ....types import Array, as_dtype
 from ...arguments import whole

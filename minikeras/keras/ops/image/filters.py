@@ -14,7 +14,7 @@ from ....errors import DTypeError, ShapeError
 from ....functions.convolution import depthwise_conv
 from ....functions.elementwise import cast
 from ....functions.image import hue_saturation_value, red_green_blue
-from ....functions.publish import beside
+from ....functions.operands import beside
 from ....functions.reductions import reduce_mean
 from ....functions.shaping import expand_dims, pad, reshape, squeeze, stack, transpose
 from ....types import Array, TensorLike

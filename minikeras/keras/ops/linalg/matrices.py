@@ -17,7 +17,7 @@ from ....functions import linalg as tf
 from ....functions import reductions
 from ....functions.creation import eye, zeros
 from ....functions.elementwise import abs, cast, pow
-from ....functions.publish import negative_axes
+from ....functions.operands import negative_axes
 from ....functions.shaping import expand_dims, squeeze, transpose
 from ....types import DTypeLike, ShapeLike, TensorLike
 from ...promotion import floating, promoted

@@ -11,7 +11,7 @@ from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError, ShapeError
 from ....functions import elementwise as tf
-from ....functions.publish import beside
+from ....functions.operands import beside
 from ....functions.shaping import broadcast_to, pad
 from ....nn_ops import fourier
 from ....types import TensorLike

@@ -15,7 +15,7 @@ from ....functions.contractions import einsum
 from ....functions.creation import ones
 from ....functions.elementwise import cast, maximum, minimum, rsqrt, saturate_cast, square, where
 from ....functions.linalg import band_part
-from ....functions.publish import negative_axes, negative_axis, rounded_once
+from ....functions.operands import negative_axes, negative_axis, rounded_once
 from ....functions.reductions import norm, reduce_mean, reduce_sum
 from ....functions.shaping import reshape, squeeze
 from ....types import Axis, TensorLike

@@ -16,8 +16,8 @@ from ....functions.creation import range as numbers
 from ....functions.elementwise import cast, log, where
 from ....functions.indexing import take_along_axis
 from ....functions.nn import check_labels, log_softmax, sigmoid_cross_entropy_with_logits
+from ....functions.operands import beside
 from ....functions.ordering import argsort
-from ....functions.publish import beside
 from ....functions.reductions import argmax, reduce_max, reduce_mean, reduce_sum
 from ....functions.shaping import concat
 from ....types import Array, DTypeLike, TensorLike, as_dtype

@@ -10,10 +10,10 @@ from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError
 from ....functions import creation as tf
+from ....functions.catalogue import takes_symbols
 from ....functions.elementwise import bitcast, cast, pow
-from ....functions.publish import integer, static_shape
+from ....functions.operands import integer, static_shape
 from ....functions.shaping import broadcast_to, expand_dims, reshape
-from ....functions.symbols import takes_symbols
 from ....types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from ... import config
 from ...promotion import floating, promoted, result_type

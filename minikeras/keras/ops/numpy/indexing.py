@@ -13,7 +13,7 @@ from ....errors import ShapeError
 from ....functions import indexing as tf
 from ....functions.elementwise import cast
 from ....functions.elementwise import where as choose
-from ....functions.publish import negative_axis
+from ....functions.operands import negative_axis
 from ....functions.reductions import reduce_sum
 from ....functions.shaping import pad, reshape, transpose
 from ....types import ShapeLike, TensorLike

@@ -9,8 +9,8 @@ from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import reductions as tf
+from ....functions.catalogue import name_like_definition
 from ....functions.elementwise import cast, is_nan, maximum, minimum, where
-from ....functions.publish import name_like_definition
 from ....functions.shaping import expand_dims, reshape
 from ....types import Axis, DTypeLike, TensorLike
 from ...promotion import floating, is_float, promoted

@@ -15,7 +15,7 @@ from ....errors import ShapeError
 from ....functions import shaping as tf
 from ....functions.creation import meshgrid as meshgrid_of
 from ....functions.elementwise import cast
-from ....functions.publish import integer, negative_axis, static_shape
+from ....functions.operands import integer, negative_axis, static_shape
 from ....types import Axis, ShapeLike, TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation

@@ -16,7 +16,7 @@ from ....functions.convolution import convolution
 from ....functions.creation import linspace, zeros_like
 from ....functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_inf, is_nan, round, sqrt, where
 from ....functions.indexing import gather, take_along_axis
-from ....functions.publish import integer
+from ....functions.operands import integer
 from ....functions.reductions import reduce_max, reduce_mean, reduce_min, reduce_sum
 from ....functions.shaping import expand_dims, pad, reshape, reverse, stack, transpose
 from ....types import Axis, TensorLike

@@ -20,7 +20,7 @@ from ....core.tape import Tape
 from ....derivatives.output_curvature import Decision, OutputCurvature
 from ....errors import MinikerasError, ShapeError
 from ....functions.elementwise import cast
-from ....functions.publish import tensor
+from ....functions.operands import tensor
 from ....functions.shaping import concat, reshape
 
 REFUSALS = (MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError)

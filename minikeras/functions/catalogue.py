@@ -1,23 +1,25 @@
-"""From a primitive to a public function: arguments converted, dtypes checked, documentation from one row of facts."""
+"""The catalogue: how a definition becomes a public function, and a public name a row.
+
+A function of one primitive is a row of `unary` or `binary`: primitive, name, formula, derivative and one worked value. Any
+other one is written out or a row of `row`. `publish` makes a module of such definitions: TensorFlow's names by the file that
+defines them. Rows of `keras.ops` are made by the same means, and are steps of functional models too.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from ..absent import late
 from ..core import Primitive, Tensor, bind, convert_to_tensor
-from ..core.arrays import namespace, to_device
-from ..core.convert import holds_tensor, read
-from ..core.precision import is_short
-from ..core.registry import hook, operations
+from ..core.registry import hook
 from ..core.stack import perform
-from ..errors import DTypeError, ShapeError
-from ..types import Axis, DTypeLike, ShapeLike, TensorLike, TensorShape, as_dtype
-from .symbols import SymbolicOperand
+from ..types import TensorLike
+from .operands import WANTED, SymbolicOperand, inexact, tensor, tensors
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,14 +39,6 @@ Raises:
 >>> {example}
 {expected}
 """
-_INEXACT = "fc"
-_WANTED = {
-    "fc": "a float or complex tensor",
-    "f": "a float tensor",
-    "if": "a tensor of signed real numbers",
-    "iuf": "a tensor of real numbers",
-}
-"""Names, for messages, of the kinds of dtypes that a function takes."""
 _REFUSALS = {
     "fc": "for integers and bools; cast them first",
     "f": "for all but floats; cast integers first",
@@ -64,39 +58,31 @@ class OfTwo(Protocol):
     def __call__(self, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor: ...
 
 
-def tensor(value: TensorLike) -> Tensor:
-    """The value as a Tensor, quickly if it is one."""
-    return value if type(value) is Tensor else convert_to_tensor(value)
+@functools.cache
+def takes_symbols(function: F, step: Callable[..., Any] | None = None) -> F:
+    """The function, which symbolic tensors may be given too.
 
+    Where it is given tensors, nothing is looked at: 0.1 us.
 
-def tensors(*values: TensorLike) -> list[Any]:
-    """The values as Tensors of one dtype and on one device: the first Tensor's, else the first value's."""
-    given = [read(value) for value in values]
-    anchor = next((value for value in given if isinstance(value, Tensor)), None)
-    if anchor is None:
-        anchor = given[0] = convert_to_tensor(given[0])
-    return [value if isinstance(value, Tensor) else beside(anchor, value, anchor.dtype) for value in given]
+    Args:
+        step: what is called instead with the same arguments if one is symbolic; a step that calls the function if None.
+    """
 
+    @functools.wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except SymbolicOperand:
+            pass  # what follows is no part of a failure
+        if step is not None:
+            return step(*args, **options)
+        return hook("call_on_symbols")(called, args, options)
 
-def beside(x: Tensor, value: TensorLike, dtype: DTypeLike = None) -> Tensor:
-    """The value as a Tensor; if it is none yet, on the device of `x`, whatever the current device is."""
-    if holds_tensor(value):
-        return convert_to_tensor(value, dtype)
-    other = convert_to_tensor(value, dtype)
-    array = to_device(other._array, namespace(x._array))
-    return other if array is other._array else Tensor(array)
-
-
-def inexact(name: str, x: Tensor, kinds: str = _INEXACT) -> Tensor:
-    """`x`, refused if its dtype is not of these kinds: floats and complex numbers by default."""
-    if x.dtype.kind not in kinds:
-        way = "Take tf.abs(x), tf.math.real(x) or tf.math.imag(x)" if x.dtype.is_complex else "Use tf.cast(x, 'float32')"
-        raise DTypeError(f"{name}: needs {_WANTED[kinds]}, found {x.dtype.name}{list(x.shape)}. {way}.")
-    return x
+    return called  # type: ignore[return-value]
 
 
 def unary(
-    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = _INEXACT, **params: Any
+    primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = "fc", **params: Any
 ) -> OfOne:
     """The public function of one tensor over a primitive.
 
@@ -109,7 +95,7 @@ def unary(
         kinds: dtype kinds that are accepted.
         params: options of the primitive.
     """
-    refuse = kinds in _WANTED
+    refuse = kinds in WANTED
 
     def function(x: TensorLike, name: str | None = None) -> Tensor:
         try:
@@ -127,7 +113,7 @@ def unary(
 
 def binary(primitive: Primitive, name: str, formula: str, derivative: str, example: str, kinds: str = "any") -> OfTwo:
     """The public function of two tensors, broadcast against one another, over a primitive. Arguments as in `unary`."""
-    refuse = kinds in _WANTED
+    refuse = kinds in WANTED
 
     def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         try:
@@ -224,89 +210,41 @@ def _describe(
     )
 
 
-def rounded_once(function: F) -> F:
-    """The same function of tensors; of 16-bit floats it is computed in float32 as a whole, and the results are rounded once."""
+def publish(
+    namespace: dict[str, Any],
+    of_tensors: Mapping[types.ModuleType, str],
+    others: Mapping[types.ModuleType, str] | None = None,
+    late_ones: Mapping[str, str | None] | None = None,
+    module: str = "",
+) -> None:
+    """Make a file a public module of names that other files define; what it lacks is explained.
 
-    @functools.wraps(function)
-    def accurate(*args: Any, **options: Any) -> Any:
-        tensors = [x for x in _leaves((*args, *options.values())) if hasattr(x, "_array")]
-        short = next((x.dtype for x in tensors if is_short(x._array.dtype)), None)
-        if short is None:
-            return function(*args, **options)
-        return _each(function(*_each(args, short, "float32"), **_each(options, short, "float32")), "float32", short)
-
-    return accurate  # type: ignore[return-value]
-
-
-def _leaves(values: Any) -> Any:
-    for value in values:
-        yield from value if isinstance(value, (list, tuple)) else (value,)
-
-
-def _each(values: Any, source: Any, target: Any) -> Any:
-    """The tensors of one dtype among the values in another one."""
-    if isinstance(values, dict):
-        return {name: _each(value, source, target) for name, value in values.items()}
-    if isinstance(values, (list, tuple)):
-        each = [_each(value, source, target) for value in values]
-        return type(values)(*each) if hasattr(values, "_fields") else type(values)(each)
-    found = hasattr(values, "_array") and values.dtype == source
-    return operations.cast(values, dtype=as_dtype(target).name) if found else values
-
-
-# Axes and shapes -------------------------------------------------------------------------------------------------------
-
-
-def integer(value: Any) -> int:
-    """An axis, size or count as an int.
-
-    Raises:
-        DTypeError: for a float, which int() would cut off, and for anything else that is no single integer.
+    Args:
+        namespace: the variables of the file.
+        of_tensors: the names of functions that take symbolic tensors, by the file that defines them: 'public' or
+            'public:own' where it has another name there.
+        others: further names, which stay as they are.
+        late_ones: names that are loaded at their first use, as `late` has them.
+        module: whose names they are, where pickle finds the functions; that file's if empty.
     """
-    try:
-        return operator.index(value)
-    except SymbolicOperand:
-        raise
-    except TypeError:
-        raise DTypeError(
-            f"an axis, a size or a count must be one integer, found {value!r:.60}. Write n // 2 for n / 2, or int(n)."
-        ) from None
+    module, names = module or namespace["__name__"], late_ones or {}
+    for key in [key for key, value in namespace.items() if isinstance(value, types.ModuleType)]:
+        del namespace[key]  # the files that define something
+    for public, value in _listed(others or {}):
+        namespace[public] = value
+    for public, function in _listed(of_tensors):
+        # those of one or two tensors, which are called most often, see to symbolic tensors themselves
+        made = isinstance(function, types.FunctionType) and not hasattr(function, "takes_symbols")
+        namespace[public] = taking = takes_symbols(function) if made else function
+        if made and taking.__module__ == function.__module__:
+            name_like_definition(taking, public, module)
+    namespace["__getattr__"], _ = late(module, names)
+    namespace["__dir__"] = lambda: [*namespace, *names]
+    namespace["__path__"] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
+    namespace["__all__"] = [public for public in (*namespace, *names) if not public.startswith("_")]
 
 
-def negative_axis(axis: Axis, rank: int, name: str) -> int:
-    """One axis counted from the last, checked.
-
-    Raises:
-        DTypeError: if it is not one integer.
-        ShapeError: if the tensor has no such axis.
-    """
-    position = integer(axis)
-    if not -rank <= position < rank:
-        raise ShapeError(f"{name}: axis {position} is out of range for a tensor with {rank} axes ([{-rank}, {rank - 1}]).")
-    return position if position < 0 else position - rank
-
-
-def negative_axes(axis: Any, rank: int, name: str) -> tuple[int, ...]:
-    """Axes counted from the last, sorted; None stands for all."""
-    if axis is None:
-        return tuple(range(-rank, 0))
-    if hasattr(axis, "numpy"):
-        axis = axis.numpy().tolist()
-    listed = list(axis) if isinstance(axis, (list, tuple, range)) or getattr(axis, "ndim", None) else [axis]
-    axes = sorted(negative_axis(one, rank, name) for one in listed)
-    if len(set(axes)) < len(axes):
-        raise ShapeError(f"{name}: axis {axis} names one axis twice.")
-    return tuple(axes)
-
-
-def static_shape(shape: ShapeLike) -> tuple[int, ...]:
-    """A shape given as int, list, TensorShape, or integer tensor, as a tuple of ints."""
-    if isinstance(shape, TensorShape):
-        return tuple(shape)
-    if hasattr(shape, "numpy") and not isinstance(shape, (list, tuple)):
-        shape = shape.numpy()
-    if hasattr(shape, "tolist"):
-        shape = shape.tolist()
-    if isinstance(shape, (list, tuple, range)):
-        return tuple(integer(size) for size in shape)
-    return (integer(shape),)
+def _listed(rows: Mapping[types.ModuleType, str]) -> list[tuple[str, Any]]:
+    """The public names, each with what it stands for."""
+    pairs = [(source, name.partition(":")) for source, names in rows.items() for name in names.split()]
+    return [(public, getattr(source, own or public)) for source, (public, _, own) in pairs]
