@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import types
 from collections.abc import Callable, Mapping
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, Protocol, TypeVar
 
 from ..absent import late
@@ -156,21 +156,30 @@ _TYPES = (
 """The types of parameters by their names, which are the same in all rows."""
 
 
-def row(name: str, function: Callable[..., Any], summary: str, example: str, returns: str = "Tensor") -> Callable[..., Any]:
+def row(
+    name: str,
+    function: Callable[..., Any],
+    summary: str,
+    example: str,
+    returns: str = "Tensor",
+    types: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[..., Any]:
     """A public function from one row.
 
     Args:
         name: the public name.
-        function: a lambda with the public signature; the types of its parameters follow from their names and defaults.
+        function: a lambda with the public signature.
         summary: its documentation but for the example.
         example: an expression and its printed value, separated by ' -> '.
         returns: type of the result.
+        types: those of parameters that do not follow from their names and defaults.
     """
     inner = inspect.unwrap(function)
-    types = {key: _TYPES.get(key) or _type_of(one.default) for key, one in inspect.signature(inner).parameters.items()}
+    defaults = {key: one.default for key, one in inspect.signature(inner).parameters.items()}
+    known = {key: types.get(key) or _TYPES.get(key) or _type_of(default) for key, default in defaults.items()}
     for each in (inner, function):
         name_like_definition(each, name, inner.__module__)
-        each.__annotations__ = types | {"return": returns}
+        each.__annotations__ = known | {"return": returns}
         each.__doc__ = _in_one_line(summary, example)
     return function
 
@@ -212,8 +221,8 @@ def _describe(
 
 def publish(
     namespace: dict[str, Any],
-    of_tensors: Mapping[types.ModuleType, str],
-    others: Mapping[types.ModuleType, str] | None = None,
+    of_tensors: Mapping[ModuleType, str],
+    others: Mapping[ModuleType, str] | None = None,
     late_ones: Mapping[str, str | None] | None = None,
     module: str = "",
 ) -> None:
@@ -228,13 +237,13 @@ def publish(
         module: whose names they are, where pickle finds the functions; that file's if empty.
     """
     module, names = module or namespace["__name__"], late_ones or {}
-    for key in [key for key, value in namespace.items() if isinstance(value, types.ModuleType)]:
+    for key in [key for key, value in namespace.items() if isinstance(value, ModuleType)]:
         del namespace[key]  # the files that define something
     for public, value in _listed(others or {}):
         namespace[public] = value
     for public, function in _listed(of_tensors):
         # those of one or two tensors, which are called most often, see to symbolic tensors themselves
-        made = isinstance(function, types.FunctionType) and not hasattr(function, "takes_symbols")
+        made = isinstance(function, FunctionType) and not hasattr(function, "takes_symbols")
         namespace[public] = taking = takes_symbols(function) if made else function
         if made and taking.__module__ == function.__module__:
             name_like_definition(taking, public, module)
@@ -244,7 +253,7 @@ def publish(
     namespace["__all__"] = [public for public in (*namespace, *names) if not public.startswith("_")]
 
 
-def _listed(rows: Mapping[types.ModuleType, str]) -> list[tuple[str, Any]]:
+def _listed(rows: Mapping[ModuleType, str]) -> list[tuple[str, Any]]:
     """The public names, each with what it stands for."""
     pairs = [(source, name.partition(":")) for source, names in rows.items() for name in names.split()]
     return [(public, getattr(source, own or public)) for source, (public, _, own) in pairs]

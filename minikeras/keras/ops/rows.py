@@ -1,10 +1,11 @@
-"""A function of `keras.ops` from one row: a function of this package under Keras's name, with Keras's rules of dtypes."""
+"""Rows of `keras.ops`: functions of this package under Keras's names, with Keras's rules of dtypes."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
@@ -13,6 +14,8 @@ from ...functions.elementwise import cast
 from ...types import TensorLike
 from ..promotion import floating, promoted
 from ..symbolic.operation import operation
+
+Takes = Callable[..., Iterable[Tensor]]
 
 _DOCUMENTATION = """{summary}
 
@@ -27,64 +30,99 @@ Returns:
 """
 
 
+def anything(*operands: TensorLike) -> Iterable[Tensor]:
+    """The rule of dtypes that leaves every operand its own."""
+    return map(convert_to_tensor, operands)
+
+
+def floats(*operands: TensorLike) -> Iterable[Tensor]:
+    """The rule of dtypes by which operands meet in one of floats, or of complex numbers."""
+    return map(floating, promoted(*operands) if len(operands) > 1 else operands)
+
+
+def truths(*operands: TensorLike) -> Iterable[Tensor]:
+    """The rule of dtypes by which operands are bools: True where an element is not 0."""
+    return [cast(convert_to_tensor(one), "bool") for one in operands]
+
+
 def row(
-    name: str, function: Callable[..., Any], summary: str, example: str, /, returns: str = "Tensor", **options: Any
+    name: str,
+    function: Callable[..., Any],
+    summary: str,
+    example: str,
+    /,
+    takes: Takes | None = None,
+    returns: str = "Tensor",
+    types: Mapping[str, str] = MappingProxyType({}),
+    **options: Any,
 ) -> Callable[..., Any]:
-    """A function that converts its operands itself; `options` are those of `operation`, the others as in the catalogue."""
-    made: Callable[..., Any] = operation(**options)(catalogue.row(name, function, summary, example, returns))
-    return made
+    """A function of `keras.ops` from one row.
 
-
-def _of_one(prepare: Callable[[TensorLike], Tensor], dtypes: str) -> Callable[..., Callable[[TensorLike], Tensor]]:
-    """The makers of functions of one tensor.
-
-    Their arguments are Keras's name, a function of a Tensor that `prepare` gives, and what it computes, which is what the
-    function says of itself if it is left out.
+    Args:
+        name: Keras's.
+        function: of Tensors; a lambda with the public signature.
+        summary, example, returns, types: as in the catalogue.
+        takes: the rule of dtypes, which makes the operands Tensors; the function does so itself if None.
+        options: those of `operation`.
     """
+    made = catalogue.row(name, function, summary, example, returns, types)
+    if takes is not None:
+        documentation, made = made.__doc__, _taking(takes, made, inspect.signature(made))
+        catalogue.name_like_definition(made, name, function.__module__)
+        made.__doc__ = documentation
+    step: Callable[..., Any] = operation(**options)(made)
+    return step
 
-    def made(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[[TensorLike], Tensor]:
-        def row(x: TensorLike) -> Tensor:
-            return function(prepare(x))
 
-        return _published(row, name, function, summary, dtypes)
+def _taking(takes: Takes, function: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
+    """A function with a signature, in which a rule of dtypes makes the operands the first arguments of `function`."""
+    operands = [key for key, one in signature.parameters.items() if "TensorLike" in str(one.annotation)]
+    count, alone = len(operands), len(operands) == len(signature.parameters)
+
+    def called(*args: Any, **options: Any) -> Any:
+        if len(args) < count:
+            args = (*args, *[options.pop(one) for one in operands[len(args) :] if one in options])
+        if alone and (options or len(args) > count):
+            signature.bind(*args, **options)  # refuses what `function` may take beside its operands
+        return function(*takes(*args[:count]), *args[count:], **options)
+
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    return called
+
+
+def _rows_of(operands: str, takes: Takes, dtypes: str) -> Callable[..., Callable[..., Tensor]]:
+    """The maker of rows without options.
+
+    Its arguments are Keras's name, a function of the Tensors that `takes` gives, and the summary: that of the function if it is
+    left out.
+    """
+    names = operands.split()
+    parameters = [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="TensorLike") for one in names]
+    signature = inspect.Signature(parameters, return_annotation="Tensor")
+
+    def made(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[..., Tensor]:
+        row = _taking(takes, function, signature)
+        catalogue.name_like_definition(row, name, sys._getframe(1).f_globals["__name__"])
+        row.__doc__ = _DOCUMENTATION.format(
+            summary=summary or (inspect.getdoc(function) or "").partition("\n\nArgs:")[0].partition("\n\n>>>")[0],
+            arguments=f"{', '.join(names)}: {'tensors that are broadcast' if names[1:] else 'tensor of any shape'}.",
+            shape="broadcast shape" if names[1:] else "shape of `x`",
+            dtypes=dtypes,
+            name=name,
+            example=", ".join(["tf.keras.Input((2,), dtype='int32')"] * len(names)),
+        )
+        return operation(row)
 
     return made
-
-
-def _of_two(prepare: Callable[..., Iterable[Tensor]], dtypes: str) -> Callable[..., Callable[[TensorLike, TensorLike], Tensor]]:
-    """The makers of functions of two tensors; arguments as in `_of_one`."""
-
-    def made(
-        name: str, function: Callable[..., Tensor], summary: str | None = None
-    ) -> Callable[[TensorLike, TensorLike], Tensor]:
-        def row(x1: TensorLike, x2: TensorLike) -> Tensor:
-            return function(*prepare(x1, x2))
-
-        return _published(row, name, function, summary, dtypes)
-
-    return made
-
-
-def truth(x: TensorLike) -> Tensor:
-    """True where an element is not 0."""
-    return cast(convert_to_tensor(x), "bool")
 
 
 _MEET = "Different dtypes meet in one that holds both."
-of_any = _of_one(convert_to_tensor, "The dtype of `x`, or bool of a question.")
-of_floats = _of_one(floating, "Integers and bools become floats.")
-of_two = _of_two(promoted, _MEET)
-of_two_floats = _of_two(lambda *x: map(floating, promoted(*x)), "Different dtypes meet in one of floats.")
-of_truths = _of_two(lambda *x: map(truth, x), "Bools.")
-
-
-def of_bits(name: str, function: Callable[..., Tensor]) -> Callable[[TensorLike, TensorLike], Tensor]:
-    """A function of the bits of two tensors of integers, which are called x and y."""
-
-    def row(x: TensorLike, y: TensorLike) -> Tensor:
-        return function(*promoted(x, y))
-
-    return _published(row, name, function, None, _MEET)
+of_any = _rows_of("x", anything, "The dtype of `x`, or bool of a question.")
+of_floats = _rows_of("x", floats, "Integers and bools become floats.")
+of_two = _rows_of("x1 x2", promoted, _MEET)
+of_two_floats = _rows_of("x1 x2", floats, "Different dtypes meet in one of floats.")
+of_truths = _rows_of("x1 x2", truths, "Bools.")
+of_bits = _rows_of("x y", promoted, _MEET)
 
 
 def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:
@@ -95,11 +133,9 @@ def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> C
         defaults: of options, where they are others than those of the function.
     """
     function = inspect.unwrap(function)
-    parameters = [
-        one.replace(default=defaults.get(name, one.default)) for name, one in inspect.signature(function).parameters.items()
-    ]
-
-    signature = inspect.signature(function).replace(parameters=parameters)
+    signature = inspect.signature(function)
+    parameters = [one.replace(default=defaults.get(name, one.default)) for name, one in signature.parameters.items()]
+    signature = signature.replace(parameters=parameters)
 
     def row(*args: Any, **options: Any) -> Tensor:
         bound = signature.bind(*args, **options)
@@ -108,23 +144,6 @@ def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> C
         return function(floating(x), *values)
 
     row.__signature__ = signature  # type: ignore[attr-defined]
-    row.__name__ = row.__qualname__ = function.__name__
-    row.__module__ = sys._getframe(1).f_globals["__name__"]
+    catalogue.name_like_definition(row, function.__name__, sys._getframe(1).f_globals["__name__"])
     row.__doc__ = (function.__doc__ or "").replace("keras.activations", "keras.ops")
-    return operation(row)
-
-
-def _published(row: Any, name: str, function: Callable[..., Tensor], summary: str | None, dtypes: str) -> Any:
-    """The row as a public function of the module that holds it."""
-    row.__name__ = row.__qualname__ = name
-    row.__module__ = sys._getframe(2).f_globals["__name__"]
-    operands = list(inspect.signature(row).parameters)
-    row.__doc__ = _DOCUMENTATION.format(
-        summary=summary or (inspect.getdoc(function) or "").partition("\n\nArgs:")[0].partition("\n\n>>>")[0],
-        arguments=f"{', '.join(operands)}: {'tensors that are broadcast' if len(operands) > 1 else 'tensor of any shape'}.",
-        shape="broadcast shape" if len(operands) > 1 else "shape of `x`",
-        dtypes=dtypes,
-        name=name,
-        example=", ".join(["tf.keras.Input((2,), dtype='int32')"] * len(operands)),
-    )
     return operation(row)

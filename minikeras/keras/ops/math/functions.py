@@ -16,11 +16,11 @@ from ....functions import ordering, segments
 from ....functions.indexing import take_along_axis
 from ....functions.reductions import norm, reduce_logsumexp, reduce_sum
 from ....functions.shaping import expand_dims, stack
-from ....types import Axis, TensorLike
+from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_operands
-from ..rows import of_floats
+from ..rows import anything, floats, of_floats, row
 from ..windows import elements, read
 
 erf = of_floats("erf", tf.erf)
@@ -105,16 +105,6 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     return reduce_sum(tf.cast(x > chosen, "int32"), -1) < k
 
 
-@operation
-def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """ln(sum(exp(x))) along axes, without overflow.
-
-    >>> print(tf.keras.ops.logsumexp([1000.0, 0.0]).numpy())
-    1000.0
-    """
-    return reduce_logsumexp(floating(x), axis, keepdims)
-
-
 @operation(name="CDist", cost=lambda shapes, given: (_math.prod(shapes[0]) * _math.prod(shapes[-1][-2:-1]),) * 2)
 def cdist(x: TensorLike, y: TensorLike) -> Tensor:
     """The distance |x_i - y_j| of each row of x (..., n, size) to each row of y (..., m, size): (..., n, m).
@@ -141,16 +131,6 @@ def extract_sequences(x: TensorLike, sequence_length: int, sequence_stride: int)
 
 
 @operation
-def logdet(x: TensorLike) -> Tensor:
-    """Logarithm of the absolute value of the determinant of each matrix.
-
-    >>> print(f"{tf.keras.ops.logdet([[2.0, 0.0], [0.0, 4.0]]):.4f}")
-    2.0794
-    """
-    return _linalg.slogdet(floating(x))[1]
-
-
-@operation
 def view_as_complex(x: TensorLike) -> Tensor:
     """Complex numbers from pairs (..., 2) of a real and an imaginary part.
 
@@ -163,15 +143,15 @@ def view_as_complex(x: TensorLike) -> Tensor:
     return tf.complex(x[..., 0], x[..., 1])
 
 
-@operation
-def view_as_real(x: TensorLike) -> Tensor:
-    """The real and the imaginary part of each number as pairs (..., 2).
-
-    >>> print(tf.keras.ops.view_as_real([1.0 + 2.0j]).numpy())
-    [[1. 2.]]
-    """
-    x = convert_to_tensor(x)
-    return stack([tf.real(x), tf.imag(x)], -1)
-
+# fmt: off
+logsumexp = row("logsumexp", lambda x, axis=None, keepdims=False: reduce_logsumexp(x, axis, keepdims),
+    "ln(sum(exp(x))) along axes, without overflow.",
+    "print(tf.keras.ops.logsumexp([1000.0, 0.0]).numpy()) -> 1000.0", takes=floats)
+logdet = row("logdet", lambda x: _linalg.slogdet(x)[1], "Logarithm of the absolute value of the determinant of each matrix.",
+    'print(f"{tf.keras.ops.logdet([[2.0, 0.0], [0.0, 4.0]]):.4f}") -> 2.0794', takes=floats)
+view_as_real = row("view_as_real", lambda x: stack([tf.real(x), tf.imag(x)], -1),
+    "The real and the imaginary part of each number as pairs (..., 2).",
+    "print(tf.keras.ops.view_as_real([1.0 + 2.0j]).numpy()) -> [[1. 2.]]", takes=anything)
+# fmt: on
 
 hide_imports(globals())

@@ -10,17 +10,18 @@ from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError
 from ....functions import creation as tf
+from ....functions.catalogue import row as plain_row
 from ....functions.catalogue import takes_symbols
 from ....functions.elementwise import bitcast, cast, pow
 from ....functions.operands import integer, static_shape
 from ....functions.shaping import broadcast_to, expand_dims, reshape
-from ....types import DTypeLike, ShapeLike, TensorLike, as_dtype
+from ....types import DTypeLike, TensorLike, as_dtype
 from ... import config
 from ...promotion import floating, promoted, result_type
 from ...symbolic.keras_tensor import KerasTensor
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything
-from ..rows import row
+from ..rows import anything, row
 from .indexing import tril
 
 
@@ -53,44 +54,6 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = None, 
     limits = (0, start) if stop is None else (start, stop)
     numbers = [convert_to_tensor(one).numpy() for one in (*limits, 1 if step is None else step)]
     return cast(convert_to_tensor(np.arange(*numbers)), dtype)
-
-
-def zeros(shape: ShapeLike, dtype: DTypeLike = None) -> Tensor:
-    """Zeros.
-
-    >>> print(tf.keras.ops.zeros((2,)).numpy())
-    [0. 0.]
-    """
-    return takes_symbols(tf.zeros)(shape, dtype or config.floatx())
-
-
-def ones(shape: ShapeLike, dtype: DTypeLike = None) -> Tensor:
-    """Ones.
-
-    >>> print(tf.keras.ops.ones((2,)).numpy())
-    [1. 1.]
-    """
-    return takes_symbols(tf.ones)(shape, dtype or config.floatx())
-
-
-def empty(shape: ShapeLike, dtype: DTypeLike = None) -> Tensor:
-    """Elements of any values; zeros here.
-
-    >>> tf.keras.ops.empty((2, 3)).shape
-    TensorShape([2, 3])
-    """
-    return zeros(shape, dtype)
-
-
-@operation
-def full_like(x: TensorLike, fill_value: TensorLike, dtype: DTypeLike = None) -> Tensor:
-    """One value in every place of the shape of `x`, in its dtype if no other one is given.
-
-    >>> print(tf.keras.ops.full_like([1, 2], 7).numpy())
-    [7 7]
-    """
-    x = convert_to_tensor(x)
-    return broadcast_to(cast(convert_to_tensor(fill_value), dtype or x.dtype), x.shape)
 
 
 @operation
@@ -218,51 +181,6 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
 # Windows of signals --------------------------------------------------------------------------------------------------------
 
 
-def bartlett(x: int) -> Tensor:
-    """The triangular window of so many places.
-
-    >>> print(tf.keras.ops.bartlett(3).numpy())
-    [0. 1. 0.]
-    """
-    return _window(np.bartlett, x)
-
-
-def blackman(x: int) -> Tensor:
-    """Blackman's window: 0.42 - 0.5 cos(2 pi n / (x - 1)) + 0.08 cos(4 pi n / (x - 1)).
-
-    >>> print(tf.keras.ops.blackman(3).numpy().round(4) + 0.0)
-    [0. 1. 0.]
-    """
-    return _window(np.blackman, x)
-
-
-def hamming(x: int) -> Tensor:
-    """Hamming's window: 0.54 - 0.46 cos(2 pi n / (x - 1)).
-
-    >>> print(tf.keras.ops.hamming(3).numpy())
-    [0.08 1.   0.08]
-    """
-    return _window(np.hamming, x)
-
-
-def hanning(x: int) -> Tensor:
-    """Hann's window: 0.5 - 0.5 cos(2 pi n / (x - 1)).
-
-    >>> print(tf.keras.ops.hanning(3).numpy())
-    [0. 1. 0.]
-    """
-    return _window(np.hanning, x)
-
-
-def kaiser(x: int, beta: float) -> Tensor:
-    """Kaiser's window: I0(beta sqrt(1 - (2n / (x - 1) - 1)**2)) / I0(beta).
-
-    >>> print(tf.keras.ops.kaiser(3, 5.0).numpy().round(4))
-    [0.0367 1.     0.0367]
-    """
-    return _window(np.kaiser, x, float(convert_to_tensor(beta).numpy()))
-
-
 def _window(function: Any, places: Any, *options: float) -> Tensor:
     return cast(convert_to_tensor(function(int(convert_to_tensor(places).numpy()), *options)), config.floatx())
 
@@ -281,6 +199,28 @@ ones_like = row("ones_like", lambda x, dtype=None: tf.ones_like(convert_to_tenso
     "print(tf.keras.ops.ones_like([1, 2]).numpy()) -> [1 1]")
 empty_like = row("empty_like", lambda x, dtype=None: tf.zeros_like(convert_to_tensor(x), dtype),
     "Elements of any values, zeros here, in the shape of `x`.", "tf.keras.ops.empty_like([1, 2]).shape -> TensorShape([2])")
+zeros = plain_row("zeros", lambda shape, dtype=None: takes_symbols(tf.zeros)(shape, dtype or config.floatx()), "Zeros.",
+    "print(tf.keras.ops.zeros((2,)).numpy()) -> [0. 0.]")
+ones = plain_row("ones", lambda shape, dtype=None: takes_symbols(tf.ones)(shape, dtype or config.floatx()), "Ones.",
+    "print(tf.keras.ops.ones((2,)).numpy()) -> [1. 1.]")
+empty = plain_row("empty", lambda shape, dtype=None: zeros(shape, dtype), "Elements of any values; zeros here.",
+    "tf.keras.ops.empty((2, 3)).shape -> TensorShape([2, 3])")
+full_like = row("full_like", lambda x, fill_value, dtype=None: broadcast_to(cast(fill_value, dtype or x.dtype), x.shape),
+    "One value in every place of the shape of `x`, in its dtype if no other one is given.",
+    "print(tf.keras.ops.full_like([1, 2], 7).numpy()) -> [7 7]", takes=anything)
+bartlett = plain_row("bartlett", lambda x: _window(np.bartlett, x), "The triangular window of so many places.",
+    "print(tf.keras.ops.bartlett(3).numpy()) -> [0. 1. 0.]", types={"x": "int"})
+blackman = plain_row("blackman", lambda x: _window(np.blackman, x),
+    "Blackman's window: 0.42 - 0.5 cos(2 pi n / (x - 1)) + 0.08 cos(4 pi n / (x - 1)).",
+    "print(tf.keras.ops.blackman(3).numpy().round(4) + 0.0) -> [0. 1. 0.]", types={"x": "int"})
+hamming = plain_row("hamming", lambda x: _window(np.hamming, x), "Hamming's window: 0.54 - 0.46 cos(2 pi n / (x - 1)).",
+    "print(tf.keras.ops.hamming(3).numpy()) -> [0.08 1.   0.08]", types={"x": "int"})
+hanning = plain_row("hanning", lambda x: _window(np.hanning, x), "Hann's window: 0.5 - 0.5 cos(2 pi n / (x - 1)).",
+    "print(tf.keras.ops.hanning(3).numpy()) -> [0. 1. 0.]", types={"x": "int"})
+kaiser = plain_row("kaiser", lambda x, beta: _window(np.kaiser, x, float(convert_to_tensor(beta).numpy())),
+    "Kaiser's window: I0(beta sqrt(1 - (2n / (x - 1) - 1)**2)) / I0(beta).",
+    "print(tf.keras.ops.kaiser(3, 5.0).numpy().round(4)) -> [0.0367 1.     0.0367]",
+    types={"x": "int", "beta": "float"})
 # fmt: on
 
 hide_imports(globals())

@@ -22,7 +22,7 @@ from ....functions.shaping import broadcast_to, reshape
 from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
 from ...symbolic.operation import operation
-from ..rows import of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, row, truth
+from ..rows import anything, floats, of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, row
 
 # Exponentials, logarithms, roots and angles ------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ bitwise_right_shift = of_bits("bitwise_right_shift", tf.right_shift)
 bitwise_xor = of_bits("bitwise_xor", tf.bitwise_xor)
 left_shift = of_bits("left_shift", tf.left_shift)
 right_shift = of_bits("right_shift", tf.right_shift)
-logical_not = of_any("logical_not", lambda x: tf.logical_not(truth(x)), "True where an element is 0.")
+logical_not = of_any("logical_not", lambda x: tf.logical_not(tf.cast(x, "bool")), "True where an element is 0.")
 
 cbrt = of_floats("cbrt", transcendental.cbrt, "Cube root, of negative numbers too: x**(1/3).")
 fmax = of_two("fmax", arithmetic.fmax, "Larger of two, where NaN counts as missing.")
@@ -112,17 +112,6 @@ logaddexp = of_two_floats("logaddexp", tf.logaddexp)
 i0 = of_floats("i0", tf.bessel_i0)
 
 # With a formula of their own -------------------------------------------------------------------------------------------
-
-
-@operation
-def square(x: TensorLike) -> Tensor:
-    """Square: x**2; of bools int32.
-
-    >>> print(tf.keras.ops.square([1, 2]).numpy())
-    [1 4]
-    """
-    x = convert_to_tensor(x)
-    return tf.square(tf.cast(x, "int32") if x.dtype.is_bool else x)
 
 
 @operation
@@ -144,17 +133,6 @@ def round(x: TensorLike, decimals: int = 0) -> Tensor:
 
 
 @operation
-def trunc(x: TensorLike) -> Tensor:
-    """The number without what is behind the point: floor(x) of positive, ceil(x) of negative ones. Integers stay as they are.
-
-    >>> print(tf.keras.ops.trunc([1.7, -1.7]).numpy())
-    [ 1. -1.]
-    """
-    x = convert_to_tensor(x)
-    return arithmetic.trunc(x) if x.dtype.is_floating else x
-
-
-@operation
 def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Remainder with the sign of x1: x1 - trunc(x1 / x2) x2.
 
@@ -164,18 +142,6 @@ def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
     x, y = _numbers(*promoted(x1, x2))
     rest = _whole(tf.floormod, tf.abs(x), tf.abs(y))
     return tf.where(x < 0, -rest, rest)
-
-
-@operation
-def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Step: 0 for negative x1, x2 at 0, 1 for positive x1.
-
-    >>> print(tf.keras.ops.heaviside([-1.0, 0.0, 2.0], 0.5).numpy())
-    [0.  0.5 1. ]
-    """
-    x, middle = map(floating, promoted(x1, x2))
-    step = tf.where(x > 0, ones_like(x), tf.where(x < 0, zeros_like(x), x))
-    return tf.where(x == 0, middle, step)
 
 
 @operation
@@ -190,17 +156,6 @@ def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         raise TypeError(f"ldexp: x2 must hold integers, found {exponent.dtype.name}. Use keras.ops.multiply(x1, 2**x2).")
     x = floating(x1)
     return x * tf.pow(tf.cast(2.0, x.dtype), tf.cast(exponent, x.dtype))
-
-
-@operation
-def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Binary logarithm of the sum of powers of two: log2(2**x1 + 2**x2).
-
-    >>> print(tf.keras.ops.logaddexp2(1.0, 1.0).numpy())
-    2.0
-    """
-    x, y = map(floating, promoted(x1, x2))
-    return tf.logaddexp(x * _math.log(2.0), y * _math.log(2.0)) / _math.log(2.0)
 
 
 @operation
@@ -263,17 +218,6 @@ def isclose(
     x, y = map(floating, promoted(x1, x2))
     close = tf.is_finite(x) & tf.is_finite(y) & (tf.abs(x - y) <= tf.cast(atol, x.dtype) + tf.cast(rtol, x.dtype) * tf.abs(y))
     return close | (x == y) | (isnan(x) & isnan(y)) if equal_nan else close | (x == y)
-
-
-@operation
-def isreal(x: TensorLike) -> Tensor:
-    """True where an element has no imaginary part.
-
-    >>> print(tf.keras.ops.isreal([1.0 + 1j, 2.0]).numpy())
-    [False  True]
-    """
-    x = convert_to_tensor(x)
-    return tf.imag(x) == 0 if x.dtype.is_complex else tf.cast(ones_like(x), "bool")
 
 
 @operation
@@ -374,6 +318,21 @@ isneginf = row("isneginf", lambda x: floating(x) == -_math.inf, "True where an e
     'print(tf.keras.ops.isneginf([1.0, -float("inf")]).numpy()) -> [False  True]')
 isposinf = row("isposinf", lambda x: floating(x) == _math.inf, "True where an element is inf.",
     'print(tf.keras.ops.isposinf([1.0, float("inf")]).numpy()) -> [False  True]')
+square = row("square", lambda x: tf.square(tf.cast(x, "int32") if x.dtype.is_bool else x), "Square: x**2; of bools int32.",
+    "print(tf.keras.ops.square([1, 2]).numpy()) -> [1 4]", takes=anything)
+trunc = row("trunc", lambda x: arithmetic.trunc(x) if x.dtype.is_floating else x,
+    "The number without what is behind the point: floor(x) of positive, ceil(x) of negative ones. Integers stay as they are.",
+    "print(tf.keras.ops.trunc([1.7, -1.7]).numpy()) -> [ 1. -1.]", takes=anything)
+heaviside = row("heaviside",
+    lambda x1, x2: tf.where(x1 == 0, x2, tf.where(x1 > 0, ones_like(x1), tf.where(x1 < 0, zeros_like(x1), x1))),
+    "Step: 0 for negative x1, x2 at 0, 1 for positive x1.",
+    "print(tf.keras.ops.heaviside([-1.0, 0.0, 2.0], 0.5).numpy()) -> [0.  0.5 1. ]", takes=floats)
+logaddexp2 = row("logaddexp2", lambda x1, x2: tf.logaddexp(x1 * _math.log(2.0), x2 * _math.log(2.0)) / _math.log(2.0),
+    "Binary logarithm of the sum of powers of two: log2(2**x1 + 2**x2).",
+    "print(tf.keras.ops.logaddexp2(1.0, 1.0).numpy()) -> 2.0", takes=floats)
+isreal = row("isreal", lambda x: tf.imag(x) == 0 if x.dtype.is_complex else tf.cast(ones_like(x), "bool"),
+    "True where an element has no imaginary part.",
+    "print(tf.keras.ops.isreal([1.0 + 1j, 2.0]).numpy()) -> [False  True]", takes=anything)
 # fmt: on
 
 hide_imports(globals())

@@ -20,6 +20,7 @@ from ....types import ShapeLike, TensorLike
 from ...promotion import promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
+from ..rows import anything, row
 
 
 @operation
@@ -126,28 +127,6 @@ def _on_or_below(x: Tensor, k: int) -> np.ndarray:
 
 
 @operation
-def tril(x: TensorLike, k: int = 0) -> Tensor:
-    """Matrices with zeros above the k-th diagonal.
-
-    >>> print(tf.keras.ops.tril([[1, 2], [3, 4]]).numpy().tolist())
-    [[1, 0], [3, 4]]
-    """
-    x = convert_to_tensor(x)
-    return choose(_on_or_below(x, k), x, cast(0, x.dtype))
-
-
-@operation
-def triu(x: TensorLike, k: int = 0) -> Tensor:
-    """Matrices with zeros below the k-th diagonal.
-
-    >>> print(tf.keras.ops.triu([[1, 2], [3, 4]]).numpy().tolist())
-    [[1, 2], [0, 4]]
-    """
-    x = convert_to_tensor(x)
-    return choose(~_on_or_below(x, k - 1), x, cast(0, x.dtype))
-
-
-@operation
 def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonal of two axes, as a new last axis; above the main one for a positive offset.
 
@@ -204,5 +183,14 @@ def diagflat(x: TensorLike, k: int = 0) -> Tensor:
     check_size((flat.shape[0] + abs(k)) ** 2, "a diagonal matrix")
     return diag(flat, k)
 
+
+# fmt: off
+tril = row("tril", lambda x, k=0: choose(_on_or_below(x, k), x, cast(0, x.dtype)),
+    "Matrices with zeros above the k-th diagonal.",
+    "print(tf.keras.ops.tril([[1, 2], [3, 4]]).numpy().tolist()) -> [[1, 0], [3, 4]]", takes=anything)
+triu = row("triu", lambda x, k=0: choose(~_on_or_below(x, k - 1), x, cast(0, x.dtype)),
+    "Matrices with zeros below the k-th diagonal.",
+    "print(tf.keras.ops.triu([[1, 2], [3, 4]]).numpy().tolist()) -> [[1, 2], [0, 4]]", takes=anything)
+# fmt: on
 
 hide_imports(globals())

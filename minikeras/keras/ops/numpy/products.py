@@ -17,6 +17,7 @@ from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything, cost_of_product
+from ..rows import row
 from .shaping import moveaxis
 
 
@@ -80,39 +81,6 @@ def dot(x1: TensorLike, x2: TensorLike) -> Tensor:
     if not a.ndim or not b.ndim:
         return a * b
     return tf.tensordot(a, b, [[a.ndim - 1], [max(0, b.ndim - 2)]])
-
-
-@operation(cost=cost_of_anything)
-def inner(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Sum of products over the last axis of both.
-
-    >>> print(tf.keras.ops.inner([1, 2], [3, 4]).numpy())
-    11
-    """
-    a, b = promoted(x1, x2)
-    return a * b if not a.ndim or not b.ndim else tf.tensordot(a, b, [[a.ndim - 1], [b.ndim - 1]])
-
-
-@operation
-def vdot(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Sum of products of all elements, those of x1 conjugated.
-
-    >>> print(tf.keras.ops.vdot([[1, 2]], [[3, 4]]).numpy())
-    11
-    """
-    a, b = promoted(x1, x2)
-    return tf.tensordot(reshape(conj(a) if a.dtype.is_complex else a, [-1]), reshape(b, [-1]), 1)
-
-
-@operation(cost=cost_of_anything)
-def outer(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """Every product of an element of x1, the rows, and one of x2, the columns.
-
-    >>> print(tf.keras.ops.outer([1, 2], [3, 4]).numpy().tolist())
-    [[3, 4], [6, 8]]
-    """
-    a, b = promoted(x1, x2)
-    return reshape(a, [-1, 1]) * reshape(b, [1, -1])
 
 
 @operation(cost=cost_of_anything)
@@ -204,5 +172,19 @@ def trapezoid(y: TensorLike, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Te
         distance = places[..., 1:] - places[..., :-1]
     return reduce_sum((values[..., 1:] + values[..., :-1]) * distance, -1) / 2.0
 
+
+# fmt: off
+inner = row("inner",
+    lambda x1, x2: x1 * x2 if not x1.ndim or not x2.ndim else tf.tensordot(x1, x2, [[x1.ndim - 1], [x2.ndim - 1]]),
+    "Sum of products over the last axis of both.", "print(tf.keras.ops.inner([1, 2], [3, 4]).numpy()) -> 11",
+    takes=promoted, cost=cost_of_anything)
+vdot = row("vdot",
+    lambda x1, x2: tf.tensordot(reshape(conj(x1) if x1.dtype.is_complex else x1, [-1]), reshape(x2, [-1]), 1),
+    "Sum of products of all elements, those of x1 conjugated.",
+    "print(tf.keras.ops.vdot([[1, 2]], [[3, 4]]).numpy()) -> 11", takes=promoted)
+outer = row("outer", lambda x1, x2: reshape(x1, [-1, 1]) * reshape(x2, [1, -1]),
+    "Every product of an element of x1, the rows, and one of x2, the columns.",
+    "print(tf.keras.ops.outer([1, 2], [3, 4]).numpy().tolist()) -> [[3, 4], [6, 8]]", takes=promoted, cost=cost_of_anything)
+# fmt: on
 
 hide_imports(globals())

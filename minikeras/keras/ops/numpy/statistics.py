@@ -23,18 +23,7 @@ from ....types import Axis, TensorLike
 from ...promotion import floating, promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
-from ..rows import row
-
-
-@operation
-def sort(x: TensorLike, axis: int | None = -1) -> Tensor:
-    """The elements in ascending order along an axis; of the flattened tensor if `axis` is None.
-
-    >>> print(tf.keras.ops.sort([3, 1, 2]).numpy())
-    [1 2 3]
-    """
-    x = convert_to_tensor(x)
-    return ordering.sort(reshape(x, [-1])) if axis is None else ordering.sort(x, axis=axis)
+from ..rows import anything, row
 
 
 @operation
@@ -323,6 +312,10 @@ median = row("median",
 nanmedian = row("nanmedian",
     lambda x, axis=None, keepdims=False: _quantile("nanmedian", floating(x), 0.5, axis, "linear", keepdims, nans=True),
     "`median` of what is not NaN.", 'print(tf.keras.ops.nanmedian([1.0, float("nan"), 4.0]).numpy()) -> 2.5')
+sort = row("sort",
+    lambda x, axis=-1: ordering.sort(reshape(x, [-1]) if axis is None else x, axis=-1 if axis is None else axis),
+    "The elements in ascending order along an axis; of the flattened tensor if `axis` is None.",
+    "print(tf.keras.ops.sort([3, 1, 2]).numpy()) -> [1 2 3]", takes=anything, types={"axis": "int | None"})
 # fmt: on
 
 hide_imports(globals())
