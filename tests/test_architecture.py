@@ -56,7 +56,7 @@ LAYERS = [
     ],
     ["data"],
     ["module"],
-    ["averages", "checkpoint", "train"],
+    ["averages", "state"],
     ["keras.saving.registry", "keras.saving.objects", "keras.saving.description"],
     [
         *(
@@ -97,7 +97,7 @@ LAYERS = [
         "keras.wrappers",
     ],
     ["keras", "aliases", "test", "debugging", "warm_up"],
-    ["distribute", "experiments"],
+    ["checkpoint", "train", "distribute", "experiments"],
     ["examples"],
     ["_names"],
     ["", "__main__"],

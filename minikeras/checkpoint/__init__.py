@@ -1,4 +1,4 @@
 """Checkpoints: saving and restoring any graph of objects.
 
-`graph.py` is what is saved, `bundle.py` how it lies on the disk, `restoring.py` how it comes back.
+`state/` is what is saved and how it comes back, `bundle.py` how it lies on the disk.
 """

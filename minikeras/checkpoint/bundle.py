@@ -19,7 +19,7 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ..errors import CheckpointBusyError, LoadError, NotFoundError
 from ..files import durable, strict_json, tensors
 from ..files.reading import excerpt, read_file, refused
+from ..state.tree import StateValues
 
 FORMAT = "minikeras checkpoint 1"
 INDEX = ".index"
@@ -34,17 +35,6 @@ _INDEX = {"format": str, "saved": float, "counted": bool, "writer": str}
 _INDEX |= {"files": dict, "states": dict, "aliases": dict, "complex128": list}
 _SEAL = re.compile(rb'\{"sha256":"([0-9a-f]{64})","content":(.*)\}\n', re.DOTALL)
 _DATA_NAME = re.compile(r"([^/]+)\.data-[0-9a-f]{16}\.safetensors", re.DOTALL)
-
-
-class Bundle(NamedTuple):
-    """The content of a checkpoint: arrays and states (plain data, as JSON) by path, further paths and what they stand for.
-
-    The arrays of states have names that start with '$'.
-    """
-
-    arrays: tensors.Arrays
-    states: dict[str, Any]
-    aliases: dict[str, str]
 
 
 def sealed(content: Any) -> bytes:
@@ -109,7 +99,7 @@ class TakenError(CheckpointBusyError):
 
 def write(
     prefix: Path,
-    bundle: Bundle,
+    values: StateValues,
     counted: bool = False,
     durable_write: bool = True,
     writer: Writer | None = None,
@@ -128,8 +118,8 @@ def write(
         TakenError: if the name belongs to another writer, or to a checkpoint that is damaged.
     """
     durable.make_directory(prefix.parent)
-    pairs = [name for name, array in bundle.arrays.items() if array.dtype == np.complex128]
-    content = tensors.encode(bundle.arrays | {name: _as_pairs(bundle.arrays[name]) for name in pairs}, {"format": FORMAT})
+    pairs = [name for name, array in values.arrays.items() if array.dtype == np.complex128]
+    content = tensors.encode(values.arrays | {name: _as_pairs(values.arrays[name]) for name in pairs}, {"format": FORMAT})
     digest = hashlib.sha256(content).hexdigest()
     data = prefix.parent / f"{prefix.name}.data-{digest[:16]}.safetensors"
     index = {
@@ -138,8 +128,8 @@ def write(
         "counted": counted,
         "writer": "" if writer is None else writer.mark,
         "files": {data.name: [len(content), digest]},
-        "states": bundle.states,
-        "aliases": bundle.aliases,
+        "states": values.states,
+        "aliases": values.aliases,
         "complex128": pairs,
     }
     with durable.writer_lock(prefix.parent):
@@ -204,7 +194,7 @@ def _remove_unnamed(folder: Path) -> None:
             durable.remove(folder / name)
 
 
-def read(prefix: Path) -> Bundle:
+def read(prefix: Path) -> StateValues:
     """Read a checkpoint and verify every byte of it; a NotFoundError if there is none, a LoadError if it is damaged."""
     for attempt in range(5):
         index = read_index(prefix)
@@ -217,7 +207,7 @@ def read(prefix: Path) -> Bundle:
     raise AssertionError
 
 
-def _read(prefix: Path, index: dict[str, Any]) -> Bundle:
+def _read(prefix: Path, index: dict[str, Any]) -> StateValues:
     ((name, (size, digest)),) = index["files"].items()
     path = prefix.parent / name
     arrays, _ = tensors.load(path, sha256=digest, follow=False)
@@ -227,7 +217,7 @@ def _read(prefix: Path, index: dict[str, Any]) -> Bundle:
         if key not in arrays or arrays[key].dtype != np.float64 or arrays[key].shape[-1:] != (2,):
             raise refused(path, excerpt(key), "is no array of complex numbers")
         arrays[key] = arrays[key].view(np.complex128)[..., 0]
-    return Bundle(arrays, index["states"], index["aliases"])
+    return StateValues(arrays, index["states"], index["aliases"])
 
 
 def read_index(prefix: Path) -> dict[str, Any]:

@@ -9,17 +9,17 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections import UserList
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..core import Variable
-from ..core.arrays import to_numpy
+from ..state.restoring import COUNTER, Restoration, listed
+from ..state.tree import StateTree, is_trackable, trackable_children
 from . import bundle, pointer
-from .graph import ObjectGraph, is_trackable, split, state_of, trackable_children
-from .restoring import COUNTER, AwaitingList, LoadStatus, NothingLoaded, Restoration
 
 
 class CheckpointOptions:
@@ -203,7 +203,7 @@ class Checkpoint:
     def _write(self, path: str, options: CheckpointOptions | None, done: Callable[[], None] | None = None) -> str:
         """Write what there is now; a counted checkpoint is one for which something is done afterwards."""
         chosen = options or CheckpointOptions()
-        content = snapshot(self)
+        content = StateTree(("", self)).values()
         target = Path(path).absolute()
 
         def task() -> None:
@@ -286,14 +286,87 @@ def _note(path: str) -> None:
 _OWN = {"_writer", "_root", "_counter", "_deferred"}
 
 
-def snapshot(root: Any) -> bundle.Bundle:
-    """All values of this moment. On the CPU these are references: no array is written while something refers to it."""
-    graph = ObjectGraph(("", root))
-    arrays: dict[str, Any] = {}
-    states: dict[str, Any] = {}
-    for path, leaf in graph.leaves.items():
-        if isinstance(leaf, Variable):
-            arrays[path] = to_numpy(leaf._array)
-        else:
-            states[path] = split(state_of(leaf), f"${path}", arrays)
-    return bundle.Bundle(arrays, states, graph.aliases)
+class AwaitingList(UserList[Any]):
+    """A list of a checkpoint under which values are due: what is added gets them. Changes are those of the list itself."""
+
+    def __init__(self, values: list[Any], restoration: Restoration) -> None:
+        self.data, self._restoration = values, restoration
+
+    def insert(self, i: int, item: Any) -> None:
+        """As of a list; then restore what has come."""
+        super().insert(i, item)
+        self._restoration.revisit()
+
+    def append(self, item: Any) -> None:
+        """As of a list; then restore what has come."""
+        self.extend([item])
+
+    def extend(self, other: Iterable[Any]) -> None:
+        """As of a list; then restore what has come."""
+        self.data.extend(other)
+        self._restoration.revisit()
+
+    def __iadd__(self, other: Iterable[Any]) -> Self:
+        self.extend(other)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (self.data,)
+
+
+class LoadStatus:
+    """The result of `Checkpoint.restore`; each question returns the status itself, so that they can be chained."""
+
+    def __init__(self, restoration: Restoration, root: Any) -> None:
+        self._restoration, self._root = restoration, root
+
+    def _unmatched(self) -> list[str]:
+        """Paths of objects that have got no value."""
+        if self._restoration.due:
+            self._restoration.visit(("", self._root))
+        leaves = StateTree(("", self._root)).leaves
+        return [path for path, leaf in leaves.items() if path != COUNTER and not self._restoration.is_done(leaf)]
+
+    def assert_existing_objects_matched(self) -> LoadStatus:
+        """Every Variable there is by now has got its value from the checkpoint; an AssertionError names those that have not."""
+        self._require(existing=self._unmatched(), unused=[])
+        return self
+
+    def assert_consumed(self) -> LoadStatus:
+        """As `assert_existing_objects_matched`, and every saved value has found its place."""
+        existing = self._unmatched()  # which may find places
+        self._require(existing, sorted(self._restoration.due - {COUNTER}))
+        return self
+
+    def assert_nontrivial_match(self) -> LoadStatus:
+        """At least one value has found its place."""
+        self._unmatched()
+        if not set(self._restoration.used) - {COUNTER}:
+            self._require([], sorted(self._restoration.due) or ["nothing at all"])
+        return self
+
+    def expect_partial(self) -> LoadStatus:
+        """Say nothing about saved values that are never used."""
+        self._restoration.quiet = True
+        return self
+
+    def _require(self, existing: list[str], unused: list[str]) -> None:
+        self._restoration.quiet = True
+        if existing or unused:
+            lines = [f"restore from '{self._restoration.source}': objects and values do not match."]
+            lines += listed("objects without a value", existing) + listed("values without an object", unused)
+            raise AssertionError("\n".join(lines))
+
+
+class NothingLoaded:
+    """The result of `restore(None)`: no checkpoint, so nothing matches, which is no error until it is asked."""
+
+    def assert_consumed(self) -> NothingLoaded:
+        """Raises AssertionError."""
+        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
+
+    assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
+
+    def expect_partial(self) -> NothingLoaded:
+        """Nothing to silence."""
+        return self

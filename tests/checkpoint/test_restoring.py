@@ -13,9 +13,8 @@ from audit import audited
 
 import minikeras as tf
 from minikeras.checkpoint import bundle, pointer
-from minikeras.checkpoint.checkpoint import snapshot
-from minikeras.checkpoint.graph import ObjectGraph
 from minikeras.errors import LoadError
+from minikeras.state.tree import StateTree
 
 pytest.importorskip("safetensors")
 layers = tf.keras.layers
@@ -27,7 +26,7 @@ def folder(tmp_path):
 
 
 def paths(value):
-    return list(ObjectGraph(("", value)).leaves)
+    return list(StateTree(("", value)).leaves)
 
 
 def dense_model():
@@ -75,7 +74,7 @@ def test_the_optimizer_of_a_compiled_model_is_part_of_it():
 def test_everything_is_saved_once_and_known_by_all_its_paths(folder):
     v = tf.Variable(1.0)
     checkpoint = tf.train.Checkpoint(a=v, b=[v], c={"deep": v})
-    content = snapshot(checkpoint)
+    content = StateTree(("", checkpoint)).values()
     assert list(content.arrays) == ["a"] and content.aliases == {"b/0": "a", "c/deep": "a"}
     path = checkpoint.write(folder + "/here")
     b, c = tf.Variable(0.0), tf.Variable(0.0)

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checkpoint.restoring import converted, listed
 from ...core import Tensor, Variable
 from ...core.variable import drop_spares, preserved, restore, snapshot
 from ...errors import ShapeError
 from ...module import attributes, elements, snake_case, walk
+from ...state.restoring import converted, listed
 from ..layers import weight_discovery
 from ..layers.layer import Layer
 from ..losses import Loss

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ...checkpoint.bundle import Bundle
-from ...checkpoint.checkpoint import snapshot
-from ...checkpoint.restoring import Restoration
 from ...core import Variable
 from ...core.arrays import to_numpy
 from ...files import archive, durable, hdf5, strict_json, tensors
 from ...files.reading import budget, read_file, refused
+from ...state.restoring import Restoration
+from ...state.tree import StateTree, StateValues
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
 from .assignments import Assignments, Place, overrides, places
@@ -62,7 +61,7 @@ def save_weights(model: Any, filepath: str | os.PathLike[str], overwrite: bool =
     if path.name.endswith(".weights.h5"):
         durable.write_file(path, encode(model))
     elif path.suffix == ".safetensors":
-        content = snapshot(model)
+        content = StateTree(("", model)).values()
         states = strict_json.dumps({"states": content.states, "aliases": content.aliases}).decode()
         tensors.save(path, content.arrays, {STATES: states})
     else:
@@ -168,7 +167,7 @@ def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -
     extra = strict_json.loads(metadata[STATES].encode(), path, STATES) if STATES in metadata else {"states": {}, "aliases": {}}
     if not isinstance(extra, dict) or [type(extra.get(key)) for key in ("states", "aliases")] != [dict, dict]:
         raise refused(path, STATES, "must hold states and aliases")
-    content = Bundle(arrays, extra["states"], extra["aliases"])
+    content = StateValues(arrays, extra["states"], extra["aliases"])
     made = [place.owner for place in places(model) if isinstance(place.owner, Optimizer) and _lacks_slots(place, arrays)]
     for optimizer in made:
         optimizer.prepare(model._learning_variables())

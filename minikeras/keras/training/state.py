@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...checkpoint.graph import join, split
 from ...compiler import Function
 from ...compiler.tracing.scan import Pace
 from ...core import Variable
@@ -25,6 +24,7 @@ from ...data.table import RowBatches
 from ...errors import LoadError
 from ...module import Named, elements, walk
 from ...nn_ops import streams
+from ...state.tree import join, split
 from ..batches import Feed
 from ..callbacks import CallbackList
 from ..layers.layer import Layer

@@ -11,22 +11,17 @@ import functools
 import math
 import warnings
 import weakref
-from collections import UserList
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Variable
-from ..core.arrays import namespace, to_device
-from ..core.effects import Write
-from ..core.variable import preserved, restore
 from ..core.warnings import logger
 from ..errors import ShapeError
 from ..module import waiting
-from .bundle import Bundle
-from .graph import SLOTS, ObjectGraph, is_trackable, join, joined, set_state, state_of
+from .tree import SLOTS, StateTree, StateValues, apply_tree, is_trackable, join, joined
 
 STEPS = "/iterations"
 """What every optimizer keeps."""
@@ -45,16 +40,16 @@ class Restoration:
 
     def __init__(
         self,
-        bundle: Bundle,
+        values: StateValues,
         source: str,
         only: str | Collection[str] | None = None,
         skip_mismatch: bool = False,
         cast: bool = False,
         strict: bool = False,
     ) -> None:
-        self._arrays = {name: array for name, array in bundle.arrays.items() if not name.startswith("$")}
-        self._states = {path: join(tree, bundle.arrays, source, path) for path, tree in bundle.states.items()}
-        self._aliases = bundle.aliases
+        self._arrays = {name: array for name, array in values.arrays.items() if not name.startswith("$")}
+        self._states = {path: join(tree, values.arrays, source, path) for path, tree in values.states.items()}
+        self._aliases = values.aliases
         self.source = source
         self._skip, self._cast, self._strict = skip_mismatch, cast, strict
         patterns = [only] if isinstance(only, str) else only
@@ -92,13 +87,13 @@ class Restoration:
             path = self._aliases[prefix] + path[len(prefix) :]
         return None
 
-    def visit(self, *roots: tuple[str, Any], wait: bool = True) -> ObjectGraph:
+    def visit(self, *roots: tuple[str, Any], wait: bool = True) -> StateTree:
         """Restore what is due and reachable from objects, each given with its path; with `wait`, have the rest wait there."""
-        graph = ObjectGraph(*roots)
+        graph = StateTree(*roots)
         undo = self._make_slots(graph)
         try:
             if undo:
-                graph = ObjectGraph(*roots)
+                graph = StateTree(*roots)
             found = {place: leaf for place, leaf in graph.leaves.items() if not self.is_done(leaf)}
             matched = {place: key for place in found if (key := self.key_of(place)) in self.due}
             problems = {place: text for place, key in matched.items() if (text := self._mismatch(found[place], key))}
@@ -114,7 +109,7 @@ class Restoration:
             for text in filter(None, skipped.values()):
                 warnings.warn(text, stacklevel=5)
             sound = {place: key for place, key in matched.items() if place not in problems}
-            self._assign([(found[place], key) for place, key in sound.items()])
+            apply_tree((found[place], self._arrays.get(key, self._states.get(key))) for place, key in sound.items())
         except BaseException:
             for take_back in undo.values():
                 take_back()
@@ -145,7 +140,7 @@ class Restoration:
         return ""
 
     def _without_other_optimizers(
-        self, graph: ObjectGraph, found: dict[str, Any], matched: dict[str, str], problems: dict[str, str]
+        self, graph: StateTree, found: dict[str, Any], matched: dict[str, str], problems: dict[str, str]
     ) -> dict[str, str]:
         """Leave out optimizers that only one side has, and those whose state does not fit; their paths, and what to say."""
         skipped: dict[str, str] = {}
@@ -174,27 +169,7 @@ class Restoration:
         lines += listed("in the checkpoint, but nowhere to put", sorted(left[1]))
         return "\n".join([*lines, "skip_mismatch=True leaves out what does not fit, cast=True converts dtypes."])
 
-    def _assign(self, places: list[tuple[Any, str]]) -> None:
-        """Let leaves hold what is saved under their keys, all of them or none."""
-        new: list[tuple[Variable, Any]] = []
-        for leaf, key in places:
-            if isinstance(leaf, Variable):
-                array = self._arrays[key].astype(leaf._array.dtype, copy=False)
-                new.append((leaf, to_device(array, namespace(leaf._array))))
-        states = [(leaf, self._states[key], state_of(leaf)) for leaf, key in places if not isinstance(leaf, Variable)]
-        try:
-            with preserved([variable for variable, _ in new]):
-                for leaf, state, _ in states:
-                    set_state(leaf, state)
-                for variable, array in new:
-                    variable._note(None, array, Write.FIRST)
-                    restore([(variable, array)])
-        except BaseException:
-            for leaf, _, before in states:
-                set_state(leaf, before)
-            raise
-
-    def _make_slots(self, graph: ObjectGraph) -> dict[str, Callable[[], None]]:
+    def _make_slots(self, graph: StateTree) -> dict[str, Callable[[], None]]:
         """Let optimizers make the slots that were saved for Variables which are here; how to take that back, by path."""
         undo: dict[str, Callable[[], None]] = {}
         for place, optimizer in graph.optimizers():
@@ -218,7 +193,7 @@ class Restoration:
 
     # Waiting -------------------------------------------------------------------------------------------------------------
 
-    def _wait(self, graph: ObjectGraph) -> None:
+    def _wait(self, graph: StateTree) -> None:
         """Mark the objects below which something may still find its place; free them when nothing is due."""
         due = bool(self.due)
         for path, holder in graph.holders.items():
@@ -241,7 +216,7 @@ class Restoration:
 
     def take_back(self, path: str, holder: Any) -> None:
         """What lies at `path` is as it was before: values that had found a place in what is gone are due again."""
-        left = ObjectGraph((path, holder)).leaves
+        left = StateTree((path, holder)).leaves
         for key, place in list(self.used.items()):
             if (place.startswith(f"{path}/") or f"/{SLOTS}/{path}/" in place) and place not in left:
                 del self.used[key]
@@ -271,34 +246,6 @@ class Deferred:
 
     def __deepcopy__(self, memo: Any) -> Deferred:
         return self
-
-
-class AwaitingList(UserList[Any]):
-    """A list of a checkpoint under which values are due: what is added gets them. Changes are those of the list itself."""
-
-    def __init__(self, values: list[Any], restoration: Restoration) -> None:
-        self.data, self._restoration = values, restoration
-
-    def insert(self, i: int, item: Any) -> None:
-        """As of a list; then restore what has come."""
-        super().insert(i, item)
-        self._restoration.revisit()
-
-    def append(self, item: Any) -> None:
-        """As of a list; then restore what has come."""
-        self.extend([item])
-
-    def extend(self, other: Iterable[Any]) -> None:
-        """As of a list; then restore what has come."""
-        self.data.extend(other)
-        self._restoration.revisit()
-
-    def __iadd__(self, other: Iterable[Any]) -> Self:
-        self.extend(other)
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return list, (self.data,)
 
 
 def outermost(places: Collection[str]) -> list[str]:
@@ -334,61 +281,3 @@ def converted(array: NDArray[Any], wanted: np.dtype[Any], cast: bool) -> NDArray
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or dtype.name == "bfloat16"
-
-
-class LoadStatus:
-    """The result of `Checkpoint.restore`; each question returns the status itself, so that they can be chained."""
-
-    def __init__(self, restoration: Restoration, root: Any) -> None:
-        self._restoration, self._root = restoration, root
-
-    def _unmatched(self) -> list[str]:
-        """Paths of objects that have got no value."""
-        if self._restoration.due:
-            self._restoration.visit(("", self._root))
-        leaves = ObjectGraph(("", self._root)).leaves
-        return [path for path, leaf in leaves.items() if path != COUNTER and not self._restoration.is_done(leaf)]
-
-    def assert_existing_objects_matched(self) -> LoadStatus:
-        """Every Variable there is by now has got its value from the checkpoint; an AssertionError names those that have not."""
-        self._require(existing=self._unmatched(), unused=[])
-        return self
-
-    def assert_consumed(self) -> LoadStatus:
-        """As `assert_existing_objects_matched`, and every saved value has found its place."""
-        existing = self._unmatched()  # which may find places
-        self._require(existing, sorted(self._restoration.due - {COUNTER}))
-        return self
-
-    def assert_nontrivial_match(self) -> LoadStatus:
-        """At least one value has found its place."""
-        self._unmatched()
-        if not set(self._restoration.used) - {COUNTER}:
-            self._require([], sorted(self._restoration.due) or ["nothing at all"])
-        return self
-
-    def expect_partial(self) -> LoadStatus:
-        """Say nothing about saved values that are never used."""
-        self._restoration.quiet = True
-        return self
-
-    def _require(self, existing: list[str], unused: list[str]) -> None:
-        self._restoration.quiet = True
-        if existing or unused:
-            lines = [f"restore from '{self._restoration.source}': objects and values do not match."]
-            lines += listed("objects without a value", existing) + listed("values without an object", unused)
-            raise AssertionError("\n".join(lines))
-
-
-class NothingLoaded:
-    """The result of `restore(None)`: no checkpoint, so nothing matches, which is no error until it is asked."""
-
-    def assert_consumed(self) -> NothingLoaded:
-        """Raises AssertionError."""
-        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
-
-    assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
-
-    def expect_partial(self) -> NothingLoaded:
-        """Nothing to silence."""
-        return self

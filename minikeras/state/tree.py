@@ -1,4 +1,4 @@
-"""The graph of what a checkpoint holds: every value by the path of attributes that leads to it; plain data as JSON.
+"""The state of an object: every value by the path of attributes that leads to it; plain data as JSON.
 
 Arrays go beside the JSON under names; what JSON cannot say (tuples, NaN, keys that are no texts) becomes a dict with one key
 that starts with '$'. The way back builds these few types and nothing else.
@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Variable
-from ..core.arrays import is_array, to_numpy
+from ..core.arrays import is_array, namespace, to_device, to_numpy
+from ..core.effects import Write
 from ..core.tensor import Operand
+from ..core.variable import preserved, restore
 from ..errors import kind_of
 from ..files.reading import refused
 from ..functions.random import Generator
@@ -88,7 +90,18 @@ def join(tree: Any, arrays: Mapping[str, NDArray[Any]], file: object, place: str
 SLOTS = "slots"
 
 
-class ObjectGraph:
+class StateValues(NamedTuple):
+    """The values of a tree: arrays and states (plain data, as JSON) by path, further paths and what they stand for.
+
+    The arrays of states have names that start with '$'.
+    """
+
+    arrays: dict[str, NDArray[Any]]
+    states: dict[str, Any]
+    aliases: dict[str, str]
+
+
+class StateTree:
     """What is reachable from some objects, each given with the path at which it lies.
 
     Attributes:
@@ -115,6 +128,17 @@ class ObjectGraph:
             self._add_slots(joined(place, SLOTS), optimizer, paths)
         above = {path for leaf in self.leaves for path in accumulate(leaf.split("/"), joined)} | {""}
         self.aliases = {alias: target for alias, target in self.aliases.items() if target in above}
+
+    def values(self) -> StateValues:
+        """All values of this moment. On the CPU these are references: no array is written while something refers to it."""
+        arrays: dict[str, NDArray[Any]] = {}
+        states: dict[str, Any] = {}
+        for path, leaf in self.leaves.items():
+            if isinstance(leaf, Variable):
+                arrays[path] = to_numpy(leaf._array)
+            else:
+                states[path] = split(state_of(leaf), f"${path}", arrays)
+        return StateValues(arrays, states, self.aliases)
 
     def optimizers(self) -> list[tuple[str, Any]]:
         """Path and object of everything that keeps slots beside Variables."""
@@ -190,3 +214,22 @@ def set_state(leaf: Any, state: Any) -> None:
         leaf._stream.state = (int(state[0]), int(state[1]))
     else:
         leaf.set_state(state)
+
+
+def apply_tree(changes: Iterable[tuple[Any, Any]]) -> None:
+    """Let leaves hold values, all of them or, with an error, none: a Variable an array of its shape, another leaf a state."""
+    changes = list(changes)
+    before = [(leaf, state_of(leaf)) for leaf, _ in changes if not isinstance(leaf, Variable)]
+    try:
+        with preserved(leaf for leaf, _ in changes if isinstance(leaf, Variable)):
+            for leaf, value in changes:
+                if isinstance(leaf, Variable):
+                    array = to_device(value.astype(leaf._array.dtype, copy=False), namespace(leaf._array))
+                    leaf._note(None, array, Write.FIRST)
+                    restore([(leaf, array)])
+                else:
+                    set_state(leaf, value)
+    except BaseException:
+        for leaf, state in before:
+            set_state(leaf, state)
+        raise
