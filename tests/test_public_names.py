@@ -39,6 +39,7 @@ INTERNAL = {
         "nn_ops",
         "parallel",
         "residence",
+        "state",
         "compiler",
         "types",
         "warm_up",
