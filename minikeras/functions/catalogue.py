@@ -143,14 +143,18 @@ def named(function: F, name: str, summary: str, example: str) -> F:
     return called  # type: ignore[return-value]
 
 
-_OPERANDS = """a alpha b beta chol delta depthwise_kernel elements fill_value filters image images indices input inputs kernel
-    key lam logits matrix maxval mean minval pointwise_kernel q rhs stddev tensor updates value variable x x1 x2 y"""
+_OPERANDS = """a abs_ alpha angle b beta chol delta depthwise_kernel elements fill_value filters image images indices input
+    inputs kernel key lam logits matrix maxval mean minval pointwise_kernel q rhs stddev tensor updates value
+    variable x x1 x2 y"""
 _TYPES = (
     dict.fromkeys(_OPERANDS.split(), "TensorLike")
     | dict.fromkeys(["axis", "axes"], "Axis")
     | dict.fromkeys(["dtype", "output_type"], "DTypeLike")
-    | dict.fromkeys(["shape", "newshape", "size", "repeats"], "ShapeLike")
+    | dict.fromkeys(["shape", "newshape", "size", "repeats", "output_size"], "ShapeLike")
     | {"xs": "Sequence[TensorLike]", "name": "str | None", "initial": "float | None", "num_samples": "int"}
+    | dict.fromkeys(["k", "n", "N"], "int")
+    | {"M": "int | None", "data_format": "str | None"}
+    | dict.fromkeys(["strides", "dilation_rate"], "Any")
     | dict.fromkeys(["lower", "upper", "max_delta"], "float")
 )
 """The types of parameters by their names, which are the same in all rows."""

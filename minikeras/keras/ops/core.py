@@ -279,16 +279,6 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
 
 @operation(given="f")
-def map(f: Callable[[Any], Any], xs: TensorLike) -> Any:
-    """`f` of each slice along the first axis, stacked.
-
-    >>> print(tf.keras.ops.map(lambda x: x * x, tf.constant([1.0, 2.0])).numpy())
-    [1. 4.]
-    """
-    return control_flow.map_fn(f, nest.map_structure(to_tensor, xs))
-
-
-@operation(given="f")
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: TensorLike,
@@ -366,16 +356,6 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: TensorLike, reverse: b
     return turned(x)
 
 
-@operation
-def vectorized_map(function: Callable[[Any], Any], elements: TensorLike) -> Any:
-    """`function` of each slice along the first axis, stacked, computed for all slices at once.
-
-    >>> print(tf.keras.ops.vectorized_map(lambda x: x * x, tf.constant([1.0, 2.0])).numpy())
-    [1. 4.]
-    """
-    return control_flow.vectorized_map(function, elements)
-
-
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function with a gradient of its own: `f` returns its result and a function of the gradient from above.
 
@@ -397,6 +377,14 @@ saturate_cast = row("saturate_cast", lambda x, dtype: tf.saturate_cast(to_tensor
     'print(tf.keras.ops.saturate_cast([300, -5], "uint8").numpy()) -> [255   0]')
 stop_gradient = row("stop_gradient", lambda variable: tf.stop_gradient(to_tensor(variable)),
     "The same values, through which no gradient flows.", "tf.keras.ops.stop_gradient(2.0).numpy() -> np.float32(2.0)")
+map = row("map", lambda f, xs: control_flow.map_fn(f, nest.map_structure(to_tensor, xs)),
+    "`f` of each slice along the first axis, stacked.",
+    "print(tf.keras.ops.map(lambda x: x * x, tf.constant([1.0, 2.0])).numpy()) -> [1. 4.]",
+    returns="Any", types={"f": "Callable[[Any], Any]", "xs": "TensorLike"}, given="f")
+vectorized_map = row("vectorized_map", lambda function, elements: control_flow.vectorized_map(function, elements),
+    "`function` of each slice along the first axis, stacked, computed for all slices at once.",
+    "print(tf.keras.ops.vectorized_map(lambda x: x * x, tf.constant([1.0, 2.0])).numpy()) -> [1. 4.]",
+    returns="Any", types={"function": "Callable[[Any], Any]"})
 # fmt: on
 
 hide_imports(globals())

@@ -1,10 +1,9 @@
 # Made by tests/make_stubs.py from the functions themselves.
+from minikeras.core.tensor import Tensor
 from minikeras.keras.ops.image.filters import extract_patches as extract_patches
 from minikeras.keras.ops.image.filters import extract_patches_3d as extract_patches_3d
 from minikeras.keras.ops.image.filters import gaussian_blur as gaussian_blur
-from minikeras.keras.ops.image.filters import hsv_to_rgb as hsv_to_rgb
 from minikeras.keras.ops.image.filters import rgb_to_grayscale as rgb_to_grayscale
-from minikeras.keras.ops.image.filters import rgb_to_hsv as rgb_to_hsv
 from minikeras.keras.ops.image.filters import sobel_edges as sobel_edges
 from minikeras.keras.ops.image.filters import ssim as ssim
 from minikeras.keras.ops.image.sampling import affine_transform as affine_transform
@@ -15,7 +14,10 @@ from minikeras.keras.ops.image.sampling import pad_images as pad_images
 from minikeras.keras.ops.image.sampling import perspective_transform as perspective_transform
 from minikeras.keras.ops.image.sampling import resize as resize
 from minikeras.keras.ops.image.sampling import scale_and_translate as scale_and_translate
+from minikeras.types import TensorLike
 
+def hsv_to_rgb(images: TensorLike, data_format: str | None = ...) -> Tensor: ...
+def rgb_to_hsv(images: TensorLike, data_format: str | None = ...) -> Tensor: ...
 
 __all__ = [
     "affine_transform",

@@ -22,6 +22,7 @@ from ...promotion import floating
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
 from ..nn.sliding import checked_format
+from ..rows import row
 from ..windows import elements, for_each, read
 
 Back = Callable[[Tensor], Tensor]
@@ -244,24 +245,14 @@ def _planes(name: str, images: TensorLike, data_format: str | None, convert: Cal
     return back(stack(convert(*[x[..., place] for place in range(3)]), -1))
 
 
-@operation(name="RGBToHSV")
-def rgb_to_hsv(images: TensorLike, data_format: str | None = None) -> Tensor:
-    """Hue, saturation and value of floats in [0, 1].
-
-    >>> print(tf.keras.ops.image.rgb_to_hsv([[[0.0, 1.0, 0.0]]]).numpy().round(4))
-    [[[0.3333 1.     1.    ]]]
-    """
-    return _planes("rgb_to_hsv", images, data_format, hue_saturation_value)
-
-
-@operation(name="HSVToRGB")
-def hsv_to_rgb(images: TensorLike, data_format: str | None = None) -> Tensor:
-    """The inverse of `rgb_to_hsv`.
-
-    >>> print(tf.keras.ops.image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]).numpy())
-    [[[1. 0. 0.]]]
-    """
-    return _planes("hsv_to_rgb", images, data_format, red_green_blue)
-
+# fmt: off
+rgb_to_hsv = row("rgb_to_hsv",
+    lambda images, data_format=None: _planes("rgb_to_hsv", images, data_format, hue_saturation_value),
+    "Hue, saturation and value of floats in [0, 1].",
+    "print(tf.keras.ops.image.rgb_to_hsv([[[0.0, 1.0, 0.0]]]).numpy().round(4)) -> [[[0.3333 1.     1.    ]]]", name="RGBToHSV")
+hsv_to_rgb = row("hsv_to_rgb", lambda images, data_format=None: _planes("hsv_to_rgb", images, data_format, red_green_blue),
+    "The inverse of `rgb_to_hsv`.",
+    "print(tf.keras.ops.image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]).numpy()) -> [[[1. 0. 0.]]]", name="HSVToRGB")
+# fmt: on
 
 hide_imports(globals(), "as_batch", "blurred")

@@ -18,9 +18,11 @@ from ....types import TensorLike
 from ...promotion import floating, wide
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
+from ..rows import row
 from ..windows import add_up, elements, read
 
 Pair = tuple[Tensor, Tensor]
+_PAIR = {"x": "tuple[TensorLike, TensorLike]"}
 
 
 def _joined(name: str, x: Any, rank: int) -> Tensor:
@@ -53,26 +55,6 @@ def fft(x: tuple[TensorLike, TensorLike]) -> Pair:
     [ 3. -1.] [0. 0.]
     """
     return _apart(fourier.fft(_joined("fft", x, 1), axes=(-1,)))
-
-
-@operation(name="FFT2")
-def fft2(x: tuple[TensorLike, TensorLike]) -> Pair:
-    """Discrete Fourier transform along the last two axes.
-
-    >>> print(tf.keras.ops.fft2((tf.ones([2, 2]), tf.zeros([2, 2])))[0].numpy().tolist())
-    [[4.0, 0.0], [0.0, 0.0]]
-    """
-    return _apart(fourier.fft(_joined("fft2", x, 2), axes=(-2, -1)))
-
-
-@operation(name="IFFT2")
-def ifft2(x: tuple[TensorLike, TensorLike]) -> Pair:
-    """The inverse of `fft2`.
-
-    >>> print(tf.keras.ops.ifft2((tf.ones([2, 2]), tf.zeros([2, 2])))[0].numpy().tolist())
-    [[1.0, 0.0], [0.0, 0.0]]
-    """
-    return _apart(fourier.ifft(_joined("ifft2", x, 2), axes=(-2, -1)))
 
 
 def _fitted(x: Tensor, size: int) -> Tensor:
@@ -202,5 +184,15 @@ def istft(
     stop = size - start if length is None else start + length
     return signal[..., start:stop]
 
+
+# fmt: off
+fft2 = row("fft2", lambda x: _apart(fourier.fft(_joined("fft2", x, 2), axes=(-2, -1))),
+    "Discrete Fourier transform along the last two axes.",
+    "print(tf.keras.ops.fft2((tf.ones([2, 2]), tf.zeros([2, 2])))[0].numpy().tolist()) -> [[4.0, 0.0], [0.0, 0.0]]",
+    name="FFT2", returns="tuple[Tensor, Tensor]", types=_PAIR)
+ifft2 = row("ifft2", lambda x: _apart(fourier.ifft(_joined("ifft2", x, 2), axes=(-2, -1))), "The inverse of `fft2`.",
+    "print(tf.keras.ops.ifft2((tf.ones([2, 2]), tf.zeros([2, 2])))[0].numpy().tolist()) -> [[1.0, 0.0], [0.0, 0.0]]",
+    name="IFFT2", returns="tuple[Tensor, Tensor]", types=_PAIR)
+# fmt: on
 
 hide_imports(globals())

@@ -77,17 +77,6 @@ segment_prod = _segments(segments.unsorted_segment_prod, "Product", "1", "[2. 3.
 
 
 @operation
-def top_k(x: TensorLike, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The k largest elements of each row, the largest first, and their positions.
-
-    >>> values, indices = tf.keras.ops.top_k([1.0, 3.0, 2.0], 2)
-    >>> print(values.numpy(), indices.numpy())
-    [3. 2.] [1 2]
-    """
-    return ordering.top_k(convert_to_tensor(x), k, sorted)
-
-
-@operation
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """True where fewer than k predictions of a row are larger than that for its target.
 
@@ -152,6 +141,10 @@ logdet = row("logdet", lambda x: _linalg.slogdet(x)[1], "Logarithm of the absolu
 view_as_real = row("view_as_real", lambda x: stack([tf.real(x), tf.imag(x)], -1),
     "The real and the imaginary part of each number as pairs (..., 2).",
     "print(tf.keras.ops.view_as_real([1.0 + 2.0j]).numpy()) -> [[1. 2.]]", takes=anything)
+top_k = row("top_k", lambda x, k, sorted=True: ordering.top_k(x, k, sorted),
+    "The k largest elements of each row, the largest first, and their positions.",
+    "[one.numpy().tolist() for one in tf.keras.ops.top_k([1.0, 3.0, 2.0], 2)] -> [[3.0, 2.0], [1, 2]]",
+    takes=anything, returns="tuple[Tensor, Tensor]")
 # fmt: on
 
 hide_imports(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -26,6 +27,7 @@ from ...losses import crossentropy
 from ...losses.classification import unlikelihood
 from ...promotion import floating, promoted, wide
 from ...symbolic.operation import operation
+from ..rows import row
 
 
 def _cost(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
@@ -139,17 +141,6 @@ def sparse_categorical_crossentropy(
     return crossentropy.sparse_categorical_crossentropy(labels, floating(output), from_logits, axis=axis)
 
 
-@operation(name="PSNR")
-def psnr(x1: TensorLike, x2: TensorLike, max_val: float) -> Tensor:
-    """Peak signal-to-noise ratio in decibels: 20 log10(max_val) - 10 log10(mean((x1 - x2)**2)).
-
-    >>> print(f"{tf.keras.ops.psnr([0.0, 1.0], [0.1, 0.9], max_val=1.0):.2f}")
-    20.00
-    """
-    x, y = _of_one_shape("psnr", x1, x2)
-    return log(max_val**2 / reduce_mean((x - y) ** 2)) * (10.0 / math.log(10.0))
-
-
 @operation(name="CTCLoss")
 def ctc_loss(
     target: TensorLike, output: TensorLike, target_length: TensorLike, output_length: TensorLike, mask_index: int = 0
@@ -219,11 +210,11 @@ def ctc_decode(
     if strategy == "greedy":
         return _greedy(x, lengths, merge_repeated, mask_index)
     scores, counts = all_values(log_softmax(x)), all_values(lengths)
-    found = [_beams(row[:count], mask_index, beam_width)[:top_paths] for row, count in zip(scores, counts, strict=True)]
+    found = [_beams(one[:count], mask_index, beam_width)[:top_paths] for one, count in zip(scores, counts, strict=True)]
     paths, values = np.full((top_paths, *x.shape[:2]), -1, "int32"), np.full((x.shape[0], top_paths), -np.inf, scores.dtype)
-    for row, beams in enumerate(found):
+    for i, beams in enumerate(found):
         for place, (labels, score) in enumerate(beams):
-            paths[place, row, : len(labels)], values[row, place] = labels, score
+            paths[place, i, : len(labels)], values[i, place] = labels, score
     return beside(x, paths), beside(x, values)
 
 
@@ -268,5 +259,12 @@ def _beams(scores: Array, blank: int, width: int) -> list[tuple[tuple[int, ...],
         beams = dict(best[:width])
     return [(labels, float(np.logaddexp(*both))) for labels, both in beams.items()]
 
+
+# fmt: off
+psnr = row("psnr", lambda x1, x2, max_val: log(max_val**2 / reduce_mean((x1 - x2) ** 2)) * (10.0 / math.log(10.0)),
+    "Peak signal-to-noise ratio in decibels: 20 log10(max_val) - 10 log10(mean((x1 - x2)**2)).",
+    'print(f"{tf.keras.ops.psnr([0.0, 1.0], [0.1, 0.9], max_val=1.0):.2f}") -> 20.00',
+    takes=functools.partial(_of_one_shape, "psnr"), types={"max_val": "float"}, name="PSNR")
+# fmt: on
 
 hide_imports(globals())

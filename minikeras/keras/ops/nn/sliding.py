@@ -16,6 +16,7 @@ from ...promotion import floating, promoted
 from ...settings import image_data_format
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
+from ..rows import anything, floats, row
 from ..windows import add_up, elements, for_each, read
 
 
@@ -83,43 +84,6 @@ def conv(
 
 
 @operation(cost=_cost_of_convolution, settle=_settled)
-def depthwise_conv(
-    inputs: TensorLike,
-    kernel: TensorLike,
-    strides: Any = 1,
-    padding: str = "valid",
-    data_format: str | None = None,
-    dilation_rate: Any = 1,
-) -> Tensor:
-    """Convolution with kernels of its own for each channel: kernel (*window, channels, multiplier). Arguments as in `conv`.
-
-    >>> tf.keras.ops.depthwise_conv(tf.ones([2, 28, 28, 3]), tf.ones([3, 3, 3, 2])).shape
-    TensorShape([2, 26, 26, 6])
-    """
-    x, w = map(floating, promoted(inputs, kernel))
-    return convolution.depthwise_conv(x, w, strides, padding.upper(), checked_format(data_format), dilation_rate)
-
-
-@operation(cost=_cost_of_convolution, settle=_settled)
-def separable_conv(
-    inputs: TensorLike,
-    depthwise_kernel: TensorLike,
-    pointwise_kernel: TensorLike,
-    strides: Any = 1,
-    padding: str = "valid",
-    data_format: str | None = None,
-    dilation_rate: Any = 1,
-) -> Tensor:
-    """`depthwise_conv`, then a mix of its channels at each place: pointwise_kernel (1, ..., channels, outputs).
-
-    >>> tf.keras.ops.separable_conv(tf.ones([2, 8, 3]), tf.ones([3, 3, 2]), tf.ones([1, 6, 4])).shape
-    TensorShape([2, 6, 4])
-    """
-    x, w, mix = map(floating, promoted(inputs, depthwise_kernel, pointwise_kernel))
-    return convolution.separable_conv(x, w, mix, strides, padding.upper(), checked_format(data_format), dilation_rate)
-
-
-@operation(cost=_cost_of_convolution, settle=_settled)
 def conv_transpose(
     inputs: TensorLike,
     kernel: TensorLike,
@@ -161,39 +125,6 @@ def max_pool(
     """
     steps = pool_size if strides is None else strides
     return pooling.max_pool(convert_to_tensor(inputs), pool_size, steps, padding.upper(), checked_format(data_format))
-
-
-@operation(settle=_settled)
-def average_pool(
-    inputs: TensorLike, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
-) -> Tensor:
-    """The mean of what lies under a sliding window, for each channel; padding does not count. Arguments as in `max_pool`.
-
-    >>> tf.keras.ops.average_pool(tf.ones([2, 28, 28, 3]), 2).shape
-    TensorShape([2, 14, 14, 3])
-    """
-    steps = pool_size if strides is None else strides
-    return pooling.avg_pool(floating(inputs), pool_size, steps, padding.upper(), checked_format(data_format))
-
-
-@operation(cost=_cost_of_windows, settle=_settled)
-def adaptive_max_pool(inputs: TensorLike, output_size: ShapeLike, data_format: str | None = None) -> Tensor:
-    """The largest element of each of so many windows along each axis, as equal as they can be, for each channel.
-
-    >>> tf.keras.ops.adaptive_max_pool(tf.ones([2, 28, 28, 3]), 5).shape
-    TensorShape([2, 5, 5, 3])
-    """
-    return pooling.adaptive_max_pool(convert_to_tensor(inputs), output_size, checked_format(data_format))
-
-
-@operation(cost=_cost_of_windows, settle=_settled)
-def adaptive_average_pool(inputs: TensorLike, output_size: ShapeLike, data_format: str | None = None) -> Tensor:
-    """The mean of each of so many windows along each axis, as equal as they can be, for each channel.
-
-    >>> tf.keras.ops.adaptive_average_pool(tf.ones([2, 28, 28, 3]), 5).shape
-    TensorShape([2, 5, 5, 3])
-    """
-    return pooling.adaptive_avg_pool(floating(inputs), output_size, checked_format(data_format))
 
 
 @operation(cost=cost_of_operands)
@@ -287,15 +218,42 @@ def _swapped(x: Tensor, b: int, order: tuple[int, ...], split: bool) -> Tensor:
     return shaping.reshape(blocks, result)
 
 
-@operation
-def polar(abs_: TensorLike, angle: TensorLike) -> Tensor:
-    """Complex numbers from their size and angle: abs (cos angle + i sin angle).
-
-    >>> print(tf.keras.ops.polar(2.0, 0.0).numpy())
-    (2+0j)
-    """
-    size, turned = map(floating, promoted(abs_, angle))
-    return to_complex(size * cos(turned), size * sin(turned))
-
+# fmt: off
+depthwise_conv = row("depthwise_conv",
+    lambda inputs, kernel, strides=1, padding="valid", data_format=None, dilation_rate=1:
+        convolution.depthwise_conv(inputs, kernel, strides, padding.upper(), checked_format(data_format), dilation_rate),
+    "Convolution with kernels of its own for each channel: kernel (*window, channels, multiplier). Arguments as in `conv`.",
+    "tf.keras.ops.depthwise_conv(tf.ones([2, 28, 28, 3]), tf.ones([3, 3, 3, 2])).shape -> TensorShape([2, 26, 26, 6])",
+    takes=floats, cost=_cost_of_convolution, settle=_settled)
+separable_conv = row("separable_conv",
+    lambda inputs, depthwise_kernel, pointwise_kernel, strides=1, padding="valid", data_format=None, dilation_rate=1:
+        convolution.separable_conv(
+            inputs, depthwise_kernel, pointwise_kernel, strides, padding.upper(), checked_format(data_format), dilation_rate
+        ),
+    "`depthwise_conv`, then a mix of its channels at each place: pointwise_kernel (1, ..., channels, outputs).",
+    "tf.keras.ops.separable_conv(tf.ones([2, 8, 3]), tf.ones([3, 3, 2]), tf.ones([1, 6, 4])).shape -> TensorShape([2, 6, 4])",
+    takes=floats, cost=_cost_of_convolution, settle=_settled)
+average_pool = row("average_pool",
+    lambda inputs, pool_size, strides=None, padding="valid", data_format=None:
+        pooling.avg_pool(
+            inputs, pool_size, pool_size if strides is None else strides, padding.upper(), checked_format(data_format)
+        ),
+    "The mean of what lies under a sliding window, for each channel; padding does not count. Arguments as in `max_pool`.",
+    "tf.keras.ops.average_pool(tf.ones([2, 28, 28, 3]), 2).shape -> TensorShape([2, 14, 14, 3])",
+    takes=floats, settle=_settled)
+adaptive_max_pool = row("adaptive_max_pool",
+    lambda inputs, output_size, data_format=None: pooling.adaptive_max_pool(inputs, output_size, checked_format(data_format)),
+    "The largest element of each of so many windows along each axis, as equal as they can be, for each channel.",
+    "tf.keras.ops.adaptive_max_pool(tf.ones([2, 28, 28, 3]), 5).shape -> TensorShape([2, 5, 5, 3])",
+    takes=anything, cost=_cost_of_windows, settle=_settled)
+adaptive_average_pool = row("adaptive_average_pool",
+    lambda inputs, output_size, data_format=None: pooling.adaptive_avg_pool(inputs, output_size, checked_format(data_format)),
+    "The mean of each of so many windows along each axis, as equal as they can be, for each channel.",
+    "tf.keras.ops.adaptive_average_pool(tf.ones([2, 28, 28, 3]), 5).shape -> TensorShape([2, 5, 5, 3])",
+    takes=floats, cost=_cost_of_windows, settle=_settled)
+polar = row("polar", lambda abs_, angle: to_complex(abs_ * cos(angle), abs_ * sin(angle)),
+    "Complex numbers from their size and angle: abs (cos angle + i sin angle).",
+    "print(tf.keras.ops.polar(2.0, 0.0).numpy()) -> (2+0j)", takes=floats)
+# fmt: on
 
 hide_imports(globals(), "checked_format")

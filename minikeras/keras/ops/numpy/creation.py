@@ -77,33 +77,6 @@ def view(x: TensorLike, dtype: DTypeLike = None) -> Tensor:
     return reshape(bitcast(reshape(x, [*x.shape[:-1], *parts]), wanted), [*x.shape[:-1], count])
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Tensor:
-    """N rows and M columns with ones on the k-th diagonal.
-
-    >>> print(tf.keras.ops.eye(2).numpy().tolist())
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return convert_to_tensor(np.eye(N, M, k, dtype=as_dtype(dtype or config.floatx()).numpy))
-
-
-def identity(n: int, dtype: DTypeLike = None) -> Tensor:
-    """The identity matrix.
-
-    >>> print(tf.keras.ops.identity(2).numpy().tolist())
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return eye(n, dtype=dtype)
-
-
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Tensor:
-    """Ones on and below the k-th diagonal, else zeros.
-
-    >>> print(tf.keras.ops.tri(2).numpy().tolist())
-    [[1.0, 0.0], [1.0, 1.0]]
-    """
-    return tril(ones((N, N if M is None else M), dtype), k)
-
-
 @operation(cost=cost_of_anything)
 def linspace(
     start: TensorLike,
@@ -221,6 +194,15 @@ kaiser = plain_row("kaiser", lambda x, beta: _window(np.kaiser, x, float(convert
     "Kaiser's window: I0(beta sqrt(1 - (2n / (x - 1) - 1)**2)) / I0(beta).",
     "print(tf.keras.ops.kaiser(3, 5.0).numpy().round(4)) -> [0.0367 1.     0.0367]",
     types={"x": "int", "beta": "float"})
+eye = plain_row("eye",
+    lambda N, M=None, k=0, dtype=None: convert_to_tensor(np.eye(N, M, k, dtype=as_dtype(dtype or config.floatx()).numpy)),
+    "N rows and M columns with ones on the k-th diagonal.",
+    "print(tf.keras.ops.eye(2).numpy().tolist()) -> [[1.0, 0.0], [0.0, 1.0]]")
+identity = plain_row("identity", lambda n, dtype=None: eye(n, dtype=dtype), "The identity matrix.",
+    "print(tf.keras.ops.identity(2).numpy().tolist()) -> [[1.0, 0.0], [0.0, 1.0]]")
+tri = plain_row("tri", lambda N, M=None, k=0, dtype=None: tril(ones((N, N if M is None else M), dtype), k),
+    "Ones on and below the k-th diagonal, else zeros.",
+    "print(tf.keras.ops.tri(2).numpy().tolist()) -> [[1.0, 0.0], [1.0, 1.0]]")
 # fmt: on
 
 hide_imports(globals())

@@ -23,16 +23,6 @@ from ...symbolic.rules import check_size, cost_of_anything
 from ..rows import anything, row
 
 
-@operation
-def get_item(x: TensorLike, key: TensorLike) -> Any:
-    """The part x[key]: integers, slices, None, Ellipsis, tensors of integers or bools, or a tuple of these.
-
-    >>> print(tf.keras.ops.get_item([[1, 2], [3, 4]], (0, slice(1, None))).numpy())
-    [2]
-    """
-    return convert_to_tensor(x)[tuple(key) if isinstance(key, list) else key]
-
-
 @operation(counts=True)
 def where(condition: TensorLike, x1: TensorLike = None, x2: TensorLike = None) -> Any:
     """x1 where the condition is true, else x2; without the two the places where it is true, as `nonzero` gives them.
@@ -191,6 +181,9 @@ tril = row("tril", lambda x, k=0: choose(_on_or_below(x, k), x, cast(0, x.dtype)
 triu = row("triu", lambda x, k=0: choose(~_on_or_below(x, k - 1), x, cast(0, x.dtype)),
     "Matrices with zeros below the k-th diagonal.",
     "print(tf.keras.ops.triu([[1, 2], [3, 4]]).numpy().tolist()) -> [[1, 2], [0, 4]]", takes=anything)
+get_item = row("get_item", lambda x, key: convert_to_tensor(x)[tuple(key) if isinstance(key, list) else key],
+    "The part x[key]: integers, slices, None, Ellipsis, tensors of integers or bools, or a tuple of these.",
+    "print(tf.keras.ops.get_item([[1, 2], [3, 4]], (0, slice(1, None))).numpy()) -> [2]", returns="Any")
 # fmt: on
 
 hide_imports(globals())

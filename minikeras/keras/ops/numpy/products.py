@@ -34,17 +34,6 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     return squeeze(a[None] @ b, -2) if a.ndim == 1 else a @ b
 
 
-@operation(cost=cost_of_anything)
-def tensordot(x1: TensorLike, x2: TensorLike, axes: Any = 2) -> Tensor:
-    """Sum of products over axes of both: the last `axes` of x1 and the first of x2, or a list of axes for each.
-
-    >>> print(tf.keras.ops.tensordot([1.0, 2.0], [3.0, 4.0], axes=1).numpy())
-    11.0
-    """
-    a, b = promoted(x1, x2)
-    return tf.tensordot(a, b, axes)
-
-
 @operation(name="Einsum", cost=cost_of_anything)
 def _einsum(*operands: TensorLike, subscripts: str) -> Tensor:
     return tf.einsum(subscripts, *_counted(operands))
@@ -185,6 +174,10 @@ vdot = row("vdot",
 outer = row("outer", lambda x1, x2: reshape(x1, [-1, 1]) * reshape(x2, [1, -1]),
     "Every product of an element of x1, the rows, and one of x2, the columns.",
     "print(tf.keras.ops.outer([1, 2], [3, 4]).numpy().tolist()) -> [[3, 4], [6, 8]]", takes=promoted, cost=cost_of_anything)
+tensordot = row("tensordot", lambda x1, x2, axes=2: tf.tensordot(x1, x2, axes),
+    "Sum of products over axes of both: the last `axes` of x1 and the first of x2, or a list of axes for each.",
+    "print(tf.keras.ops.tensordot([1.0, 2.0], [3.0, 4.0], axes=1).numpy()) -> 11.0",
+    takes=promoted, types={"axes": "Any"}, cost=cost_of_anything)
 # fmt: on
 
 hide_imports(globals())

@@ -20,7 +20,7 @@ from ....types import Axis, ShapeLike, TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
-from ..rows import row
+from ..rows import anything, row
 
 
 @operation
@@ -68,17 +68,6 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
     order = list(range(x.ndim))
     order[first], order[second] = second, first
     return tf.transpose(x, order)
-
-
-@operation
-def flip(x: TensorLike, axis: Any = None) -> Tensor:
-    """Backwards along axes, all if None.
-
-    >>> print(tf.keras.ops.flip([1, 2, 3]).numpy())
-    [3 2 1]
-    """
-    x = convert_to_tensor(x)
-    return tf.reverse(x, list(range(x.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis])
 
 
 @operation
@@ -132,16 +121,6 @@ def concatenate(xs: Sequence[TensorLike], axis: int | None = 0) -> Tensor:
     """
     tensors = _several(xs)
     return tf.concat([ravel(x) for x in tensors], 0) if axis is None else tf.concat(tensors, axis)
-
-
-@operation
-def stack(x: Sequence[TensorLike], axis: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis.
-
-    >>> print(tf.keras.ops.stack([[1, 2], [3, 4]], axis=1).numpy().tolist())
-    [[1, 3], [2, 4]]
-    """
-    return tf.stack(_several(x), axis)
 
 
 @operation
@@ -202,17 +181,6 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[
         each, more = divmod(x.shape[negative_axis(axis, x.ndim, "array_split")], indices_or_sections)
         return tf.split(x, [each + (part < more) for part in range(indices_or_sections)], axis)
     return split(x, indices_or_sections, axis)
-
-
-@operation
-def hsplit(x: TensorLike, indices_or_sections: Any) -> list[Tensor]:
-    """`split` along the second axis, of vectors along their only one.
-
-    >>> [tuple(part.shape) for part in tf.keras.ops.hsplit(tf.ones([2, 4]), 2)]
-    [(2, 2), (2, 2)]
-    """
-    x = convert_to_tensor(x)
-    return split(x, indices_or_sections, min(1, x.ndim - 1))
 
 
 # Growing -----------------------------------------------------------------------------------------------------------------
@@ -302,6 +270,18 @@ ndim = row("ndim", lambda x: convert_to_tensor(convert_to_tensor(x).ndim), "The 
     "print(tf.keras.ops.ndim([[1, 2]]).numpy()) -> 2")
 size = row("size", lambda x: convert_to_tensor(_math.prod(convert_to_tensor(x).shape)), "The number of elements.",
     "print(tf.keras.ops.size([[1, 2]]).numpy()) -> 2")
+flip = row("flip",
+    lambda x, axis=None:
+        tf.reverse(x, list(range(x.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]),
+    "Backwards along axes, all if None.", "print(tf.keras.ops.flip([1, 2, 3]).numpy()) -> [3 2 1]",
+    takes=anything, types={"axis": "Any"})
+stack = row("stack", lambda x, axis=0: tf.stack(_several(x), axis), "Tensors of one shape along a new axis.",
+    "print(tf.keras.ops.stack([[1, 2], [3, 4]], axis=1).numpy().tolist()) -> [[1, 3], [2, 4]]",
+    types={"x": "Sequence[TensorLike]", "axis": "int"})
+hsplit = row("hsplit", lambda x, indices_or_sections: split(x, indices_or_sections, min(1, x.ndim - 1)),
+    "`split` along the second axis, of vectors along their only one.",
+    "[tuple(part.shape) for part in tf.keras.ops.hsplit(tf.ones([2, 4]), 2)] -> [(2, 2), (2, 2)]",
+    takes=anything, returns="list[Tensor]")
 # fmt: on
 
 hide_imports(globals())
