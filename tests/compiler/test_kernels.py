@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -16,7 +19,7 @@ from interrupts import interrupt
 import minikeras as tf
 from minikeras.compiler.executors.llvm import jit, products, runner
 from minikeras.compiler.executors.llvm.calls import bits, loop_kernel
-from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY
+from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY, Instructions
 from minikeras.compiler.executors.llvm.products import ProductKernel
 from minikeras.compiler.executors.llvm.runner import Job
 from minikeras.compiler.loop_ir import matrices as m
@@ -357,6 +360,28 @@ def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, i
     assert not after.any()
     assert carry_out(copy, instruction, parts=parts) == 2
     np.testing.assert_array_equal(after, x.ravel())
+
+
+def test_loops_and_conditions_are_carried_out_as_they_are_written():
+    to = Instructions()
+    total = to.add("alloca i64")
+    to.do(f"store i64 0, ptr {total}")
+    with to.loop("2", "%n") as row, to.loop(stop=row.index) as column:  # ends where the sum of both reaches 9
+        both = to.add(f"add i64 {row.index}, {column.index}")
+        column.leave(to.add(f"icmp sge i64 {both}, 9"))
+        with to.when(to.add(f"icmp eq i64 {column.index}, 7")):
+            to.do("ret i64 -1")
+        with to.when(to.add(f"icmp ne i64 {column.index}, 1")):
+            old = to.add(f"load i64, ptr {total}")
+            to.do(f"store i64 {to.add(f'add i64 {old}, {both}')}, ptr {total}")
+    with to.loop() as turn:  # counts until its square is larger
+        turn.leave(to.add(f"icmp sgt i64 {to.add(f'mul i64 {turn.index}, {turn.index}')}, %n"))
+    result = to.add(f"add i64 {to.add(f'load i64, ptr {total}')}, {turn.index}")
+    text = "\n".join(["define i64 @sums(i64 %n) {", "entry:", *to.lines, f"  ret i64 {result}", "}"])
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(jit.functions(text, ["sums"])[0])
+    for n in (0, 2, 3, 8, 20):
+        pairs = [(i, j) for i in range(2, n) for j in range(i) if i + j < 9 and j != 1]
+        assert function(n) == sum(i + j for i, j in pairs) + math.isqrt(n) + 1
 
 
 @pytest.mark.parametrize("parts", [1, 2, 4])

@@ -1,6 +1,6 @@
 """A nest in LLVM's language, as a kernel like those of `executors/llvm/kernels.py`.
 
-Axes and registers are cells of the stack, of which LLVM makes registers of the processor. Elementwise functions and conversions
+Registers are cells of the stack, of which LLVM makes registers of the processor. Elementwise functions and conversions
 are those of all kernels (executors/llvm/functions.py).
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, type_of
 from ..executors.llvm.kernels import ALIGN, load_address, load_operand, part_of
 from ..executors.llvm.products import called
-from ..loop_ir.expression import INDEX, Array, Axis, Expr, View, lift
+from ..loop_ir.expression import INDEX, Array, Expr, View, lift
 from ..loop_ir.nest import Fold, For, Nest, Part, Product, Store, runs, statements
 
 WIDE = {"exp", "expm1", "tanh", "log", "log1p"}
@@ -160,19 +160,12 @@ class NestKernel:
         return self._cells[key]
 
     def _loop(self, loop: For, start: Value, stop: Value) -> None:
-        to, axis = self._to, loop.axis
-        stop = stop or self._value(axis.extent, {})
-        cell, look, body, done = self._cell(axis, "i64"), to.name("look"), to.name("body"), to.name("done")
-        to.do(f"store i64 {start}, ptr {cell}\n  br label %{look}")
-        to.label(look)
-        index = to.add(f"load i64, ptr {cell}")
-        to.do(f"br i1 {to.add(f'icmp slt i64 {index}, {stop}')}, label %{body}, label %{done}")
-        to.label(body)
-        hint, self._group = self._hints(loop)
-        self._body(loop.body)
-        self._group = ""
-        to.do(f"store i64 {to.add(f'add nsw i64 {index}, 1')}, ptr {cell}\n  br label %{look}{hint}")
-        to.label(done)
+        stop = stop or self._value(loop.axis.extent, {})
+        hint, group = self._hints(loop)
+        with self._to.loop(start, stop, hint) as one:
+            self._names[loop.axis], self._group = one.index, group
+            self._body(loop.body)
+            self._group = ""
 
     def _hints(self, loop: For) -> tuple[str, str]:
         """What LLVM is told about an innermost loop: what the kind of its axis says need not be proven."""
@@ -248,9 +241,9 @@ class NestKernel:
         to, kind = self._to, type_of(x.dtype)
         if x.op == "constant":
             return constant(x.value, kind) if x.dtype.kind == "f" else str(int(x.value))
-        if x.op == "size":
+        if x.op in ("size", "axis"):
             return self._names[x]
-        if isinstance(x, Axis) or x.op == "register":
+        if x.op == "register":
             return to.add(f"load {kind}, ptr {self._cell(x, kind)}")
         if x.op == "load":
             value = to.add(f"load {_memory(x.dtype)}, ptr {self._place(x.value, args[0])}{self._group}")

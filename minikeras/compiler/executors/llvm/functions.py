@@ -5,9 +5,10 @@ Arithmetic gives NumPy's bits. exp, log and their kin are computed by formulas o
 
 from __future__ import annotations
 
+import contextlib
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,24 @@ def constant(number: float, kind: str) -> Value:
     return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
 
 
+class Loop:
+    """A loop that is being written.
+
+    Attributes:
+        index: the register that counts.
+        done: the block behind it.
+    """
+
+    def __init__(self, to: Instructions, index: Value, done: str) -> None:
+        self._to, self.index, self.done = to, index, done
+
+    def leave(self, condition: Value) -> None:
+        """End the loop where a condition holds."""
+        on = self._to.name("on")
+        self._to.do(f"br i1 {condition}, label %{self.done}, label %{on}")
+        self._to.label(on)
+
+
 class Instructions:
     """A list of instructions in the making.
 
@@ -49,7 +68,7 @@ class Instructions:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.declared: set[str] = set()
-        self._count = 0
+        self._count, self._block = 0, "entry"
 
     def name(self, kind: str) -> str:
         """A name that nothing has yet."""
@@ -69,6 +88,35 @@ class Instructions:
     def label(self, name: str) -> None:
         """Begin a block."""
         self.lines.append(f"{name}:")
+        self._block = name
+
+    @contextlib.contextmanager
+    def loop(self, start: Value = "0", stop: Value | None = None, hint: str = "") -> Iterator[Loop]:
+        """Instructions for each integer from `start` on, to before `stop` if there is one; `hint` is for the branch back."""
+        before, look, body, back, done = self._block, *[self.name(one) for one in ("look", "body", "back", "done")]
+        index = "%" + self.name("i")
+        self.do(f"br label %{look}")
+        self.label(look)
+        self.do(f"{index} = phi i64 [ {start}, %{before} ], [ {index}n, %{back} ]")
+        inside = "true" if stop is None else self.add(f"icmp slt i64 {index}, {stop}")
+        self.do(f"br i1 {inside}, label %{body}, label %{done}")
+        self.label(body)
+        yield Loop(self, index, done)
+        self.do(f"br label %{back}")
+        self.label(back)
+        self.do(f"{index}n = add nsw i64 {index}, 1\n  br label %{look}{hint}")
+        self.label(done)
+
+    @contextlib.contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """Instructions where a condition holds."""
+        inside, after = self.name("then"), self.name("after")
+        self.do(f"br i1 {condition}, label %{inside}, label %{after}")
+        self.label(inside)
+        yield
+        if not self.lines[-1].startswith("  ret"):
+            self.do(f"br label %{after}")
+        self.label(after)
 
     def intrinsic(self, name: str, kind: str, *operands: Value) -> Value:
         """Call a function of LLVM whose operands and result have one type."""

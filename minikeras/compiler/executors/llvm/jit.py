@@ -131,7 +131,7 @@ def pause() -> tuple[str, str]:
 _FLUSHING = """
 define internal void @flush(ptr %job, ptr %saved) {
 entry:
-  %place = getelementptr i64, ptr %job, i64 FLUSHES
+  %place = getelementptr i64, ptr %job, i64 FIELD
   %wanted = load i64, ptr %place
   SAVE
   ret void
@@ -167,13 +167,14 @@ _RESTORE_ARM = """%old = load i64, ptr %saved
   call void @llvm.aarch64.set.fpcr(i64 %old)"""
 
 
-def flushing() -> str:
-    """`flush(job, saved)` lets this thread take subnormal numbers for 0, if the job wants it; `restore(saved)` ends that."""
+def flushing(field: int) -> str:
+    """`flush(job, saved)`: subnormal numbers count as 0 in this thread, if the field is 1. `restore(saved)` ends it."""
+    declarations, save, restore = "", "", ""
     if _is_x86():
-        return _X86 + _FLUSHING.replace("SAVE", _SAVE_X86).replace("RESTORE", "call void @llvm.x86.sse.ldmxcsr(ptr %saved)")
-    if _is_arm():
-        return _ARM + _FLUSHING.replace("SAVE", _SAVE_ARM).replace("RESTORE", _RESTORE_ARM)
-    return _FLUSHING.replace("SAVE", "").replace("RESTORE", "")
+        declarations, save, restore = _X86, _SAVE_X86, "call void @llvm.x86.sse.ldmxcsr(ptr %saved)"
+    elif _is_arm():
+        declarations, save, restore = _ARM, _SAVE_ARM, _RESTORE_ARM
+    return declarations + _FLUSHING.replace("FIELD", str(field)).replace("SAVE", save).replace("RESTORE", restore)
 
 
 # Machine code on the disk ---------------------------------------------------------------------------------------------

@@ -70,23 +70,19 @@ class EachKernel:
         bases = [(load_address(to, 1 + 2 * number), load_operand(to, 2 + 2 * number)) for number in range(count)]
         own = to.add(f"getelementptr i64, ptr %o, i64 {1 + 2 * count}")
         start, stop = part_of(to, load_operand(to, 0), 1)
-        to.do(f"%places = alloca [{count} x ptr]")
-        begin, to.lines = to.lines, []
-        for number, (base, stride) in enumerate(bases):
-            moved = to.add(f"getelementptr i8, ptr {base}, i64 {to.add(f'mul i64 %member, {stride}')}")
-            to.do(f"store ptr {moved}, ptr {to.add(f'getelementptr ptr, ptr %places, i64 {number}')}")
+        places = to.add(f"alloca [{count} x ptr]")
+        with to.loop(start, stop) as member:
+            for number, (base, stride) in enumerate(bases):
+                moved = to.add(f"getelementptr i8, ptr {base}, i64 {to.add(f'mul i64 {member.index}, {stride}')}")
+                to.do(f"store ptr {moved}, ptr {to.add(f'getelementptr ptr, ptr {places}, i64 {number}')}")
+            status = to.add(f"call i64 @{name}_each(ptr {own}, ptr {places}, i64 0, i64 1)")
+            with to.when(to.add(f"icmp ne i64 {status}, 0")):
+                to.do("ret i64 1")
         kernel = self.kernel.text(f"{name}_each")
         return "\n".join(
             [
                 kernel.replace(f"define i64 @{name}_each(", f"define internal i64 @{name}_each("),
                 f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{",
-                *("entry:", *begin, "  br label %next"),
-                f"next:\n  %member = phi i64 [ {start}, %entry ], [ %following, %fine ]",
-                f"  %more = icmp slt i64 %member, {stop}\n  br i1 %more, label %each, label %done",
-                *("each:", *to.lines),
-                f"  %status = call i64 @{name}_each(ptr {own}, ptr %places, i64 0, i64 1)",
-                "  %failed = icmp ne i64 %status, 0\n  br i1 %failed, label %outside, label %fine",
-                "fine:\n  %following = add i64 %member, 1\n  br label %next",
-                "done:\n  ret i64 0\noutside:\n  ret i64 1\n}",
+                *("entry:", *to.lines, "  ret i64 0\n}"),
             ]
         )

@@ -8,12 +8,12 @@ does it. Threads wait for the last part of an instruction before they begin the 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
-import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from ....core.ownership import Owned, called_with_others
 from ....parallel.threads import thread_count
 from ....types import Array
 from . import jit
+from .functions import Instructions, Value
 
 COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS = range(8)
 MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES, FLUSHES = range(8, 15)
@@ -36,347 +37,196 @@ SPINS = 2000
 MAILBOX = 16
 """Integers of a mailbox."""
 
-_LOAD_FIELD = r"""%\1.place = getelementptr i64, ptr %\4, i64 \3
-  %\1 = load \2, ptr %\1.place"""
-"""What `%name = load type, FIELD of %pointer` stands for."""
-_LOAD_JOB = """%count = load i64, ptr %job
-  %table = load ptr, INSTRUCTIONS of %job
-  %addresses = load ptr, ADDRESSES of %job"""
-_LOAD_INSTRUCTION = """%row = mul i64 %i, 3
-  %at = getelementptr i64, ptr %table, i64 %row
-  %function = load ptr, ptr %at
-  %q1 = getelementptr i64, ptr %at, i64 1
-  %operands = load ptr, ptr %q1
-  %q2 = getelementptr i64, ptr %at, i64 2
-  %parts = load i64, ptr %q2"""
-_RUNNER = """
-define internal void @wait(ptr %cell, i64 %generation) {
-entry:
-  br label %look
-look:
-  %turns = phi i64 [ 0, %entry ], [ %more, %spin ], [ %more, %yield ]
-  %now = load atomic i64, ptr %cell acquire, align 8
-  %done = icmp sge i64 %now, %generation
-  br i1 %done, label %out, label %spin
-spin:
-  PAUSE
-  %more = add i64 %turns, 1
-  %long = icmp sgt i64 %more, SPINS
-  br i1 %long, label %yield, label %look
-yield:
-  YIELD
-  br label %look
-out:
-  ret void
-}
-
-define internal i64 @alone(ptr %job) {
-entry:
-  LOAD_JOB
-  br label %instruction
-instruction:
-  %i = phi i64 [ 0, %entry ], [ %following, %next ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %begin, label %done
-begin:
-  LOAD_INSTRUCTION
-  br label %part
-part:
-  %c = phi i64 [ 0, %begin ], [ %other, %fine ]
-  %left = icmp slt i64 %c, %parts
-  br i1 %left, label %work, label %next
-work:
-  %status = call i64 %function(ptr %operands, ptr %addresses, i64 %c, i64 %parts)
-  %bad = icmp ne i64 %status, 0
-  br i1 %bad, label %failed, label %fine
-fine:
-  %other = add i64 %c, 1
-  br label %part
-next:
-  %following = add i64 %i, 1
-  br label %instruction
-done:
-  ret i64 0
-failed:
-  %place = add i64 %i, 1
-  ret i64 %place
-}
-
-define internal void @pass(ptr %job, i64 %thread, i64 %generation) {
-entry:
-  LOAD_JOB
-  %marks = load ptr, MARKS of %job
-  %failed = getelementptr i64, ptr %job, i64 FAILED
-  %most = load i64, PARTS of %job
-  br label %instruction
-instruction:
-  %i = phi i64 [ 0, %entry ], [ %following, %next ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %begin, label %done
-begin:
-  LOAD_INSTRUCTION
-  %block = mul i64 %i, %most
-  br label %turn
-turn:
-  %k = phi i64 [ 0, %begin ], [ %k1, %taken ]
-  %left = icmp slt i64 %k, %parts
-  br i1 %left, label %look, label %waiting
-look:
-  %sum = add i64 %thread, %k
-  %c = srem i64 %sum, %parts
-  %number = add i64 %block, %c
-  %offset = mul i64 %number, MARK_SIZE
-  %mark = getelementptr i64, ptr %marks, i64 %offset
-  %old = load atomic i64, ptr %mark monotonic, align 8
-  %free = icmp slt i64 %old, %generation
-  br i1 %free, label %claim, label %taken
-claim:
-  %pair = cmpxchg ptr %mark, i64 %old, i64 %generation acq_rel monotonic
-  %mine = extractvalue { i64, i1 } %pair, 1
-  br i1 %mine, label %ready, label %taken
-ready:
-  %stopped = load atomic i64, ptr %failed monotonic, align 8
-  %go = icmp eq i64 %stopped, 0
-  br i1 %go, label %work, label %finished
-work:
-  %status = call i64 %function(ptr %operands, ptr %addresses, i64 %c, i64 %parts)
-  %bad = icmp ne i64 %status, 0
-  br i1 %bad, label %fail, label %finished
-fail:
-  %place = add i64 %i, 1
-  store atomic i64 %place, ptr %failed monotonic, align 8
-  br label %finished
-finished:
-  %cell = getelementptr i64, ptr %mark, i64 HALF
-  store atomic i64 %generation, ptr %cell release, align 8
-  br label %taken
-taken:
-  %k1 = add i64 %k, 1
-  br label %turn
-waiting:
-  %w = phi i64 [ 0, %turn ], [ %w1, %wait ]
-  %any = icmp slt i64 %w, %parts
-  br i1 %any, label %wait, label %next
-wait:
-  %wnumber = add i64 %block, %w
-  %woffset = mul i64 %wnumber, MARK_SIZE
-  %wmark = getelementptr i64, ptr %marks, i64 %woffset
-  %wcell = getelementptr i64, ptr %wmark, i64 HALF
-  call void @wait(ptr %wcell, i64 %generation)
-  %w1 = add i64 %w, 1
-  br label %waiting
-next:
-  %following = add i64 %i, 1
-  br label %instruction
-done:
-  ret void
-}
-
-define internal void @share(ptr %job, i64 %thread) {
-entry:
-  %cell = getelementptr i64, ptr %job, i64 GENERATION
-  %first = load atomic i64, ptr %cell acquire, align 8
-  %last = load i64, LAST of %job
-  %failed = getelementptr i64, ptr %job, i64 FAILED
-  br label %step
-step:
-  %generation = phi i64 [ %first, %entry ], [ %following, %on ]
-  call void @pass(ptr %job, i64 %thread, i64 %generation)
-  %stopped = load atomic i64, ptr %failed acquire, align 8
-  %fine = icmp eq i64 %stopped, 0
-  %more = icmp slt i64 %generation, %last
-  %goes = and i1 %fine, %more
-  br i1 %goes, label %on, label %out
-on:
-  %following = add i64 %generation, 1
-  call void @wait(ptr %cell, i64 %following)
-  br label %step
-out:
-  ret void
-}
-
-define internal void @advance(ptr %job) {
-entry:
-  %addresses = load ptr, ADDRESSES of %job
-  %count = load i64, MOVED of %job
-  %moves = load ptr, MOVES of %job
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %next, %move ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %move, label %out
-move:
-  %row = mul i64 %i, 2
-  %at = getelementptr i64, ptr %moves, i64 %row
-  %place = load i64, ptr %at
-  %q = getelementptr i64, ptr %at, i64 1
-  %stride = load i64, ptr %q
-  %cell = getelementptr i64, ptr %addresses, i64 %place
-  %old = load i64, ptr %cell
-  %new = add i64 %old, %stride
-  store i64 %new, ptr %cell
-  %next = add i64 %i, 1
-  br label %look
-out:
-  ret void
-}
-
-define i64 @run(ptr %job, i64 %references) {
-entry:
-  %seen = icmp ne i64 %references, 0
-  br i1 %seen, label %refused, label %begin
-refused:
-  ret i64 -1
-begin:
-  %p3 = getelementptr i64, ptr %job, i64 GENERATION
-  %before = load i64, ptr %p3
-  %first = add i64 %before, 1
-  %steps = load i64, STEPS of %job
-  %final = add i64 %before, %steps
-  %pl = getelementptr i64, ptr %job, i64 LAST
-  store i64 %final, ptr %pl
-  %pd = getelementptr i64, ptr %job, i64 DONE
-  store i64 0, ptr %pd
-  %p5 = getelementptr i64, ptr %job, i64 FAILED
-  store atomic i64 0, ptr %p5 release, align 8
-  %all = load i64, WORKERS of %job
-  %mailboxes = load ptr, MAILBOXES of %job
-  %taken = getelementptr i64, ptr %mailboxes, i64 TAKEN
-  %control = alloca i64
-  %any = icmp sgt i64 %all, 0
-  br i1 %any, label %take, label %prepare
-take:
-  %pair = cmpxchg ptr %taken, i64 0, i64 1 seq_cst seq_cst
-  %got = extractvalue { i64, i1 } %pair, 1
-  %given = select i1 %got, i64 %all, i64 0
-  br label %prepare
-prepare:
-  %workers = phi i64 [ 0, %begin ], [ %given, %take ]
-  %shared = icmp sgt i64 %workers, 0
-  call void @flush(ptr %job, ptr %control)
-  store atomic i64 %first, ptr %p3 release, align 8
-  br label %waking
-waking:
-  %w = phi i64 [ 0, %prepare ], [ %w1, %wake ]
-  %more = icmp slt i64 %w, %workers
-  br i1 %more, label %wake, label %step
-wake:
-  %wo = mul i64 %w, MAILBOX_SIZE
-  %box = getelementptr i64, ptr %mailboxes, i64 %wo
-  %slot = getelementptr i64, ptr %box, i64 JOB
-  store atomic ptr %job, ptr %slot seq_cst, align 8
-  %lock = load ptr, ptr %box
-  %takes = load ptr, ACQUIRE of %box
-  %held = call i32 %takes(ptr %lock, i32 0)  ; a worker that is late has not taken it, and only a lock that is held is released
-  %wakes = load ptr, RELEASE of %box
-  call void %wakes(ptr %lock)
-  %w1 = add i64 %w, 1
-  br label %waking
-step:
-  %generation = phi i64 [ %first, %waking ], [ %following, %advance ]
-  br i1 %shared, label %together, label %single
-single:
-  %status = call i64 @alone(ptr %job)
-  store atomic i64 %status, ptr %p5 monotonic, align 8
-  br label %carried
-together:
-  call void @pass(ptr %job, i64 0, i64 %generation)
-  br label %carried
-carried:
-  %stopped = load atomic i64, ptr %p5 acquire, align 8
-  %fine = icmp eq i64 %stopped, 0
-  br i1 %fine, label %done, label %leaving
-done:
-  %sofar = load i64, ptr %pd
-  %now = add i64 %sofar, 1
-  store i64 %now, ptr %pd
-  %goes = icmp slt i64 %generation, %final
-  br i1 %goes, label %advance, label %leaving
-advance:
-  call void @advance(ptr %job)
-  %following = add i64 %generation, 1
-  store atomic i64 %following, ptr %p3 release, align 8
-  br label %step
-leaving:
-  %v = phi i64 [ 0, %carried ], [ 0, %done ], [ %v1, %left ]
-  %others = icmp slt i64 %v, %workers
-  br i1 %others, label %withdraw, label %out
-withdraw:
-  %vo = mul i64 %v, MAILBOX_SIZE
-  %vbox = getelementptr i64, ptr %mailboxes, i64 %vo
-  %vslot = getelementptr i64, ptr %vbox, i64 JOB
-  store atomic ptr null, ptr %vslot seq_cst, align 8
-  %vbusy = getelementptr i64, ptr %vbox, i64 BUSY
-  br label %still
-still:
-  %busy = load atomic i64, ptr %vbusy seq_cst, align 8
-  %works = icmp ne i64 %busy, 0
-  br i1 %works, label %spin, label %left
-spin:
-  PAUSE
-  br label %still
-left:
-  %v1 = add i64 %v, 1
-  br label %leaving
-out:
-  call void @restore(ptr %control)
-  br i1 %shared, label %release, label %end
-release:
-  store atomic i64 0, ptr %taken seq_cst, align 8
-  br label %end
-end:
-  %result = load atomic i64, ptr %p5 acquire, align 8
-  ret i64 %result
-}
-
-define void @work(ptr %box) {
-entry:
-  %lock = load ptr, ptr %box
-  %slot = getelementptr i64, ptr %box, i64 JOB
-  %thread = load i64, THREAD of %box
-  %busy = getelementptr i64, ptr %box, i64 BUSY
-  %stop = getelementptr i64, ptr %box, i64 STOP
-  %control = alloca i64
-  %acquire = load ptr, ACQUIRE of %box
-  br label %sleep
-sleep:
-  %got = call i32 %acquire(ptr %lock, i32 1)
-  store atomic i64 1, ptr %busy seq_cst, align 8
-  %job = load atomic ptr, ptr %slot seq_cst, align 8
-  %withdrawn = icmp eq ptr %job, null
-  br i1 %withdrawn, label %rest, label %begin
-begin:
-  call void @flush(ptr %job, ptr %control)
-  call void @share(ptr %job, i64 %thread)
-  call void @restore(ptr %control)
-  br label %rest
-rest:
-  store atomic i64 0, ptr %busy seq_cst, align 8
-  %ends = load atomic i64, ptr %stop seq_cst, align 8
-  %last = icmp ne i64 %ends, 0
-  br i1 %last, label %out, label %sleep
-out:
-  ret void
-}
-"""
-
 
 def _text() -> str:
-    """The loops, with places filled in, and with what tells a processor that a thread spins."""
-    values = {"JOB": _JOB, "THREAD": _THREAD, "BUSY": _BUSY, "STOP": _STOP, "ACQUIRE": _ACQUIRE, "RELEASE": _RELEASE}
-    values |= {"TAKEN": _TAKEN, "MARK_SIZE": MARK, "MAILBOX_SIZE": MAILBOX, "HALF": MARK // 2}
-    values |= {"INSTRUCTIONS": INSTRUCTIONS, "ADDRESSES": ADDRESSES, "GENERATION": GENERATION, "MARKS": MARKS}
-    values |= {"FAILED": FAILED, "PARTS": PARTS, "WORKERS": WORKERS, "MAILBOXES": MAILBOXES}
-    values |= {"STEPS": STEPS, "LAST": LAST, "DONE": DONE, "MOVED": MOVED, "MOVES": MOVES, "FLUSHES": FLUSHES}
-    pause, declaration = jit.pause()
-    give_way, other = ("", "") if os.name == "nt" else ("%others = call i32 @sched_yield()", "\ndeclare i32 @sched_yield()\n")
-    loops = _RUNNER.replace("PAUSE", pause).replace("YIELD", give_way).replace("SPINS", str(SPINS))
-    text = declaration + other + jit.flushing() + loops
-    text = text.replace("LOAD_JOB", _LOAD_JOB).replace("LOAD_INSTRUCTION", _LOAD_INSTRUCTION)
-    text = re.sub(r"%(\w+) = load (\w+), (\w+) of %(\w+)", _LOAD_FIELD, text)
-    for name in sorted(values, key=len, reverse=True):
-        text = text.replace(f" {name}\n", f" {values[name]}\n")
-    return text
+    """All functions of the loops: `run` is called by Python, `work` by each thread that waits for jobs."""
+    functions: dict[str, Callable[[Instructions], Value | None]] = {
+        "internal void @wait(ptr %cell, i64 %generation)": _wait,
+        "internal i64 @alone(ptr %job)": _alone,
+        "internal void @pass(ptr %job, i64 %thread, i64 %generation)": _pass,
+        "internal void @share(ptr %job, i64 %thread)": _share,
+        "internal void @advance(ptr %job)": _advance,
+        "i64 @run(ptr %job, i64 %references)": _run,
+        "void @work(ptr %box)": _work,
+    }
+    yields = [] if os.name == "nt" else ["declare i32 @sched_yield()"]
+    return "\n".join([jit.pause()[1], *yields, jit.flushing(FLUSHES), *(_function(*one) for one in functions.items())])
+
+
+def _function(head: str, body: Callable[[Instructions], Value | None]) -> str:
+    """A function whose body returns what it writes instructions for, or nothing."""
+    to = Instructions()
+    result = body(to)
+    return "\n".join([f"define {head} {{", "entry:", *to.lines, f"  ret {'void' if result is None else f'i64 {result}'}", "}"])
+
+
+def _at(to: Instructions, start: Value, number: Value | int) -> Value:
+    """The place of an integer behind another one."""
+    return to.add(f"getelementptr i64, ptr {start}, i64 {number}")
+
+
+def _field(to: Instructions, start: Value, number: int, kind: str = "i64") -> Value:
+    """What a job or a mailbox holds, which does not change while it is used."""
+    return to.add(f"load {kind}, ptr {_at(to, start, number)}")
+
+
+def _look(to: Instructions, place: Value, order: str = "acquire") -> Value:
+    """An integer that other threads write."""
+    return to.add(f"load atomic i64, ptr {place} {order}, align 8")
+
+
+def _tell(to: Instructions, place: Value, value: Value | int, order: str = "release", kind: str = "i64") -> None:
+    """Write what other threads look at."""
+    to.do(f"store atomic {kind} {value}, ptr {place} {order}, align 8")
+
+
+def _is(to: Instructions, condition: str, a: Value, b: Value | int) -> Value:
+    return to.add(f"icmp {condition} i64 {a}, {b}")
+
+
+def _more(to: Instructions, a: Value, b: Value | int = 1) -> Value:
+    return to.add(f"add i64 {a}, {b}")
+
+
+def _times(to: Instructions, a: Value, b: Value | int) -> Value:
+    return to.add(f"mul i64 {a}, {b}")
+
+
+def _wait(to: Instructions) -> None:
+    """Until a cell holds a generation, or a later one: spinning, after a while letting other threads run."""
+    with to.loop() as turn:
+        turn.leave(_is(to, "sge", _look(to, "%cell"), "%generation"))
+        to.do(jit.pause()[0])
+        with to.when(_is(to, "sgt", turn.index, SPINS)):
+            if os.name != "nt":
+                to.add("call i32 @sched_yield()")
+
+
+@contextlib.contextmanager
+def _instructions(to: Instructions) -> Iterator[tuple[Value, Value, Callable[[Value], Value]]]:
+    """For each instruction of a job its number, its parts, and how the status of one of them is asked for."""
+    count, table = _field(to, "%job", COUNT), _field(to, "%job", INSTRUCTIONS, "ptr")
+    addresses = _field(to, "%job", ADDRESSES, "ptr")
+    with to.loop(stop=count) as one:
+        at = _at(to, table, _times(to, one.index, 3))
+        function, operands, parts = _field(to, at, 0, "ptr"), _field(to, at, 1, "ptr"), _field(to, at, 2)
+        given = f"ptr {operands}, ptr {addresses}"
+        yield one.index, parts, lambda c: to.add(f"call i64 {function}({given}, i64 {c}, i64 {parts})")
+
+
+def _alone(to: Instructions) -> Value:
+    """All parts of all instructions, one after another; the number of the instruction that failed, or 0."""
+    with _instructions(to) as (i, parts, status), to.loop(stop=parts) as part, to.when(_is(to, "ne", status(part.index), 0)):
+        to.do(f"ret i64 {_more(to, i)}")
+    return "0"
+
+
+def _pass(to: Instructions) -> None:
+    """What a thread does in a step: of each instruction the parts that are free, its own first, then wait for all."""
+    marks, most, failed = _field(to, "%job", MARKS, "ptr"), _field(to, "%job", PARTS), _at(to, "%job", FAILED)
+    with _instructions(to) as (i, parts, status):
+        block = _times(to, i, most)
+
+        def mark(c: Value) -> Value:
+            return _at(to, marks, _times(to, _more(to, block, c), MARK))
+
+        with to.loop(stop=parts) as turn:
+            c = to.add(f"srem i64 {_more(to, '%thread', turn.index)}, {parts}")
+            own = mark(c)
+            old = _look(to, own, "monotonic")
+            with to.when(_is(to, "slt", old, "%generation")):
+                pair = to.add(f"cmpxchg ptr {own}, i64 {old}, i64 %generation acq_rel monotonic")
+                with to.when(to.add(f"extractvalue {{ i64, i1 }} {pair}, 1")):
+                    with to.when(_is(to, "eq", _look(to, failed, "monotonic"), 0)), to.when(_is(to, "ne", status(c), 0)):
+                        _tell(to, failed, _more(to, i), "monotonic")
+                    _tell(to, _at(to, own, MARK // 2), "%generation")
+        with to.loop(stop=parts) as other:
+            to.do(f"call void @wait(ptr {_at(to, mark(other.index), MARK // 2)}, i64 %generation)")
+
+
+def _share(to: Instructions) -> None:
+    """What a worker does of a job: pass after pass, each when the caller has begun it."""
+    cell, failed = _at(to, "%job", GENERATION), _at(to, "%job", FAILED)
+    first, last = _look(to, cell), _field(to, "%job", LAST)
+    with to.loop(first) as step:
+        to.do(f"call void @pass(ptr %job, i64 %thread, i64 {step.index})")
+        step.leave(_is(to, "ne", _look(to, failed), 0))
+        step.leave(_is(to, "sge", step.index, last))
+        to.do(f"call void @wait(ptr {cell}, i64 {_more(to, step.index)})")
+
+
+def _advance(to: Instructions) -> None:
+    """Let addresses move on to what the next step is given."""
+    addresses, moves = _field(to, "%job", ADDRESSES, "ptr"), _field(to, "%job", MOVES, "ptr")
+    with to.loop(stop=_field(to, "%job", MOVED)) as one:
+        at = _at(to, moves, _times(to, one.index, 2))
+        cell = _at(to, addresses, _field(to, at, 0))
+        to.do(f"store i64 {_more(to, _field(to, cell, 0), _field(to, at, 1))}, ptr {cell}")
+
+
+def _run(to: Instructions) -> Value:
+    """All steps of a job: shared with the workers if no other job has them, else alone."""
+    control, given = to.add("alloca i64"), to.add("alloca i64")
+    with to.when(_is(to, "ne", "%references", 0)):
+        to.do("ret i64 -1")
+    generation, failed, done = [_at(to, "%job", number) for number in (GENERATION, FAILED, DONE)]
+    before = _field(to, "%job", GENERATION)
+    first, final = _more(to, before), _more(to, before, _field(to, "%job", STEPS))
+    to.do(f"store i64 {final}, ptr {_at(to, '%job', LAST)}\n  store i64 0, ptr {done}\n  store i64 0, ptr {given}")
+    _tell(to, failed, 0)
+    every, mailboxes = _field(to, "%job", WORKERS), _field(to, "%job", MAILBOXES, "ptr")
+    taken = _at(to, mailboxes, _TAKEN)
+    with to.when(_is(to, "sgt", every, 0)):
+        pair = to.add(f"cmpxchg ptr {taken}, i64 0, i64 1 seq_cst seq_cst")
+        with to.when(to.add(f"extractvalue {{ i64, i1 }} {pair}, 1")):
+            to.do(f"store i64 {every}, ptr {given}")
+    workers = _field(to, given, 0)
+    shared, single = _is(to, "sgt", workers, 0), _is(to, "sle", workers, 0)
+    to.do(f"call void @flush(ptr %job, ptr {control})")
+    _tell(to, generation, first)
+    with to.loop(stop=workers) as one:
+        box = _at(to, mailboxes, _times(to, one.index, MAILBOX))
+        _tell(to, _at(to, box, _JOB), "%job", "seq_cst", "ptr")
+        lock = _field(to, box, _LOCK, "ptr")  # a worker that is late has not taken it, and only a lock that is held is released
+        to.add(f"call i32 {_field(to, box, _ACQUIRE, 'ptr')}(ptr {lock}, i32 0)")
+        to.do(f"call void {_field(to, box, _RELEASE, 'ptr')}(ptr {lock})")
+    with to.loop(first) as step:
+        with to.when(shared):
+            to.do(f"call void @pass(ptr %job, i64 0, i64 {step.index})")
+        with to.when(single):
+            _tell(to, failed, to.add("call i64 @alone(ptr %job)"), "monotonic")
+        step.leave(_is(to, "ne", _look(to, failed), 0))
+        to.do(f"store i64 {_more(to, _field(to, '%job', DONE))}, ptr {done}")
+        step.leave(_is(to, "sge", step.index, final))
+        to.do("call void @advance(ptr %job)")
+        _tell(to, generation, _more(to, step.index))
+    with to.loop(stop=workers) as one:
+        box = _at(to, mailboxes, _times(to, one.index, MAILBOX))
+        _tell(to, _at(to, box, _JOB), "null", "seq_cst", "ptr")
+        with to.loop() as turn:
+            turn.leave(_is(to, "eq", _look(to, _at(to, box, _BUSY), "seq_cst"), 0))
+            to.do(jit.pause()[0])
+    to.do(f"call void @restore(ptr {control})")
+    with to.when(shared):
+        _tell(to, taken, 0, "seq_cst")
+    return _look(to, failed)
+
+
+def _work(to: Instructions) -> None:
+    """What a thread does: it sleeps until its mailbox holds a job, and ends when it is told to."""
+    control = to.add("alloca i64")
+    lock, acquire, thread = _field(to, "%box", _LOCK, "ptr"), _field(to, "%box", _ACQUIRE, "ptr"), _field(to, "%box", _THREAD)
+    busy = _at(to, "%box", _BUSY)
+    with to.loop() as turn:
+        to.add(f"call i32 {acquire}(ptr {lock}, i32 1)")
+        _tell(to, busy, 1, "seq_cst")
+        job = to.add(f"load atomic ptr, ptr {_at(to, '%box', _JOB)} seq_cst, align 8")
+        with to.when(to.add(f"icmp ne ptr {job}, null")):
+            to.do(f"call void @flush(ptr {job}, ptr {control})")
+            to.do(f"call void @share(ptr {job}, i64 {thread})")
+            to.do(f"call void @restore(ptr {control})")
+        _tell(to, busy, 0, "seq_cst")
+        turn.leave(_is(to, "ne", _look(to, _at(to, "%box", _STOP), "seq_cst"), 0))
 
 
 Instruction = tuple[int, Sequence[int], int]
