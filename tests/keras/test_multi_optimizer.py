@@ -56,6 +56,41 @@ def test_a_step_is_instructions_and_has_the_bits_of_an_eager_one(make):
         assert {int(each.iterations) for each in (one.optimizer, *one.optimizer.optimizers)} == {8}
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_factor_to_a_schedule_sees_the_count_of_before_the_step_when_compiled_too(jit):
+    def trained(wrap):
+        rate = optimizers.schedules.ExponentialDecay(0.5, 1, 0.5)
+        optimizer = optimizers.PerLayer({"head": 0.5, "*": optimizers.SGD(rate)})
+        body, head = tf.Variable([1.0, 2.0], name="body"), tf.Variable([1.0, 2.0], name="head")
+        step = wrap(lambda: optimizer.apply([tf.ones([2]), tf.ones([2])], [body, head]))
+        for _ in range(5):
+            step()
+        return [*body.numpy(), *head.numpy(), int(optimizer.iterations)]
+
+    assert trained(lambda step: tf.function(step, jit_compile=jit)) == trained(lambda step: step)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_several_optimizers_under_a_loss_scale_skip_a_step_together(jit):
+    def trained(wrap):
+        inner = optimizers.PerLayer({"head": optimizers.Nadam(0.1), "*": optimizers.SGD(0.5, clipnorm=1.0)})
+        optimizer = optimizers.LossScaleOptimizer(inner, initial_scale=8.0, dynamic_growth_steps=2)
+        body, head = tf.Variable([1.0, 2.0], name="body"), tf.Variable([1.0, 2.0], name="head")
+
+        def step(first, second):
+            optimizer.apply([first * 8.0, second * 8.0], [body, head])
+
+        step = wrap(step)
+        for factor in (1.0, 1.0, float("inf"), 1.0, 2.0, 1.0):
+            step(tf.constant([2.0, 1.0]), tf.constant([1.0, 1.0]) * factor)
+        return [one.numpy() for one in (body, head, *optimizer.variables)], int(inner.iterations)
+
+    (eager, taken), (compiled, also) = trained(lambda step: step), trained(lambda step: tf.function(step, jit_compile=jit))
+    assert taken == also == 5
+    for mine, theirs in zip(compiled, eager, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
 def test_all_three_ways_of_saying_it_take_the_same_steps():
     first, *others = [trained(make()).get_weights() for make in (by_map, by_function, per_layer)]
     assert all(np.array_equal(*pair) for weights in others for pair in zip(first, weights, strict=True))

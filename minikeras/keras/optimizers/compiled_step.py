@@ -8,8 +8,9 @@ formula of whole arrays, stays Python's; so does one without kernels of which Nu
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,10 @@ from ...core.variable import assigned, read_variable
 from ...functions.elementwise import clip_by_value
 from ...layout import Layout
 from ...types import Array
-from .loss_scale import LossScaleOptimizer, next_scale
+from .loss_scale import LossScaleOptimizer
 from .optimizer import Optimizer
 from .options import COMMON
-from .per_layer import PerLayer
-from .state import SlotState
+from .state import Change, SlotState
 from .step import (
     Flags,
     Group,
@@ -45,33 +45,34 @@ from .step import (
     flags_of,
     groups_alike,
     numbers_of,
+    shares_of,
     sight_of,
+    stepping,
 )
 from .update_steps import take_updates
 
 
-def scaler_of(optimizer: Optimizer) -> tuple[LossScaleOptimizer | None, Optimizer]:
-    """The loss scale around an optimizer, if there is one, and the optimizer."""
-    return (optimizer, optimizer.inner_optimizer) if isinstance(optimizer, LossScaleOptimizer) else (None, optimizer)
+def _numbers(*, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
+    scale = float(optimizer.dynamic_scale._array) if optimizer.scales else 1.0
+    return numbers_of(own, int(own.state.iterations._array), decays, flags, scale)
 
 
-def _numbers(*, optimizer: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
-    inner, scale = (optimizer.inner_optimizer, float(optimizer.dynamic_scale._array)) if "scale" in flags else (optimizer, 1.0)
-    return numbers_of(inner, int(inner.state.iterations._array), decays, flags, scale)
+def _finish(*given: Any, optimizer: Any, formulas: Sequence[tuple[TracedFormula, int]]) -> tuple[()]:
+    """Change the counters.
 
-
-def _finish(*given: Any, optimizer: Optimizer, formula: TracedFormula) -> tuple[()]:
-    """Change the counters. `given` are the numbers and, with a loss scale, how many elements of gradients are not finite."""
-    scaler, inner = scaler_of(optimizer)
-    numbers = given if scaler is None else given[:-1]
-    finite = scaler is None or bool(to_numpy(given[-1]) == 0)
-    changes, taken = [], inner.state.iterations
+    Args:
+        given: the numbers that the formulas took and, with a loss scale, how many elements of gradients are not finite.
+        optimizer: whose step it is.
+        formulas: each with how many numbers it took.
+    """
+    finite = not optimizer.scales or bool(to_numpy(given[-1]) == 0)
+    changes: list[Change] = optimizer.changes_of_scale(finite) if optimizer.scales else []
     if finite:
-        changes = [*formula.ended(inner, numbers), (taken, taken._array + 1)]
-    if scaler is not None:
-        scale, counter = scaler.dynamic_scale, scaler.step_counter
-        found = next_scale(finite, float(scale._array), int(counter._array), scaler.dynamic_growth_steps)
-        changes += [(one, one._array.dtype.type(new)) for one, new in zip((scale, counter), found, strict=True)]
+        numbers, taken = iter(given), [stepping(optimizer).state.iterations]
+        for formula, width in formulas:
+            changes += formula.ended(formula.optimizer, list(itertools.islice(numbers, width)))
+            taken.append(formula.optimizer.state.iterations)
+        changes += {count.key: (count, count._array + 1) for count in taken}.values()
     optimizer.commit(changes)
     return ()
 
@@ -114,48 +115,16 @@ Write = Callable[[Writer, Sequence[Any]], None]
 
 def compiled_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as instructions; False if it is more than they can say."""
-    optimizer: Optimizer = record.params["optimizer"]
+    optimizer: Any = record.params["optimizer"]
     states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
-    write = _written(optimizer, states, writer)
-    if write is None:
+    try:
+        written = getattr(optimizer, "written", None)  # it knows better
+        write: Write | None = CompiledStep(optimizer, states, writer).write if written is None else written(states, optimizer)
+    except Untraceable:
         return False
-    write(writer, record.inputs)
-    return True
-
-
-def _written(optimizer: Optimizer, states: Sequence[SlotState], writer: Writer) -> Write | None:
-    if isinstance(optimizer, PerLayer):
-        return _members_written(optimizer, states, writer)
-    if (written := getattr(optimizer, "written", None)) is not None:  # it knows better
-        own: Write | None = written(states, optimizer)
-        return own
-    _, inner = scaler_of(optimizer)
-    if not is_usual(inner, states):
-        return None
-    if not inner.assigns:
-        try:
-            return CompiledStep(optimizer, states, writer).write
-        except Untraceable:
-            return None
-    return _updates_written(inner, states) if optimizer is inner else None
-
-
-def _members_written(optimizer: PerLayer, states: Sequence[SlotState], writer: Writer) -> Write | None:
-    """The steps of all members in turn; None if one is more than instructions can say, or they take turns."""
-    if any(member.every != 1 for member in optimizer.members):
-        return None
-    found = optimizer.divided(optimizer.members, states)
-    known = [(_written(member, [states[place] for place in places], writer), places) for member, places in found]
-    writes = [(write, places) for write, places in known if write is not None]
-    if len(writes) < len(known):
-        return None
-
-    def write_all(writer: Writer, gradients: Sequence[Any]) -> None:
-        for write, places in writes:
-            write(writer, [gradients[place] for place in places])
-        writer.write(step_counted, (), {"optimizer": optimizer})
-
-    return write_all
+    if write is not None:
+        write(writer, record.inputs)
+    return write is not None
 
 
 class _Group(Group):
@@ -174,6 +143,13 @@ class _Group(Group):
         """The slots of the numbers that its formula takes."""
         self.operands: list[Any] = []
         """The slots of gradient and columns, once they are read."""
+
+
+def _added_up(writer: Writer, numbers: Sequence[Slot]) -> Slot:
+    """The sum of numbers."""
+    first, *rest = [TracedArray(writer, one) for one in numbers]
+    total: TracedArray = sum(rest, first)
+    return total.slot
 
 
 class _OnSlots:
@@ -198,9 +174,7 @@ class _OnSlots:
     def total(self, groups: Sequence[_Group], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
         """A sum over each group, and the sum of these."""
         totals = [self._applied(group, part, gradients, sums, adds=True) for group in groups]
-        first, *rest = [TracedArray(self._writer, one) for (one,) in totals]
-        total: TracedArray = sum(rest, first)
-        return total.slot
+        return _added_up(self._writer, [one for (one,) in totals])
 
     def take(self, group: _Group, gradients: Sequence[Slot], sums: Flags) -> None:
         """The formula, and the assignment of what it gives."""
@@ -256,10 +230,10 @@ def _written_passes(
 
 
 class CompiledStep:
-    """The instructions of a step.
+    """The instructions of a step: of one optimizer's, or of several in turn, perhaps under a loss scale.
 
     Args:
-        optimizer: whose step it is; perhaps a loss scale around one.
+        optimizer: whose step it is.
         states: of its Variables.
         writer: says for what. Without graphs each Variable whose elements are added up goes by itself.
 
@@ -267,101 +241,154 @@ class CompiledStep:
         Untraceable: if it does what there are no instructions for, or what NumPy would compute twice or for nothing.
     """
 
-    def __init__(self, optimizer: Optimizer, states: Sequence[SlotState], writer: Writer) -> None:
-        scaler, inner = scaler_of(optimizer)
-        self._optimizer, self._inner = optimizer, inner
-        step, graphs = inner.begin_step(int(inner.state.iterations._array) + 1, inner._rate()), writer.graphs
-        sight = sight_of(inner, states, step)
-        if sight is Sight.WHOLE and not inner.is_own:
-            raise Untraceable("a user's formula of whole arrays")
-        if not writer.kernels and (scaler or inner.gradient_accumulation_steps is not None or sight is not Sight.ELEMENT):
-            raise Untraceable("what is chosen of two results, or sums within a formula")
-        if not inner.is_own and inner.changes_numbers and scaler is not None:
-            raise Untraceable("code of a user that may not run")
-        if changes_others(inner) and {state.variable.key for state in states} != {*inner.state.slots}:
-            raise Untraceable("what has no gradient changes too")
-        self._flags = (*flags_of(inner, 0), *(["scale"] if scaler else []))
-        self._sums = ({"missing": "missing"} if scaler else {}) | (
-            {"norm": "square"} if inner.global_clipnorm is not None else {}
-        )
-        clips = inner.clipnorm is not None and sight is not Sight.WHOLE and not graphs
-        before = (scaler, inner.loss_scale_factor, inner.gradient_accumulation_steps)
-        self._clips_first = clips and all(option is None for option in before)
-        """Whether the gradient of each Variable is clipped before they are flattened."""
-        sums = sight is Sight.SUMS or (inner.clipnorm is not None and not self._clips_first)
-        self._step, self._states = step, states
-        self._apart, self._is_flat = sight is Sight.WHOLE or (sums and not graphs), sight is not Sight.WHOLE
-        self._unchanged = unchanged(inner, [state.variable for state in states])
-        scratch = Writer(Program([], [], [], None), graphs, writer.kernels)
-        self._write(scratch, [scratch.slot(state.variable._array.shape, state.variable._array.dtype) for state in states])
+    def __init__(self, optimizer: Any, states: Sequence[SlotState], writer: Writer) -> None:
+        inner = stepping(optimizer)
+        if optimizer.__class__.changes is not Optimizer.changes or any(one.every != 1 for one in getattr(inner, "members", ())):
+            raise Untraceable("what only Python does, or does at some steps")
+        self._optimizer, self._is_several = optimizer, inner.divided(states) is not None
+        self._parts: list[tuple[Any, Sequence[int]]] = []
+        for own, places in shares_of(optimizer, states):
+            part, of_part = _AssigningPart if own.assigns else _FormulaPart, [states[place] for place in places]
+            if not is_usual(own, of_part):
+                raise Untraceable("what a subclass or a constraint does")
+            self._parts.append((part(optimizer, own, of_part, writer), places))
+        scratch = Writer(Program([], [], [], None), writer.graphs, writer.kernels)
+        self.write(scratch, [scratch.slot(state.variable._array.shape, state.variable._array.dtype) for state in states])
 
     def write(self, writer: Writer, gradients: Sequence[Any]) -> None:
         """Write the step, given the slots of the gradients."""
-        self._write(writer, gradients)
-        writer.guards.append(self._unchanged)
+        scales, parts = self._optimizer.scales, [part for part, _ in self._parts]
+        given = [[gradients[place] for place in places] for _, places in self._parts]
+        for part in parts:  # before any counter changes, which another's learning rate may depend on
+            writer.guards.append(part.unchanged)
+            part.begin(writer)
+        known = {}
+        if scales:
+            known["missing"] = _added_up(writer, list(map(_FormulaPart.missing, parts, given)))
+        for part, own in zip(parts, given, strict=True):
+            part.write(writer, own, known)
+            if not scales:
+                _count_up(writer, part.own, [part])
+        if scales or self._is_several:
+            _count_up(writer, self._optimizer, parts if scales else (), known.values())
 
-    def _groups(self) -> Iterator[_Group]:
-        inner, clips = self._inner, not self._clips_first
-        for places, decay in groups_alike(inner, self._states, self._apart):
+
+def _count_up(writer: Writer, optimizer: Any, parts: Sequence[Any], missing: Iterable[Slot] = ()) -> None:
+    """Write what changes the counters of an optimizer."""
+    if not any(part.own.changes_numbers for part in parts) and not missing:
+        writer.write(step_counted, (), {"optimizer": optimizer})
+        return
+    params = {"optimizer": optimizer, "formulas": [(part.formula, len(part.counted)) for part in parts]}
+    writer.write(step_finished, [*(number for part in parts for number in part.counted), *missing], params)
+
+
+class _FormulaPart:
+    """The step of an optimizer that has a formula.
+
+    Args:
+        optimizer: whose step it is a part of: `own`, one of several, or a loss scale.
+        own: the optimizer.
+        states: of its Variables.
+        writer: as of `CompiledStep`.
+
+    Attributes:
+        counted: the slots of the numbers that change what is beside the Variables.
+    """
+
+    def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
+        self._optimizer, self.own, self._states = optimizer if optimizer.scales else own, own, states
+        self.unchanged = unchanged(own, [state.variable for state in states])
+        step, graphs, scales = (
+            own.begin_step(int(own.state.iterations._array) + 1, own._rate()),
+            writer.graphs,
+            optimizer.scales,
+        )
+        sight = sight_of(own, states, step)
+        if sight is Sight.WHOLE and not own.is_own:
+            raise Untraceable("a user's formula of whole arrays")
+        if not writer.kernels and (scales or own.gradient_accumulation_steps is not None or sight is not Sight.ELEMENT):
+            raise Untraceable("what is chosen of two results, or sums within a formula")
+        if not own.is_own and own.changes_numbers and scales:
+            raise Untraceable("code of a user that may not run")
+        if changes_others(own) and {state.variable.key for state in states} != {*own.state.slots}:
+            raise Untraceable("what has no gradient changes too")
+        self._flags = (*flags_of(own, 0), *(["scale"] if scales else []))
+        self._sums = {"norm": "square"} if own.global_clipnorm is not None else {}
+        clips = own.clipnorm is not None and sight is not Sight.WHOLE and not graphs
+        before = (own.loss_scale_factor, own.gradient_accumulation_steps)
+        self._clips_first = clips and not scales and all(option is None for option in before)
+        """Whether the gradient of each Variable is clipped before they are flattened."""
+        sums = sight is Sight.SUMS or (own.clipnorm is not None and not self._clips_first)
+        self._step = step
+        self._apart, self._is_flat = sight is Sight.WHOLE or (sums and not graphs), sight is not Sight.WHOLE
+
+    def begin(self, writer: Writer) -> None:
+        """Write what finds the numbers of the step."""
+        own, self._on, self._groups = self.own, _OnSlots(writer, self.own), list[_Group]()
+        sums, clips = [*(["missing"] if self._optimizer.scales else []), *self._sums], not self._clips_first
+        for places, decay in groups_alike(own, self._states, self._apart):
             names = (*(["decay"] if decay else []), *self._flags)
-            traced = TracedFormula(inner, self._states[places[0]], self._step, names, self._sums, clips=clips)
-            yield _Group(traced, decay, self._states, places, self._is_flat)
-
-    def _write(self, writer: Writer, gradients: Sequence[Any]) -> None:
-        groups = list(self._groups())
-        first, decays = groups[0].traced, [group.decay for group in groups if group.decay]
-        numbers = [writer.slot(None, float) for _ in range(first.leaves + len(decays) + len(self._flags))]
-        known = self._inner.is_own and self._inner.rate_is_own
-        params = {"optimizer": self._optimizer, "decays": decays, "flags": self._flags}
+            traced = TracedFormula(own, self._states[places[0]], self._step, names, sums, clips=clips)
+            self._groups.append(_Group(traced, decay, self._states, places, self._is_flat))
+        self.formula, decays = self._groups[0].traced, [group.decay for group in self._groups if group.decay]
+        leaves = self.formula.leaves
+        numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(self._flags))]
+        known = own.is_own and own.rate_is_own
+        params = {"optimizer": self._optimizer, "own": own, "decays": decays, "flags": self._flags}
         writer.begin(step_numbers if known else asked_numbers, params, tuple(numbers))
-        leaves, flags = numbers[: first.leaves], numbers[first.leaves + len(decays) :]
-        products = iter(numbers[first.leaves :])
-        for group in groups:
-            group.numbers = [*leaves, *([next(products)] if group.decay else []), *flags]
-        sums = carry_out(_OnSlots(writer, self._inner), groups, gradients, self._sums, self._clips_first)
-        if not self._inner.changes_numbers and self._inner is self._optimizer:
-            writer.write(step_counted, (), {"optimizer": self._optimizer})
-            return
-        finite = [sums["missing"]] if self._inner is not self._optimizer else []
-        writer.write(step_finished, [*leaves, *flags, *finite], {"optimizer": self._optimizer, "formula": first})
+        flags, products = numbers[leaves + len(decays) :], iter(numbers[leaves:])
+        for group in self._groups:
+            group.numbers = [*numbers[:leaves], *([next(products)] if group.decay else []), *flags]
+        self.counted = [*numbers[:leaves], *flags]
+
+    def missing(self, gradients: Sequence[Any]) -> Slot:
+        """Write how many elements of gradients are not finite."""
+        return self._on.total(self._groups, "missing", gradients, {})
+
+    def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
+        """Write what changes the Variables, given sums that are known."""
+        carry_out(self._on, self._groups, gradients, self._sums, self._clips_first, known)
 
 
-def _updates_written(optimizer: Optimizer, states: Sequence[SlotState]) -> Write | None:
-    """The operations of `update_step` for all Variables; None if Python decides in it, or an option needs more than these."""
-    further = (optimizer.gradient_accumulation_steps, optimizer.clipnorm, optimizer.global_clipnorm)
-    if optimizer.use_ema or any(option is not None for option in further):
-        return None
-    arrays = [state.variable._array for state in states]
-    given = [Tensor(namespace(array).ones_like(array)) for array in arrays]
-    with Recorder(given, strict=False) as recorder:
-        try:
-            take_updates(optimizer, [_prepared(optimizer, gradient) for gradient in given], states)
-        finally:
-            recorder.put_back()
-    if recorder.refusal is not None or recorder.born:
-        return None
-    records = [*recorder.records, Record(step_counted, [], {"optimizer": optimizer}, ())]
-    program = Program(recorder.arguments, records, [], None).over_numpy()
-    for simplify in (forward_state, *SIMPLIFICATIONS):
-        program = simplify(program)
-    still_holds = unchanged(optimizer, [state.variable for state in states])
+class _AssigningPart:
+    """The operations of `update_step` for all Variables; Untraceable if Python decides in it, or an option needs more."""
 
-    def write(writer: Writer, gradients: Sequence[Any]) -> None:
-        known = {mine.key: theirs for mine, theirs in zip(program.arguments, gradients, strict=True)}
+    def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
+        self.own, self.unchanged = own, unchanged(own, [state.variable for state in states])
+        further = (own.gradient_accumulation_steps, own.clipnorm, own.global_clipnorm)
+        if optimizer.scales or own.use_ema or any(option is not None for option in further):
+            raise Untraceable("an option around `update_step`")
+        arrays = [state.variable._array for state in states]
+        given = [Tensor(namespace(array).ones_like(array)) for array in arrays]
+        with Recorder(given, strict=False) as recorder:
+            try:
+                take_updates(own, [_prepared(own, gradient) for gradient in given], states)
+            finally:
+                recorder.put_back()
+        if recorder.refusal is not None or recorder.born:
+            raise Untraceable("what a program cannot repeat")
+        program = Program(recorder.arguments, recorder.records, [], None).over_numpy()
+        for simplify in (forward_state, *SIMPLIFICATIONS):
+            program = simplify(program)
+        self._program = program
+
+    def begin(self, writer: Writer) -> None:
+        """Nothing: its operations ask for the numbers."""
+
+    def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
+        """Write the operations."""
+        slots = {mine.key: theirs for mine, theirs in zip(self._program.arguments, gradients, strict=True)}
 
         def placed(x: Any) -> Any:
-            if isinstance(x, Slot) and x.key not in known:
-                slot = known[x.key] = writer.slot(x.shape, x.dtype)
+            if isinstance(x, Slot) and x.key not in slots:
+                slot = slots[x.key] = writer.slot(x.shape, x.dtype)
                 slot.array, slot.fixed, slot.shares, slot.order = x.array, x.fixed, x.shares, x.order
-            return known[x.key] if isinstance(x, Slot) else x
+            return slots[x.key] if isinstance(x, Slot) else x
 
-        for record in program.records:
+        for record in self._program.records:
             outputs = tuple([placed(y) for y in outputs_of(record)])
             results = outputs if type(record.outputs) is tuple else outputs[0]
             writer.keep(Record(record.primitive, [placed(x) for x in record.inputs], record.params, results))
-        writer.guards.append(still_holds)
-
-    return write
 
 
 def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
@@ -374,7 +401,8 @@ def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
 def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     """Whether a step is what `Optimizer` says and nothing of a subclass, on arrays of no short floats, without constraints."""
     kind = optimizer.__class__
-    usual = kind.changes is Optimizer.changes and kind.commit is Optimizer.commit
+    usual = kind.changes is Optimizer.changes and kind.commit is Optimizer.commit and not optimizer.scales
+    usual = usual and kind.divided is Optimizer.divided
     if optimizer.assigns:
         usual = usual and not optimizer.changes_numbers
     return (

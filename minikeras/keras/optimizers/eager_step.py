@@ -24,6 +24,7 @@ from ...core.precision import in_float32, is_short
 from ...core.variable import are_held, drop_spares, restore, snapshot
 from ...types import Array
 from .exchange import gathered_over
+from .options import all_finite
 from .state import Change, SlotState, Stepper, constrained
 from .step import (
     Flags,
@@ -35,6 +36,8 @@ from .step import (
     columns_of,
     flags_of,
     groups_alike,
+    shares_of,
+    stepping,
 )
 from .update_steps import changes_of
 
@@ -291,11 +294,11 @@ class EagerStep:
             self._looked = now
         return True
 
-    def changes(self, own: Any, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-        """All that one step changes. Nothing is assigned."""
+    def changes(self, own: Any, gradients: list[Array], states: list[SlotState], known: Flags) -> list[Change]:
+        """What one formula changes, given the loss scale if there is one. Nothing is assigned."""
         count, steps = own.state.iterations, own.gradient_accumulation_steps
         taken, rate, step, changes = int(count._array), 0.0, None, []
-        flags = flags_of(own, taken)
+        flags = {**flags_of(own, taken), **known}
         updates = flags.get("updates", True)
         if own.sums or own.clipnorm is not None:  # as a compiled step adds them up, whatever lies where in memory
             gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
@@ -311,9 +314,9 @@ class EagerStep:
             if own.assigns:
                 on.assign(gradients)
             else:
-                clips_first = own.clipnorm is not None and steps is None and own.loss_scale_factor is None
+                clips_first = own.clipnorm is not None and steps is None and own.loss_scale_factor is None and not known
                 sums = {"norm": "square"} if own.global_clipnorm is not None and updates else {}
-                carry_out(on, self._grouped(own, states, not clips_first), gradients, sums, clips_first)
+                carry_out(on, self._grouped(own, states, not clips_first), gradients, sums, clips_first, {})
                 if changes_others(own) and len(states) < len(own.state.slots):
                     given = {state.variable.key for state in states}
                     others = [state for key, state in own.state.slots.items() if key not in given]
@@ -329,16 +332,32 @@ class EagerStep:
         return self._groups[1]
 
 
+def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotState]) -> list[Change]:
+    """All that one step changes, of one formula or of several; under a loss scale the scale alone, unless all is finite."""
+    found: list[Change] = []
+    known: dict[str, float] = {}
+    if optimizer.scales:
+        finite = all_finite(gradients)
+        found += optimizer.changes_of_scale(finite)
+        if not finite:
+            return found
+        known = {"scale": float(optimizer.dynamic_scale._array)}
+    for own, places in shares_of(optimizer, states):
+        found += own._eager_step.changes(own, [gradients[i] for i in places], [states[i] for i in places], known)
+    inner = stepping(optimizer)
+    if inner.divided(states) is not None:
+        found.append((inner.state.iterations, inner.state.iterations._array + 1))
+    return found
+
+
 def _compiled(optimizer: Stepper, gradients: Sequence[Array], states: Sequence[SlotState]) -> Executable | None:
     """The program of a step; None if it is more than a formula of each element, or if the formula or what gives its rate is the
     user's: they may read anything, at any time.
     """
     if not all(map(is_on_host, gradients)):
         return None  # a device's program is that of the whole step
-    inner = getattr(optimizer, "inner_optimizer", None)
-    for one in (optimizer, *getattr(optimizer, "optimizers", () if inner is None else (inner,))):
-        if not one.is_own or not one.rate_is_own:
-            return None  # to compile would call it once more
+    if not optimizer.is_own or not optimizer.rate_is_own:
+        return None  # to compile would call it once more
     held = weakref.proxy(optimizer)  # which has the program; the two are freed with the last reference to the optimizer
     slots = [Slot(number, tuple(array.shape), array.dtype) for number, array in enumerate(gradients)]
     record = Record(optimizer_step, slots, {"optimizer": held, "variables": [state.variable for state in states]}, ())

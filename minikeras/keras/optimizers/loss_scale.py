@@ -16,8 +16,8 @@ from ...functions.operands import tensor
 from ...types import Array
 from ..arguments import as_call
 from .optimizer import Optimizer, deserialize, serialize
-from .options import COMMON, all_finite
-from .state import Change, OptimizerState, SlotState, host_variable
+from .options import COMMON
+from .state import Change, OptimizerState, host_variable
 
 
 def next_scale(finite: bool, scale: float, count: int, growth_steps: int) -> tuple[float, int]:
@@ -60,6 +60,8 @@ class LossScaleOptimizer(Optimizer):
     >>> print(w.numpy(), optimizer.dynamic_scale.numpy(), int(optimizer.iterations))
     0.0 4.0 1
     """
+
+    scales = True
 
     def __init__(
         self,
@@ -124,6 +126,10 @@ class LossScaleOptimizer(Optimizer):
     lr = learning_rate
 
     @property
+    def is_own(self) -> bool:
+        return super().is_own and self.inner_optimizer.is_own
+
+    @property
     def rate_is_own(self) -> bool:
         return self.inner_optimizer.rate_is_own
 
@@ -143,15 +149,11 @@ class LossScaleOptimizer(Optimizer):
         loss = tensor(loss)
         return loss * perform(present_scale, [loss], {"optimizer": self})
 
-    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-        """The inner optimizer's changes if all gradients are finite, else none; and the new scale."""
-        scale, counter = self.dynamic_scale._array, self.step_counter._array
-        finite = all_finite(gradients)
-        new_scale, count = next_scale(finite, float(scale), int(counter), self.dynamic_growth_steps)
-        own = [(self.dynamic_scale, scale.dtype.type(new_scale)), (self.step_counter, counter.dtype.type(count))]
-        if not finite:
-            return own
-        return self.inner_optimizer.changes([gradient / float(scale) for gradient in gradients], states) + own
+    def changes_of_scale(self, finite: bool) -> list[Change]:
+        """The scale after a step, and the number of good steps since it last changed."""
+        held = self.dynamic_scale, self.step_counter
+        new = next_scale(finite, float(held[0]._array), int(held[1]._array), self.dynamic_growth_steps)
+        return [(one, one._array.dtype.type(value)) for one, value in zip(held, new, strict=True)]
 
     # Configuration ---------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
-from .eager_step import EagerStep, optimizer_step
+from .eager_step import EagerStep, changes_of_step, optimizer_step
 from .exchange import Exchange, exchanged
 from .state import Change, OptimizerState, SlotState, commit, name_of, paired, slot_name, unzipped
 from .update_steps import held_in_containers, in_dtype_of, minimized, present_rate, stepped_values
@@ -75,6 +75,8 @@ class Optimizer:
     """Whether a step needs the loss as a function: `minimize(loss_fn, variables)` in place of `apply`."""
     exchange: Exchange | None = None
     """How gradients become those of all ranks before a step: what `DistributedOptimizer` sets."""
+    scales = False
+    """Whether it is a loss scale around the optimizer that steps."""
     elementwise = sums = False
     """Whether the formula works on each element by itself: arrays come in pieces then, or together. `sums`: but for sums."""
     package_class: type | None = None
@@ -522,7 +524,11 @@ class Optimizer:
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""
-        return self._eager_step.changes(self, gradients, states)
+        return changes_of_step(self, gradients, states)
+
+    def divided(self, states: Sequence[SlotState]) -> Sequence[tuple[Optimizer, Sequence[int]]] | None:
+        """The optimizers that step, each with the positions of its Variables; None if this one does."""
+        return None
 
 
 # Optimizers by name and as configurations -------------------------------------------------------------------------------

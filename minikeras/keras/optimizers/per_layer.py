@@ -231,6 +231,14 @@ class PerLayer(Optimizer):
         for optimizer in self.optimizers:
             optimizer.finalize_variable_values([variable for variable in listed if variable.key in optimizer.state.slots])
 
+    @property
+    def is_own(self) -> bool:
+        return super().is_own and all(optimizer.is_own for optimizer in self.optimizers)
+
+    @property
+    def rate_is_own(self) -> bool:
+        return all(optimizer.rate_is_own for optimizer in self.optimizers)
+
     # The step ------------------------------------------------------------------------------------------------------------
 
     def _due(self) -> list[Member]:
@@ -239,34 +247,22 @@ class PerLayer(Optimizer):
 
     def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
         """As in `Optimizer`, without the frozen variables."""
+        if any(member.optimizer.needs_loss for member in self._due() if member.optimizer is not None):
+            raise TypeError(f"{self.name} has members that need the loss: optimizer.minimize(loss_fn, variables).")
         if variables is None or len(grads) != len(variables):
             return super().paired(grads, variables)
         self.build(variables)
         learning = [i for i, variable in enumerate(variables) if self.optimizer_for(variable) is not None]
         return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
 
-    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-        if any(member.optimizer.needs_loss for member in self._due() if member.optimizer is not None):
-            raise TypeError(f"{self.name} has members that need the loss: optimizer.minimize(loss_fn, variables).")
-        return [*self._changes(self._due(), gradients, states), self._counted()]
-
-    def _changes(self, due: Sequence[Member], gradients: list[Array], states: list[SlotState]) -> list[Change]:
-        found: list[Change] = []
-        for optimizer, places in self.divided(due, states):
-            found += optimizer.changes([gradients[i] for i in places], [states[i] for i in places])
-        return found
-
-    def divided(self, due: Sequence[Member], states: Sequence[SlotState]) -> Iterable[tuple[Optimizer, list[int]]]:
-        """The optimizers of some members, each with the positions of its Variables."""
-        groups: dict[int, tuple[Optimizer, list[int]]] = {}
+    def divided(self, states: Sequence[SlotState]) -> list[tuple[Optimizer, list[int]]]:
+        """The optimizers whose turn it is, each with the positions of its Variables."""
+        due, groups = self._due(), dict[int, tuple[Optimizer, list[int]]]()
         for i, known in enumerate(states):
             _, member = self._owner[known.variable.key]
             if member.optimizer is not None and any(member is one for one in due):
                 groups.setdefault(id(member.optimizer), (member.optimizer, []))[1].append(i)
-        return groups.values()
-
-    def _counted(self) -> Change:
-        return self.state.iterations, self.state.iterations._array + 1
+        return list(groups.values())
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Tensor:
         """Take one step, given the loss as a function. If anything fails, nothing has changed.
@@ -314,12 +310,9 @@ class PerLayer(Optimizer):
         """As in `SecondOrder`, for all whose turn it is."""
         due, runs = self._due(), runs or Repeatable(loss_fn)
         first = [member for member in due if member.optimizer is not None and not member.optimizer.needs_loss]
-        changes = [self._counted()]
         learning = [variable for variable in variables if any(self._owner[variable.key][1] is one for one in first)]
         loss, *found = sweep("gradients", lambda: _differentiated(runs, learning))
-        if learning:
-            gradients, states = super().paired(found, learning)
-            changes += self._changes(first, gradients, states)
+        changes = self.changes(*super().paired(found, learning)) if learning else self.changes([], [])
         for number, member in enumerate(self.members):
             owned, optimizer = self._owned(member, variables), cast(Any, member.optimizer)
             if owned and any(member is one for one in due) and optimizer is not None and optimizer.needs_loss:

@@ -195,7 +195,9 @@ class Group:
         self.columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
 
 
-def carry_out(on: Any, groups: Sequence[Group], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool) -> Flags:
+def carry_out(
+    on: Any, groups: Sequence[Group], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool, known: Flags
+) -> None:
     """Carry out a step: first what looks at several elements, then the formula.
 
     Args:
@@ -205,17 +207,25 @@ def carry_out(on: Any, groups: Sequence[Group], gradients: Sequence[Any], sums: 
         gradients: of all Variables.
         sums: names of the sums that the formula needs, in their order, and the methods that give what is added up.
         clips_first: whether gradients are clipped by their own norms before all else.
-
-    Returns:
-        The sums.
+        known: sums that are known already.
     """
     gradients = [on.clipped(gradient) for gradient in gradients] if clips_first else gradients
-    known: dict[str, Any] = {}
     for name, part in sums.items():
-        known[name] = on.total(groups, part, gradients, known)
+        known = {**known, name: on.total(groups, part, gradients, known)}
     for group in groups:
         on.take(group, gradients, known)
-    return known
+
+
+def stepping(optimizer: Any) -> Any:
+    """The optimizer within a loss scale, else the optimizer itself."""
+    return optimizer.inner_optimizer if optimizer.scales else optimizer
+
+
+def shares_of(optimizer: Any, states: Sequence[SlotState]) -> Sequence[tuple[Any, Sequence[int]]]:
+    """The optimizers whose formulas a step takes, each with the positions of its Variables."""
+    inner = stepping(optimizer)
+    divided = inner.divided(states)
+    return [(inner, range(len(states)))] if divided is None else divided  # type: ignore[no-any-return]
 
 
 def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = False) -> list[tuple[list[int], float]]:
@@ -306,7 +316,7 @@ class TracedFormula:
             raise Untraceable("a step that is more than numbers")
         self.formula = StepFormula(len(state.targets), clips)
         self.leaves, self.width = len(leaves), len(columns_of(state))
-        self._optimizer, self._kind, self._dtype = optimizer, type(step), state.variable._array.dtype
+        self.optimizer, self._kind, self._dtype = optimizer, type(step), state.variable._array.dtype
         self._names, self._sums, self._settings = tuple(names), tuple(sums), tuple(settings)
 
     def part(self, name: str) -> Callable[..., Any]:
@@ -314,7 +324,7 @@ class TracedFormula:
         method = getattr(self.formula, name)
 
         def function(gradient: Any, *others: Any) -> Any:
-            numbers, own = others[self.width :], self._optimizer
+            numbers, own = others[self.width :], self.optimizer
             settings = dict(zip(self._settings, numbers[self.leaves :], strict=False))
             if settings:
                 own = copy.copy(own)
@@ -344,7 +354,7 @@ class TracedFormula:
         """
         numbers = self.leaves + len(self._settings) + len(self._names)
         inputs = [*[self._dtype] * (1 + self.width), *[float] * numbers, *sums]
-        optimizer, part = self._optimizer, self.part(name)
+        optimizer, part = self.optimizer, self.part(name)
         if optimizer.is_own:
             fixed = tuple([item for item in optimizer._plain_options().items() if item[0] not in self._settings])
             own = self._kind, self.formula.targets, self._names, self._sums, self._settings, self.formula.clips
