@@ -2,7 +2,6 @@
 from minikeras.core.tensor import Tensor
 from minikeras.distribute.functions import compute_average_loss as compute_average_loss
 from minikeras.distribute.functions import scale_regularization_loss as scale_regularization_loss
-from minikeras.functions.convolution import conv1d as conv1d
 from minikeras.functions.convolution import conv_transpose as conv1d_transpose
 from minikeras.functions.convolution import conv_transpose as conv2d_transpose
 from minikeras.functions.convolution import conv_transpose as conv3d_transpose
@@ -53,7 +52,9 @@ from minikeras.functions.sampling import sampled_softmax_loss as sampled_softmax
 from minikeras.functions.shaping import depth_to_space as depth_to_space
 from minikeras.functions.shaping import space_to_depth as space_to_depth
 from minikeras.types import TensorLike
+from typing import Any
 
+def conv1d(input: TensorLike, filters: TensorLike, stride: Any, padding: Any, data_format: str | None = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
 def relu(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def relu6(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...

@@ -8,22 +8,23 @@ from minikeras.functions.random import normal as normal
 from minikeras.functions.random import poisson as poisson
 from minikeras.functions.random import set_seed as set_seed
 from minikeras.functions.random import shuffle as shuffle
-from minikeras.functions.random import stateless_gamma as stateless_gamma
-from minikeras.functions.random import stateless_normal as stateless_normal
-from minikeras.functions.random import stateless_poisson as stateless_poisson
-from minikeras.functions.random import stateless_truncated_normal as stateless_truncated_normal
-from minikeras.functions.random import stateless_uniform as stateless_uniform
 from minikeras.functions.random import truncated_normal as truncated_normal
 from minikeras.functions.random import uniform as uniform
 from minikeras.functions.sampling import log_uniform_candidate_sampler as log_uniform_candidate_sampler
 from minikeras.functions.sampling import uniform_candidate_sampler as uniform_candidate_sampler
 from minikeras.types import DTypeLike
+from minikeras.types import ShapeLike
 from minikeras.types import TensorLike
 from typing import Any
 
 def categorical(logits: TensorLike, num_samples: int, dtype: DTypeLike = ..., seed: Any = ..., name: str | None = ...) -> Tensor: ...
 def split(seed: Any, num: int = ...) -> Tensor: ...
 def stateless_categorical(logits: TensorLike, num_samples: int, seed: Any, dtype: DTypeLike = ..., name: str | None = ...) -> Tensor: ...
+def stateless_gamma(shape: ShapeLike, seed: Any, alpha: TensorLike, beta: TensorLike = ..., dtype: DTypeLike = ..., name: str | None = ...) -> Tensor: ...
+def stateless_normal(shape: ShapeLike, seed: Any, mean: TensorLike = ..., stddev: TensorLike = ..., dtype: DTypeLike = ..., name: str | None = ...) -> Tensor: ...
+def stateless_poisson(shape: ShapeLike, seed: Any, lam: TensorLike, dtype: DTypeLike = ..., name: str | None = ...) -> Tensor: ...
+def stateless_truncated_normal(shape: ShapeLike, seed: Any, mean: TensorLike = ..., stddev: TensorLike = ..., dtype: DTypeLike = ..., name: str | None = ...) -> Tensor: ...
+def stateless_uniform(shape: ShapeLike, seed: Any, minval: TensorLike = ..., maxval: TensorLike = ..., dtype: DTypeLike = ..., name: str | None = ...) -> Tensor: ...
 
 __all__ = [
     "Generator",

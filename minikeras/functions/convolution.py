@@ -10,7 +10,7 @@ from ..core import Tensor
 from ..errors import ShapeError
 from ..nn_ops import convolution as ops
 from ..types import ShapeLike, TensorLike
-from .catalogue import named
+from .catalogue import named, row
 from .operands import inexact, static_shape, tensors
 from .shaping import reshape, transpose
 
@@ -72,23 +72,6 @@ def convolution(
     del options["window"]
     y = ops.convolve(x, kernel, groups=groups, **options)
     return channels_moved_first(y) if first else y
-
-
-def conv1d(
-    input: TensorLike,
-    filters: TensorLike,
-    stride: Any,
-    padding: Any,
-    data_format: str | None = "NWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """`convolution` over (batch, width, channels).
-
-    >>> tf.nn.conv1d(tf.ones([2, 5, 3]), tf.ones([2, 3, 4]), stride=2, padding="SAME").shape
-    TensorShape([2, 3, 4])
-    """
-    return convolution(input, filters, stride, padding, data_format, dilations)
 
 
 def depthwise_conv(
@@ -241,6 +224,11 @@ conv2d_transpose = named(conv_transpose, "conv2d_transpose", "The transpose of `
 conv3d_transpose = named(conv_transpose, "conv3d_transpose", "The transpose of `conv3d` in its input.",
     "tf.nn.conv3d_transpose(tf.ones([1, 2, 2, 2, 4]), tf.ones([3, 3, 3, 1, 4]), [1, 4, 4, 4, 1], strides=2).shape -> "
     "TensorShape([1, 4, 4, 4, 1])")
+conv1d = row("conv1d",
+    lambda input, filters, stride, padding, data_format="NWC", dilations=None, name=None:
+        convolution(input, filters, stride, padding, data_format, dilations),
+    "`convolution` over (batch, width, channels).",
+    "tf.nn.conv1d(tf.ones([2, 5, 3]), tf.ones([2, 3, 4]), stride=2, padding='SAME').shape -> TensorShape([2, 3, 4])")
 # fmt: on
 
 

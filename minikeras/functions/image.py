@@ -57,6 +57,26 @@ random_saturation = row("random_saturation",
     lambda image, lower, upper, seed=None: adjust_saturation(image, _factor("random_saturation", lower, upper, seed)),
     "`adjust_saturation` by one factor in [lower, upper).",
     "tf.image.random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5).shape -> TensorShape([2, 2, 3])")
+stateless_random_brightness = row("stateless_random_brightness",
+    lambda image, max_delta, seed:
+        adjust_brightness(image, _deviation("stateless_random_brightness", math.inf, max_delta, seed, stateless_uniform)),
+    "As `random_brightness`, by a `seed` of two integers alone.",
+    "tf.image.stateless_random_brightness(tf.ones([2, 2, 1]), 0.2, [1, 2]).shape -> TensorShape([2, 2, 1])")
+stateless_random_hue = row("stateless_random_hue",
+    lambda image, max_delta, seed:
+        adjust_hue(image, _deviation("stateless_random_hue", 0.5, max_delta, seed, stateless_uniform)),
+    "As `random_hue`, by a `seed` of two integers alone.",
+    "tf.image.stateless_random_hue(tf.ones([2, 2, 3]), 0.2, [1, 2]).shape -> TensorShape([2, 2, 3])")
+stateless_random_contrast = row("stateless_random_contrast",
+    lambda image, lower, upper, seed:
+        adjust_contrast(image, _factor("stateless_random_contrast", lower, upper, seed, stateless_uniform)),
+    "As `random_contrast`, by a `seed` of two integers alone.",
+    "tf.image.stateless_random_contrast(tf.ones([2, 2, 1]), 0.2, 0.5, [1, 2]).shape -> TensorShape([2, 2, 1])")
+stateless_random_saturation = row("stateless_random_saturation",
+    lambda image, lower, upper, seed:
+        adjust_saturation(image, _factor("stateless_random_saturation", lower, upper, seed, stateless_uniform)),
+    "As `random_saturation`, by a `seed` of two integers alone.",
+    "tf.image.stateless_random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5, [1, 2]).shape -> TensorShape([2, 2, 3])")
 # fmt: on
 
 
@@ -344,42 +364,6 @@ def _factor(name: str, lower: float, upper: float, seed: Any, draw: Any = unifor
     if not 0.0 <= lower < upper:
         raise ValueError(f"{name}: needs 0 <= lower < upper, found {lower} and {upper}.")
     return draw([], minval=lower, maxval=upper, seed=seed)
-
-
-def stateless_random_brightness(image: TensorLike, max_delta: float, seed: Any) -> Tensor:
-    """As `random_brightness`, by a `seed` of two integers alone.
-
-    >>> tf.image.stateless_random_brightness(tf.ones([2, 2, 1]), 0.2, [1, 2]).shape
-    TensorShape([2, 2, 1])
-    """
-    return adjust_brightness(image, _deviation("stateless_random_brightness", math.inf, max_delta, seed, stateless_uniform))
-
-
-def stateless_random_hue(image: TensorLike, max_delta: float, seed: Any) -> Tensor:
-    """As `random_hue`, by a `seed` of two integers alone.
-
-    >>> tf.image.stateless_random_hue(tf.ones([2, 2, 3]), 0.2, [1, 2]).shape
-    TensorShape([2, 2, 3])
-    """
-    return adjust_hue(image, _deviation("stateless_random_hue", 0.5, max_delta, seed, stateless_uniform))
-
-
-def stateless_random_contrast(image: TensorLike, lower: float, upper: float, seed: Any) -> Tensor:
-    """As `random_contrast`, by a `seed` of two integers alone.
-
-    >>> tf.image.stateless_random_contrast(tf.ones([2, 2, 1]), 0.2, 0.5, [1, 2]).shape
-    TensorShape([2, 2, 1])
-    """
-    return adjust_contrast(image, _factor("stateless_random_contrast", lower, upper, seed, stateless_uniform))
-
-
-def stateless_random_saturation(image: TensorLike, lower: float, upper: float, seed: Any) -> Tensor:
-    """As `random_saturation`, by a `seed` of two integers alone.
-
-    >>> tf.image.stateless_random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5, [1, 2]).shape
-    TensorShape([2, 2, 3])
-    """
-    return adjust_saturation(image, _factor("stateless_random_saturation", lower, upper, seed, stateless_uniform))
 
 
 def per_image_standardization(image: TensorLike) -> Tensor:

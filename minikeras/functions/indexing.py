@@ -14,6 +14,7 @@ from ..core.ops import arithmetic, indexing, reductions, shaping
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
 from ..types import ShapeLike, TensorLike
+from .catalogue import row
 from .operands import beside, integer, negative_axis, static_shape, tensor
 from .shaping import concat, reshape, stack, transpose
 
@@ -341,24 +342,6 @@ def _extremum_at(
     return combine(x, reshape(found, shape))
 
 
-def tensor_scatter_nd_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """The tensor with the elements at index tuples replaced by updates that are larger; at a tie the gradient is the tensor's.
-
-    >>> print(tf.tensor_scatter_nd_max([1.0, 1.0], [[0], [1]], [5.0, 0.0]).numpy())
-    [5. 1.]
-    """
-    return _extremum_at("tensor_scatter_nd_max", segments.segment_max, arithmetic.maximum, tensor, indices, updates)
-
-
-def tensor_scatter_nd_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """The tensor with the elements at index tuples replaced by updates that are smaller; at a tie the gradient is the tensor's.
-
-    >>> print(tf.tensor_scatter_nd_min([1.0, 1.0], [[0], [1]], [5.0, 0.0]).numpy())
-    [1. 0.]
-    """
-    return _extremum_at("tensor_scatter_nd_min", segments.segment_min, arithmetic.minimum, tensor, indices, updates)
-
-
 def unravel_index(indices: TensorLike, dims: ShapeLike, name: str | None = None) -> Tensor:
     """The coordinates of elements by their numbers in row-major order: (number of axes, ...).
 
@@ -413,3 +396,17 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     size = int(numbers.max(initial=-1)) + 1
     whole = shaping.broadcast_to(arithmetic.zeros_like(values)[:1], shape=(size, *values.shape[1:]), rank=values.ndim)
     return indexing.overwrite_nd(whole, reshape(where, (-1, 1)), values)
+
+
+# fmt: off
+tensor_scatter_nd_max = row("tensor_scatter_nd_max",
+    lambda tensor, indices, updates, name=None:
+        _extremum_at("tensor_scatter_nd_max", segments.segment_max, arithmetic.maximum, tensor, indices, updates),
+    "The tensor with the elements at index tuples replaced by updates that are larger; at a tie the gradient is the tensor's.",
+    "print(tf.tensor_scatter_nd_max([1.0, 1.0], [[0], [1]], [5.0, 0.0]).numpy()) -> [5. 1.]")
+tensor_scatter_nd_min = row("tensor_scatter_nd_min",
+    lambda tensor, indices, updates, name=None:
+        _extremum_at("tensor_scatter_nd_min", segments.segment_min, arithmetic.minimum, tensor, indices, updates),
+    "The tensor with the elements at index tuples replaced by updates that are smaller; at a tie the gradient is the tensor's.",
+    "print(tf.tensor_scatter_nd_min([1.0, 1.0], [[0], [1]], [5.0, 0.0]).numpy()) -> [1. 0.]")
+# fmt: on

@@ -338,84 +338,6 @@ def _poisson(keys: Keys, shape: ShapeLike, lam: TensorLike, dtype: DTypeLike) ->
     return drawn(draws.random_poisson, keys, sizes, _countable("poisson", dtype), rates, xp=namespace(rates._array))
 
 
-def stateless_normal(
-    shape: ShapeLike,
-    seed: Any,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = "float32",
-    name: str | None = None,
-) -> Tensor:
-    """Normally distributed numbers that depend only on the arguments; `seed` is a pair of integers.
-
-    >>> first, second = (tf.random.stateless_normal([2], seed=[1, 2]) for _ in range(2))
-    >>> bool(tf.reduce_all(first == second))
-    True
-    """
-    return normal_by(_fixed(seed), shape, mean, stddev, dtype)
-
-
-def stateless_uniform(
-    shape: ShapeLike,
-    seed: Any,
-    minval: TensorLike = 0,
-    maxval: TensorLike = None,
-    dtype: DTypeLike = "float32",
-    name: str | None = None,
-) -> Tensor:
-    """Evenly distributed numbers that depend only on the arguments; `seed` is a pair of integers.
-
-    Integers without `minval` and `maxval`, both None, are all that the dtype has.
-
-    >>> tf.random.stateless_uniform([2], seed=[1, 2]).shape
-    TensorShape([2])
-    """
-    return uniform_by(_fixed(seed), shape, minval, maxval, dtype)
-
-
-def stateless_truncated_normal(
-    shape: ShapeLike,
-    seed: Any,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = "float32",
-    name: str | None = None,
-) -> Tensor:
-    """As `truncated_normal`, of numbers that depend only on the arguments; `seed` is a pair of integers.
-
-    >>> bool(tf.reduce_all(tf.abs(tf.random.stateless_truncated_normal([100], [1, 2])) <= 2.0))
-    True
-    """
-    return truncated_normal_by(_fixed(seed), shape, mean, stddev, dtype)
-
-
-def stateless_gamma(
-    shape: ShapeLike,
-    seed: Any,
-    alpha: TensorLike,
-    beta: TensorLike = None,
-    dtype: DTypeLike = "float32",
-    name: str | None = None,
-) -> Tensor:
-    """As `gamma`, of numbers that depend only on the arguments; `shape` is that of the result.
-
-    >>> tf.random.stateless_gamma([10, 2], [1, 2], [0.5, 1.5]).shape
-    TensorShape([10, 2])
-    """
-    return _gamma(_fixed(seed), _in_front("stateless_gamma", shape, alpha, beta), alpha, beta, dtype)
-
-
-def stateless_poisson(
-    shape: ShapeLike, seed: Any, lam: TensorLike, dtype: DTypeLike = "int32", name: str | None = None
-) -> Tensor:
-    """As `poisson`, of numbers that depend only on the arguments; `shape` is that of the result.
-
-    >>> tf.random.stateless_poisson([10, 2], [1, 2], [12.2, 3.3]).shape
-    TensorShape([10, 2])
-    """
-    return _poisson(_fixed(seed), _in_front("stateless_poisson", shape, lam, None), lam, dtype)
-
-
 def _in_front(name: str, shape: ShapeLike, *parameters: TensorLike) -> tuple[int, ...]:
     """The axes of a result in front of those of the parameters."""
     sizes = static_shape(shape)
@@ -556,4 +478,29 @@ stateless_categorical = row("stateless_categorical",
 split = row("split", lambda seed, num=2: _seeds(_fixed(seed), (integer(num), 2)),
     "New seeds for the stateless functions from one: (num, 2) integers that depend on it alone.",
     "tf.random.split([1, 2]).shape -> TensorShape([2, 2])")
+stateless_normal = row("stateless_normal",
+    lambda shape, seed, mean=0.0, stddev=1.0, dtype="float32", name=None: normal_by(_fixed(seed), shape, mean, stddev, dtype),
+    "Normally distributed numbers that depend only on the arguments; `seed` is a pair of integers.",
+    "bool(tf.reduce_all(tf.random.stateless_normal([2], [1, 2]) == tf.random.stateless_normal([2], [1, 2]))) -> True")
+stateless_uniform = row("stateless_uniform",
+    lambda shape, seed, minval=0, maxval=None, dtype="float32", name=None:
+        uniform_by(_fixed(seed), shape, minval, maxval, dtype),
+    "Evenly distributed numbers that depend only on the arguments; `seed` is a pair of integers.\n\n"
+    "Integers without `minval` and `maxval`, both None, are all that the dtype has.",
+    "tf.random.stateless_uniform([2], seed=[1, 2]).shape -> TensorShape([2])")
+stateless_truncated_normal = row("stateless_truncated_normal",
+    lambda shape, seed, mean=0.0, stddev=1.0, dtype="float32", name=None:
+        truncated_normal_by(_fixed(seed), shape, mean, stddev, dtype),
+    "As `truncated_normal`, of numbers that depend only on the arguments; `seed` is a pair of integers.",
+    "bool(tf.reduce_all(tf.abs(tf.random.stateless_truncated_normal([100], [1, 2])) <= 2.0)) -> True")
+stateless_gamma = row("stateless_gamma",
+    lambda shape, seed, alpha, beta=None, dtype="float32", name=None:
+        _gamma(_fixed(seed), _in_front("stateless_gamma", shape, alpha, beta), alpha, beta, dtype),
+    "As `gamma`, of numbers that depend only on the arguments; `shape` is that of the result.",
+    "tf.random.stateless_gamma([10, 2], [1, 2], [0.5, 1.5]).shape -> TensorShape([10, 2])")
+stateless_poisson = row("stateless_poisson",
+    lambda shape, seed, lam, dtype="int32", name=None:
+        _poisson(_fixed(seed), _in_front("stateless_poisson", shape, lam, None), lam, dtype),
+    "As `poisson`, of numbers that depend only on the arguments; `shape` is that of the result.",
+    "tf.random.stateless_poisson([10, 2], [1, 2], [12.2, 3.3]).shape -> TensorShape([10, 2])")
 # fmt: on
