@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import time
 from collections import UserList
 from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -51,29 +51,19 @@ class _BackgroundSave:
 
     def __init__(self) -> None:
         self.identity = bundle.Writer()
-        self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
+        self._save: Future[None] | None = None
 
     def wait(self) -> None:
         """Wait for the save that is under way, and raise what went wrong in it."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        save, self._save = self._save, None
+        if save is not None:
+            save.result()
 
     def start(self, task: Callable[[], None]) -> None:
-        """Run a task beside the program, which waits for it when it ends."""
-
-        def run() -> None:
-            try:
-                task()
-            except BaseException as error:
-                self._error = error
-
-        self._thread = threading.Thread(target=run, name="checkpoint", daemon=False)
-        self._thread.start()
+        """Run a task beside the program, which waits for it when it ends, in a thread that ends with it."""
+        thread = ThreadPoolExecutor(1, "checkpoint")
+        self._save = thread.submit(task)
+        thread.shutdown(wait=False)
 
 
 class Checkpoint:

@@ -8,8 +8,8 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from ..errors import LoadError, NotFoundError
 
@@ -40,7 +40,7 @@ def budget(file_size: int, max_bytes: int | None) -> int:
 
 
 @contextlib.contextmanager
-def opened(path: str | os.PathLike[str], follow: bool = True, own: int | None = None) -> Iterator[tuple[BinaryIO, int]]:
+def opened(path: str | os.PathLike[str], follow: bool = True, own: int | None = None) -> Iterator[tuple[FileIO, int]]:
     """A regular file, open for reading without a buffer, and its size. Pipes, devices and folders are refused without waiting.
 
     `follow` allows a symbolic link; it is False for a name out of another file. `own` is the descriptor of a folder in which
@@ -62,7 +62,7 @@ def opened(path: str | os.PathLike[str], follow: bool = True, own: int | None = 
         os.close(descriptor)
         raise refused(path, "", "could be another user's")
     with os.fdopen(descriptor, "rb", buffering=0) as stream:
-        yield stream, status.st_size  # FileIO reads like a BinaryIO
+        yield stream, status.st_size
 
 
 @contextlib.contextmanager
@@ -85,11 +85,11 @@ def _physical_memory() -> int:
         return sys.maxsize
 
 
-def read_exactly(stream: BinaryIO, target: memoryview, file: object) -> None:
+def read_exactly(stream: FileIO, target: memoryview, file: object) -> None:
     """Fill `target` from the stream; a LoadError if the file ends before."""
     rest = target
     while rest:
-        count = stream.readinto(rest[: 1 << 24])  # type: ignore[attr-defined]
+        count = stream.readinto(rest[: 1 << 24])
         if not count:
             raise refused(file, "", f"ends {len(rest)} bytes too early")
         rest = rest[count:]

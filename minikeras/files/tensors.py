@@ -13,7 +13,8 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
-from typing import Any, BinaryIO, NamedTuple
+from io import FileIO
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +120,7 @@ def load(path: str | os.PathLike[str], sha256: str | None = None, follow: bool =
     return arrays, {name: value for name, value in metadata.items() if name != DIGEST}
 
 
-def read_header(stream: BinaryIO, size: int, file: object) -> tuple[dict[str, Entry], dict[str, str], bytes]:
+def read_header(stream: FileIO, size: int, file: object) -> tuple[dict[str, Entry], dict[str, str], bytes]:
     """Arrays and metadata, verified to be exactly the bytes of the file, and the header; the stream then stands at the data."""
     refuse_if(size < 10, file, "", f"holds {size} bytes, too few for safetensors")
     prefix = bytearray(8)

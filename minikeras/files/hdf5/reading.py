@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -339,8 +340,8 @@ class _File:
             self.refuse_if(node[:5] != b"SNOD\x01", path, "damaged symbol table")
             count = int.from_bytes(node[6:8], "little")
             rows = bytes(self.part(child + 8, count * 40, path, "a symbol table"))
-            for row in range(0, count * 40, 40):
-                yield tuple(int.from_bytes(rows[row + at : row + to], "little") for at, to in ((0, 8), (8, 16), (16, 20)))  # type: ignore[misc]
+            for name_at, child, cached in struct.iter_unpack("<QQI20x", rows):
+                yield name_at, child, cached
 
     # Datasets ------------------------------------------------------------------------------------------------------------
 

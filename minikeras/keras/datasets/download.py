@@ -1,5 +1,6 @@
 """Files from the network. pooch downloads, tries again, verifies and places; here are the addresses, limits and reasons."""
 
+import functools
 import hashlib
 import os
 import secrets
@@ -7,8 +8,9 @@ import shutil
 import warnings
 import zipfile
 from collections.abc import Sequence
+from io import BufferedWriter, FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from ...distribute.world import rank_0_first
@@ -45,13 +47,11 @@ def download(
             f"'minikeras[datasets]', which brings the package pooch; or put the file into {target.parent}"
         ) from None
 
-    def transfer(url: str, output: str, _: Any) -> None:
-        _transfer(url, Path(output), max_bytes, unwrap and url.endswith(".gz"))
-
     known = wanted and f"{_algorithm(wanted)}:{wanted}"
     for url in urls:
         source = pooch.create(target.parent, "", registry={target.name: known}, urls={target.name: url}, retry_if_failed=2)
         try:
+            transfer = functools.partial(_transfer, max_bytes=max_bytes, unwrap=unwrap and url.endswith(".gz"))
             source.fetch(target.name, downloader=transfer)
             return True
         except (_GivenUpError, OSError, ValueError) as error:
@@ -59,23 +59,20 @@ def download(
     return False
 
 
-class _Limited:
-    """A file of at most so many bytes."""
+class _Limited(BufferedWriter):
+    """A new file of at most so many bytes."""
 
-    def __init__(self, file: BinaryIO, max_bytes: int) -> None:
-        self.file, self.max_bytes, self.left = file, max_bytes, max_bytes
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        super().__init__(FileIO(path, "wb"))
+        self._max_bytes = max_bytes
 
-    def write(self, chunk: bytes) -> None:
-        self.left -= len(chunk)
-        if self.left < 0:
-            raise LoadError(f"server sends more than the expected {self.max_bytes} bytes")
-        self.file.write(chunk)
-
-    def flush(self) -> None:
-        self.file.flush()
+    def write(self, chunk: Any) -> int:
+        if self.tell() + len(chunk) > self._max_bytes:
+            raise LoadError(f"server sends more than the expected {self._max_bytes} bytes")
+        return super().write(chunk)
 
 
-def _transfer(url: str, output: Path, max_bytes: int, unwrap: bool) -> None:
+def _transfer(url: str, place: str, _: Any, max_bytes: int, unwrap: bool) -> None:
     """One try; what cannot be better the next time is raised as `_GivenUpError`."""
     import requests
     from pooch import HTTPDownloader
@@ -89,8 +86,9 @@ def _transfer(url: str, output: Path, max_bytes: int, unwrap: bool) -> None:
     )
     try:
         _require_https(url)
-        with output.open("wb") as file:
-            http(url, _Limited(file, max_bytes + (1 << 16 if unwrap else 0)), None)
+        output = Path(place)
+        with _Limited(output, max_bytes + (1 << 16 if unwrap else 0)) as file:
+            http(url, file, None)
         if unwrap:
             output.write_bytes(archives.gunzip(output.read_bytes(), max_bytes, url))
     except (requests.RequestException, LoadError) as error:

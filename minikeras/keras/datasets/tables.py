@@ -2,7 +2,7 @@
 
 import io
 import os
-from typing import ClassVar, Literal, Protocol, TypeVar, overload
+from typing import ClassVar, Literal, Protocol, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ def _table_loader(dataset: DatasetForm, shape: tuple[int, int], values: str, sou
     about = {"name": dataset.name, "rows": rows, "features": features, "licence": dataset.licence}
     load_data.__doc__ = _DOC.format(values=values, source=source, **about)
     load_data.__qualname__ = f"{dataset.name}.load_data"
-    return load_data  # type: ignore[return-value]  # mypy does not match one signature with two overloads
+    return cast(LoadTable, load_data)  # mypy does not match one signature with two overloads
 
 
 def _split(

@@ -171,8 +171,7 @@ class Assignments:
             )
             return
         self._undo.append((optimizer, before))
-        state = [converted(arrays[str(number)], one._array.dtype, True) for number, one in enumerate(optimizer.variables)]
-        self.pairs += zip(optimizer.variables, state, strict=True)  # type: ignore[arg-type]  # with cast=True none is None
+        self.pairs += [(one, arrays[str(number)].astype(one._array.dtype)) for number, one in enumerate(optimizer.variables)]
 
     def carry_out(self) -> None:
         """Assign everything, or raise a ShapeError of what does not fit and leave everything as it was."""

@@ -31,7 +31,7 @@ def described(value: Any) -> Any:
     return serialize_keras_object(value)
 
 
-def options(layer: Any, base: type) -> dict[str, Any]:
+def options(layer: Any, base: type[Any]) -> dict[str, Any]:
     """The arguments of a constructor that `base` does not have: as recorded, else from the attributes of their names.
 
     A user's `get_config` adds those of the user's classes itself.
@@ -39,7 +39,7 @@ def options(layer: Any, base: type) -> dict[str, Any]:
     Raises:
         NotImplementedError: if an argument is neither, and the class has no `get_config` of its own.
     """
-    own = type(layer).get_config is base.get_config  # type: ignore[attr-defined]
+    own = type(layer).get_config is base.get_config
     given, reason = layer.__dict__.get("_given", ({}, "")) if own else ({}, "")
     if reason:
         raise NotImplementedError(f"Object {type(layer).__name__} was created by passing {reason}")
@@ -69,7 +69,7 @@ def serialize(layer: Any) -> dict[str, Any]:
     >>> tf.keras.layers.serialize(tf.keras.layers.Flatten())["class_name"]
     'Flatten'
     """
-    return serialize_keras_object(layer)  # type: ignore[no-any-return]
+    return dict(serialize_keras_object(layer))
 
 
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
@@ -137,8 +137,8 @@ def _recorded(cls: type, base: type, arguments: tuple[Any, ...], given: dict[str
     return {name: value for name, value in plain.items() if name not in ("input_shape", "input_dim")}, ""
 
 
-def _constructor(cls: type) -> inspect.Signature:
-    return inspect.signature(cls.__init__)  # type: ignore[misc]  # every subclass has one of its own
+def _constructor(cls: Any) -> inspect.Signature:
+    return inspect.signature(cls.__init__)
 
 
 def _is_plain(value: Any) -> bool:
