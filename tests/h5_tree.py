@@ -8,8 +8,8 @@ from typing import Any
 from minikeras.files import hdf5
 
 
-def tree(arrays: Mapping[str, Any]) -> hdf5.Node:
-    root = hdf5.Node()
+def tree(arrays: Mapping[str, Any]) -> hdf5.NewGroup:
+    root = hdf5.NewGroup()
     for path, array in arrays.items():
         folder, _, name = path.rpartition("/")
         root.below(folder).arrays[name] = array

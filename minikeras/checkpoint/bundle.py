@@ -51,7 +51,7 @@ def unsealed(text: bytes | bytearray, file: object) -> Any:
     return strict_json.loads(match[2], file)
 
 
-class Writer:
+class WriterIdentity:
     """What saves: a process, and within it one object. No writer replaces or deletes what is another's."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Writer:
         return self.may_replace(mark) or (process == str(os.getpid()) and rest.endswith(f" {platform.node()}"))
 
 
-_here: weakref.WeakValueDictionary[str, Writer] = weakref.WeakValueDictionary()
+_here: weakref.WeakValueDictionary[str, WriterIdentity] = weakref.WeakValueDictionary()
 """Those of this process."""
 
 
@@ -102,7 +102,7 @@ def write(
     values: StateValues,
     counted: bool = False,
     durable_write: bool = True,
-    writer: Writer | None = None,
+    writer: WriterIdentity | None = None,
     done: Callable[[], None] | None = None,
 ) -> None:
     """Write a checkpoint; what was there under this name stays complete until the new one is.

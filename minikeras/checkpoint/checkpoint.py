@@ -50,7 +50,7 @@ class _BackgroundSave:
     """At most one save at a time that goes on beside the program."""
 
     def __init__(self) -> None:
-        self.identity = bundle.Writer()
+        self.identity = bundle.WriterIdentity()
         self._save: Future[None] | None = None
 
     def wait(self) -> None:

@@ -71,7 +71,7 @@ class CheckpointManager:
         self._last_preserved = state.last_preserved_timestamp
 
     @property
-    def _writer(self) -> bundle.Writer:
+    def _writer(self) -> bundle.WriterIdentity:
         return self._checkpoint._writer.identity
 
     def _has_own_name(self, path: str) -> bool:

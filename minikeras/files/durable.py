@@ -22,7 +22,7 @@ STALE_SECONDS = 3600.0
 _CHUNK = 1 << 24
 
 
-class Output:
+class FileOutput:
     """A file being written: every call to the system is seen, and a short write is continued."""
 
     def __init__(self, descriptor: int) -> None:
@@ -37,7 +37,7 @@ class Output:
 
 
 @contextlib.contextmanager
-def atomic_file(target: str | os.PathLike[str], durable: bool = True, mode: int = 0o644) -> Iterator[Output]:
+def atomic_file(target: str | os.PathLike[str], durable: bool = True, mode: int = 0o644) -> Iterator[FileOutput]:
     """A file that appears under its name if the `with` block ends without an error, and otherwise leaves no trace.
 
     Args:
@@ -56,7 +56,7 @@ def atomic_file(target: str | os.PathLike[str], durable: bool = True, mode: int 
                 old = os.lstat(target)
                 if stat.S_ISREG(old.st_mode) and os.name == "posix":
                     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-            yield Output(descriptor)
+            yield FileOutput(descriptor)
             if durable:
                 os.fsync(descriptor)
         finally:

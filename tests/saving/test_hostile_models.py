@@ -17,7 +17,7 @@ from minikeras.errors import LoadError
 from minikeras.files import archive, hdf5, strict_json
 
 layers = tf.keras.layers
-NO_WEIGHTS = hdf5.encode(hdf5.Node())
+NO_WEIGHTS = hdf5.encode(hdf5.NewGroup())
 
 
 def layer(kind, **config):

@@ -5,5 +5,5 @@ HDF5's C library trusts what it reads. `reading.py` knows the few structures tha
 (symbol tables, contiguous arrays), and refuses links into other files, filters and all else.
 """
 
-from .reading import DIGEST, SIGNATURE, Dataset, Group, read
-from .writing import Node, encode
+from .reading import DIGEST, SIGNATURE, StoredArray, StoredGroup, read
+from .writing import NewGroup, encode

@@ -109,35 +109,35 @@ _SPACE, _TYPE, _EXTERNAL, _LAYOUT, _FILTERS, _ATTRIBUTE, _CONTINUATION, _SYMBOLS
 _NEW_GROUP = {0x2: "link info", 0x6: "link", 0x15: "attribute info"}
 
 
-class Dataset(NamedTuple):
+class StoredArray(NamedTuple):
     """An array in a file: where it is, and a view of the bytes of the file."""
 
     path: str
     array: NDArray[Any]
 
 
-class Group(NamedTuple):
+class StoredGroup(NamedTuple):
     """A folder within a file: where it is, and groups and datasets by name."""
 
     path: str
-    members: dict[str, Group | Dataset]
+    members: dict[str, StoredGroup | StoredArray]
     attributes: Attributes
 
     def attribute(self, name: str) -> Any:
         """A text, a list of texts, or an array; None if there is no such attribute."""
         return self.attributes.get(name)
 
-    def get(self, path: str) -> Group | Dataset | None:
+    def get(self, path: str) -> StoredGroup | StoredArray | None:
         """What lies at a path such as 'layers/dense/vars/0'; None if there is nothing."""
-        found: Group | Dataset | None = self
+        found: StoredGroup | StoredArray | None = self
         for name in path.split("/"):
-            found = found.members.get(name) if isinstance(found, Group) else None
+            found = found.members.get(name) if isinstance(found, StoredGroup) else None
         return found
 
-    def datasets(self) -> Iterator[Dataset]:
+    def datasets(self) -> Iterator[StoredArray]:
         """All datasets below."""
         for member in self.members.values():
-            yield from member.datasets() if isinstance(member, Group) else [member]
+            yield from member.datasets() if isinstance(member, StoredGroup) else [member]
 
 
 class _Message(NamedTuple):
@@ -185,7 +185,7 @@ class Attributes:
         return texts if shape else texts[0]
 
 
-def read(content: bytes | bytearray | memoryview, file: object) -> Group:
+def read(content: bytes | bytearray | memoryview, file: object) -> StoredGroup:
     """The tree of a file; its arrays are views of `content`.
 
     Raises:
@@ -239,7 +239,7 @@ class _File:
 
     # Objects -------------------------------------------------------------------------------------------------------------
 
-    def root(self) -> Group:
+    def root(self) -> StoredGroup:
         """The tree from the superblock on."""
         self.refuse_if(bytes(self.content[:8]) != SIGNATURE, "", "is no HDF5 file")
         block = bytes(self.part(0, 96, "", "the superblock"))
@@ -250,11 +250,11 @@ class _File:
         self.refuse_if(end > len(self.content), "", f"is cut off: declares {end} bytes, holds {len(self.content)}")
         self.refuse_if(end < len(self.content), "", f"declares {end} bytes, holds {len(self.content)}")
         found = self.object(int.from_bytes(block[64:72], "little"), "", 0)
-        if not isinstance(found, Group):
+        if not isinstance(found, StoredGroup):
             raise self.refuse("", "the root is no group")
         return found
 
-    def object(self, address: int, path: str, depth: int) -> Group | Dataset:
+    def object(self, address: int, path: str, depth: int) -> StoredGroup | StoredArray:
         """The group or dataset whose header is at an address."""
         self.refuse_if(depth > DEEPEST, path, f"nested deeper than {DEEPEST} groups")
         self.once(address, path)
@@ -265,7 +265,7 @@ class _File:
                 raise self.refuse(path, f"a structure of newer HDF5 ({name}); h5py writes the older one unless libver is set")
         attributes = Attributes(self, path, messages)
         if _SYMBOLS in kinds:
-            return Group(path, self.members(kinds[_SYMBOLS], path, depth), attributes)
+            return StoredGroup(path, self.members(kinds[_SYMBOLS], path, depth), attributes)
         return self.dataset(kinds, path, attributes)
 
     def messages(self, address: int, path: str) -> list[_Message]:
@@ -298,7 +298,7 @@ class _File:
 
     # Groups --------------------------------------------------------------------------------------------------------------
 
-    def members(self, table: _Message, path: str, depth: int) -> dict[str, Group | Dataset]:
+    def members(self, table: _Message, path: str, depth: int) -> dict[str, StoredGroup | StoredArray]:
         """What a group holds."""
         self.refuse_if(len(table.data) < 16, path, "a symbol table is cut off")
         tree, heap = int.from_bytes(table.data[:8], "little"), int.from_bytes(table.data[8:16], "little")
@@ -306,7 +306,7 @@ class _File:
         self.refuse_if(header[:5] != b"HEAP\0", path, "damaged heap of names")
         size, start = int.from_bytes(header[8:16], "little"), int.from_bytes(header[24:32], "little")
         names = self.part(start, size, path, "a heap of names")
-        found: dict[str, Group | Dataset] = {}
+        found: dict[str, StoredGroup | StoredArray] = {}
         for name_at, address, cached in self.entries(tree, path, 0):
             raw = bytes(names[name_at : name_at + 1025])
             text, terminated, _ = raw.partition(b"\0")
@@ -345,7 +345,7 @@ class _File:
 
     # Datasets ------------------------------------------------------------------------------------------------------------
 
-    def dataset(self, kinds: dict[int, _Message], path: str, attributes: Attributes) -> Dataset:
+    def dataset(self, kinds: dict[int, _Message], path: str, attributes: Attributes) -> StoredArray:
         """An array: its type and shape, and the bytes that belong to it."""
         self.refuse_if(_EXTERNAL in kinds, path, "data in another file")
         self.refuse_if(_FILTERS in kinds, path, "compressed or filtered data; weights are stored as they are")
@@ -360,7 +360,7 @@ class _File:
         if kind.kind == OPAQUE:
             self.refuse_if(attributes.get("dtype") != "bfloat16", path, "opaque data that is not said to be bfloat16")
             dtype = named_dtype("bfloat16")
-        return Dataset(path, np.frombuffer(raw, dtype).reshape(shape))
+        return StoredArray(path, np.frombuffer(raw, dtype).reshape(shape))
 
     def stored(self, layout: bytes, size: int, path: str) -> memoryview:
         """The bytes of an array, which must be exactly as many as its shape needs."""

@@ -15,19 +15,19 @@ _TREE_K = 16
 """Half the number of symbol tables that the B-tree of a group can point to."""
 
 
-class Node:
+class NewGroup:
     """A group to be written: groups, arrays and attributes (texts) by name."""
 
     def __init__(self) -> None:
-        self.groups: dict[str, Node] = {}
+        self.groups: dict[str, NewGroup] = {}
         self.arrays: dict[str, NDArray[Any]] = {}
         self.attributes: dict[str, str] = {}
 
-    def below(self, path: str) -> Node:
+    def below(self, path: str) -> NewGroup:
         """The group at a path, made if it is not there; '' is this one."""
         node = self
         for name in path.split("/") if path else ():
-            node = node.groups.setdefault(name, Node())
+            node = node.groups.setdefault(name, NewGroup())
         return node
 
     def largest(self) -> int:
@@ -35,17 +35,17 @@ class Node:
         return max([len(self.groups) + len(self.arrays), *(group.largest() for group in self.groups.values())])
 
 
-def encode(root: Node) -> bytes:
+def encode(root: NewGroup) -> bytes:
     """The bytes of a file with this tree; a TypeError for arrays that hold no numbers, a ValueError for too long a text."""
     return _Writer(root).finish(root)
 
 
 class _Writer:
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: NewGroup) -> None:
         self.content = bytearray(96)
         self.leaf_k = max(4, -(-root.largest() // (4 * _TREE_K)))
 
-    def finish(self, root: Node) -> bytes:
+    def finish(self, root: NewGroup) -> bytes:
         """Write the tree, then the superblock that points to it, then the digest of both."""
         root.attributes = {**root.attributes, DIGEST: "0" * 64}
         header, tree, heap = self.group(root)
@@ -82,7 +82,7 @@ class _Writer:
         counts = len(messages).to_bytes(2, "little") + (1).to_bytes(4, "little") + len(body).to_bytes(4, "little")
         return self.place(bytes([1, 0]), counts, bytes(4), body)
 
-    def group(self, node: Node) -> tuple[int, int, int]:
+    def group(self, node: NewGroup) -> tuple[int, int, int]:
         """A group: addresses of its header, B-tree and heap of names."""
         members = {name: self.dataset(array) for name, array in node.arrays.items()}
         members |= {name: self.group(child)[0] for name, child in node.groups.items()}

@@ -29,7 +29,7 @@ STATE_METHODS = ("save_own_variables", "load_own_variables", "save_assets", "loa
 """What a class may define to take its state into its own hands."""
 
 
-class Place(NamedTuple):
+class ObjectPlace(NamedTuple):
     """An object and the group of its Variables."""
 
     path: str
@@ -37,10 +37,10 @@ class Place(NamedTuple):
     variables: list[Variable]
 
 
-def places(model: Any) -> list[Place]:
+def places(model: Any) -> list[ObjectPlace]:
     """Every object of a model that has a place in Keras's layout, each once."""
     met = walk(("", model), children=_children, separator="/")
-    return [Place(path, one, own_variables(one)) for path, one, first in met if first is None and _has_place(one)]
+    return [ObjectPlace(path, one, own_variables(one)) for path, one, first in met if first is None and _has_place(one)]
 
 
 def own_variables(owner: Any) -> list[Variable]:
@@ -106,7 +106,7 @@ class Assignments:
         self.missing: list[str] = []
         self.unexpected: list[str] = []
         self.mismatched: list[str] = []
-        self._by_themselves: list[tuple[Place, Arrays]] = []
+        self._by_themselves: list[tuple[ObjectPlace, Arrays]] = []
         self._skipped_optimizers: list[str] = []
         self._undo: list[tuple[Any, Any]] = []
 
@@ -133,11 +133,11 @@ class Assignments:
         else:
             self.pairs.append((variable, changed))
 
-    def add_by_itself(self, place: Place, arrays: Arrays) -> None:
+    def add_by_itself(self, place: ObjectPlace, arrays: Arrays) -> None:
         """Let an object load what it saved in a way of its own."""
         self._by_themselves.append((place, arrays))
 
-    def add_optimizer(self, place: Place, arrays: Arrays, candidates: Iterable[list[Variable]]) -> None:
+    def add_optimizer(self, place: ObjectPlace, arrays: Arrays, candidates: Iterable[list[Variable]]) -> None:
         """The state of an optimizer, if the file holds one that fits; training starts it anew otherwise, with a warning.
 
         If it has no slots yet, they are made for the first of the `candidates` with which the file fits.
@@ -190,7 +190,7 @@ class Assignments:
                 optimizer.state.restore(slots)
             raise
 
-    def _load_itself(self, place: Place, arrays: Arrays) -> None:
+    def _load_itself(self, place: ObjectPlace, arrays: Arrays) -> None:
         own = snapshot(own_variables(place.owner))
         try:
             place.owner.load_own_variables({key: np.array(array) for key, array in arrays.items()})

@@ -151,7 +151,7 @@ def decoded(
     return model
 
 
-def _load_values(model: Any, root: hdf5.Group, path: Path) -> None:
+def _load_values(model: Any, root: hdf5.StoredGroup, path: Path) -> None:
     if model.built:
         try:
             load_tree(model, root, path)

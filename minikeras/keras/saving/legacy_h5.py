@@ -17,7 +17,7 @@ from ...errors import LoadError, kind_of
 from ...files import hdf5, limits, strict_json
 from ...files.reading import excerpt, refused
 from ..layers.weight_discovery import learns
-from .assignments import Assignments, Place, own_variables
+from .assignments import Assignments, ObjectPlace, own_variables
 from .objects import deserialize_keras_object
 from .registry import CustomObjectScope
 
@@ -25,7 +25,7 @@ SLACK = 1 << 20
 """Bytes that a model may need for weights beyond those of its file, such as random state, which is not in it."""
 
 
-def names(group: hdf5.Group, attribute: str, file: object) -> list[str]:
+def names(group: hdf5.StoredGroup, attribute: str, file: object) -> list[str]:
     """A list of texts in an attribute, which Keras cuts into numbered pieces if it is long."""
     whole = group.attribute(attribute)
     if whole is None:
@@ -40,7 +40,7 @@ def names(group: hdf5.Group, attribute: str, file: object) -> list[str]:
 
 
 def load_legacy_model(
-    root: hdf5.Group, file: Path, custom_objects: Mapping[str, Any] | None, compile: bool, allowed: limits.Budget
+    root: hdf5.StoredGroup, file: Path, custom_objects: Mapping[str, Any] | None, compile: bool, allowed: limits.Budget
 ) -> Any:
     """A model with its weights, and compiled if the file says how."""
     config = _json(root, "model_config", file)
@@ -81,12 +81,12 @@ def compile_as(model: Any, config: Mapping[str, Any], file: Path, place: str) ->
         raise refused(file, place, f"{excerpt(error, 160)}; compile=False loads the model without it") from error
 
 
-def allowance(root: hdf5.Group, file_size: int, max_bytes: int | None) -> limits.Budget:
+def allowance(root: hdf5.StoredGroup, file_size: int, max_bytes: int | None) -> limits.Budget:
     """What may be made for a file with these weights."""
     return limits.Budget.of_file(sum(one.array.nbytes for one in root.datasets()) + SLACK, file_size, max_bytes)
 
 
-def _json(root: hdf5.Group, name: str, file: object) -> Any:
+def _json(root: hdf5.StoredGroup, name: str, file: object) -> Any:
     text = root.attribute(name)
     if text is None:
         return None
@@ -119,10 +119,10 @@ def _modern(config: Any, module: str | None = "keras") -> Any:
     return found
 
 
-def load_legacy_weights(model: Any, root: hdf5.Group, file: Path, skip: bool, by_name: bool, cast: bool) -> None:
+def load_legacy_weights(model: Any, root: hdf5.StoredGroup, file: Path, skip: bool, by_name: bool, cast: bool) -> None:
     """Assign the weights of a file, all or nothing; by the order of layers with weights, or by their names."""
     group = root.members.get("model_weights", root)
-    if not isinstance(group, hdf5.Group):
+    if not isinstance(group, hdf5.StoredGroup):
         raise refused(file, "model_weights", "must be a group")
     saved = {name: arrays for name in names(group, "layer_names", file) if (arrays := _values(group, name, file))}
     layers = [(layer, weights) for layer in model.layers if (weights := _weights(layer))]
@@ -150,26 +150,26 @@ def _weights(layer: Any) -> list[Variable]:
     return [weight for _, weight in sorted(owned, key=lambda pair: not learns(*pair))]
 
 
-def _values(group: hdf5.Group, name: str, file: object) -> dict[str, NDArray[Any]]:
+def _values(group: hdf5.StoredGroup, name: str, file: object) -> dict[str, NDArray[Any]]:
     owner = group.members.get(name)
-    if not isinstance(owner, hdf5.Group):
+    if not isinstance(owner, hdf5.StoredGroup):
         raise refused(file, f"{group.path}/{excerpt(name)}", "a layer that is named, but not there")
     found = {}
     for number, path in enumerate(names(owner, "weight_names", file)):
         one = owner.get(path)
-        if not isinstance(one, hdf5.Dataset):
+        if not isinstance(one, hdf5.StoredArray):
             raise refused(file, f"{owner.path}/{excerpt(path)}", "a weight that is named, but not there")
         found[str(number)] = one.array
     return found
 
 
-def _load_optimizer(model: Any, root: hdf5.Group, file: Path) -> None:
+def _load_optimizer(model: Any, root: hdf5.StoredGroup, file: Path) -> None:
     """The state of the optimizer, if there is one and it fits; else a warning, since other versions kept other state."""
     name = "optimizer_weights"
-    if not isinstance(root.members.get(name), hdf5.Group):
+    if not isinstance(root.members.get(name), hdf5.StoredGroup):
         return
     assignments = Assignments(file, False, False)
-    place = Place(name, model.optimizer, model.optimizer.variables)
+    place = ObjectPlace(name, model.optimizer, model.optimizer.variables)
     candidates = [model._learning_variables(), model.trainable_variables]
     assignments.add_optimizer(place, _values(root, name, file), candidates)
     assignments.carry_out()

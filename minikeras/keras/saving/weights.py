@@ -21,7 +21,7 @@ from ...state.restoring import Restoration
 from ...state.tree import StateTree, StateValues
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
-from .assignments import Assignments, Place, overrides, places
+from .assignments import Assignments, ObjectPlace, overrides, places
 from .description import described_kind
 from .legacy_h5 import load_legacy_weights
 
@@ -84,7 +84,7 @@ def may_write(path: Path, overwrite: bool) -> None:
 
 def encode(model: Any) -> bytes:
     """The bytes of a `.weights.h5` file."""
-    root = hdf5.Node()
+    root = hdf5.NewGroup()
     walked = places(model)
     weights = _weights_of(walked)
     number = {variable.key: position for position, variable in enumerate(weights)}
@@ -103,7 +103,7 @@ def encode(model: Any) -> bytes:
     return hdf5.encode(root)
 
 
-def _weights_of(walked: list[Place]) -> list[Variable]:
+def _weights_of(walked: list[ObjectPlace]) -> list[Variable]:
     """All Variables that an optimizer may keep slots for, in the order of the file."""
     return [variable for place in walked if not isinstance(place.owner, Optimizer) for variable in place.variables]
 
@@ -156,7 +156,7 @@ def load_weights(
     load_tree(model, root, path, skip_mismatch, cast)
 
 
-def opened(content: bytearray, path: Path, max_bytes: int | None = None) -> tuple[dict[str, bytes], hdf5.Group]:
+def opened(content: bytearray, path: Path, max_bytes: int | None = None) -> tuple[dict[str, bytes], hdf5.StoredGroup]:
     """The members of a `.keras` file, and the tree of its weights."""
     members = archive.read(content, path, MEMBERS, ("assets/",), budget(len(content), max_bytes))
     return members, hdf5.read(members["model.weights.h5"], f"{path.name}/model.weights.h5")
@@ -179,14 +179,14 @@ def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -
                 optimizer.state.restore({})
 
 
-def _lacks_slots(place: Place, arrays: Mapping[str, Any]) -> bool:
+def _lacks_slots(place: ObjectPlace, arrays: Mapping[str, Any]) -> bool:
     """Whether an optimizer has no slots, and the one that was saved took its steps without any; another kind may need some."""
     steps = arrays.get(f"{place.path}/iterations")
     with_slots = any("/slots/" in name for name in arrays if name.startswith(f"{place.path}/"))
     return not place.owner.built and not with_slots and steps is not None and bool(steps.any())
 
 
-def load_tree(model: Any, root: hdf5.Group, file: object, skip_mismatch: bool = False, cast: bool = False) -> None:
+def load_tree(model: Any, root: hdf5.StoredGroup, file: object, skip_mismatch: bool = False, cast: bool = False) -> None:
     """Assign what a tree in Keras's layout holds, all or nothing."""
     assignments = Assignments(file, skip_mismatch, cast)
     known: set[str] = set()
@@ -194,7 +194,7 @@ def load_tree(model: Any, root: hdf5.Group, file: object, skip_mismatch: bool = 
     weights = _weights_of(walked)
     for place in walked:
         group = _group(root, place.path)
-        found = {name: one for name, one in group.members.items() if isinstance(one, hdf5.Dataset)} if group else {}
+        found = {name: one for name, one in group.members.items() if isinstance(one, hdf5.StoredArray)} if group else {}
         known.update(one.path for one in found.values())
         arrays = {name: one.array for name, one in found.items()}
         if isinstance(place.owner, Optimizer):
@@ -207,13 +207,13 @@ def load_tree(model: Any, root: hdf5.Group, file: object, skip_mismatch: bool = 
     assignments.carry_out()
 
 
-def _by_old_names(walked: list[Place], root: hdf5.Group) -> list[Place]:
+def _by_old_names(walked: list[ObjectPlace], root: hdf5.StoredGroup) -> list[ObjectPlace]:
     """The places by the names of the file: an attribute that was renamed may keep its old name as a property, as in Keras."""
     current = {id(place.owner): place.path for place in walked}
     for place in walked:
         path = current[id(place.owner)]
         group = root.get(path) if path else root
-        for name in group.members if isinstance(group, hdf5.Group) else ():
+        for name in group.members if isinstance(group, hdf5.StoredGroup) else ():
             held = getattr(place.owner, name, None) if _is_own_property(type(place.owner), name) else None
             before, after = current.get(id(held)), f"{path}/{name}".lstrip("/")
             if before and before != after and root.get(before) is None:
@@ -230,7 +230,7 @@ def _is_own_property(kind: type, name: str) -> bool:
 
 def _candidates(model: Any, weights: list[Variable], group: Any) -> Iterator[list[Variable]]:
     """Variables that the optimizer of a file may have kept slots for: as the file says, or as Keras makes them."""
-    stated = group.attribute(SLOTS_OF) if isinstance(group, hdf5.Group) else None
+    stated = group.attribute(SLOTS_OF) if isinstance(group, hdf5.StoredGroup) else None
     numbers = stated.split() if isinstance(stated, str) else []
     if numbers and all(number.isdecimal() and len(number) < 10 and int(number) < len(weights) for number in numbers):
         yield [weights[int(number)] for number in numbers]
@@ -238,25 +238,25 @@ def _candidates(model: Any, weights: list[Variable], group: Any) -> Iterator[lis
     yield model.trainable_variables
 
 
-def _of_layers(group: hdf5.Group) -> Iterator[hdf5.Dataset]:
+def _of_layers(group: hdf5.StoredGroup) -> Iterator[hdf5.StoredArray]:
     """The datasets of a file without those of optimizers, which a model may have or not have."""
     for name, member in group.members.items():
-        if isinstance(member, hdf5.Dataset):
+        if isinstance(member, hdf5.StoredArray):
             yield member
         elif not _is_optimizer(name, member):
             yield from _of_layers(member)
 
 
-def _is_optimizer(name: str, group: hdf5.Group) -> bool:
+def _is_optimizer(name: str, group: hdf5.StoredGroup) -> bool:
     """Whether a group is that of an optimizer: by its name, or because its first Variable is a count of steps."""
     own = group.members.get("vars")
-    first = own.members.get("0") if isinstance(own, hdf5.Group) else None
-    counts = isinstance(first, hdf5.Dataset) and first.array.shape == () and first.array.dtype.kind in "iu"
+    first = own.members.get("0") if isinstance(own, hdf5.StoredGroup) else None
+    counts = isinstance(first, hdf5.StoredArray) and first.array.shape == () and first.array.dtype.kind in "iu"
     return name == "optimizer" or counts
 
 
-def _group(root: hdf5.Group, path: str) -> hdf5.Group | None:
+def _group(root: hdf5.StoredGroup, path: str) -> hdf5.StoredGroup | None:
     """The group of an object's Variables; of files that TensorFlow 2.13 wrote under the name of that time."""
     path, old = f"{path}/vars".lstrip("/"), "_layer_checkpoint_dependencies"
     found = root.get(path) or (root.get(path.replace("layers", old)) if old in root.members else None)
-    return found if isinstance(found, hdf5.Group) else None
+    return found if isinstance(found, hdf5.StoredGroup) else None
