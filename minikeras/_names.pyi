@@ -1,4 +1,5 @@
 # Made by tests/make_stubs.py from the functions themselves.
+from collections.abc import Callable
 from minikeras.compiler.tracing.function import function as function
 from minikeras.core.arrays.devices import device as device
 from minikeras.core.convert import convert_to_tensor as convert_to_tensor
@@ -21,8 +22,6 @@ from minikeras.functions.contractions import tensordot as tensordot
 from minikeras.functions.control_flow import TensorArray as TensorArray
 from minikeras.functions.control_flow import case as case
 from minikeras.functions.control_flow import cond as cond
-from minikeras.functions.control_flow import foldl as foldl
-from minikeras.functions.control_flow import foldr as foldr
 from minikeras.functions.control_flow import grad_pass_through as grad_pass_through
 from minikeras.functions.control_flow import map_fn as map_fn
 from minikeras.functions.control_flow import scan as scan
@@ -64,8 +63,6 @@ from minikeras.functions.indexing import scatter_nd as scatter_nd
 from minikeras.functions.indexing import slice_ as slice
 from minikeras.functions.indexing import strided_slice as strided_slice
 from minikeras.functions.indexing import take_along_axis as take_along_axis
-from minikeras.functions.indexing import tensor_scatter_nd_add as tensor_scatter_nd_add
-from minikeras.functions.indexing import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from minikeras.functions.indexing import tensor_scatter_nd_update as tensor_scatter_nd_update
 from minikeras.functions.indexing import unravel_index as unravel_index
 from minikeras.functions.ordering import argsort as argsort
@@ -152,6 +149,8 @@ float16: DType
 float32: DType
 float64: DType
 def floor(x: TensorLike, name: str | None = ...) -> Tensor: ...
+def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = ..., parallel_iterations: int = ..., back_prop: builtins.bool = ..., swap_memory: builtins.bool = ..., name: str | None = ...) -> Any: ...
+def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = ..., parallel_iterations: int = ..., back_prop: builtins.bool = ..., swap_memory: builtins.bool = ..., name: str | None = ...) -> Any: ...
 def greater(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 half: DType
@@ -190,8 +189,10 @@ string: DType
 def subtract(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def tan(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
+def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = ...) -> Tensor: ...
 def tensor_scatter_nd_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = ...) -> Tensor: ...
 def tensor_scatter_nd_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = ...) -> Tensor: ...
+def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = ...) -> Tensor: ...
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 uint16: DType
 uint32: DType

@@ -13,6 +13,7 @@ from ..core.stack import only_shapes
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops.scan import scan as repeated
 from ..types import DTypeLike, TensorLike, TensorShape, as_dtype
+from .catalogue import row
 from .creation import zeros
 from .elementwise import logical_or, where
 from .operands import integer, static_shape, tensor
@@ -446,40 +447,6 @@ def _accumulated(name: str, fn: Callable[[Any, Any], Any], elems: Any, initializ
     return nest.pack(first, last), nest.pack(first, rows)
 
 
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The last result of folding `fn(accumulated, element)` over the slices; arguments and errors as for `scan`.
-
-    >>> print(tf.foldl(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
-    6.0
-    """
-    return _accumulated("foldl", fn, elems, initializer, False)[0]
-
-
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """`foldl` beginning with the last slice.
-
-    >>> print(tf.foldr(lambda total, x: 10.0 * total + x, tf.constant([1.0, 2.0, 3.0])).numpy())
-    321.0
-    """
-    return _accumulated("foldr", fn, elems, initializer, True)[0]
-
-
 def grad_pass_through(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function with the values of `f` and the gradient of the identity.
 
@@ -531,3 +498,19 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         result = fn(nest.pack(elems, slices))
         whole = [tensor(leaf) for leaf in nest.flatten(result)]
     return nest.pack(result, [batch.stack_of(leaf) for leaf in whole])
+
+
+# fmt: off
+foldl = row("foldl",
+    lambda fn, elems, initializer=None, parallel_iterations=10, back_prop=True, swap_memory=False, name=None:
+        _accumulated("foldl", fn, elems, initializer, False)[0],
+    "The last result of folding `fn(accumulated, element)` over the slices; arguments and errors as for `scan`.",
+    "print(tf.foldl(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0])).numpy()) -> 6.0",
+    returns="Any", types={"fn": "Callable[[Any, Any], Any]"})
+foldr = row("foldr",
+    lambda fn, elems, initializer=None, parallel_iterations=10, back_prop=True, swap_memory=False, name=None:
+        _accumulated("foldr", fn, elems, initializer, True)[0],
+    "`foldl` beginning with the last slice.",
+    "print(tf.foldr(lambda total, x: 10.0 * total + x, tf.constant([1.0, 2.0, 3.0])).numpy()) -> 321.0",
+    returns="Any", types={"fn": "Callable[[Any, Any], Any]"})
+# fmt: on

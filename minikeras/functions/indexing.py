@@ -239,30 +239,11 @@ def _checked_places(name: str, indices: TensorLike, updates: Tensor, shape: tupl
     return where
 
 
-def tensor_scatter_nd_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """The tensor with `updates` added at index tuples.
-
-    >>> print(tf.tensor_scatter_nd_add([1.0, 1.0], [[0]], [5.0]).numpy())
-    [6. 1.]
-    """
+def _with_scattered(name: str, tensor: TensorLike, indices: TensorLike, updates: TensorLike) -> tuple[Tensor, Tensor]:
+    """The tensor, and zeros like it with the updates added at index tuples."""
     x = convert_to_tensor(tensor)
-    return x + _scattered("tensor_scatter_nd_add", x, indices, beside(x, updates, x.dtype))
-
-
-def _scattered(name: str, x: Tensor, indices: TensorLike, values: Tensor) -> Tensor:
-    """Zeros like `x` with the values added at index tuples."""
-    shape = tuple(x.shape)
-    return indexing.scatter_nd(values, _checked_places(name, indices, values, shape), shape=shape)
-
-
-def tensor_scatter_nd_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-    """The tensor with `updates` subtracted at index tuples.
-
-    >>> print(tf.tensor_scatter_nd_sub([1.0, 1.0], [[0]], [5.0]).numpy())
-    [-4.  1.]
-    """
-    x = convert_to_tensor(tensor)
-    return x - _scattered("tensor_scatter_nd_sub", x, indices, beside(x, updates, x.dtype))
+    values, shape = beside(x, updates, x.dtype), tuple(x.shape)
+    return x, indexing.scatter_nd(values, _checked_places(name, indices, values, shape), shape=shape)
 
 
 def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
@@ -409,4 +390,14 @@ tensor_scatter_nd_min = row("tensor_scatter_nd_min",
         _extremum_at("tensor_scatter_nd_min", segments.segment_min, arithmetic.minimum, tensor, indices, updates),
     "The tensor with the elements at index tuples replaced by updates that are smaller; at a tie the gradient is the tensor's.",
     "print(tf.tensor_scatter_nd_min([1.0, 1.0], [[0], [1]], [5.0, 0.0]).numpy()) -> [1. 0.]")
+tensor_scatter_nd_add = row("tensor_scatter_nd_add",
+    lambda tensor, indices, updates, name=None:
+        arithmetic.add(*_with_scattered("tensor_scatter_nd_add", tensor, indices, updates)),
+    "The tensor with `updates` added at index tuples.",
+    "print(tf.tensor_scatter_nd_add([1.0, 1.0], [[0]], [5.0]).numpy()) -> [6. 1.]")
+tensor_scatter_nd_sub = row("tensor_scatter_nd_sub",
+    lambda tensor, indices, updates, name=None:
+        arithmetic.subtract(*_with_scattered("tensor_scatter_nd_sub", tensor, indices, updates)),
+    "The tensor with `updates` subtracted at index tuples.",
+    "print(tf.tensor_scatter_nd_sub([1.0, 1.0], [[0]], [5.0]).numpy()) -> [-4.  1.]")
 # fmt: on

@@ -189,54 +189,6 @@ def _stays_below(limit: float, minval: float, dtype: DType) -> bool:
         return bool(of(1.0 - 0.5 * float(dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit))
 
 
-def normal(
-    shape: ShapeLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = "float32",
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Normally distributed numbers.
-
-    >>> tf.random.normal([2, 3]).shape
-    TensorShape([2, 3])
-    """
-    return normal_by(keys_of(seed), shape, mean, stddev, dtype)
-
-
-def truncated_normal(
-    shape: ShapeLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = "float32",
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Normally distributed numbers, redrawn where they lie more than two standard deviations from the mean.
-
-    >>> bool(tf.reduce_all(tf.abs(tf.random.truncated_normal([100])) <= 2.0))
-    True
-    """
-    return truncated_normal_by(keys_of(seed), shape, mean, stddev, dtype)
-
-
-def uniform(
-    shape: ShapeLike,
-    minval: TensorLike = 0,
-    maxval: TensorLike = None,
-    dtype: DTypeLike = "float32",
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Evenly distributed numbers in [minval, maxval); maxval is 1 for floats and must be given for integers.
-
-    >>> bool(tf.reduce_all(tf.random.uniform([100], maxval=6, dtype=tf.int32) < 6))
-    True
-    """
-    return uniform_by(keys_of(seed), shape, minval, maxval, dtype)
-
-
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices along the first axis in random order.
 
@@ -466,6 +418,7 @@ def get_global_generator() -> Generator:
     return Generator(streams.global_stream())
 
 
+_SEED = {"seed": "int | None"}
 # fmt: off
 categorical = row("categorical",
     lambda logits, num_samples, dtype="int64", seed=None, name=None: categorical_by(keys_of(seed), logits, num_samples, dtype),
@@ -503,4 +456,18 @@ stateless_poisson = row("stateless_poisson",
         _poisson(_fixed(seed), _in_front("stateless_poisson", shape, lam, None), lam, dtype),
     "As `poisson`, of numbers that depend only on the arguments; `shape` is that of the result.",
     "tf.random.stateless_poisson([10, 2], [1, 2], [12.2, 3.3]).shape -> TensorShape([10, 2])")
+normal = row("normal",
+    lambda shape, mean=0.0, stddev=1.0, dtype="float32", seed=None, name=None:
+        normal_by(keys_of(seed), shape, mean, stddev, dtype),
+    "Normally distributed numbers.", "tf.random.normal([2, 3]).shape -> TensorShape([2, 3])", types=_SEED)
+truncated_normal = row("truncated_normal",
+    lambda shape, mean=0.0, stddev=1.0, dtype="float32", seed=None, name=None:
+        truncated_normal_by(keys_of(seed), shape, mean, stddev, dtype),
+    "Normally distributed numbers, redrawn where they lie more than two standard deviations from the mean.",
+    "bool(tf.reduce_all(tf.abs(tf.random.truncated_normal([100])) <= 2.0)) -> True", types=_SEED)
+uniform = row("uniform",
+    lambda shape, minval=0, maxval=None, dtype="float32", seed=None, name=None:
+        uniform_by(keys_of(seed), shape, minval, maxval, dtype),
+    "Evenly distributed numbers in [minval, maxval); maxval is 1 for floats and must be given for integers.",
+    "bool(tf.reduce_all(tf.random.uniform([100], maxval=6, dtype=tf.int32) < 6)) -> True", types=_SEED)
 # fmt: on

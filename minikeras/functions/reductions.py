@@ -210,39 +210,13 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     return reduce_sum(lgamma(value), -1) - lgamma(reduce_sum(value, -1))
 
 
-def count_nonzero(
-    input: TensorLike, axis: Axis = None, keepdims: bool = False, dtype: DTypeLike = "int64", name: str | None = None
-) -> Tensor:
-    """Number of elements along axes that are not zero.
-
-    >>> print(tf.math.count_nonzero([0.0, 2.0, -1.0]).numpy())
-    2
-    """
-    return reduce_sum(cast(_nonzero(tensor(input)), dtype), axis, keepdims)
-
-
 def _nonzero(x: Tensor) -> Tensor:
     return x if x.dtype.is_bool else arithmetic.not_equal(x, "" if x.dtype == "string" else 0)
 
 
-def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """True if no element is smaller than the one before it, in row-major order.
-
-    >>> print(tf.math.is_non_decreasing([1.0, 2.0, 2.0]).numpy())
-    True
-    """
+def _in_order(x: TensorLike, relation: Primitive) -> Tensor:
     flat = reshape(tensor(x), (-1,))
-    return reduce_all(arithmetic.greater_equal(flat[1:], flat[:-1]))
-
-
-def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """True if each element is larger than the one before it, in row-major order.
-
-    >>> print(tf.math.is_strictly_increasing([1.0, 2.0, 2.0]).numpy())
-    False
-    """
-    flat = reshape(tensor(x), (-1,))
-    return reduce_all(arithmetic.greater(flat[1:], flat[:-1]))
+    return reduce_all(relation(flat[1:], flat[:-1]))
 
 
 @rounded_once
@@ -339,4 +313,14 @@ argmin = row("argmin",
 zero_fraction = row("zero_fraction",
     lambda value, name=None: reduce_mean(cast(arithmetic.logical_not(_nonzero(tensor(value))), "float32")),
     "The share of elements that are zero, in float32.", "print(tf.math.zero_fraction([0.0, 2.0, -1.0, 0.0]).numpy()) -> 0.5")
+count_nonzero = row("count_nonzero",
+    lambda input, axis=None, keepdims=False, dtype="int64", name=None:
+        reduce_sum(cast(_nonzero(tensor(input)), dtype), axis, keepdims),
+    "Number of elements along axes that are not zero.", "print(tf.math.count_nonzero([0.0, 2.0, -1.0]).numpy()) -> 2")
+is_non_decreasing = row("is_non_decreasing", lambda x, name=None: _in_order(x, arithmetic.greater_equal),
+    "True if no element is smaller than the one before it, in row-major order.",
+    "print(tf.math.is_non_decreasing([1.0, 2.0, 2.0]).numpy()) -> True")
+is_strictly_increasing = row("is_strictly_increasing", lambda x, name=None: _in_order(x, arithmetic.greater),
+    "True if each element is larger than the one before it, in row-major order.",
+    "print(tf.math.is_strictly_increasing([1.0, 2.0, 2.0]).numpy()) -> False")
 # fmt: on

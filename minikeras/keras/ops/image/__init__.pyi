@@ -1,7 +1,6 @@
 # Made by tests/make_stubs.py from the functions themselves.
 from minikeras.core.tensor import Tensor
 from minikeras.keras.ops.image.filters import extract_patches as extract_patches
-from minikeras.keras.ops.image.filters import extract_patches_3d as extract_patches_3d
 from minikeras.keras.ops.image.filters import gaussian_blur as gaussian_blur
 from minikeras.keras.ops.image.filters import rgb_to_grayscale as rgb_to_grayscale
 from minikeras.keras.ops.image.filters import sobel_edges as sobel_edges
@@ -15,7 +14,9 @@ from minikeras.keras.ops.image.sampling import perspective_transform as perspect
 from minikeras.keras.ops.image.sampling import resize as resize
 from minikeras.keras.ops.image.sampling import scale_and_translate as scale_and_translate
 from minikeras.types import TensorLike
+from typing import Any
 
+def extract_patches_3d(volumes: TensorLike, size: Any, strides: Any = ..., dilation_rate: Any = ..., padding: str = ..., data_format: str | None = ...) -> Tensor: ...
 def hsv_to_rgb(images: TensorLike, data_format: str | None = ...) -> Tensor: ...
 def rgb_to_hsv(images: TensorLike, data_format: str | None = ...) -> Tensor: ...
 

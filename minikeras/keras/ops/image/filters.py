@@ -11,6 +11,7 @@ import numpy as np
 from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError, ShapeError
+from ....functions.catalogue import row as plain_row
 from ....functions.convolution import depthwise_conv
 from ....functions.elementwise import cast
 from ....functions.image import hue_saturation_value, red_green_blue
@@ -202,22 +203,6 @@ def _blocks(x: Tensor, window: tuple[int, ...]) -> Tensor:
     return reshape(transpose(apart, order), (n, *counts, math.prod(window) * channels))
 
 
-def extract_patches_3d(
-    volumes: TensorLike,
-    size: Any,
-    strides: Any = None,
-    dilation_rate: Any = 1,
-    padding: str = "valid",
-    data_format: str | None = None,
-) -> Tensor:
-    """`extract_patches` of volumes ([batch,] depth, height, width, channels).
-
-    >>> tf.keras.ops.image.extract_patches_3d(tf.ones([4, 4, 4, 1]), 2).shape
-    TensorShape([2, 2, 2, 8])
-    """
-    return extract_patches(volumes, for_each(size, 3), strides, dilation_rate, padding, data_format)
-
-
 @operation(name="RGBToGrayscale")
 def rgb_to_grayscale(images: TensorLike, data_format: str | None = None) -> Tensor:
     """0.2989 red + 0.587 green + 0.114 blue, in the dtype of the images; images of one channel as they are.
@@ -253,6 +238,12 @@ rgb_to_hsv = row("rgb_to_hsv",
 hsv_to_rgb = row("hsv_to_rgb", lambda images, data_format=None: _planes("hsv_to_rgb", images, data_format, red_green_blue),
     "The inverse of `rgb_to_hsv`.",
     "print(tf.keras.ops.image.hsv_to_rgb([[[0.0, 1.0, 1.0]]]).numpy()) -> [[[1. 0. 0.]]]", name="HSVToRGB")
+extract_patches_3d = plain_row("extract_patches_3d",
+    lambda volumes, size, strides=None, dilation_rate=1, padding="valid", data_format=None:
+        extract_patches(volumes, for_each(size, 3), strides, dilation_rate, padding, data_format),
+    "`extract_patches` of volumes ([batch,] depth, height, width, channels).",
+    "tf.keras.ops.image.extract_patches_3d(tf.ones([4, 4, 4, 1]), 2).shape -> TensorShape([2, 2, 2, 8])",
+    types={"volumes": "TensorLike", "size": "Any"})
 # fmt: on
 
 hide_imports(globals(), "as_batch", "blurred")

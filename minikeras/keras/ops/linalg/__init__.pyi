@@ -1,7 +1,6 @@
 # Made by tests/make_stubs.py from the functions themselves.
 from minikeras.core.tensor import Tensor
 from minikeras.keras.ops.linalg.matrices import cholesky as cholesky
-from minikeras.keras.ops.linalg.matrices import cholesky_inverse as cholesky_inverse
 from minikeras.keras.ops.linalg.matrices import jvp as jvp
 from minikeras.keras.ops.linalg.matrices import lstsq as lstsq
 from minikeras.keras.ops.linalg.matrices import lu_factor as lu_factor
@@ -12,6 +11,7 @@ from minikeras.keras.ops.linalg.matrices import qr as qr
 from minikeras.keras.ops.linalg.matrices import svd as svd
 from minikeras.types import TensorLike
 
+def cholesky_inverse(x: TensorLike, upper: bool = ...) -> Tensor: ...
 def det(x: TensorLike) -> Tensor: ...
 def eig(x: TensorLike) -> tuple[Tensor, Tensor]: ...
 def eigh(x: TensorLike) -> tuple[Tensor, Tensor]: ...

@@ -23,7 +23,7 @@ from ....types import DTypeLike, ShapeLike, TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_matrices
-from ..rows import row
+from ..rows import floats, row
 
 
 def identities(shape: ShapeLike, dtype: DTypeLike) -> Tensor:
@@ -49,18 +49,6 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
 
     check_values(factor, refuse)
     return tf.matrix_transpose(factor, conjugate=True) if upper else factor
-
-
-@operation(cost=cost_of_matrices, example=identities)
-def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
-    """The inverse of A, given its Cholesky factor.
-
-    >>> print(tf.keras.ops.cholesky_inverse([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist())
-    [[0.25, 0.0], [0.0, 0.0625]]
-    """
-    factor = floating(x)
-    factor = tf.matrix_transpose(factor) if upper else factor
-    return tf.cholesky_solve(factor, eye(factor.shape[-1], dtype=factor.dtype))
 
 
 @operation(cost=cost_of_matrices, example=identities)
@@ -274,6 +262,11 @@ solve_triangular = row("solve_triangular",
     "X with T @ X = B, for T the upper or the lower triangle of A, and B as in `solve`.",
     "print(tf.keras.ops.solve_triangular([[2.0, 0.0], [7.0, 4.0]], [2.0, 4.0]).numpy()) -> [1. 1.]",
     cost=cost_of_matrices, example=identities)
+cholesky_inverse = row("cholesky_inverse",
+    lambda x, upper=False: tf.cholesky_solve(tf.matrix_transpose(x) if upper else x, eye(x.shape[-1], dtype=x.dtype)),
+    "The inverse of A, given its Cholesky factor.",
+    "print(tf.keras.ops.cholesky_inverse([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()) -> [[0.25, 0.0], [0.0, 0.0625]]",
+    takes=floats, types={"upper": "bool"}, cost=cost_of_matrices, example=identities)
 # fmt: on
 
 

@@ -2,7 +2,6 @@
 """`keras.ops.math`: segments, order, distances, special functions, Fourier transforms."""
 
 from ....absent import late as _late
-from .fourier import *  # noqa: F403
 from .functions import *  # noqa: F403
 
 __getattr__, __dir__ = _late(__name__, {})

@@ -1,13 +1,13 @@
 # Made by tests/make_stubs.py from the functions themselves.
 from minikeras.core.tensor import Tensor
-from minikeras.keras.ops.math.fourier import fft as fft
-from minikeras.keras.ops.math.fourier import irfft as irfft
-from minikeras.keras.ops.math.fourier import istft as istft
-from minikeras.keras.ops.math.fourier import rfft as rfft
-from minikeras.keras.ops.math.fourier import stft as stft
 from minikeras.keras.ops.math.functions import cdist as cdist
 from minikeras.keras.ops.math.functions import extract_sequences as extract_sequences
+from minikeras.keras.ops.math.functions import fft as fft
 from minikeras.keras.ops.math.functions import in_top_k as in_top_k
+from minikeras.keras.ops.math.functions import irfft as irfft
+from minikeras.keras.ops.math.functions import istft as istft
+from minikeras.keras.ops.math.functions import rfft as rfft
+from minikeras.keras.ops.math.functions import stft as stft
 from minikeras.keras.ops.math.functions import view_as_complex as view_as_complex
 from minikeras.types import Axis
 from minikeras.types import TensorLike

@@ -139,18 +139,6 @@ def geomspace(
     return found if dtype is None else cast(found, dtype)
 
 
-@operation(cost=cost_of_anything)
-def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Powers of a vector as columns: N of them, the highest first, or 1, x, x**2, and so on.
-
-    >>> print(tf.keras.ops.vander([1, 2, 3], increasing=True).numpy().tolist())
-    [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
-    """
-    x = convert_to_tensor(x)
-    powers = np.arange(x.shape[0] if N is None else N)
-    return pow(x[:, None], cast(powers if increasing else powers[::-1], x.dtype))
-
-
 # Windows of signals --------------------------------------------------------------------------------------------------------
 
 
@@ -203,6 +191,12 @@ identity = plain_row("identity", lambda n, dtype=None: eye(n, dtype=dtype), "The
 tri = plain_row("tri", lambda N, M=None, k=0, dtype=None: tril(ones((N, N if M is None else M), dtype), k),
     "Ones on and below the k-th diagonal, else zeros.",
     "print(tf.keras.ops.tri(2).numpy().tolist()) -> [[1.0, 0.0], [1.0, 1.0]]")
+vander = row("vander",
+    lambda x, N=None, increasing=False:
+        pow(x[:, None], cast(np.arange(x.shape[0] if N is None else N)[:: 1 if increasing else -1], x.dtype)),
+    "Powers of a vector as columns: N of them, the highest first, or 1, x, x**2, and so on.",
+    "print(tf.keras.ops.vander([1, 2, 3], increasing=True).numpy().tolist()) -> [[1, 1, 1], [1, 2, 4], [1, 3, 9]]",
+    takes=anything, types={"N": "int | None"}, cost=cost_of_anything)
 # fmt: on
 
 hide_imports(globals())

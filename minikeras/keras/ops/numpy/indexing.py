@@ -52,16 +52,6 @@ def select(condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], def
     return found
 
 
-@operation(counts=True)
-def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
-    """The places of what is not 0: int32 positions along each axis.
-
-    >>> [places.numpy().tolist() for places in tf.keras.ops.nonzero([[0, 1], [2, 0]])]
-    [[0, 1], [1, 0]]
-    """
-    return tuple(convert_to_tensor(np.asarray(places, "int32")) for places in np.nonzero(convert_to_tensor(x).numpy()))
-
-
 @operation(cost=cost_of_anything)
 def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     """The slices at positions along an axis; of the flattened tensor if `axis` is None. Negative ones count from the end.
@@ -184,6 +174,10 @@ triu = row("triu", lambda x, k=0: choose(~_on_or_below(x, k - 1), x, cast(0, x.d
 get_item = row("get_item", lambda x, key: convert_to_tensor(x)[tuple(key) if isinstance(key, list) else key],
     "The part x[key]: integers, slices, None, Ellipsis, tensors of integers or bools, or a tuple of these.",
     "print(tf.keras.ops.get_item([[1, 2], [3, 4]], (0, slice(1, None))).numpy()) -> [2]", returns="Any")
+nonzero = row("nonzero", lambda x: tuple(convert_to_tensor(np.asarray(places, "int32")) for places in np.nonzero(x.numpy())),
+    "The places of what is not 0: int32 positions along each axis.",
+    "[places.numpy().tolist() for places in tf.keras.ops.nonzero([[0, 1], [2, 0]])] -> [[0, 1], [1, 0]]",
+    takes=anything, returns="tuple[Tensor, ...]", counts=True)
 # fmt: on
 
 hide_imports(globals())

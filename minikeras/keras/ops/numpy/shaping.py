@@ -113,17 +113,6 @@ def _several(xs: Any) -> list[Tensor]:
 
 
 @operation
-def concatenate(xs: Sequence[TensorLike], axis: int | None = 0) -> Tensor:
-    """Tensors behind one another along an axis; flattened ones if `axis` is None.
-
-    >>> print(tf.keras.ops.concatenate([[1, 2], [3.5]]).numpy())
-    [1.  2.  3.5]
-    """
-    tensors = _several(xs)
-    return tf.concat([ravel(x) for x in tensors], 0) if axis is None else tf.concat(tensors, axis)
-
-
-@operation
 def hstack(xs: Sequence[TensorLike]) -> Tensor:
     """Tensors beside one another: along the second axis, vectors along their only one.
 
@@ -132,16 +121,6 @@ def hstack(xs: Sequence[TensorLike]) -> Tensor:
     """
     tensors = [tf.reshape(x, [-1]) if x.ndim < 1 else x for x in _several(xs)]
     return tf.concat(tensors, min(1, tensors[0].ndim - 1))
-
-
-@operation
-def meshgrid(*x: TensorLike, indexing: str = "xy") -> list[Tensor]:
-    """The coordinates of a grid from those along its axes; with 'xy' the first two axes change places.
-
-    >>> print([one.numpy().tolist() for one in tf.keras.ops.meshgrid([1, 2], [3])])
-    [[[1, 2]], [[3, 3]]]
-    """
-    return meshgrid_of(*map(convert_to_tensor, x), indexing=indexing)
 
 
 _PART = 1000
@@ -282,6 +261,13 @@ hsplit = row("hsplit", lambda x, indices_or_sections: split(x, indices_or_sectio
     "`split` along the second axis, of vectors along their only one.",
     "[tuple(part.shape) for part in tf.keras.ops.hsplit(tf.ones([2, 4]), 2)] -> [(2, 2), (2, 2)]",
     takes=anything, returns="list[Tensor]")
+concatenate = row("concatenate",
+    lambda xs, axis=0: tf.concat([ravel(x) for x in _several(xs)] if axis is None else _several(xs), axis or 0),
+    "Tensors behind one another along an axis; flattened ones if `axis` is None.",
+    "print(tf.keras.ops.concatenate([[1, 2], [3.5]]).numpy()) -> [1.  2.  3.5]", types={"axis": "int | None"})
+meshgrid = row("meshgrid", lambda *x, indexing="xy": meshgrid_of(*map(convert_to_tensor, x), indexing=indexing),
+    "The coordinates of a grid from those along its axes; with 'xy' the first two axes change places.",
+    "[one.numpy().tolist() for one in tf.keras.ops.meshgrid([1, 2], [3])] -> [[[1, 2]], [[3, 3]]]", returns="list[Tensor]")
 # fmt: on
 
 hide_imports(globals())
