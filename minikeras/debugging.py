@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """`tf.debugging`: assertions, the operation that makes the first NaN or infinity, and numerical checks of gradients."""
 
 from __future__ import annotations
@@ -18,31 +19,9 @@ from .core.stack import Frame, Interpreter, current
 from .core.tensor import Operand
 from .core.warnings import call_place, describe
 from .errors import InvalidArgumentError, NotFiniteError
-from .functions.assertions import (
-    Assert,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_proper_iterable,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_same_float_dtype,
-    assert_scalar,
-    assert_shapes,
-    assert_type,
-    is_numeric_tensor,
-)
-from .test import check_gradients
+from .functions import assertions as _assertions
+from .functions.assertions import *  # noqa: F403
+from .test import check_gradients as check_gradients
 
 # NumericsCheck: an interpreter that stops at the first operation which makes a NaN or an infinity of finite values.
 #
@@ -124,34 +103,8 @@ def _surroundings() -> tuple[str | None, str | None]:
 
 
 __all__ = [
-    "Assert",
-    "assert_all_finite",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_integer",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "assert_proper_iterable",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_rank_in",
-    "assert_same_float_dtype",
-    "assert_scalar",
-    "assert_shapes",
-    "assert_type",
-    "check_gradients",
-    "check_numerics",
-    "count_transfers",
-    "disable_check_numerics",
-    "enable_check_numerics",
-    "is_numeric_tensor",
+    *("assert_all_finite", "check_gradients", "check_numerics", "count_transfers", "disable_check_numerics"),
+    *("enable_check_numerics", *vars(_assertions)["__all__"]),
 ]
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them

@@ -39,6 +39,7 @@ def test_mypy_sees_the_signature_of_every_public_name(tmp_path: pathlib.Path) ->
     assert [name for name in hidden if name not in HIDDEN and ".backend." not in name] == []
 
 
+PROTOCOLS = ("AssertionOfOne", "AssertionOfTwo", "Cased", "LoadTable", "OfOne", "OfTwo")
 MERGING = ("add", "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract")
 HIDDEN = {f"tf.keras.layers.{name}" for name in MERGING} | {"tf.keras.mixed_precision.LossScaleOptimizer"}
 """What type checkers do not see yet: layers that are made and called at once, and a name that another module loads late. Nor do
@@ -49,6 +50,6 @@ they see the old names of `keras.backend`, which a table of texts gives.
 def is_hidden(name: str, seen: str) -> bool:
     """Whether a type checker does not know the parameters of a function or a class."""
     value = operator.attrgetter(name.partition(".")[2])(tf)
-    is_row = seen.startswith("minikeras.") and seen.rpartition(".")[2] in ("Cased", "LoadTable", "OfOne", "OfTwo")  # protocols
+    is_row = seen.startswith("minikeras.") and seen.rpartition(".")[2] in PROTOCOLS  # protocols
     known = is_row or (seen.startswith(("def ", "Overload(", "type[")) and not seen.startswith("def (*Any, **Any)"))
     return isinstance(value, types.FunctionType | type) and not known

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..absent import hide_imports
 from ..core import Primitive, Tensor
 from ..core.batch import check_values
 from ..core.ops import arithmetic
@@ -36,7 +37,7 @@ def _hold(name: str, what: str, holds: Tensor, message: str | None) -> None:
     check_values(holds, test)
 
 
-class OfTwo(Protocol):
+class AssertionOfTwo(Protocol):
     """An assertion about the elements of two tensors."""
 
     def __call__(
@@ -44,13 +45,13 @@ class OfTwo(Protocol):
     ) -> None: ...
 
 
-class OfOne(Protocol):
+class AssertionOfOne(Protocol):
     """An assertion about the elements of a tensor."""
 
     def __call__(self, x: TensorLike, message: str | None = None, summarize: Any = None, name: str | None = None) -> None: ...
 
 
-def _of_two(relation: Primitive, name: str, what: str, sample: str) -> OfTwo:
+def _of_two(relation: Primitive, name: str, what: str, sample: str) -> AssertionOfTwo:
     """The assertion that a relation holds between the elements of two tensors."""
 
     def function(
@@ -64,7 +65,7 @@ def _of_two(relation: Primitive, name: str, what: str, sample: str) -> OfTwo:
     return function
 
 
-def _of_sign(relation: Primitive, name: str, what: str, sample: str) -> OfOne:
+def _of_sign(relation: Primitive, name: str, what: str, sample: str) -> AssertionOfOne:
     """The assertion that a relation holds between the elements of a tensor and 0."""
 
     def function(x: TensorLike, message: str | None = None, summarize: Any = None, name: str | None = None) -> None:
@@ -250,3 +251,6 @@ def is_numeric_tensor(tensor: Any) -> bool:
     (True, False)
     """
     return hasattr(tensor, "key") and tensor.dtype not in ("bool", "string")
+
+
+hide_imports(globals(), "AssertionOfOne", "AssertionOfTwo")

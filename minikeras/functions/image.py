@@ -23,7 +23,7 @@ from .operands import beside, inexact, integer, static_shape, tensor, tensors
 from .random import stateless_uniform, uniform
 from .reductions import reduce_mean, reduce_sum
 from .resizing import resize
-from .shaping import pad, reverse, stack, tile, transpose, unstack
+from .shaping import pad, reverse, stack, tile, transpose, turned_by_quarters, unstack
 
 # fmt: off
 flip_left_right = row("flip_left_right", lambda image: reverse(_images("flip_left_right", image), [-2]),
@@ -77,6 +77,8 @@ stateless_random_saturation = row("stateless_random_saturation",
         adjust_saturation(image, _factor("stateless_random_saturation", lower, upper, seed, stateless_uniform)),
     "As `random_saturation`, by a `seed` of two integers alone.",
     "tf.image.stateless_random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5, [1, 2]).shape -> TensorShape([2, 2, 3])")
+rot90 = row("rot90", lambda image, k=1, name=None: turned_by_quarters(_images("rot90", image), k, (-3, -2)),
+    "Turned `k` times by 90 degrees to the left.", "print(tf.image.rot90([[[1], [2]]]).numpy().tolist()) -> [[[2]], [[1]]]")
 # fmt: on
 
 
@@ -96,18 +98,6 @@ def _transposed(image: TensorLike, name: str | None = None) -> Tensor:
     """
     x = _images("transpose", image)
     return transpose(x, [*range(x.ndim - 3), x.ndim - 2, x.ndim - 3, x.ndim - 1])
-
-
-def rot90(image: TensorLike, k: int = 1, name: str | None = None) -> Tensor:
-    """Turned `k` times by 90 degrees to the left.
-
-    >>> print(tf.image.rot90([[[1], [2]]]).numpy().tolist())
-    [[[2]], [[1]]]
-    """
-    x, turns = _images("rot90", image), integer(k) % 4
-    if turns == 2:
-        return reverse(x, [-3, -2])
-    return x if not turns else reverse(_transposed(x), [-3 if turns == 1 else -2])
 
 
 def _sometimes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,18 @@ def transpose(a: TensorLike, perm: Any = None, conjugate: bool = False, name: st
         )
     turned = shaping.transpose(x, perm=axes)
     return arithmetic.conj(turned) if conjugate and x.dtype.is_complex else turned
+
+
+def turned_by_quarters(x: Tensor, quarters: int, axes: Sequence[int]) -> Tensor:
+    """Turned by quarters from the first of two axes towards the second."""
+    first, second = (negative_axis(one, x.ndim, "rot90") + x.ndim for one in axes)
+    if first == second:
+        raise ShapeError(f"rot90: axes must be two different ones, found {axes}.")
+    turns, order = integer(quarters) % 4, list(builtins.range(x.ndim))
+    if turns == 2:
+        return reverse(x, [first, second])
+    order[first], order[second] = second, first
+    return x if not turns else reverse(transpose(x, order), [first if turns == 1 else second])
 
 
 def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor:

@@ -111,18 +111,6 @@ def cdist(x: TensorLike, y: TensorLike) -> Tensor:
     return norm(expand_dims(a, -2) - expand_dims(b, -3), axis=-1)
 
 
-@operation(cost=cost_of_operands)
-def extract_sequences(x: TensorLike, sequence_length: int, sequence_stride: int) -> Tensor:
-    """Windows along the last axis: (..., length) to (..., windows, sequence_length).
-
-    >>> print(tf.keras.ops.extract_sequences([1, 2, 3, 4], 3, 1).numpy())
-    [[1 2 3]
-     [2 3 4]]
-    """
-    x = convert_to_tensor(x)
-    return read(x, elements(x.shape[-1:], sequence_length, sequence_stride), -1)
-
-
 @operation
 def view_as_complex(x: TensorLike) -> Tensor:
     """Complex numbers from pairs (..., 2) of a real and an imaginary part.
@@ -176,17 +164,6 @@ def _joined(name: str, x: Any, rank: int) -> Tensor:
 
 def _apart(x: Tensor) -> Pair:
     return tf.real(x), tf.imag(x)
-
-
-@operation(name="FFT")
-def fft(x: tuple[TensorLike, TensorLike]) -> Pair:
-    """Discrete Fourier transform along the last axis: sum over n of x_n exp(-2 pi i k n / N).
-
-    >>> real, imaginary = tf.keras.ops.fft(([1.0, 2.0], [0.0, 0.0]))
-    >>> print(real.numpy(), imaginary.numpy())
-    [ 3. -1.] [0. 0.]
-    """
-    return _apart(fourier.fft(_joined("fft", x, 1), axes=(-1,)))
 
 
 def _fitted(x: Tensor, size: int) -> Tensor:
@@ -325,6 +302,15 @@ fft2 = row("fft2", lambda x: _apart(fourier.fft(_joined("fft2", x, 2), axes=(-2,
 ifft2 = row("ifft2", lambda x: _apart(fourier.ifft(_joined("ifft2", x, 2), axes=(-2, -1))), "The inverse of `fft2`.",
     "print(tf.keras.ops.ifft2((tf.ones([2, 2]), tf.zeros([2, 2])))[0].numpy().tolist()) -> [[1.0, 0.0], [0.0, 0.0]]",
     name="IFFT2", returns="tuple[Tensor, Tensor]", types=_PAIR)
+fft = row("fft", lambda x: _apart(fourier.fft(_joined("fft", x, 1), axes=(-1,))),
+    "Discrete Fourier transform along the last axis: sum over n of x_n exp(-2 pi i k n / N).",
+    "print(*[one.numpy() for one in tf.keras.ops.fft(([1.0, 2.0], [0.0, 0.0]))]) -> [ 3. -1.] [0. 0.]",
+    name="FFT", returns="tuple[Tensor, Tensor]", types=_PAIR)
+extract_sequences = row("extract_sequences",
+    lambda x, sequence_length, sequence_stride: read(x, elements(x.shape[-1:], sequence_length, sequence_stride), -1),
+    "Windows along the last axis: (..., length) to (..., windows, sequence_length).",
+    "print(tf.keras.ops.extract_sequences([1, 2, 3, 4], 3, 1).numpy().tolist()) -> [[1, 2, 3], [2, 3, 4]]",
+    takes=anything, types=dict.fromkeys(["sequence_length", "sequence_stride"], "int"), cost=cost_of_operands)
 # fmt: on
 
 hide_imports(globals())

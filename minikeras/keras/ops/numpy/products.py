@@ -17,7 +17,7 @@ from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything, cost_of_product
-from ..rows import row
+from ..rows import floats, row
 from .shaping import moveaxis
 
 
@@ -111,18 +111,6 @@ def cross(x1: TensorLike, x2: TensorLike, axisa: int = -1, axisb: int = -1, axis
     return moveaxis(stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, z]), 0, third)
 
 
-@operation
-def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
-    """Sign and logarithm of the absolute value of the determinants of matrices.
-
-    >>> sign, logarithm = tf.keras.ops.slogdet([[2.0, 0.0], [0.0, -0.5]])
-    >>> print(sign.numpy(), logarithm.numpy())
-    -1.0 0.0
-    """
-    sign, logarithm = linalg.slogdet(floating(x))
-    return sign, logarithm
-
-
 # Differences and integrals -------------------------------------------------------------------------------------------------
 
 
@@ -178,6 +166,10 @@ tensordot = row("tensordot", lambda x1, x2, axes=2: tf.tensordot(x1, x2, axes),
     "Sum of products over axes of both: the last `axes` of x1 and the first of x2, or a list of axes for each.",
     "print(tf.keras.ops.tensordot([1.0, 2.0], [3.0, 4.0], axes=1).numpy()) -> 11.0",
     takes=promoted, types={"axes": "Any"}, cost=cost_of_anything)
+slogdet = row("slogdet", lambda x: tuple(linalg.slogdet(x)),
+    "Sign and logarithm of the absolute value of the determinants of matrices.",
+    "print(*[one.numpy() for one in tf.keras.ops.slogdet([[2.0, 0.0], [0.0, -0.5]])]) -> -1.0 0.0",
+    takes=floats, returns="tuple[Tensor, Tensor]")
 # fmt: on
 
 hide_imports(globals())

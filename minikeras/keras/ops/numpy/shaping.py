@@ -15,7 +15,7 @@ from ....errors import ShapeError
 from ....functions import shaping as tf
 from ....functions.creation import meshgrid as meshgrid_of
 from ....functions.elementwise import cast
-from ....functions.operands import integer, negative_axis, static_shape
+from ....functions.operands import negative_axis, static_shape
 from ....types import Axis, ShapeLike, TensorLike
 from ...promotion import promoted
 from ...symbolic.operation import operation
@@ -68,25 +68,6 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
     order = list(range(x.ndim))
     order[first], order[second] = second, first
     return tf.transpose(x, order)
-
-
-@operation
-def rot90(array: TensorLike, k: int = 1, axes: Any = (0, 1)) -> Tensor:
-    """Turned by k quarters from the first of two axes towards the second.
-
-    >>> print(tf.keras.ops.rot90([[1, 2], [3, 4]]).numpy().tolist())
-    [[2, 4], [1, 3]]
-    """
-    x = convert_to_tensor(array)
-    first, second = (negative_axis(one, x.ndim, "rot90") for one in axes)
-    if first == second:
-        raise ShapeError(f"rot90: axes must be two different ones, found {axes}.")
-    turns = integer(k) % 4
-    if turns == 0:
-        return x
-    if turns == 2:
-        return tf.reverse(x, [first, second])
-    return swapaxes(tf.reverse(x, [second]), first, second) if turns == 1 else tf.reverse(swapaxes(x, first, second), [second])
 
 
 @operation
@@ -229,6 +210,10 @@ dstack = row("dstack",
         tf.concat([x if x.ndim > 2 else tf.reshape(x, [1, -1, 1] if x.ndim < 2 else [*x.shape, 1]) for x in _several(xs)], 2),
     "Tensors behind one another: along the third axis.",
     "tf.keras.ops.dstack([[1, 2], [3, 4]]).shape -> TensorShape([1, 2, 2])")
+concatenate = row("concatenate",
+    lambda xs, axis=0: tf.concat([ravel(x) for x in _several(xs)] if axis is None else _several(xs), axis or 0),
+    "Tensors behind one another along an axis; flattened ones if `axis` is None.",
+    "print(tf.keras.ops.concatenate([[1, 2], [3.5]]).numpy()) -> [1.  2.  3.5]", types={"axis": "int | None"})
 append = row("append", lambda x1, x2, axis=None: concatenate(promoted(x1, x2), axis),
     "x2 behind x1 along an axis; flattened ones if `axis` is None.",
     "print(tf.keras.ops.append([1, 2], [3]).numpy()) -> [1 2 3]")
@@ -261,13 +246,13 @@ hsplit = row("hsplit", lambda x, indices_or_sections: split(x, indices_or_sectio
     "`split` along the second axis, of vectors along their only one.",
     "[tuple(part.shape) for part in tf.keras.ops.hsplit(tf.ones([2, 4]), 2)] -> [(2, 2), (2, 2)]",
     takes=anything, returns="list[Tensor]")
-concatenate = row("concatenate",
-    lambda xs, axis=0: tf.concat([ravel(x) for x in _several(xs)] if axis is None else _several(xs), axis or 0),
-    "Tensors behind one another along an axis; flattened ones if `axis` is None.",
-    "print(tf.keras.ops.concatenate([[1, 2], [3.5]]).numpy()) -> [1.  2.  3.5]", types={"axis": "int | None"})
 meshgrid = row("meshgrid", lambda *x, indexing="xy": meshgrid_of(*map(convert_to_tensor, x), indexing=indexing),
     "The coordinates of a grid from those along its axes; with 'xy' the first two axes change places.",
     "[one.numpy().tolist() for one in tf.keras.ops.meshgrid([1, 2], [3])] -> [[[1, 2]], [[3, 3]]]", returns="list[Tensor]")
+rot90 = row("rot90", lambda array, k=1, axes=(0, 1): tf.turned_by_quarters(array, k, axes),
+    "Turned by k quarters from the first of two axes towards the second.",
+    "print(tf.keras.ops.rot90([[1, 2], [3, 4]]).numpy().tolist()) -> [[2, 4], [1, 3]]",
+    takes=anything, types={"array": "TensorLike", "k": "int", "axes": "Any"})
 # fmt: on
 
 hide_imports(globals())
