@@ -72,7 +72,7 @@ LAYERS = [
             "keras.settings",
             "keras.tree",
         ),
-        *("keras.seeds", "keras.random", "keras.stateless", "keras.weight", "keras.datasets", "keras.distribution"),
+        *("keras.seeds", "keras.random", "keras.stateless", "keras.weight", "keras.distribution"),
     ],
     [
         "keras.activations",
@@ -88,6 +88,7 @@ LAYERS = [
     ["keras.batches", "keras.callbacks"],
     ["keras.training"],
     [
+        "keras.datasets",
         "keras.export",
         "keras.feature_space",
         "keras.models",
