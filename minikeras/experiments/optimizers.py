@@ -26,7 +26,7 @@ from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
 from ..keras.optimizers.compiled_step import Write
-from ..keras.optimizers.state import BESIDE, Change, SlotState
+from ..keras.optimizers.state import BESIDE, Change, SlotState, paired
 from ..keras.weight import KerasVariable
 from ..types import Array
 from .members import Members, shown_rows, with_rows, without_memory
@@ -163,8 +163,7 @@ class StackedOptimizer(Optimizer):
     @property
     def rate_is_own(self) -> bool:
         """Whether formulas and learning rates are the package's own: a user's may read anything, at any time."""
-        inner = [one for optimizer in self.optimizers for one in getattr(optimizer, "optimizers", [optimizer])]
-        return all(one.rate_is_own and one.is_own for one in inner)
+        return all(one.rate_is_own and one.is_own for one in self.optimizers)
 
     def scale_loss(self, loss: Any) -> Any:
         """The losses times the members' scales."""
@@ -302,14 +301,13 @@ class StackedOptimizer(Optimizer):
             given = [None if gradient is None else self._held.members.stack_of(gradient) for gradient in grads]
             return super().apply(given, wholes)
 
-    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
-        """As in `Optimizer`, without Variables that a `PerLayer` freezes."""
+    def learning(self, variables: Sequence[Variable]) -> list[int] | None:
+        """As in `Optimizer`: a `PerLayer` freezes Variables."""
         first = self.optimizers[0]
-        if variables is None or len(grads) != len(variables) or not isinstance(first, PerLayer):
-            return super().paired(grads, variables)
+        if not isinstance(first, PerLayer):
+            return None
         self.build(variables)
-        learning = [i for i, one in enumerate(variables) if first.optimizer_for(self._held.rows[one.key][0]) is not None]
-        return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
+        return [i for i, one in enumerate(variables) if first.optimizer_for(self._held.rows[one.key][0]) is not None]
 
     def _shares(self, states: Sequence[SlotState]) -> list[tuple[Together, list[int]]] | None:
         """What steps at once, each with the positions of its Variables; None if this step is taken in turn."""
@@ -341,7 +339,7 @@ class StackedOptimizer(Optimizer):
             for place in members:
                 optimizer = self.optimizers[place]
                 own = [held.rows[state.variable.key][place] for state in states]
-                arrays, found = optimizer.paired([Tensor(gradient[place, ...]) for gradient in gradients], own)
+                _, arrays, found = paired(optimizer, [Tensor(gradient[place, ...]) for gradient in gradients], own)
                 for variable, array in optimizer.changes(arrays, found):
                     if variable.key in owners:
                         whole, _ = owners[variable.key]

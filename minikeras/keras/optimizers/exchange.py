@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,16 +44,17 @@ def needs_exchange(optimizer: Any) -> bool:
     return current_part() is not None or adds_up() or is_distributed(optimizer)
 
 
-def exchanged(optimizer: Stepper, grads: Sequence[Any]) -> Sequence[Any]:
-    """The gradients to step by.
+def exchange_of(optimizer: Stepper) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
+    """What makes of the gradients that a rank has those to step by; None if it has these.
 
     On a part of a batch it is the mean of those of all parts, weighted by their rows; in `run` of a strategy the sum of those
     of all ranks.
     """
     part = check_exchange("a step of an optimizer")
     if part is not None:
-        shares = [None if one is None else convert_to_tensor(one) * part.share for one in grads]
-        return all_reduce_together(shares)
+        return lambda grads: all_reduce_together(
+            [None if one is None else convert_to_tensor(one) * part.share for one in grads]
+        )
     exchange, inner = optimizer.exchange, getattr(optimizer, "inner_optimizer", None)
     held = [member.optimizer for member in getattr(optimizer, "members", ()) if member.optimizer is not None]  # None freezes
     if any(one.exchange is not None for one in held):
@@ -68,13 +70,11 @@ def exchanged(optimizer: Stepper, grads: Sequence[Any]) -> Sequence[Any]:
                 f"backward_passes_per_step={exchange.passes} are exchanged. Use 1 with mixed_float16, or mixed_bfloat16."
             )
     if exchange is None:
-        return all_reduce_together(grads) if adds_up() else grads
-    if exchange.passes > 1:
-        return grads
-    return _over_ranks(grads, exchange)
+        return all_reduce_together if adds_up() else None
+    return None if exchange.passes > 1 else functools.partial(_over_ranks, exchange)
 
 
-def _over_ranks(grads: Sequence[Any], exchange: Exchange) -> list[Any]:
+def _over_ranks(exchange: Exchange, grads: Sequence[Any]) -> list[Any]:
     given = [None if one is None else convert_to_tensor(one) for one in grads]
     if exchange.kind is None:
         return all_reduce_together(given, exchange.operation)

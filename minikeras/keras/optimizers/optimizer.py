@@ -19,6 +19,7 @@ from ...core.effects import clock, decide, watched
 from ...core.precision import in_float32
 from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
+from ...functions.creation import ones_like
 from ...functions.operands import tensor
 from ...module import snake_case
 from ...types import Array
@@ -30,9 +31,9 @@ from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
 from .eager_step import EagerStep, changes_of_step, optimizer_step
-from .exchange import Exchange, exchanged
+from .exchange import Exchange, exchange_of
 from .state import Change, OptimizerState, SlotState, commit, name_of, paired, slot_name, unzipped
-from .update_steps import held_in_containers, in_dtype_of, minimized, present_rate, stepped_values
+from .update_steps import held_in_containers, in_dtype_of, present_rate
 
 
 @watched
@@ -483,20 +484,39 @@ class Optimizer:
             ValueError: if all gradients are None, or a Variable is unknown to an optimizer that was built.
             ShapeError: if a gradient has another shape than its Variable.
         """
-        state, grads = self.state, exchanged(self, grads)
+        state, exchange = self.state, exchange_of(self)
+        given = grads if exchange is None else exchange(grads)
         with state.step(() if state.slots else trainable_variables or ()):
-            arrays, states = self.paired(grads, trainable_variables)
+            gradients, arrays, states = paired(self, given, trainable_variables)
             if current() is BOTTOM:
                 self._eager_step.take(self, arrays, states)
-            else:
-                self._apply_as_operation(grads, [found.variable for found in states], trainable_variables)
+            else:  # interpreters see one operation, which looks up numbers and slots anew at each repetition
+                perform(optimizer_step, gradients, {"optimizer": self, "variables": [found.variable for found in states]})
         return self.iterations
 
     def stateless_apply(
         self, optimizer_variables: Sequence[Any], grads: Sequence[Any], trainable_variables: Sequence[Any]
     ) -> tuple[list[Tensor], list[Tensor]]:
         """What a step from these values would make of the Variables that the optimizer was built with, and of `variables`."""
-        return stepped_values(self, optimizer_variables, grads, trainable_variables)
+        trained, own = [known.variable for known in self.state.slots.values()], self.variables
+        for name, variables, values in (
+            ("trainable_variables", trained, trainable_variables),
+            ("optimizer_variables", own, optimizer_variables),
+        ):
+            if len(variables) != len(values) or not trained:
+                raise ValueError(
+                    f"stateless_apply: {name} must be {len(variables)} values, one for each Variable that the optimizer was "
+                    f"built with, found {len(values)}. Call optimizer.build(model.trainable_variables) first."
+                )
+        held = [(variable, variable.read_value()) for variable in (*trained, *own)]
+        try:
+            for (variable, _), value in zip(held, (*trainable_variables, *optimizer_variables), strict=True):
+                self.assign(variable, value)
+            self.apply(grads, trained)
+            return [variable.read_value() for variable in trained], [variable.read_value() for variable in own]
+        finally:
+            for variable, value in held:
+                variable.assign(value)
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Tensor:
         """Take one step, given the loss.
@@ -509,18 +529,23 @@ class Optimizer:
         Returns:
             The loss before the step.
         """
-        return minimized(self, loss, var_list, tape)
+        if not callable(loss) and tape is None:
+            raise ValueError(
+                "minimize: a loss that is a Tensor needs the `tape` that recorded it; or give the loss as a function."
+            )
+        recording: GradientTape = GradientTape() if tape is None else tape
+        if callable(loss):
+            with recording:
+                recording.watch([] if callable(var_list) else list(var_list))
+                loss = tensor(loss())
+        variables = list(var_list() if callable(var_list) else var_list)
+        scaled = self.scale_loss(ones_like(loss))
+        self.apply(recording.gradient(loss, variables, output_gradients=scaled), variables)
+        return loss  # type: ignore[no-any-return]
 
-    def _apply_as_operation(self, grads: Sequence[Any], present: list[Variable], given: Sequence[Variable] | None) -> None:
-        """A step that interpreters see as one operation: at each repetition it looks up numbers and slots anew."""
-        variables = [found.variable for found in self.state.slots.values()] if given is None else given
-        chosen = {variable.key for variable in present}
-        inputs = [tensor(g) for g, variable in zip(grads, variables, strict=True) if variable.key in chosen and g is not None]
-        perform(optimizer_step, inputs, {"optimizer": self, "variables": present})
-
-    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
-        """Arrays of the gradients that are there, and what is remembered for their Variables; both checked."""
-        return paired(self, grads, variables)
+    def learning(self, variables: Sequence[Variable]) -> Sequence[int] | None:
+        """The positions of Variables that are not frozen; None if none ever is."""
+        return None
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All that one step changes. Nothing is assigned."""

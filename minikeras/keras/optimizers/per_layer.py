@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self, cast
 from ... import markup
 from ...core import GradientTape, Tensor, Variable
 from ...functions.operands import tensor
-from ...types import Array
 from ..arguments import as_call, as_text
 from ..names import PathMap, check_patterns
 from ..saving.objects import deserialize_keras_object
@@ -19,7 +18,7 @@ from .loss_scale import LossScaleOptimizer
 from .optimizer import Optimizer, deserialize, get, serialize
 from .repeat import Repeatable
 from .second_order.compiled import Sweep, run_directly, run_step
-from .state import Change, OptimizerState, SlotState, name_of
+from .state import Change, OptimizerState, SlotState, checked_pairs, name_of
 
 Pattern = Any
 
@@ -245,15 +244,11 @@ class PerLayer(Optimizer):
         step = int(self.state.iterations._array)
         return [m for m in self.members if m.optimizer is not None and (step - m.offset) % m.every == 0]
 
-    def paired(self, grads: Sequence[Any], variables: Sequence[Variable] | None) -> tuple[list[Array], list[SlotState]]:
-        """As in `Optimizer`, without the frozen variables."""
+    def learning(self, variables: Sequence[Variable]) -> list[int]:
         if any(member.optimizer.needs_loss for member in self._due() if member.optimizer is not None):
             raise TypeError(f"{self.name} has members that need the loss: optimizer.minimize(loss_fn, variables).")
-        if variables is None or len(grads) != len(variables):
-            return super().paired(grads, variables)
         self.build(variables)
-        learning = [i for i, variable in enumerate(variables) if self.optimizer_for(variable) is not None]
-        return super().paired([grads[i] for i in learning], [variables[i] for i in learning]) if learning else ([], [])
+        return [i for i, variable in enumerate(variables) if self.optimizer_for(variable) is not None]
 
     def divided(self, states: Sequence[SlotState]) -> list[tuple[Optimizer, list[int]]]:
         """The optimizers whose turn it is, each with the positions of its Variables."""
@@ -312,7 +307,8 @@ class PerLayer(Optimizer):
         first = [member for member in due if member.optimizer is not None and not member.optimizer.needs_loss]
         learning = [variable for variable in variables if any(self._owner[variable.key][1] is one for one in first)]
         loss, *found = sweep("gradients", lambda: _differentiated(runs, learning))
-        changes = self.changes(*super().paired(found, learning)) if learning else self.changes([], [])
+        _, gradients, states = checked_pairs(self, found, learning) if learning else ([], [], [])
+        changes = self.changes(gradients, states)
         for number, member in enumerate(self.members):
             owned, optimizer = self._owned(member, variables), cast(Any, member.optimizer)
             if owned and any(member is one for one in due) and optimizer is not None and optimizer.needs_loss:

@@ -62,10 +62,9 @@ class Stepper(Protocol):
     def variables(self) -> list[Variable]: ...
 
     def prepare(self, variables: Sequence[Variable]) -> None: ...
+    def learning(self, variables: Sequence[Variable]) -> Sequence[int] | None: ...
     def decay_of(self, variable: Variable) -> float | None: ...
-    def scale_loss(self, loss: Any) -> Any: ...
     def assign(self, variable: Variable, value: Any) -> None: ...
-    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any: ...
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]: ...
     def commit(self, changes: Sequence[Change]) -> None: ...
     def _backend_update_step(
@@ -239,8 +238,21 @@ def constrained(variable: Variable, array: Array) -> Change:
 
 def paired(
     optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
-) -> tuple[list[Array], list[SlotState]]:
-    """See `Optimizer.paired`."""
+) -> tuple[list[Tensor], list[Array], list[SlotState]]:
+    """The gradients that are there, of Variables that are not frozen; what they hold, in the dtypes of these; and what is
+    remembered for these. All are checked.
+    """
+    if variables is not None and len(grads) == len(variables) and (places := optimizer.learning(variables)) is not None:
+        if not places:
+            return [], [], []
+        grads, variables = [grads[place] for place in places], [variables[place] for place in places]
+    return checked_pairs(optimizer, grads, variables)
+
+
+def checked_pairs(
+    optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
+) -> tuple[list[Tensor], list[Array], list[SlotState]]:
+    """As `paired`, where no Variable is frozen."""
     if variables is None:
         if not optimizer.built:
             kind = type(optimizer).__name__
@@ -250,6 +262,7 @@ def paired(
         raise ValueError(
             f"apply: {len(grads)} gradients for {len(variables)} variables; give one for each, None to leave one out."
         )
+    tensors: list[Tensor] = []
     arrays: list[Array] = []
     present: list[Variable] = []
     for gradient, variable in zip(grads, variables, strict=True):
@@ -257,14 +270,15 @@ def paired(
             raise TypeError(_no_variable(gradient, variable))
         if gradient is None:
             continue
-        array = gradient._array if type(gradient) is Tensor else tensor(gradient)._array
-        value = variable._array
+        one = gradient if type(gradient) is Tensor else tensor(gradient)
+        array, value = one._array, variable._array
         if array.shape != value.shape:
             raise ShapeError(
                 f"apply: the gradient of '{name_of(variable)}' has shape {array.shape}, the variable {value.shape}."
             )
         if type(array) is not type(value) and namespace(array) is not namespace(value):
             raise mixed_devices(f"apply: a gradient and its variable '{name_of(variable)}'", [array, value])
+        tensors.append(one)
         arrays.append(array if array.dtype == value.dtype else array.astype(value.dtype))
         present.append(variable)
     if len(present) < len(variables) or not present:
@@ -282,7 +296,7 @@ def paired(
                 "built with. When working with a new set of variables, you should recreate a new optimizer instance, or "
                 "call optimizer.build(variables) to add slots for them."
             )
-    return arrays, [known[key] for key in keys]
+    return tensors, arrays, [known[key] for key in keys]
 
 
 def unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import nest
-from ...core import GradientTape, Tensor, Variable
+from ...core import Tensor, Variable
 from ...core.effects import State, effect
 from ...core.tensor import Operand
 from ...core.variable import restore, snapshot
-from ...functions.creation import ones_like
 from ...functions.elementwise import cast
-from ...functions.operands import tensor
 from ...types import Array
 from ..weight import Weight
 from .state import Change, SlotState, Stepper
@@ -61,43 +59,3 @@ def held_in_containers(optimizer: Stepper) -> list[Variable]:
 def in_dtype_of(variable: Variable, value: Any) -> Any:
     """A value to assign to a Variable; a Tensor in the Variable's dtype."""
     return cast(value, variable.dtype) if isinstance(value, Operand) and value.dtype != variable.dtype else value
-
-
-def minimized(optimizer: Stepper, loss: Any, var_list: Any, tape: GradientTape | None) -> Tensor:
-    """See `Optimizer.minimize`."""
-    if not callable(loss) and tape is None:
-        raise ValueError("minimize: a loss that is a Tensor needs the `tape` that recorded it; or give the loss as a function.")
-    recording: GradientTape = GradientTape() if tape is None else tape
-    if callable(loss):
-        with recording:
-            recording.watch([] if callable(var_list) else list(var_list))
-            loss = tensor(loss())
-    variables = list(var_list() if callable(var_list) else var_list)
-    scaled = optimizer.scale_loss(ones_like(loss))
-    optimizer.apply(recording.gradient(loss, variables, output_gradients=scaled), variables)
-    return loss  # type: ignore[no-any-return]
-
-
-def stepped_values(
-    optimizer: Stepper, optimizer_values: Sequence[Any], grads: Sequence[Any], trainable_values: Sequence[Any]
-) -> tuple[list[Tensor], list[Tensor]]:
-    """See `Optimizer.stateless_apply`."""
-    trained, own = [known.variable for known in optimizer.state.slots.values()], optimizer.variables
-    for name, variables, values in (
-        ("trainable_variables", trained, trainable_values),
-        ("optimizer_variables", own, optimizer_values),
-    ):
-        if len(variables) != len(values) or not trained:
-            raise ValueError(
-                f"stateless_apply: {name} must be {len(variables)} values, one for each Variable that the optimizer was built "
-                f"with, found {len(values)}. Call optimizer.build(model.trainable_variables) first."
-            )
-    held = [(variable, variable.read_value()) for variable in (*trained, *own)]
-    try:
-        for (variable, _), value in zip(held, (*trainable_values, *optimizer_values), strict=True):
-            optimizer.assign(variable, value)
-        optimizer.apply(grads, trained)
-        return [variable.read_value() for variable in trained], [variable.read_value() for variable in own]
-    finally:
-        for variable, value in held:
-            variable.assign(value)
