@@ -485,9 +485,10 @@ class Optimizer:
             ShapeError: if a gradient has another shape than its Variable.
         """
         state, exchange = self.state, exchange_of(self)
-        given = grads if exchange is None else exchange(grads)
+        if exchange is not None:
+            grads = exchange(grads)
         with state.step(() if state.slots else trainable_variables or ()):
-            gradients, arrays, states = paired(self, given, trainable_variables)
+            gradients, arrays, states = paired(self, grads, trainable_variables)
             if current() is BOTTOM:
                 self._eager_step.take(self, arrays, states)
             else:  # interpreters see one operation, which looks up numbers and slots anew at each repetition
