@@ -22,6 +22,7 @@ from .errors import InvalidArgumentError, NotFiniteError
 from .functions import assertions as _assertions
 from .functions.assertions import *  # noqa: F403
 from .test import check_gradients as check_gradients
+from .types import TensorLike
 
 # NumericsCheck: an interpreter that stops at the first operation which makes a NaN or an infinity of finite values.
 #
@@ -143,7 +144,7 @@ def disable_check_numerics() -> None:
         check.__exit__()
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """The tensor itself, after checking that every element is finite.
 
     Args:
@@ -188,7 +189,7 @@ def count_transfers() -> Transfers:
     return Transfers()
 
 
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
+def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
     """`check_numerics` by another name.
 
     >>> assert_all_finite([1.0, 2.0], "weights").shape

@@ -119,23 +119,25 @@ def _scale(array: Array, factor: float, term: float) -> None:
     array += term
 
 
-def _shifted(found: Tensor, stddev: Any, mean: Any) -> Tensor:
+def _shifted(found: Tensor, stddev: TensorLike, mean: TensorLike) -> Tensor:
     if type(stddev) in (int, float) and stddev == 1:
         return found if type(mean) in (int, float) and mean == 0 else found + mean
     return _scaled(found, stddev, mean)
 
 
-def normal_by(keys: Keys, shape: ShapeLike, mean: Any, stddev: Any, dtype: DTypeLike) -> Tensor:
+def normal_by(keys: Keys, shape: ShapeLike, mean: TensorLike, stddev: TensorLike, dtype: DTypeLike) -> Tensor:
     """As `normal`, for a key of any stream."""
     return _shifted(drawn(draws.random_normal, keys, shape, floating("normal", dtype)), stddev, mean)
 
 
-def truncated_normal_by(keys: Keys, shape: ShapeLike, mean: Any, stddev: Any, dtype: DTypeLike) -> Tensor:
+def truncated_normal_by(keys: Keys, shape: ShapeLike, mean: TensorLike, stddev: TensorLike, dtype: DTypeLike) -> Tensor:
     """As `truncated_normal`, for a key of any stream."""
     return _shifted(drawn(draws.random_truncated_normal, keys, shape, floating("truncated_normal", dtype)), stddev, mean)
 
 
-def uniform_by(keys: Keys, shape: ShapeLike, minval: Any, maxval: Any, dtype: DTypeLike, name: str = "uniform") -> Tensor:
+def uniform_by(
+    keys: Keys, shape: ShapeLike, minval: TensorLike, maxval: TensorLike, dtype: DTypeLike, name: str = "uniform"
+) -> Tensor:
     """As `uniform`, for a key of any stream; `name` is that of the function, for errors."""
     wanted = as_dtype(dtype)
     if not wanted.is_integer:
@@ -165,7 +167,7 @@ def _bound(name: str, which: str, value: Any, kind: Any) -> int:
     return found
 
 
-def within(unit: Tensor, minval: Any, maxval: Any) -> Tensor:
+def within(unit: Tensor, minval: TensorLike, maxval: TensorLike) -> Tensor:
     """Numbers in [0, 1) as numbers in [minval, maxval); the limit is 1 if it is None."""
     minval, maxval = (beside(unit, one, unit.dtype) if isinstance(one, (list, tuple)) else one for one in (minval, maxval))
     limit: Any = 1.0 if maxval is None else maxval

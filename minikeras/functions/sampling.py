@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -98,7 +97,7 @@ def _sampled(
 
 def _logits(
     name: str,
-    weights: Any,
+    weights: TensorLike,
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,
@@ -130,7 +129,7 @@ def _logits(
 
 
 def nce_loss(
-    weights: Any,
+    weights: TensorLike,
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,
@@ -167,7 +166,7 @@ def nce_loss(
 
 
 def sampled_softmax_loss(
-    weights: Any,
+    weights: TensorLike,
     biases: TensorLike,
     labels: TensorLike,
     inputs: TensorLike,

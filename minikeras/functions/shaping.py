@@ -110,14 +110,14 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
     return shaping.broadcast_to(x, shape=static_shape(shape), rank=x.ndim)
 
 
-def _several(name: str, values: Any) -> list[Any]:
+def _several(name: str, values: TensorLike) -> list[Any]:
     """A list of values as Tensors of one dtype."""
     if not len(values):
         raise ValueError(f"{name}: at least one tensor is needed, found an empty list.")
     return tensors(*values)
 
 
-def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
+def concat(values: TensorLike, axis: int, name: str = "concat") -> Tensor:
     """Tensors joined along an axis that they have.
 
     >>> print(tf.concat([[1, 2], [3]], axis=0).numpy())
@@ -127,7 +127,7 @@ def concat(values: Any, axis: int, name: str = "concat") -> Tensor:
     return shaping.concat(*parts, axis=negative_axis(axis, parts[0].ndim, "concat"))
 
 
-def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+def stack(values: TensorLike, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape joined along a new axis.
 
     >>> tf.stack([[1, 2], [3, 4], [5, 6]]).shape

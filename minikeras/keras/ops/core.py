@@ -31,7 +31,7 @@ from .rows import row
 # Conversions -----------------------------------------------------------------------------------------------------------
 
 
-def convert_to_tensor(x: Any, dtype: DTypeLike = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
+def convert_to_tensor(x: TensorLike, dtype: DTypeLike = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
     """The value as a Tensor of a dtype, cast to it if it has another one; a KerasTensor as a KerasTensor.
 
     Raises:
@@ -56,7 +56,7 @@ def convert_to_numpy(x: TensorLike) -> np.ndarray:
     return np.asarray(to_tensor(x).numpy())
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """True for a Tensor or a Variable.
 
     >>> tf.keras.ops.is_tensor(tf.constant(1.0)), tf.keras.ops.is_tensor([1.0])
@@ -65,7 +65,7 @@ def is_tensor(x: Any) -> bool:
     return shaping.is_tensor(x)
 
 
-def shape(x: Any) -> tuple[Any, ...]:
+def shape(x: TensorLike) -> tuple[Any, ...]:
     """The sizes of the axes as a tuple; of a KerasTensor with scalar KerasTensors where any size fits, which equal None.
 
     >>> tf.keras.ops.shape(tf.zeros([2, 3])), tf.keras.ops.shape(tf.keras.Input((3,))) == (None, 3)
@@ -77,7 +77,7 @@ def shape(x: Any) -> tuple[Any, ...]:
     return tuple([measured[axis] if size is None else size for axis, size in enumerate(x.shape)])
 
 
-def dtype(x: Any) -> str:
+def dtype(x: TensorLike) -> str:
     """The name of the dtype.
 
     >>> tf.keras.ops.dtype([1.0])
@@ -139,7 +139,7 @@ def scatter_update(inputs: TensorLike, indices: TensorLike, updates: TensorLike,
     return _SCATTERED[reduction](x, indices, values)
 
 
-def _starts(x: Tensor, start_indices: Any, shape: Sequence[int]) -> list[Tensor]:
+def _starts(x: Tensor, start_indices: TensorLike, shape: Sequence[int]) -> list[Tensor]:
     """Where a block of a shape begins along each axis, moved so that it lies within x."""
     starts = tf.cast(to_tensor(start_indices), "int32")
     if len(shape) != x.ndim or tuple(starts.shape) != (x.ndim,) or any(k > n for k, n in zip(shape, x.shape, strict=False)):
@@ -230,7 +230,7 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     return control_flow.cond(pred, true_fn, false_fn)
 
 
-def _kind(x: Any) -> str:
+def _kind(x: TensorLike) -> str:
     return f"{dtype(x)}{list(to_tensor(x).shape)}"
 
 

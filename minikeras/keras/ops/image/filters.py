@@ -22,9 +22,8 @@ from ....types import Array, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
-from ..nn.sliding import checked_format
+from ..nn.sliding import checked_format, elements, for_each, read
 from ..rows import row
-from ..windows import elements, for_each, read
 
 Back = Callable[[Tensor], Tensor]
 

@@ -54,7 +54,7 @@ def _neighbours(coordinate: Tensor, order: int) -> list[tuple[Tensor, Any]]:
     return [(place, 1.0 - share), (place + 1, share)]
 
 
-def sampled(x: Tensor, coordinates: Sequence[Tensor], order: int, mode: str, value: Any) -> Tensor:
+def sampled(x: Tensor, coordinates: Sequence[Tensor], order: int, mode: str, value: float) -> Tensor:
     """Images (batch, *sizes, channels) at coordinates (batch, *places), one tensor for each size: (batch, *places, channels).
 
     Args:
@@ -150,7 +150,7 @@ def affine_transform(
     return back(_at(x, coordinates, _order("affine_transform", interpolation), fill_mode, fill_value))
 
 
-def _at(x: Tensor, coordinates: list[Tensor], order: int, mode: str, value: Any) -> Tensor:
+def _at(x: Tensor, coordinates: list[Tensor], order: int, mode: str, value: float) -> Tensor:
     """`sampled` at (batch or 1, height, width)."""
     like = reshape(zeros_like(tf.cast(numbers(x.shape[0]), coordinates[0].dtype)), (-1, 1, 1))
     return sampled(x, [one + like for one in coordinates], order, mode, value)

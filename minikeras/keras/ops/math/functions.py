@@ -24,8 +24,8 @@ from ....types import TensorLike
 from ...promotion import floating, promoted, wide
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_operands
+from ..nn.sliding import add_up, elements, read
 from ..rows import anything, floats, of_floats, row
-from ..windows import add_up, elements, read
 
 erf = of_floats("erf", tf.erf)
 erfc = of_floats("erfc", tf.erfc)

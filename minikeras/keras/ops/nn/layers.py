@@ -231,7 +231,9 @@ def dot_product_attention(
 
 
 @rounded_once
-def _attended(q: Tensor, k: Tensor, v: Tensor, bias: Any, mask: Any, scale: Any, is_causal: bool) -> Tensor:
+def _attended(
+    q: Tensor, k: Tensor, v: Tensor, bias: TensorLike, mask: TensorLike, scale: TensorLike, is_causal: bool
+) -> Tensor:
     if not q.ndim == k.ndim == v.ndim == 4 or k.shape[2] < 1 or q.shape[2] % k.shape[2] or v.shape[2] != k.shape[2]:
         raise ShapeError(
             "dot_product_attention: needs (batch, places, heads, size), heads of the query being a multiple of those of key "

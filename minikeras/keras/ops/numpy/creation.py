@@ -25,7 +25,7 @@ from ..rows import anything, row
 from .indexing import tril
 
 
-def array(x: Any, dtype: DTypeLike = None) -> Any:
+def array(x: TensorLike, dtype: DTypeLike = None) -> Any:
     """The value as a Tensor of a dtype.
 
     >>> print(tf.keras.ops.array([1, 2]).numpy())

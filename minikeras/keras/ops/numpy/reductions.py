@@ -103,7 +103,9 @@ sum = _reduction("sum", tf.reduce_sum, "Sum.", _WIDE)
 var = _reduction("var", tf.reduce_variance, "Variance: mean((x - mean(x))**2).", _FLOATS)
 
 
-def _extreme(x: Any, axis: Axis, keepdims: bool, initial: Any, reduce: Callable[..., Tensor], of_two: Any) -> Tensor:
+def _extreme(
+    x: TensorLike, axis: Axis, keepdims: bool, initial: float | None, reduce: Callable[..., Tensor], of_two: Any
+) -> Tensor:
     x = convert_to_tensor(x)
     if initial is None:
         return reduce(x, axis, keepdims)
@@ -152,7 +154,7 @@ def _position(find: Callable[..., Tensor], x: Tensor, axis: int | None, keepdims
     return reshape(place, [1] * x.ndim) if keepdims else place
 
 
-def _nan_position(find: Callable[..., Tensor], x: Any, axis: int | None, keepdims: bool, instead: float) -> Tensor:
+def _nan_position(find: Callable[..., Tensor], x: TensorLike, axis: int | None, keepdims: bool, instead: float) -> Tensor:
     x = convert_to_tensor(x)
     place = _position(find, _without_nan(x, instead), axis, keepdims)
     return where(tf.reduce_all(isnan(x), axis, keepdims), cast(-1, "int32"), place)
@@ -161,7 +163,7 @@ def _nan_position(find: Callable[..., Tensor], x: Any, axis: int | None, keepdim
 # Running sums ------------------------------------------------------------------------------------------------------------
 
 
-def _running(function: Callable[..., Tensor], x: Any, axis: int | None, dtype: DTypeLike) -> Tensor:
+def _running(function: Callable[..., Tensor], x: TensorLike, axis: int | None, dtype: DTypeLike) -> Tensor:
     x = convert_to_tensor(x)
     if dtype is not None or x.dtype.is_bool:
         x = cast(x, dtype or "int32")

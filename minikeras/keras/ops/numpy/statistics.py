@@ -71,7 +71,7 @@ def quantile(x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "lin
     return _quantile("quantile", floating(x), q, axis, method, keepdims, nans=False)
 
 
-def _quantile(name: str, x: Tensor, q: Any, axis: Any, method: str, keepdims: bool, nans: bool) -> Tensor:
+def _quantile(name: str, x: Tensor, q: TensorLike, axis: Any, method: str, keepdims: bool, nans: bool) -> Tensor:
     """The quantiles along the last axis of what is sorted there; NaNs, which are sorted last, count if `nans` is False."""
     if method not in _METHODS:
         raise ValueError(f"{name}: method must be one of {_METHODS}, found {method!r}.")
