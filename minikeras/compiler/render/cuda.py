@@ -368,8 +368,17 @@ class CUDA:
         self._pending = set(), set()
 
     def _write(self, body: Sequence[Any]) -> None:
-        """Statements that all read before one of them writes."""
+        """Statements that all read before one of them writes; what one lane writes, that lane alone reads for it.
+
+        A result may lie where an operand lies, and other lanes would read that while it is written.
+        """
         known: dict[Any, str] = {}
+        alone = self._group.lanes > 1 and not self._shares and any(isinstance(one, Store) for one in body)
+        guard, first = (
+            f"if (lane == 0 && o < {self.schedule.count}) {{",
+            alone and not any(isinstance(one, Fold) for one in body),
+        )
+        self._do(*[guard] * first)
         found = [
             (one, self._value(one.value, known), self._value(one.index, known) if isinstance(one, Store) else "")
             for one in body
@@ -388,9 +397,9 @@ class CUDA:
             if one.adds:
                 value = apply("add", dtype, [self._named(loaded(place, dtype), computed(dtype)), value])
             stores.append(f"{place} = {to_store(value, dtype)};")
-        alone = bool(stores) and self._group.lanes > 1 and not self._shares
-        guard = f"if (lane == 0 && o < {self.schedule.count}) {{"
-        self._do(*[guard] * alone, *stores, *["}"] * alone)
+        if alone and not first and not self._inside and loads_of(body):
+            self._barrier()
+        self._do(*[guard] * (alone and not first), *stores, *["}"] * alone)
 
     # Values -------------------------------------------------------------------------------------------------------------------
 
