@@ -13,6 +13,7 @@ import numpy as np
 from ....core import Record
 from ....core.effects import only_checks
 from ....core.registry import operations
+from ....nn_ops.scan import loop
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loop_ir.matrices import Kind, Result
@@ -38,6 +39,7 @@ from .calls import (
 )
 from .functions import is_known
 from .phases import in_phases
+from .scans import scan_of
 
 BOUND = 1 << 12
 """Bytes from which an argument is read where it lies: to copy fewer takes no longer than to ask for their address."""
@@ -49,6 +51,17 @@ def encode(program: Program) -> list[Lowered]:
     for record in _checks_first(program):
         encoder.encode(record)
     return in_phases(list(encoder.calls()))
+
+
+def _as_a_whole(program: Program) -> tuple[Program, list[Lowered]]:
+    """A program that is to be one segment, and its calls; results with gaps are copied."""
+    program = in_usual_order(program)
+    encoder = Encoder(program, Lowering(program), whole=True)
+    makers = {y.key: record for record in program.records for y in outputs_of(record)}
+    for record in program.records:
+        encoder.encode(record)
+    results = [encoder.without_gaps(x, makers.get(x.key)) for x in program.results]
+    return Program(program.arguments, program.records, results, None), in_phases(list(encoder.calls()))
 
 
 def supports(record: Record) -> bool:
@@ -81,9 +94,10 @@ class Encoder:
     Args:
         program: where they come from.
         lowering: takes the others.
+        whole: whether all is to be one segment, numbers included, as a step of training is: one call writes what it changes.
     """
 
-    def __init__(self, program: Program, lowering: Lowering) -> None:
+    def __init__(self, program: Program, lowering: Lowering, whole: bool = False) -> None:
         self._numpy = lowering
         self.temporary, self._found = self._numpy.temporary, self._numpy.found
         self.addressed: set[int] = {slot.key for slot in program.slots() if _is_constant(slot)}
@@ -103,8 +117,8 @@ class Encoder:
         self._readers = collections.Counter(x.key for record in program.records for x in slots_in(record.inputs))
         self._readers.update(x.key for x in slots_in(program.results))
         self._wanted = {x.key for x in slots_in(program.results)}
-        self._is_step = any("optimizer" in record.params for record in program.records)
-        """Whether all is to be one segment, numbers included: what a training step changes is then written in one call."""
+        self._trains = any("optimizer" in record.params for record in program.records)
+        self._is_whole = whole or self._trains
         self._staged: dict[int, list[Lowered]] = {}
         """What brings operands to a known address, by the key of what it brings."""
 
@@ -179,6 +193,10 @@ class Encoder:
         self._copies[x.key, wanted] = found
         return found
 
+    def without_gaps(self, x: Slot, record: Record | None) -> Slot:
+        """A value that an instruction has made, or a copy of it if it is a view with gaps."""
+        return self.operand(x, record) if record is not None and x.key in self._views else x
+
     def constant(self, array: Array) -> Slot:
         """A slot with the same values in each run."""
         slot = self.temporary(array.shape, array.dtype)
@@ -216,6 +234,19 @@ class Encoder:
         self.addressed.update(y.key for y in call.results)
         self.made.update(y.key for y in call.results)
 
+    def scan(self, record: Record) -> bool:
+        """A loop over a step, if that is nothing but kernels."""
+        results = outputs_of(record)
+        if len(slots_in(record.inputs)) < len(record.inputs) or any(y.order is not None or not y.bytes for y in results):
+            return False
+        found = scan_of(_as_a_whole, self._trains, **record.params)
+        if found is None:
+            return False
+        call = Call(found, record.inputs, results, record)
+        self._found.append(call)
+        self._note(call)
+        return True
+
     # Loops -----------------------------------------------------------------------------------------------------------------
 
     def _elementwise(self, record: Record) -> bool:
@@ -223,7 +254,7 @@ class Encoder:
         if body is None or not body.steps:
             return False
         slots = slots_in(record.inputs)
-        if not any(x.key in self.addressed for x in slots) and (len(body.steps) == 1 or shape == ()) and not self._is_step:
+        if not any(x.key in self.addressed for x in slots) and (len(body.steps) == 1 or shape == ()) and not self._is_whole:
             return False  # nothing would be saved
         if not can_loop(body, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
             return False
@@ -379,6 +410,17 @@ def _one_hot(encoder: Encoder, record: Record) -> bool:
     return True
 
 
+def _split(encoder: Encoder, record: Record) -> bool:
+    """Slices along an axis, which are views."""
+    (x,), start = record.inputs, 0
+    behind = (slice(None),) * (-1 - record.params["axis"] % -len(x.shape))
+    for y, size in zip(outputs_of(record), record.params["sizes"], strict=True):
+        params = {"key": (Ellipsis, slice(start, start + size), *behind), "shape": tuple(x.shape)}
+        encoder.encode(Record(operations.strided_slice, [x], params, y))
+        start += size
+    return True
+
+
 def _flatten(encoder: Encoder, record: Record) -> bool:
     """Pieces that no kernel writes right where they lie in the flat array are copied by one that does."""
     pieces = list[Any]()
@@ -402,5 +444,7 @@ def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
         operations.one_hot: _one_hot,
         operations.broadcast_to: _broadcast,
         operations.einsum: _einsum,
+        operations.split_along: _split,
         flatten: _flatten,
+        loop: Encoder.scan,
     }

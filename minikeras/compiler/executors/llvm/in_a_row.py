@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,9 +20,7 @@ from ....core.variable import assigned, read_variable, restore, snapshot
 from ....types import Array
 from ...ir import Program, Slot
 from ...loop_ir.expression import size
-from ...loop_ir.matrices import Kind, Output, Result, matrix_nest
 from ...loop_ir.rows import gather
-from ...loops import Body
 from ...planning.flat_variables import flats_of, part, variables_of
 from ...render.llvm import NestKernel
 from ..numpy.blocks import copied, put
@@ -35,7 +32,7 @@ from .calls import KernelCall
 from .encode import BOUND
 from .phases import is_counted
 from .runner import Instruction, Job
-from .segment import Around, Commit, Segment
+from .segment import Around, Commit, Given, Segment, Value, address_of, copy_to
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
@@ -49,32 +46,6 @@ BYTES = 1 << 23
 """Of the arguments of the steps of one call."""
 SHARED_BYTES = 1 << 17
 """Of a batch from which threads share the gathering of its rows, which takes one 20 us."""
-
-
-class Given(NamedTuple):
-    """A value that each step is given anew.
-
-    Attributes:
-        source: the register where Python has it, or the number of an argument.
-        place: among the addresses.
-        slot: shape and dtype.
-    """
-
-    source: int
-    place: int
-    slot: Slot
-
-
-class Value(NamedTuple):
-    """A value that kernels make.
-
-    Attributes:
-        place: among the addresses.
-        slot: shape and dtype.
-    """
-
-    place: int
-    slot: Slot
 
 
 class Assigned(NamedTuple):
@@ -323,11 +294,11 @@ class _Run:
         job = writing.job_of(turn, (stacked, *self._gathers), lambda threads: self._around(stacked, threads))
         addresses, known = job.addresses, len(turn.addresses)
         addresses[:known] = turn.addresses
-        addresses[[one.place for one in (*layout.arguments, *layout.made)]] = list(map(_address, given))
-        addresses[[one.place for one in layout.reads]] = [_address(homes[one.variable.key]) for one in layout.reads]
+        addresses[[one.place for one in (*layout.arguments, *layout.made)]] = list(map(address_of, given))
+        addresses[[one.place for one in layout.reads]] = [address_of(homes[one.variable.key]) for one in layout.reads]
         kept = [homes[variable.key] for variable, _ in layout.assigned]
         gathered = [array for pair in self._gathers.values() for array in pair]
-        addresses[known:] = list(map(_address, (*kept, *self._outputs, *gathered)))
+        addresses[known:] = list(map(address_of, (*kept, *self._outputs, *gathered)))
         job.steps, job.alone = self._count, [flat.held for flat in self._memory.flat]
         job.forget()
         self._job = job
@@ -351,7 +322,7 @@ class _Run:
             width, itemsize = one.slot.bytes // rows, 8 if one.slot.bytes // rows % 8 == 0 else 1
             sizes = [1, rows, len(self._gathers[position][0]), width // itemsize]
             gathers.append((_gathering(itemsize), [place, place + 1, one.place, *sizes], parts))
-        last = [_copy(one, known + number) for number, one in enumerate(stored)]
+        last = [copy_to(one, known + number) for number, one in enumerate(stored)]
         return Around(gathers, last, moves, len(stored) + 2 * len(gathers))
 
     @property
@@ -391,23 +362,6 @@ def _are_neighbours(numbers: Array) -> bool:
 def _gathering(itemsize: int) -> int:
     """Gathers rows of integers of this size."""
     return jit.addresses([NestKernel(gather(size("width"), f"i{itemsize}", np.int64, stacked=False))])[0]
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
-
-
-def _copy(value: Value, to: int) -> Instruction:
-    """Copies a value to a place."""
-    return _copying(value.slot.dtype), [value.place, to, 1, math.prod(value.slot.shape or ())], 1
-
-
-@functools.cache
-def _copying(dtype: np.dtype[Any]) -> int:
-    if dtype.kind == "u":  # of which a copy is that of other integers
-        dtype = np.dtype(f"i{dtype.itemsize}")
-    nest = matrix_nest(Body((dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, Result.STORE)], False)
-    return jit.addresses([NestKernel(nest)])[0]
 
 
 # From the steps of a program to segments: kernels that follow one another are one call, what writes in place is a commit.
@@ -482,7 +436,7 @@ def _into_new_memory(closure: Closure, made: Sequence[tuple[int, int, Slot]]) ->
         for register, place, slot in made:
             if registers[register] is None:  # an earlier segment may have written a part of it
                 registers[register] = np.empty(slot.shape, slot.dtype)
-            addresses[place] = _address(registers[register])
+            addresses[place] = address_of(registers[register])
         closure(registers)
 
     return call

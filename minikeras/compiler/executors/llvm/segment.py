@@ -6,6 +6,8 @@ What they are never changes; what differs from run to run are addresses, which a
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +17,11 @@ from ....core import Variable
 from ....core.variable import restore, snapshot
 from ....errors import InvalidArgumentError
 from ....parallel.threads import thread_count
+from ....types import Array
+from ...ir import Slot
+from ...loop_ir.matrices import Kind, Output, Result, matrix_nest
+from ...loops import Body
+from ...render.llvm import NestKernel
 from ..numpy.builder import Builder
 from ..numpy.memory_plan import RunMemory, Turn
 from ..numpy.replay import Closure, copy_of
@@ -26,6 +33,32 @@ from .runner import Instruction, Job
 
 WAKING = 100e-6
 """Seconds that the shared instructions of a segment take at least for other threads to be woken, which takes 20 to 50 us."""
+
+
+class Given(NamedTuple):
+    """A value that each step is given anew.
+
+    Attributes:
+        source: the register where Python has it, or the number of an argument.
+        place: among the addresses.
+        slot: shape and dtype.
+    """
+
+    source: int
+    place: int
+    slot: Slot
+
+
+class Value(NamedTuple):
+    """A value that kernels make.
+
+    Attributes:
+        place: among the addresses.
+        slot: shape and dtype.
+    """
+
+    place: int
+    slot: Slot
 
 
 class Around(NamedTuple):
@@ -41,6 +74,23 @@ class Around(NamedTuple):
     last: list[Instruction]
     moves: list[tuple[int, int]]
     places: int
+
+
+def address_of(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def copy_to(value: Value, to: int) -> Instruction:
+    """Copies a value to a place."""
+    return _copying(value.slot.dtype), [value.place, to, 1, math.prod(value.slot.shape or ())], 1
+
+
+@functools.cache
+def _copying(dtype: np.dtype[Any]) -> int:
+    if dtype.kind == "u":  # of which a copy is that of other integers
+        dtype = np.dtype(f"i{dtype.itemsize}")
+    nest = matrix_nest(Body((dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, Result.STORE)], False)
+    return jit.addresses([NestKernel(nest)])[0]
 
 
 class Segment:

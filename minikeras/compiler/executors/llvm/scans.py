@@ -1,0 +1,200 @@
+"""Loops over a recorded step as kernels: the runner repeats the kernels of the step, and Python calls it once for all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ....core import Tensor
+from ....nn_ops.loop_body import Body, replay
+from ....types import Array
+from ...ir import Program, Slot
+from ...passes.pipeline import optimized
+from ...recorder import Recorder
+from ..numpy.blocks import copied, put
+from ..numpy.builder import Builder, Drop
+from ..numpy.lowering import Bind, Call, Lowered
+from ..numpy.memory_plan import RunMemory
+from .calls import KernelCall
+from .segment import Around, Given, Segment, Value, address_of, copy_to
+
+
+def scan_of(
+    encode: Callable[[Program], tuple[Program, Sequence[Lowered]]], flushes: bool, body: Body, length: int, reverse: bool
+) -> KernelScan | None:
+    """The loop as kernels; None if there are none for a part of its step.
+
+    Args:
+        encode: gives a program as one segment: the program, perhaps with other slots, and its calls.
+        flushes: as of `Segment`.
+        body: the step.
+        length: the number of steps.
+        reverse: whether to begin with the last slice.
+    """
+    program = _program_of(body)
+    if not length or program is None:
+        return None
+    program, calls = encode(optimized(program, native=True))
+    builder = Builder(program, calls)
+    step = _Step.of(program, builder, len(body.carried))
+    return None if step is None else KernelScan(step, builder, len(body.carried), len(body.sliced), (length, reverse, flushes))
+
+
+def _program_of(body: Body) -> Program | None:
+    """The step as a program, recorded on zeros; None if one of its values is no array of NumPy without gaps."""
+    given = [Tensor(np.zeros(one.shape or (), one.dtype)) for one in (body.values[place] for place in body.operands)]
+    with Recorder(given, strict=False) as recorder:
+        try:
+            values = replay(body.instructions, body.filled(given))
+        finally:
+            recorder.put_back()
+    if recorder.refusal is not None or recorder.born:
+        return None
+    return Program(recorder.arguments, recorder.records, [recorder.slot(values[place]) for place in body.results], None)
+
+
+class _Step(NamedTuple):
+    """The kernels of one step, and where they find and leave values.
+
+    Attributes:
+        calls: the kernels.
+        given: the operands that they read.
+        results: what is carried next, then what the step gives.
+        arguments: the positions of operands, by key.
+        movable: keys of results that lie wherever their address says: no kernel knows them by a view.
+    """
+
+    calls: list[KernelCall]
+    given: list[Given]
+    results: list[Slot]
+    arguments: dict[int, int]
+    movable: set[int]
+
+    @classmethod
+    def of(cls, program: Program, builder: Builder, carried: int) -> _Step | None:
+        """The step of a program; None if Python has a part in it."""
+        arguments = {slot.key: number for number, slot in enumerate(program.arguments)}
+        calls: list[KernelCall] = []
+        given: list[Given] = []
+        for call, closure in builder.steps():
+            if closure is None:
+                calls.append(call)
+            elif isinstance(closure, Drop):
+                continue  # an argument, which the caller holds
+            elif isinstance(call, Bind) or (isinstance(call, Call) and call.function in (copied, put)):
+                (source,), (to,) = call.operands, call.results
+                number = arguments.get(source.key)
+                if number is None or (number < carried and source.dtype != to.dtype):
+                    return None
+                given.append(Given(number, builder.address(to), to))
+            else:
+                return None
+        made = {y.key for call in calls for y in call.results}
+        for number, x in enumerate(program.results):
+            as_it_is = arguments.get(x.key, carried)
+            if x.key not in made and (as_it_is >= carried or (number < carried and as_it_is != number)):
+                return None  # a constant, a slice as it is, or what is carried under another number
+        for call in calls:
+            call.places(builder.address)
+        plan = builder.plan
+        viewed = {plan.root(key) for key in builder.addressed if plan.root(key) != key}
+        if any(one.slot.key in viewed for one in given):
+            return None
+        return cls(calls, given, list(program.results), arguments, made - viewed)
+
+
+class KernelScan:
+    """A loop: a function of its operands and of memory for its results.
+
+    Args:
+        step: its kernels.
+        builder: knows the places of values.
+        carried, sliced: how many operands these are; those behind them are the same in each step.
+        how: the number of steps, whether they go backwards, and whether subnormal numbers count as 0.
+    """
+
+    def __init__(self, step: _Step, builder: Builder, carried: int, sliced: int, how: tuple[int, bool, bool]) -> None:
+        self._step, self._carried, self._sliced = step, carried, sliced
+        self._length, self._reverse, flushes = how
+        self._segment = Segment(step.calls, builder, flushes=flushes)
+        self._memory = builder.plan, builder.registers, builder.first, builder.addressed
+        self._idle: list[RunMemory] = []
+        self._rows: dict[int, int] = {}
+        """By the position of a result, the place that moves over its rows; the others are copied there."""
+        for number, slot in enumerate(step.results[carried:], carried):
+            if slot.key in step.movable and builder.address(slot) not in self._rows.values():
+                self._rows[number] = builder.address(slot)
+        self._own = {key: builder.address(y) for key, y in self._given_out(builder).items()}
+        self._places = len(builder.addressed)
+
+    def _given_out(self, builder: Builder) -> dict[int, Slot]:
+        """Large values that are carried, for which the plan has no memory."""
+        moved = {self._step.results[number].key for number in self._rows}
+        return {y.key: y for y in self._step.results if y.key in builder.plan.given_out and y.key not in moved}
+
+    def __call__(self, *arrays: Array) -> None:
+        """Carry out all steps. The arrays are the operands, then those for the results."""
+        count = len(self._step.arguments)
+        operands, results = arrays[:count], arrays[count:]
+        memory = self._idle.pop() if self._idle else RunMemory(*self._memory)
+        try:
+            memory.begin()
+            job = self._segment.job_of(memory.turn, self, self._around)
+            addresses, known = job.addresses, self._places
+            addresses[:known] = memory.turn.addresses
+            held = list(self._addressed(operands, results, addresses))
+            job.steps = self._length
+            self._segment.carry_out(job)
+            del held
+        finally:
+            self._idle.append(memory)
+
+    def _addressed(self, operands: Sequence[Array], results: Sequence[Array], addresses: Array) -> Iterator[Array]:
+        """Write the addresses of operands, results and further memory; the arrays that have to live until the loop ends."""
+        slots = {y.key: y for y in self._step.results}
+        for key, place in self._own.items():
+            array = np.empty(slots[key].shape, slots[key].dtype)
+            addresses[place] = address_of(array)
+            yield array
+        for number, home in enumerate(results[: self._carried]):
+            np.copyto(home, operands[number])
+            addresses[self._places + number] = address_of(home)
+        for source, place, slot in self._step.given:
+            array = results[source] if source < self._carried else np.ascontiguousarray(operands[source], slot.dtype)
+            addresses[place] = (
+                self._first(array) if self._carried <= source < self._carried + self._sliced else address_of(array)
+            )
+            yield array
+        for number, rows in enumerate(results[self._carried :], self._carried):
+            addresses[self._rows.get(number, self._places + number)] = self._first(rows)
+
+    def _is_sliced(self, operand: int) -> bool:
+        return self._carried <= operand < self._carried + self._sliced
+
+    def _first(self, rows: Array) -> int:
+        """The address of the row that the first step reads or writes."""
+        return address_of(rows[-1 if self._reverse else 0, ...])
+
+    def _around(self, threads: int) -> Around:
+        """After a step, rows are copied that no kernel has written where they belong, then what is carried."""
+        step, moves, last = self._step, [], []
+        direction = -1 if self._reverse else 1
+        homes = {key: self._places + number for key, number in step.arguments.items() if number < self._carried}
+        for source, place, slot in step.given:
+            if self._is_sliced(source):
+                moves.append((place, direction * slot.bytes))
+        for number, slot in enumerate(step.results[self._carried :], self._carried):
+            to = self._rows.get(number)
+            if to is None:
+                to = self._places + number
+                last.append(copy_to(Value(homes.get(slot.key, self._place_of(slot)), slot), to))
+            moves.append((to, direction * slot.bytes))
+        for number, slot in enumerate(step.results[: self._carried]):
+            if step.arguments.get(slot.key) != number:
+                last.append(copy_to(Value(self._place_of(slot), slot), self._places + number))
+        return Around([], last, moves, len(step.results))
+
+    def _place_of(self, slot: Slot) -> int:
+        return self._memory[3].get(slot.key, -1)
