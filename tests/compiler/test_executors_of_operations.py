@@ -52,6 +52,7 @@ def is_native(record):
     """Whether LLVM's kernels carry an instruction out, or what passes make of it; a view costs nothing."""
     from minikeras.compiler.executors.llvm.calls import KernelCall
     from minikeras.compiler.executors.llvm.encode import Encoder, in_usual_order
+    from minikeras.compiler.executors.llvm.scans import KernelScan
     from minikeras.compiler.executors.numpy.lowering import Lowering, View
 
     program = in_usual_order(optimized(alone(record), native=True))
@@ -59,7 +60,8 @@ def is_native(record):
     encoder.addressed |= {x.key for x in program.arguments}
     for one in program.records:
         encoder.encode(one)
-    return all(isinstance(call, (KernelCall, View)) for call in encoder.calls())
+    kinds = [(type(call), type(getattr(call, "function", None))) for call in encoder.calls()]
+    return all(issubclass(kind, (KernelCall, View)) or function is KernelScan for kind, function in kinds)
 
 
 def is_graphed(record):
