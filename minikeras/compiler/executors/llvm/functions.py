@@ -125,6 +125,11 @@ class Instructions:
         return self.add(f"call {kind} @llvm.{name}.{suffix}({', '.join(f'{kind} {x}' for x in operands)})")
 
 
+def function_text(head: str, to: Instructions, result: str = "void") -> str:
+    """A function that carries instructions out and returns a result, a type and a value."""
+    return "\n".join([f"define {head} {{", "entry:", *to.lines, f"  ret {result}", "}"])
+
+
 def cast(to: Instructions, x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
     """A value in another dtype, as NumPy's `astype`; KeyError for a float that is to be an integer."""
     if dtype == wanted:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .functions import Instructions, Value
+from .functions import Instructions, Value, function_text
 
 ALIGN = 16
 """Parts of a row begin at a multiple of so many elements, so that they share no line of the cache."""
@@ -79,10 +79,5 @@ class EachKernel:
             with to.when(to.add(f"icmp ne i64 {status}, 0")):
                 to.do("ret i64 1")
         kernel = self.kernel.text(f"{name}_each")
-        return "\n".join(
-            [
-                kernel.replace(f"define i64 @{name}_each(", f"define internal i64 @{name}_each("),
-                f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{",
-                *("entry:", *to.lines, "  ret i64 0\n}"),
-            ]
-        )
+        inner = kernel.replace(f"define i64 @{name}_each(", f"define internal i64 @{name}_each(")
+        return f"{inner}\n{function_text(f'i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts)', to, 'i64 0')}"

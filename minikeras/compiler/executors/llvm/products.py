@@ -17,7 +17,7 @@ from ....core.forks import importing
 from ....parallel import blas
 from ....parallel.blas import OneThread
 from . import jit
-from .functions import Instructions, Value, constant, type_of
+from .functions import Instructions, Value, constant, function_text, type_of
 from .kernels import ALIGN, load_address, load_operand, part_of
 
 # Pieces of a product of matrices in LLVM's language: tiles of the result, in registers, and panels of the second factor.
@@ -129,52 +129,32 @@ class Vectors:
 
     # Panels -----------------------------------------------------------------------------------------------------------------
 
-    def copying(self, name: str) -> Iterator[str]:
+    def copying(self, name: str) -> str:
         """The panel that begins at x, a matrix whose lines have n elements; k rows of it."""
         to = Instructions()
-        line, beside = to.add("mul i64 %p, %n"), to.add(f"mul i64 %p, {2 * self.width}")
-        both = [self._load(to, self._place(to, "%x", line, number)) for number in range(2)]
-        for number, value in enumerate(both):
-            self._store(to, value, self._place(to, "%panel", beside, number))
-        yield f"""define internal void @{name}(ptr %panel, ptr %x, i64 %k, i64 %n) {{
-entry:
-  br label %row
-row:
-  %p = phi i64 [ 0, %entry ], [ %following, %row ]"""
-        yield from to.lines
-        yield """  %following = add i64 %p, 1
-  %more = icmp slt i64 %following, %k
-  br i1 %more, label %row, label %done
-done:
-  ret void
-}"""
+        with to.loop(stop="%k") as row:
+            line, beside = to.add(f"mul i64 {row.index}, %n"), to.add(f"mul i64 {row.index}, {2 * self.width}")
+            both = [self._load(to, self._place(to, "%x", line, number)) for number in range(2)]
+            for number, value in enumerate(both):
+                self._store(to, value, self._place(to, "%panel", beside, number))
+        return function_text(f"internal void @{name}(ptr %panel, ptr %x, i64 %k, i64 %n)", to)
 
-    def turning(self, name: str) -> Iterator[str]:
+    def turning(self, name: str) -> str:
         """The transpose of x (rows, columns) in lines as a panel: blocks of 8 by 8 in registers, what is left one by one."""
-        yield f"""define internal void @{name}(ptr %panel, ptr %x, i64 %rows, i64 %columns, i64 %line) {{
-entry:
-  %wholerows = and i64 %rows, -8
-  %wholecolumns = and i64 %columns, -8
-  br label %row
-row:
-  %r = phi i64 [ 0, %entry ], [ %nextr, %rowdone ]
-  %inr = icmp slt i64 %r, %wholerows
-  br i1 %inr, label %column, label %below
-column:
-  %c = phi i64 [ 0, %row ], [ %nextc, %block ]
-  %inc = icmp slt i64 %c, %wholecolumns
-  br i1 %inc, label %block, label %right
-block:"""
-        yield from self._block_turned()
-        yield "  %nextc = add i64 %c, 8\n  br label %column\nright:\n  %rowend = add i64 %r, 8"
-        yield self._one_by_one("right", ("%r", "%rowend"), ("%wholecolumns", "%columns"), "rowdone")
-        yield "rowdone:\n  %nextr = add i64 %r, 8\n  br label %row\nbelow:"
-        yield self._one_by_one("below", ("%wholerows", "%rows"), ("0", "%columns"), "finish")
-        yield "finish:\n  ret void\n}"
+        to = Instructions()
+        eights = {one: to.add(f"ashr i64 %{one}, 3") for one in ("rows", "columns")}
+        whole = {one: to.add(f"shl i64 {count}, 3") for one, count in eights.items()}
+        with to.loop(stop=eights["rows"]) as strip:
+            row = to.add(f"shl i64 {strip.index}, 3")
+            with to.loop(stop=eights["columns"]) as block:
+                self._turn_block(to, row, to.add(f"shl i64 {block.index}, 3"))
+            self._turn_one_by_one(to, (row, to.add(f"add i64 {row}, 8")), (whole["columns"], "%columns"))
+        self._turn_one_by_one(to, (whole["rows"], "%rows"), ("0", "%columns"))
+        return function_text(f"internal void @{name}(ptr %panel, ptr %x, i64 %rows, i64 %columns, i64 %line)", to)
 
-    def _block_turned(self) -> list[str]:
-        to, eight = Instructions(), f"<8 x {self.kind}>"
-        places = [self._cell(to, "%x", ("%r", "%c"), "%line", row) for row in range(8)]
+    def _turn_block(self, to: Instructions, row: Value, column: Value) -> None:
+        eight = f"<8 x {self.kind}>"
+        places = [self._cell(to, "%x", (row, column), "%line", number) for number in range(8)]
         lines = [to.add(f"load {eight}, ptr {place}, align {self.bytes}") for place in places]
         halves = [", ".join(f"i32 {at}, i32 {at + 8}" for at in range(start, start + 4)) for start in (0, 4)]
         for _ in range(3):  # each time rows i and i + 4 meet, as cards are shuffled
@@ -183,43 +163,22 @@ block:"""
                 for row in range(4)
                 for half in halves
             ]
-        for row, line in enumerate(lines):
-            place = self._cell(to, "%panel", ("%c", "%r"), str(2 * self.width), row)
+        for number, line in enumerate(lines):
+            place = self._cell(to, "%panel", (column, row), str(2 * self.width), number)
             to.do(f"store {eight} {line}, ptr {place}, align {self.bytes}")
-        return to.lines
+
+    def _turn_one_by_one(self, to: Instructions, rows: tuple[Value, Value], columns: tuple[Value, Value]) -> None:
+        """The elements of some rows and columns, each from the first to before the last."""
+        with to.loop(*rows) as row, to.loop(*columns) as column:
+            value = to.add(f"load {self.kind}, ptr {self._cell(to, '%x', (row.index, column.index), '%line', 0)}")
+            place = self._cell(to, "%panel", (column.index, row.index), str(2 * self.width), 0)
+            to.do(f"store {self.kind} {value}, ptr {place}")
 
     def _cell(self, to: Instructions, array: str, first: tuple[str, str], stride: str, number: int) -> Value:
         """The place of an element some rows below the first one."""
         row, column = first
         line = to.add(f"mul i64 {to.add(f'add i64 {row}, {number}')}, {stride}")
         return to.add(f"getelementptr {self.kind}, ptr {array}, i64 {to.add(f'add i64 {line}, {column}')}")
-
-    def _one_by_one(self, n: str, rows: tuple[str, str], columns: tuple[str, str], then: str) -> str:
-        """The elements of some rows and columns, each from the first to before the last; what comes before is block n."""
-        kind = self.kind
-        return f"""  br label %{n}row
-{n}row:
-  %{n}r = phi i64 [ {rows[0]}, %{n} ], [ %{n}nextr, %{n}end ]
-  %{n}inr = icmp slt i64 %{n}r, {rows[1]}
-  br i1 %{n}inr, label %{n}column, label %{then}
-{n}column:
-  %{n}c = phi i64 [ {columns[0]}, %{n}row ], [ %{n}nextc, %{n}one ]
-  %{n}inc = icmp slt i64 %{n}c, {columns[1]}
-  br i1 %{n}inc, label %{n}one, label %{n}end
-{n}one:
-  %{n}below = mul i64 %{n}r, %line
-  %{n}at = add i64 %{n}below, %{n}c
-  %{n}from = getelementptr {kind}, ptr %x, i64 %{n}at
-  %{n}value = load {kind}, ptr %{n}from
-  %{n}other = mul i64 %{n}c, {2 * self.width}
-  %{n}to = add i64 %{n}other, %{n}r
-  %{n}place = getelementptr {kind}, ptr %panel, i64 %{n}to
-  store {kind} %{n}value, ptr %{n}place
-  %{n}nextc = add i64 %{n}c, 1
-  br label %{n}column
-{n}end:
-  %{n}nextr = add i64 %{n}r, 1
-  br label %{n}row"""
 
 
 LARGEST = {64: 1 << 28, 32: 1 << 19, 16: 1 << 12}
@@ -269,8 +228,7 @@ class ProductKernel:
         ]
         addresses = [to.add(f"inttoptr i64 {one} to ptr") for one in (function, blas)]
         to.do(called((addresses[0], addresses[1]), (turned_a, turned_b, "0"), (height, width, k), places))
-        head = f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{"
-        return "\n".join([head, "entry:", *to.lines, "  ret i64 0\n}"])
+        return function_text(f"i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts)", to, "i64 0")
 
 
 class Way(NamedTuple):
@@ -341,8 +299,8 @@ class Blas:
             cells.append(to.add(f"alloca {kind}"))
             to.do(f"store {kind} {value}, ptr {cells[-1]}")
         operands = [*cells[:6], "%b", cells[6], "%a", cells[7], cells[9], "%c", cells[8]]
-        call = f"call void %gemm({', '.join(f'ptr {x}' for x in operands)})"
-        return "\n".join([f"define void @{self.name}({PARAMETERS}) {{", "entry:", *to.lines, f"  {call}\n  ret void\n}}"])
+        to.do(f"call void %gemm({', '.join(f'ptr {x}' for x in operands)})")
+        return function_text(f"void @{self.name}({PARAMETERS})", to)
 
 
 class Tiles:
@@ -375,105 +333,77 @@ class Tiles:
             [
                 *vectors.declarations(),
                 *(line for tile in tiles for line in vectors.tile(f"{self.name}_{tile.name}", tile)),
-                *vectors.turning(f"{self.name}_turn"),
-                *vectors.copying(f"{self.name}_copy"),
-                *self._whole(self.name),
+                vectors.turning(f"{self.name}_turn"),
+                vectors.copying(f"{self.name}_copy"),
+                self._block(f"{self.name}_block"),
+                self._whole(),
             ]
         )
 
-    def _whole(self, name: str) -> Iterator[str]:
-        """All in blocks of k; a block goes down a strip of columns, then the next."""
-        kind, wide = self._vectors.kind, 2 * self._vectors.width
-        places = ("%ata", "%linea"), ("%atb", "%lineb"), ("%c", "%linec")
-        block = called((f"@{name}_block", "%gemm"), ("%turneda", "%turnedb", "%again"), ("%m", "%n", "%some"), places)
-        yield f"""define void @{name}({PARAMETERS}) {{
-entry:
-  br label %block
-block:
-  %p = phi i64 [ 0, %entry ], [ %end, %within ]
-  %again = phi i1 [ %adds, %entry ], [ 1, %within ]
-  %left = sub i64 %k, %p
-  %several = icmp sgt i64 %left, {self._longest}
-  %some = select i1 %several, i64 {self._longest}, i64 %left
-  %end = add i64 %p, %some
-  %below = mul i64 %p, %linea
-  %under = mul i64 %p, %lineb
-  %starta = select i1 %turneda, i64 %below, i64 %p
-  %startb = select i1 %turnedb, i64 %p, i64 %under
-  %ata = getelementptr {kind}, ptr %a, i64 %starta
-  %atb = getelementptr {kind}, ptr %b, i64 %startb
-  br label %within
-within:
-  {block}
-  br i1 %several, label %block, label %done
-done:
-  ret void
-}}
+    def _whole(self) -> str:
+        """All in blocks of k, of which there is one even if k is 0; all but the first add to what is there."""
+        to, kind = Instructions(), self._vectors.kind
+        with to.loop() as block:
+            p, adds = to.add(f"mul i64 {block.index}, {self._longest}"), to.add(f"icmp sgt i64 {block.index}, 0")
+            left, again = to.add(f"sub i64 %k, {p}"), to.add(f"or i1 %adds, {adds}")
+            is_last = to.add(f"icmp sle i64 {left}, {self._longest}")
+            some = to.add(f"select i1 {is_last}, i64 {left}, i64 {self._longest}")
+            starts = [to.add(f"select i1 %turneda, i64 {to.add(f'mul i64 {p}, %linea')}, i64 {p}")]
+            starts.append(to.add(f"select i1 %turnedb, i64 {p}, i64 {to.add(f'mul i64 {p}, %lineb')}"))
+            a, b = [to.add(f"getelementptr {kind}, ptr %{x}, i64 {at}") for x, at in zip("ab", starts, strict=True)]
+            places = (a, "%linea"), (b, "%lineb"), ("%c", "%linec")
+            to.do(called((f"@{self.name}_block", "%gemm"), ("%turneda", "%turnedb", again), ("%m", "%n", some), places))
+            block.leave(is_last)
+        return function_text(f"void @{self.name}({PARAMETERS})", to)
 
-define internal void @{name}_block({PARAMETERS}) {{
-entry:
-  %panel = alloca [{PANEL // self._vectors.bytes} x {kind}], align 64
-  %row = select i1 %turneda, i64 1, i64 %linea
-  %column = select i1 %turneda, i64 %linea, i64 1
-  %far = icmp sge i64 %lineb, {FAR // self._vectors.bytes}
-  %many = icmp sge i64 %m, {MANY}
-  %pays = and i1 %far, %many
-  br label %strip
-strip:
-  %j = phi i64 [ 0, %entry ], [ %nextj, %down ]
-  %count = sub i64 %n, %j
-  %more = icmp sgt i64 %count, 0
-  br i1 %more, label %begin, label %out
-begin:
-  %whole = icmp sge i64 %count, {wide}
-  %single = icmp sle i64 %count, {self._vectors.width}
-  %beside = getelementptr {kind}, ptr %b, i64 %j
-  br i1 %turnedb, label %turn, label %straight
-turn:
-  %some = select i1 %whole, i64 {wide}, i64 %count
-  %before = mul i64 %j, %lineb
-  %below = getelementptr {kind}, ptr %b, i64 %before
-  call void @{name}_turn(ptr %panel, ptr %below, i64 %some, i64 %k, i64 %lineb)
-  br label %first
-straight:
-  %copies = and i1 %pays, %whole
-  br i1 %copies, label %copy, label %first
-copy:
-  call void @{name}_copy(ptr %panel, ptr %beside, i64 %k, i64 %lineb)
-  br label %first
-first:
-  %top = phi ptr [ %panel, %turn ], [ %panel, %copy ], [ %beside, %straight ]
-  %line = phi i64 [ {wide}, %turn ], [ {wide}, %copy ], [ %lineb, %straight ]
-  br label %down0"""
-        for number in range(len(self._heights)):
-            yield from self._down(name, number)
-        yield f"down:\n  %nextj = add i64 %j, {wide}\n  br label %strip\nout:\n  ret void\n}}"
+    def _block(self, name: str) -> str:
+        """A block goes down a strip of columns, then the next."""
+        to, kind, wide = Instructions(), self._vectors.kind, 2 * self._vectors.width
+        panel = to.add(f"alloca [{PANEL // self._vectors.bytes} x {kind}], align 64")
+        tops, lines = to.add("alloca ptr"), to.add("alloca i64")
+        steps = [to.add(f"select i1 %turneda, i64 {one}, i64 {other}") for one, other in (("1", "%linea"), ("%linea", "1"))]
+        far, many = to.add(f"icmp sge i64 %lineb, {FAR // self._vectors.bytes}"), to.add(f"icmp sge i64 %m, {MANY}")
+        pays = to.add(f"and i1 {to.add(f'and i1 {far}, {many}')}, {to.add('xor i1 %turnedb, true')}")
+        with to.loop() as strip:
+            j = to.add(f"mul i64 {strip.index}, {wide}")
+            count = to.add(f"sub i64 %n, {j}")
+            strip.leave(to.add(f"icmp sle i64 {count}, 0"))
+            whole, single = to.add(f"icmp sge i64 {count}, {wide}"), to.add(f"icmp sle i64 {count}, {self._vectors.width}")
+            beside = to.add(f"getelementptr {kind}, ptr %b, i64 {j}")
+            to.do(f"store ptr {beside}, ptr {tops}\n  store i64 %lineb, ptr {lines}")
+            in_panel = f"store ptr {panel}, ptr {tops}\n  store i64 {wide}, ptr {lines}"
+            with to.when("%turnedb"):
+                some = to.add(f"select i1 {whole}, i64 {wide}, i64 {count}")
+                below = to.add(f"getelementptr {kind}, ptr %b, i64 {to.add(f'mul i64 {j}, %lineb')}")
+                to.do(f"call void @{self.name}_turn(ptr {panel}, ptr {below}, i64 {some}, i64 %k, i64 %lineb)")
+                to.do(in_panel)
+            with to.when(to.add(f"and i1 {pays}, {whole}")):
+                to.do(f"call void @{self.name}_copy(ptr {panel}, ptr {beside}, i64 %k, i64 %lineb)")
+                to.do(in_panel)
+            top, line = to.add(f"load ptr, ptr {tops}"), to.add(f"load i64, ptr {lines}")
+            double = to.add(f"xor i1 {to.add(f'or i1 {whole}, {single}')}, true")
+            fits = {"whole": whole, "single": single, "double": double}
+            given = f"ptr {top}, i64 %k, i64 {steps[0]}, i64 {steps[1]}, i64 {line}, i64 %linec, i64 {count}, i1 %adds"
+            first = "0"
+            for height in self._heights:
+                first = self._down(to, height, first, (j, steps[0]), given, fits)
+        return function_text(f"internal void @{name}({PARAMETERS})", to)
 
-    def _down(self, name: str, d: int) -> Iterator[str]:
-        """The tiles of one height, the d-th, in a strip, from where the higher ones end to where no more fit."""
-        kind, height = self._vectors.kind, self._heights[d]
-        before, first = ("first", "0") if d == 0 else (f"down{d - 1}", f"%i{d - 1}")
-        then = "down" if d + 1 == len(self._heights) else f"down{d + 1}"
-        yield f"""down{d}:
-  %i{d} = phi i64 [ {first}, %{before} ], [ %end{d}, %took{d} ]
-  %end{d} = add i64 %i{d}, {height}
-  %fits{d} = icmp sle i64 %end{d}, %m
-  br i1 %fits{d}, label %take{d}, label %{then}
-take{d}:
-  %starta{d} = mul i64 %i{d}, %row
-  %ata{d} = getelementptr {kind}, ptr %a, i64 %starta{d}
-  %line{d} = mul i64 %i{d}, %linec
-  %starto{d} = add i64 %line{d}, %j
-  %ato{d} = getelementptr {kind}, ptr %c, i64 %starto{d}
-  br i1 %whole, label %whole{d}, label %partial{d}
-partial{d}:
-  br i1 %single, label %single{d}, label %double{d}"""
-        given = (
-            f"ptr %ato{d}, ptr %ata{d}, ptr %top, i64 %k, i64 %row, i64 %column, i64 %line, i64 %linec, i64 %count, i1 %adds"
-        )
-        for label, one in _KINDS.items():
-            yield f"{label}{d}:\n  call void @{name}_{Tile(height, *one).name}({given})\n  br label %took{d}"
-        yield f"took{d}:\n  br label %down{d}"
+    def _down(
+        self, to: Instructions, height: int, first: Value, at: tuple[Value, Value], given: str, fits: dict[str, Value]
+    ) -> Value:
+        """The tiles of one height in a strip, from a row to where no more fit, which is returned."""
+        kind, (j, row) = self._vectors.kind, at
+        count = to.add(f"sdiv i64 {to.add(f'sub i64 %m, {first}')}, {height}")
+        with to.loop(stop=count) as tile:
+            i = to.add(f"add i64 {first}, {to.add(f'mul i64 {tile.index}, {height}')}")
+            a = to.add(f"getelementptr {kind}, ptr %a, i64 {to.add(f'mul i64 {i}, {row}')}")
+            line = to.add(f"mul i64 {i}, %linec")
+            c = to.add(f"getelementptr {kind}, ptr %c, i64 {to.add(f'add i64 {line}, {j}')}")
+            for label, one in _KINDS.items():
+                with to.when(fits[label]):
+                    to.do(f"call void @{self.name}_{Tile(height, *one).name}(ptr {c}, ptr {a}, {given})")
+        return to.add(f"add i64 {first}, {to.add(f'mul i64 {count}, {height}')}")
 
 
 _KINDS = {"whole": (2, False), "single": (1, True), "double": (2, True)}

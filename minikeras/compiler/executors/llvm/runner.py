@@ -23,7 +23,7 @@ from ....core.ownership import Owned, called_with_others
 from ....parallel.threads import thread_count
 from ....types import Array
 from . import jit
-from .functions import Instructions, Value
+from .functions import Instructions, Value, function_text
 
 COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS = range(8)
 MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES, FLUSHES = range(8, 15)
@@ -54,10 +54,10 @@ def _text() -> str:
 
 
 def _function(head: str, body: Callable[[Instructions], Value | None]) -> str:
-    """A function whose body returns what it writes instructions for, or nothing."""
+    """A function whose body returns the value that it ends with, or nothing."""
     to = Instructions()
     result = body(to)
-    return "\n".join([f"define {head} {{", "entry:", *to.lines, f"  ret {'void' if result is None else f'i64 {result}'}", "}"])
+    return function_text(head, to, "void" if result is None else f"i64 {result}")
 
 
 def _at(to: Instructions, start: Value, number: Value | int) -> Value:
@@ -109,9 +109,9 @@ def _instructions(to: Instructions) -> Iterator[tuple[Value, Value, Callable[[Va
     addresses = _field(to, "%job", ADDRESSES, "ptr")
     with to.loop(stop=count) as one:
         at = _at(to, table, _times(to, one.index, 3))
-        function, operands, parts = _field(to, at, 0, "ptr"), _field(to, at, 1, "ptr"), _field(to, at, 2)
+        kernel, operands, parts = _field(to, at, 0, "ptr"), _field(to, at, 1, "ptr"), _field(to, at, 2)
         given = f"ptr {operands}, ptr {addresses}"
-        yield one.index, parts, lambda c: to.add(f"call i64 {function}({given}, i64 {c}, i64 {parts})")
+        yield one.index, parts, lambda c: to.add(f"call i64 {kernel}({given}, i64 {c}, i64 {parts})")
 
 
 def _alone(to: Instructions) -> Value:
