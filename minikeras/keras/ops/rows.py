@@ -78,16 +78,31 @@ def _taking(takes: Takes, function: Callable[..., Any], signature: inspect.Signa
     """A function with a signature, in which a rule of dtypes makes the operands the first arguments of `function`."""
     operands = [key for key, one in signature.parameters.items() if "TensorLike" in str(one.annotation)]
     count, alone = len(operands), len(operands) == len(signature.parameters)
+    called: Callable[..., Any]
 
-    def called(*args: Any, **options: Any) -> Any:
-        if len(args) < count:
-            args = (*args, *[options.pop(one) for one in operands[len(args) :] if one in options])
-        if alone and (options or len(args) > count):
-            signature.bind(*args, **options)  # refuses what `function` may take beside its operands
-        return function(*takes(*args[:count]), *args[count:], **options)
+    if list(signature.parameters) == ["x"]:  # what is called most often saves 0.8 us by parameters of its own
+        convert = {anything: convert_to_tensor, floats: floating}[takes]
 
-    called.__signature__ = signature  # type: ignore[attr-defined]
-    return called
+        def called(x: TensorLike) -> Any:
+            return function(convert(x))
+
+    elif list(signature.parameters) == ["x1", "x2"]:
+
+        def called(x1: TensorLike, x2: TensorLike) -> Any:
+            return function(*takes(x1, x2))
+
+    else:
+
+        def called(*args: Any, **options: Any) -> Any:
+            if len(args) < count:
+                args = (*args, *[options.pop(one) for one in operands[len(args) :] if one in options])
+            if alone and (options or len(args) > count):
+                signature.bind(*args, **options)  # refuses what `function` may take beside its operands
+            return function(*takes(*args[:count]), *args[count:], **options)
+
+    made: Any = called
+    made.__signature__ = signature
+    return made
 
 
 def _rows_of(operands: str, takes: Takes, dtypes: str) -> Callable[..., Callable[..., Tensor]]:
