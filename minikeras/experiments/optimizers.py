@@ -356,8 +356,10 @@ class StackedOptimizer(Optimizer):
         held, several = self._held, isinstance(self.optimizers[0], PerLayer)
 
         def write(writer: Writer, gradients: Sequence[Any]) -> None:
-            for part, places in shares:
-                part.write(writer, [gradients[i] for i in places], [states[i] for i in places], owner)
+            parts = [(part, [gradients[i] for i in places], [states[i] for i in places]) for part, places in shares]
+            begun = [part.begin(writer, of_part, owner) for part, _, of_part in parts]  # before any counter changes
+            for (part, own, of_part), numbers in zip(parts, begun, strict=True):
+                part.write(writer, own, of_part, owner, numbers)
             if several:
                 writer.write(members_counted, (), {"optimizer": owner, "held": held})
 

@@ -233,8 +233,8 @@ class Together:
         for optimizer in active:
             optimizer.state.iterations._array = count
 
-    def write(self, writer: Writer, gradients: Sequence[Any], states: Sequence[SlotState], owner: Optimizer) -> None:
-        """Write the step as instructions of a program, as part of a step of its owner."""
+    def begin(self, writer: Writer, states: Sequence[SlotState], owner: Optimizer) -> list[list[Any]]:
+        """Write what finds the numbers of a step, as part of a step of its owner; for each group what holds its numbers."""
         plan = self.planned(states)
         assert plan is not None
         own: list[list[Any]] = []
@@ -246,6 +246,20 @@ class Together:
                 own.append([writer.slot(None, float) for dtype in single.inputs if dtype is float])
         params = {"optimizer": owner, "together": self, "plan": plan}
         writer.begin(member_numbers, params, tuple([slot for found in own for slot in found]))
+        writer.guards.append(functools.partial(self._is_of, plan))
+        return own
+
+    def write(
+        self,
+        writer: Writer,
+        gradients: Sequence[Any],
+        states: Sequence[SlotState],
+        owner: Optimizer,
+        own: Sequence[Sequence[Any]],
+    ) -> None:
+        """Write the step as instructions of a program, given what holds its numbers."""
+        plan = self.planned(states)
+        assert plan is not None
         if (limits := self._limits(plan)) is not None:
             clipped = tuple([writer.slot(one.shape, one.dtype) for one in gradients])
             gradients = writer.write(clip_members, gradients, limits, clipped)
@@ -257,8 +271,7 @@ class Together:
             given = [gradient, *writer.read(columns, layout)]
             operands = [*[given[number] for number in group.elements], *numbers]
             writer.assign(columns, writer.loop(body, operands, layout.size), layout)
-        writer.write(members_finished, (), params)
-        writer.guards.append(functools.partial(self._is_of, plan))
+        writer.write(members_finished, (), {"optimizer": owner, "together": self, "plan": plan})
 
     def numbers(self, plan: Plan) -> tuple[Any, ...]:
         """What the loops of all groups take beside elements: arrays with a number at every element, or numbers for all."""

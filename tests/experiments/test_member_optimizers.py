@@ -169,6 +169,9 @@ CHOICES: dict[str, Make] = {
     "a function": lambda i: optimizers.SGD(lambda: 0.1 * (i + 1)),
     "one is frozen": lambda i: optimizers.PerLayer({"hidden": None, "*": optimizers.SGD(0.1 * (i + 1))}),
     "factors": lambda i: optimizers.PerLayer({"hidden": 0.5 + i / 10, "*": optimizers.Adam(0.1 * (i + 1))}),
+    "factors to a schedule": lambda i: optimizers.PerLayer(
+        {"head": 0.5, "*": optimizers.SGD(optimizers.schedules.ExponentialDecay(0.1 * (i + 1), 1, 0.5))}
+    ),
 }
 """What all members do at once."""
 IN_TURN: dict[str, Make] = {
