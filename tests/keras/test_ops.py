@@ -516,3 +516,18 @@ def test_numbers_at_equal_distances_between_ends_of_two_shapes(axis):
 def test_weights_of_a_normalization_may_have_another_dtype():
     found = K.ops.layer_normalization(K.ops.ones((2, 8), "bfloat16"), K.ops.ones(8, "float16"), K.ops.ones(8))
     assert found.dtype == "bfloat16" and found.numpy().astype(int).tolist() == [[1] * 8] * 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "found"),
+    [("constant", [0, 0, 1, 1, 2, 3, 4, 0]), ("nearest", [1, 1, 1, 1, 2, 3, 4, 5]), ("wrap", [4, 5, 1, 1, 2, 3, 4, 1])],
+)
+def test_of_two_elements_equally_near_the_one_farther_from_0_is_read(mode, found):
+    """As in Keras on JAX, which these numbers are from; also in a compiled function."""
+    x, places = [1.0, 2.0, 3.0, 4.0, 5.0], np.array([[-1.5, -0.5, -0.4999, 0.49999997, 0.5, 1.5, 2.5, 4.5]], "float32")
+
+    def read(places):
+        return tf.keras.ops.image.map_coordinates(x, places, order=0, fill_mode=mode)
+
+    for call in (read, tf.function(read)):
+        np.testing.assert_array_equal(call(tf.constant(places)).numpy(), found)

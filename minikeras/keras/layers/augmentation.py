@@ -143,7 +143,10 @@ class Augmentation(Layer):
 
     def limits(self, name: str, value: Any, bounds: tuple[float, float], symmetric: bool = True) -> tuple[float, float]:
         """Lower and upper limit from a pair, or from one number f: -f (or 0) and f."""
-        pair = list(value) if isinstance(value, (list, tuple)) else [-abs(value) if symmetric else 0.0, abs(value)]
+        if isinstance(value, (int, float)):
+            pair = [-abs(value) if symmetric else 0.0, abs(value)]
+        else:
+            pair = list(value) if isinstance(value, (list, tuple)) else []
         if len(pair) != 2 or not all(isinstance(one, (int, float)) and bounds[0] <= one <= bounds[1] for one in pair):
             raise ValueError(
                 f"{type(self).__name__}: `{name}` must be a number, or two, from {bounds[0]} to {bounds[1]}, found {value!r}."

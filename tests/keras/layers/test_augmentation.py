@@ -48,6 +48,13 @@ def test_the_same_random_numbers_make_keras_images(case):
     np.testing.assert_allclose(y.numpy(), case["output"], rtol=0, atol=1e-6)  # Keras takes the mean in float32
 
 
+def test_a_zoom_with_the_nearest_pixel_is_keras_where_two_are_equally_near():
+    zoom = L.RandomZoom((0.5, 0.5), (0.8, 0.8), interpolation="nearest", fill_mode="constant")
+    y = zoom(np.arange(25.0, dtype="float32").reshape(5, 5, 1)).numpy()[..., 0]
+    rows = [[0, 0, 0, 0, 0], [0, 5, 7, 9, 0], [0, 10, 12, 14, 0], [0, 20, 22, 24, 0], [0, 0, 0, 0, 0]]  # of Keras's own test
+    np.testing.assert_array_equal(y, rows)
+
+
 @each
 def test_outside_of_training_nothing_is_random(make):
     layer, x = make(seed=1), images()
@@ -209,6 +216,8 @@ def test_a_saved_model_has_the_layers_again(tmp_path):
     [
         (lambda: L.RandomFlip("diagonal"), "mode must be 'horizontal'"),
         (lambda: L.RandomRotation(1.5), "`factor` must be a number, or two, from -1.0 to 1.0, found 1.5"),
+        (lambda: L.RandomTranslation({"up": 0.3}, 0.0), "`height_factor` must be a number, or two, .* found {'up': 0.3}"),
+        (lambda: L.RandomErasing(None), "`factor` must be a number, or two, from 0.0 to 1.0, found None"),
         (lambda: L.RandomRotation(0.1, fill_mode="mirror"), "fill_mode must be one of"),
         (lambda: L.RandomZoom(-1.0), "must lie above -1"),
         (lambda: L.RandomContrast(-0.1), "from 0.0 to 1.0"),

@@ -47,8 +47,9 @@ def _within(place: Tensor, size: int, mode: str) -> Tensor:
 
 def _neighbours(coordinate: Tensor, order: int) -> list[tuple[Tensor, Any]]:
     """The elements along one axis that a place is read from, and their shares."""
-    if order == 0:
-        return [(tf.cast(tf.round(coordinate), "int32"), 1.0)]
+    if order == 0:  # a half goes away from 0, as in Keras on JAX and on TensorFlow; `round` would take the even element
+        whole = tf.cast(coordinate, "int32")
+        return [(whole + tf.cast(2 * (coordinate - tf.cast(whole, coordinate.dtype)), "int32"), 1.0)]
     below = tf.stop_gradient(tf.floor(coordinate))
     place, share = tf.cast(below, "int32"), coordinate - below
     return [(place, 1.0 - share), (place + 1, share)]
