@@ -374,10 +374,8 @@ class CUDA:
         """
         known: dict[Any, str] = {}
         alone = self._group.lanes > 1 and not self._shares and any(isinstance(one, Store) for one in body)
-        guard, first = (
-            f"if (lane == 0 && o < {self.schedule.count}) {{",
-            alone and not any(isinstance(one, Fold) for one in body),
-        )
+        first = alone and not any(isinstance(one, Fold) for one in body)
+        guard = f"if (lane == 0 && o < {self.schedule.count}) {{"
         self._do(*[guard] * first)
         found = [
             (one, self._value(one.value, known), self._value(one.index, known) if isinstance(one, Store) else "")

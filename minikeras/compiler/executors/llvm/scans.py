@@ -126,13 +126,11 @@ class KernelScan:
         for number, slot in enumerate(step.results[carried:], carried):
             if slot.key in step.movable and builder.address(slot) not in self._rows.values():
                 self._rows[number] = builder.address(slot)
-        self._own = {key: builder.address(y) for key, y in self._given_out(builder).items()}
+        moved = {step.results[number].key for number in self._rows}
+        own = {y.key: y for y in step.results if y.key in builder.plan.given_out and y.key not in moved}
+        self._own = [(builder.address(y), y) for y in own.values()]
+        """Large values that are carried, for which the plan has no memory, by their places."""
         self._places = len(builder.addressed)
-
-    def _given_out(self, builder: Builder) -> dict[int, Slot]:
-        """Large values that are carried, for which the plan has no memory."""
-        moved = {self._step.results[number].key for number in self._rows}
-        return {y.key: y for y in self._step.results if y.key in builder.plan.given_out and y.key not in moved}
 
     def __call__(self, *arrays: Array) -> None:
         """Carry out all steps. The arrays are the operands, then those for the results."""
@@ -153,9 +151,8 @@ class KernelScan:
 
     def _addressed(self, operands: Sequence[Array], results: Sequence[Array], addresses: Array) -> Iterator[Array]:
         """Write the addresses of operands, results and further memory; the arrays that have to live until the loop ends."""
-        slots = {y.key: y for y in self._step.results}
-        for key, place in self._own.items():
-            array = np.empty(slots[key].shape, slots[key].dtype)
+        for place, slot in self._own:
+            array = np.empty(slot.shape, slot.dtype)
             addresses[place] = address_of(array)
             yield array
         for number, home in enumerate(results[: self._carried]):
@@ -163,9 +160,7 @@ class KernelScan:
             addresses[self._places + number] = address_of(home)
         for source, place, slot in self._step.given:
             array = results[source] if source < self._carried else np.ascontiguousarray(operands[source], slot.dtype)
-            addresses[place] = (
-                self._first(array) if self._carried <= source < self._carried + self._sliced else address_of(array)
-            )
+            addresses[place] = self._first(array) if self._is_sliced(source) else address_of(array)
             yield array
         for number, rows in enumerate(results[self._carried :], self._carried):
             addresses[self._rows.get(number, self._places + number)] = self._first(rows)
@@ -182,6 +177,7 @@ class KernelScan:
         step, moves, last = self._step, [], []
         direction = -1 if self._reverse else 1
         homes = {key: self._places + number for key, number in step.arguments.items() if number < self._carried}
+        places = {**self._memory[3], **homes}
         for source, place, slot in step.given:
             if self._is_sliced(source):
                 moves.append((place, direction * slot.bytes))
@@ -189,12 +185,9 @@ class KernelScan:
             to = self._rows.get(number)
             if to is None:
                 to = self._places + number
-                last.append(copy_to(Value(homes.get(slot.key, self._place_of(slot)), slot), to))
+                last.append(copy_to(Value(places[slot.key], slot), to))
             moves.append((to, direction * slot.bytes))
         for number, slot in enumerate(step.results[: self._carried]):
             if step.arguments.get(slot.key) != number:
-                last.append(copy_to(Value(self._place_of(slot), slot), self._places + number))
+                last.append(copy_to(Value(places[slot.key], slot), self._places + number))
         return Around([], last, moves, len(step.results))
-
-    def _place_of(self, slot: Slot) -> int:
-        return self._memory[3].get(slot.key, -1)

@@ -77,6 +77,7 @@ class Around(NamedTuple):
 
 
 def address_of(array: Array) -> int:
+    """Where the memory of an array begins."""
     return int(array.__array_interface__["data"][0])
 
 
