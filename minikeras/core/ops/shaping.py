@@ -5,6 +5,7 @@ Shapes and permutations describe the last `rank` axes of the input; further lead
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,13 +64,15 @@ def _part(g: Any, axis: int, start: int, stop: int) -> Any:
     return operations.strided_slice(g, key=key, shape=tuple(g.shape))
 
 
+def split_keys(sizes: Sizes, axis: int) -> list[tuple[Any, ...]]:
+    """What indexes the pieces of an array, given their sizes along a negative axis."""
+    behind, stops = (slice(None),) * (-1 - axis), itertools.accumulate(sizes)
+    return [(Ellipsis, slice(stop - size, stop), *behind) for size, stop in zip(sizes, stops, strict=True)]
+
+
 def _concat_transpose(g: Any, *xs: Any, axis: int) -> list[Any]:
-    parts, start = [], 0
-    for x in xs:
-        stop = start + x.shape[axis]
-        parts.append(_part(g, axis, start, stop))
-        start = stop
-    return parts
+    keys = split_keys(tuple(x.shape[axis] for x in xs), axis)
+    return [operations.strided_slice(g, key=key, shape=tuple(g.shape)) for key in keys]
 
 
 def _stack_transpose(g: Any, *xs: Any, axis: int) -> list[Any]:
@@ -84,12 +87,8 @@ stack_along = linear(
 
 
 def _split(xp: Any, x: Array, sizes: Sizes, axis: int) -> tuple[Array, ...]:
-    behind, start, parts = (slice(None),) * (-1 - axis), 0, []
-    for size in sizes:
-        part = x[(..., slice(start, start + size), *behind)]
-        parts.append(part if xp is np else part.copy())  # on a device pieces without gaps
-        start += size
-    return tuple(parts)
+    parts = [x[key] for key in split_keys(sizes, axis)]
+    return tuple(parts if xp is np else [part.copy() for part in parts])  # on a device pieces without gaps
 
 
 # Pieces of these sizes, whose cotangents are put together in one go.

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....core import Record
 from ....core.effects import only_checks
+from ....core.ops.shaping import split_keys
 from ....core.registry import operations
 from ....nn_ops.scan import loop
 from ....types import Array
@@ -412,12 +413,9 @@ def _one_hot(encoder: Encoder, record: Record) -> bool:
 
 def _split(encoder: Encoder, record: Record) -> bool:
     """Slices along an axis, which are views."""
-    (x,), start = record.inputs, 0
-    behind = (slice(None),) * (-1 - record.params["axis"] % -len(x.shape))
-    for y, size in zip(outputs_of(record), record.params["sizes"], strict=True):
-        params = {"key": (Ellipsis, slice(start, start + size), *behind), "shape": tuple(x.shape)}
-        encoder.encode(Record(operations.strided_slice, [x], params, y))
-        start += size
+    (x,) = record.inputs
+    for y, key in zip(outputs_of(record), split_keys(**record.params), strict=True):
+        encoder.encode(Record(operations.strided_slice, [x], {"key": key, "shape": tuple(x.shape)}, y))
     return True
 
 
