@@ -49,7 +49,7 @@ def first_bad_index(operand: Any) -> tuple[int, ...] | None:
     """The index of the first element that is NaN or infinite; None if all are finite."""
     while hasattr(operand, "stacked"):
         operand = operand.stacked
-    array = to_numpy(operand._array) if isinstance(operand, Operand) else operand
+    array = to_numpy(operand.array) if isinstance(operand, Operand) else operand
     if isinstance(array, (float, complex)):
         array = np.asarray(array)
     if not hasattr(array, "dtype") or array.dtype.kind not in "fc":
@@ -76,7 +76,7 @@ def _complaint(primitive: Primitive, inputs: Sequence[Any], output: Any, index: 
     """What was made, of what, and where."""
     while hasattr(output, "stacked"):
         output = output.stacked
-    value = to_numpy(output._array)[index]
+    value = to_numpy(output.array)[index]
     kind = "NaN" if np.isnan(value) else "Inf"
     layer, differentiated = _surroundings()
     return (
@@ -164,7 +164,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
         raise InvalidArgumentError(f"check_numerics: {message}: dtype {result.dtype.name} has no NaN; give floats.")
     index = first_bad_index(result)
     if index is not None:
-        kind = "NaN" if np.isnan(to_numpy(result._array[index])) else "Inf"
+        kind = "NaN" if np.isnan(to_numpy(result.array[index])) else "Inf"
         raise NotFiniteError(
             f"{message} : Tensor had {kind} values, the first at index {list(index)} of "
             f"{result.dtype.name}[{','.join(map(str, result.shape))}]."

@@ -126,7 +126,7 @@ class _Problem:
         if any(not np.array_equal(a.numpy(), b.numpy(), equal_nan=True) for a, b in zip(first, again, strict=True)):
             raise ValueError("check_gradients: two calls gave two results; fix the seed or leave dropout out.")
         # Equal weights would hide errors that cancel, such as those of a softmax; one number alone needs none.
-        self.weights = [generator.uniform(0.5, 1.5, r.shape) if r._array.size > 1 else np.ones(r.shape) for r in first]
+        self.weights = [generator.uniform(0.5, 1.5, r.shape) if r.array.size > 1 else np.ones(r.shape) for r in first]
         self.smooth = [i for i, value in enumerate(self.arguments) if value.dtype.is_floating]
         self.variables: list[Variable] = list(f.trainable_variables) if isinstance(f, Module) else []
         self.sources = [*(self.arguments[i] for i in self.smooth), *self.variables]
@@ -141,7 +141,7 @@ class _Problem:
 
     def point(self) -> Values:
         """Where the derivatives are taken."""
-        return np.concatenate([np.ravel(to_numpy(source._array)).astype(np.float64) for source in self.sources])
+        return np.concatenate([np.ravel(to_numpy(source.array)).astype(np.float64) for source in self.sources])
 
     def element(self, i: int, point: Values | None = None) -> str:
         """Which element of which source stands at a place of the flat vector, and why it has no gradient if it has none."""
@@ -164,9 +164,9 @@ class _Problem:
     def _at(self, point: Values) -> list[Tensor]:
         """Put the parts of the flat vector where they belong; the floating arguments."""
         pieces = self.layout.pieces(point)
-        parts = [namespace(source._array).asarray(piece) for source, piece in zip(self.sources, pieces, strict=True)]
+        parts = [namespace(source.array).asarray(piece) for source, piece in zip(self.sources, pieces, strict=True)]
         for variable, part in zip(self.variables, parts[len(self.smooth) :], strict=True):
-            variable._array = part
+            variable.array = part
         return [Tensor(part) for part in parts[: len(self.smooth)]]
 
     def _sum(self, smooth: Sequence[Tensor]) -> Any:
@@ -248,7 +248,7 @@ def _in_float64(f: Any) -> Iterator[None]:
     default = config.floatx() if config else ""
     for variable in variables:
         if variable.dtype.is_floating:
-            variable._array = variable._array.astype(np.float64)
+            variable.array = variable.array.astype(np.float64)
     for layer in layers:
         layer._dtype, layer._array_dtype = float64.name, float64.numpy
     if config:

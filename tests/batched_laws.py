@@ -58,13 +58,11 @@ def mapped(function: Any, samples: Sequence[Sequence[Array]], pattern: Sequence[
 def assert_alike(actual: Sequence[Any], expected: Sequence[Sequence[Any]], what: str) -> None:
     """Each result equals the stack of the single ones, within rounding."""
     for position, whole in enumerate(actual):
-        single = np.stack([np.asarray(one[position]._array) for one in expected])
+        single = np.stack([np.asarray(one[position].array) for one in expected])
         assert whole.shape == single.shape, f"{what} {position}: shape {whole.shape}, looped {single.shape}"
         assert whole.dtype.name == ("string" if single.dtype == object else single.dtype.name), f"{what}: {whole.dtype}"
         scale = np.nanmax(np.abs(single), initial=0, where=np.isfinite(single)) if single.dtype.kind in "fc" else 0
-        np.testing.assert_allclose(
-            np.asarray(whole._array), single, rtol=1e-9, atol=1e-11 * scale, err_msg=f"{what} {position}"
-        )
+        np.testing.assert_allclose(np.asarray(whole.array), single, rtol=1e-9, atol=1e-11 * scale, err_msg=f"{what} {position}")
 
 
 def batched_is_looped(specimen: Specimen, pattern: Sequence[bool]) -> None:

@@ -31,7 +31,7 @@ def tangent_is_the_derivative(specimen: Specimen) -> None:
     primals = [tensors[i] for i in smooth_positions(arrays)]
     with tf.autodiff.ForwardAccumulator(primals, [Tensor(v) for v in directions]) as accumulator:
         found = results(specimen, tensors)
-    pairs = [(u, np.asarray(accumulator.jvp(y)._array)) for u, y in zip(seeds, found, strict=True) if u is not None]
+    pairs = [(u, np.asarray(accumulator.jvp(y).array)) for u, y in zip(seeds, found, strict=True) if u is not None]
     actual = sum(inner(u, t) for u, t in pairs)
     expected, tolerance = numerical_slope(specimen, arrays, seeds, directions)
     assert_near(actual, expected, size_of_terms(*zip(*pairs, strict=True)), tolerance, "<u, J v>")

@@ -82,7 +82,7 @@ def vjp(specimen: Specimen, arrays: Sequence[Array], seeds: Sequence[Array | Non
         targets = results(specimen, tensors)
     pairs = [(y, Tensor(u)) for y, u in zip(targets, seeds, strict=True) if u is not None]
     found = tape.gradient([y for y, _ in pairs], sources, [u for _, u in pairs])
-    return [None if g is None else np.asarray(tf.convert_to_tensor(g)._array) for g in found]
+    return [None if g is None else np.asarray(tf.convert_to_tensor(g).array) for g in found]
 
 
 def moved(arrays: Sequence[Array], directions: Sequence[Array], step: complex) -> list[Array]:
@@ -189,7 +189,7 @@ def arrays_give_what_tensors_give(specimen: Specimen) -> None:
         bare = record.primitive(*inputs, **record.params)
         for y, z in zip(_as_tuple(bare), _as_tuple(record.outputs), strict=True):
             assert not isinstance(y, Tensor)
-            np.testing.assert_array_equal(y, z._array)
+            np.testing.assert_array_equal(y, z.array)
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -307,7 +307,7 @@ def pushforward(specimen: Specimen, arrays: Sequence[Array], directions: Sequenc
         for y, t in zip(_as_tuple(record.outputs), _as_tuple(moved_outputs), strict=True):
             if t is not None:
                 assert tuple(t.shape) == tuple(y.shape), f"{record}: the tangent has shape {t.shape}"
-                assert np.dtype(getattr(t.dtype, "numpy", t.dtype)) == y._array.dtype, f"{record}: the tangent is {t.dtype}"
+                assert np.dtype(getattr(t.dtype, "numpy", t.dtype)) == y.array.dtype, f"{record}: the tangent is {t.dtype}"
                 tangents[y.key] = t
     arrived = [tangents.get(y.key) if hasattr(y, "key") else None for y in found]
     return [None if t is None else np.asarray(arrays_of(t)) for t in arrived]
@@ -335,12 +335,12 @@ def second_derivative_is_the_derivative_of_the_gradient(specimen: Specimen) -> N
 
 def hessian_product(specimen: Specimen, arrays: Sequence[Array], seeds: Sequence[Any], others: Sequence[Array]) -> list[Array]:
     """grad_x <w, J(x)^T u> as arrays, zeros where the gradient does not depend on x."""
-    return [np.asarray(tf.convert_to_tensor(h)._array) for h in curvature(specimen, [Tensor(x) for x in arrays], seeds, others)]
+    return [np.asarray(tf.convert_to_tensor(h).array) for h in curvature(specimen, [Tensor(x) for x in arrays], seeds, others)]
 
 
 def curvature(specimen: Specimen, tensors: Sequence[Tensor], seeds: Sequence[Any], others: Sequence[Array]) -> list[Any]:
     """The same as Tensors, recorded by the tapes on the stack."""
-    sources = [tensors[i] for i in smooth_positions([x._array for x in tensors])]
+    sources = [tensors[i] for i in smooth_positions([x.array for x in tensors])]
     with tf.GradientTape() as outer:
         outer.watch(sources)
         with tf.GradientTape() as inner_tape:
@@ -368,7 +368,7 @@ def third_derivative_is_the_derivative_of_the_second(specimen: Specimen) -> None
         tape.watch(sources)
         second = curvature(specimen, tensors, seeds, others)
     found = tape.gradient(second, sources, [Tensor(w) for w in others], unconnected_gradients="zero")
-    thirds = [np.asarray(tf.convert_to_tensor(g)._array) for g in found]
+    thirds = [np.asarray(tf.convert_to_tensor(g).array) for g in found]
     actual = sum(inner(t, v) for t, v in zip(thirds, directions, strict=True))
 
     def along(step: float) -> float:

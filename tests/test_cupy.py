@@ -203,7 +203,7 @@ def test_a_driver_without_libraries_is_no_gpu_either(cupy, monkeypatch, error):
 @cupy_only
 def test_cupy_that_is_imported_changes_nothing_on_the_cpu(cupy):
     x = tf.constant([[1.0, 2.0]])
-    assert namespace(x._array) is np and is_array(np.ones(1)) and to_numpy(x._array) is x._array
+    assert namespace(x.array) is np and is_array(np.ones(1)) and to_numpy(x.array) is x.array
     model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
     model.compile("adam", "mse")
     model.fit(x, [[1.0]], verbose=0)

@@ -90,7 +90,7 @@ def test_the_probe_names_a_reason_either_way():
 
 def library(x):
     """Which library's array a Tensor or Variable holds; the test double has no device of its own to name."""
-    return namespace(x._array)
+    return namespace(x.array)
 
 
 def test_a_device_holds_within_its_block_also_if_that_raises():
@@ -223,7 +223,7 @@ def test_a_function_is_recorded_anew_for_arrays_of_another_gpu(monkeypatch):
     x = on("STRICT:0", [1.0, 2.0])
     here = key_of([x], [])
     assert key_of([x], []) == here
-    monkeypatch.setattr(type(x._array), "device", types.SimpleNamespace(id=1))
+    monkeypatch.setattr(type(x.array), "device", types.SimpleNamespace(id=1))
     assert key_of([x], []) != here
 
 
@@ -259,7 +259,7 @@ def test_what_another_gpu_holds_is_adopted_there_and_the_present_one_stays(monke
 
 
 def test_a_move_from_one_gpu_to_another_is_a_copy():
-    array = on("STRICT:0", [1.0, 2.0])._array
+    array = on("STRICT:0", [1.0, 2.0]).array
     assert devices.moved(array, "STRICT:0") is array
     assert devices.moved(array, "STRICT:1") is not array
 

@@ -318,7 +318,7 @@ def test_keras_random_draws_for_keys_on_every_device(dtype, device):
     for function, expected in ((random.normal, philox.normal), (random.uniform, philox.uniform)):
         generator = random.SeedGenerator(5)
         found = [function((3, 7), dtype=dtype, seed=generator) for _ in range(2)]
-        assert all(type(one._array) is type(tf.ones([1])._array) for one in found)
+        assert all(type(one.array) is type(tf.ones([1]).array) for one in found)
         for i, one in enumerate(found):
             assert_drawn(one.numpy(), expected((5, i), (3, 7), kind), device)
         assert np.array_equal(function((3, 7), dtype=dtype, seed=5), found[0])

@@ -18,7 +18,7 @@ from ..core.arrays import is_array, namespace, to_numpy
 from ..core.batch import BatchedTensor
 from ..core.effects import State, Write
 from ..core.stack import BOTTOM, Frame, Interpreter
-from ..core.tensor import next_key
+from ..core.tensor import Operand, next_key
 from ..core.update_lock import Before
 from ..core.variable import Part, assigned, restore, snapshot
 from ..core.warnings import call_place
@@ -173,7 +173,7 @@ class Recorder(Interpreter):
         if assigns:
             if params["conversion"].makes:
                 self.before[outputs.key] = outputs, params["array"]
-            self.before.setdefault(outputs.key, (outputs, outputs._array))
+            self.before.setdefault(outputs.key, (outputs, outputs.array))
         if self._within or self.refusal is not None:
             return
         if not primitive.repeatable:
@@ -203,7 +203,7 @@ class Recorder(Interpreter):
     def keep(self, variables: Iterable[Variable]) -> None:
         """Remember what Variables hold that an effect is going to change unseen."""
         for variable in variables:
-            self.before.setdefault(variable.key, (variable, variable._array))
+            self.before.setdefault(variable.key, (variable, variable.array))
 
     def _keep_state(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> None:
         """Remember what an effect may change: Variables that it is given, those of a step and its optimizer, a stream."""
@@ -286,8 +286,8 @@ class Recorder(Interpreter):
         """The Slot of a Tensor. One that the run has not made is a constant."""
         found = self._slots.get(x.key)
         if found is None and x.key > self._start:
-            array, holder = self._holders.get(id(x._array), (lambda: None, None))
-            found = holder if array() is x._array else None
+            array, holder = self._holders.get(id(x.array), (lambda: None, None))
+            found = holder if array() is x.array else None
         if found is None:
             found = self._number(x, True, True)
         self._slots[x.key] = found
@@ -296,13 +296,13 @@ class Recorder(Interpreter):
     def _new(self, x: Tensor, fixed: bool) -> Slot:
         """The Slot of a result or an argument."""
         slot = self._slots[x.key] = self._number(x, fixed, False)
-        if type(x._array) is not np.bool_:  # of which there are but two
-            self._holders[id(x._array)] = _reference(x._array), slot
+        if type(x.array) is not np.bool_:  # of which there are but two
+            self._holders[id(x.array)] = _reference(x.array), slot
         return slot
 
     def _number(self, x: Tensor, fixed: bool, constant: bool) -> Slot:
         self._count += 1
-        array = x._array
+        array = x.array
         slot = Slot(self._count - 1, tuple(array.shape), array.dtype, namespace(array), fixed, array if constant else None)
         slot.order = _order(array)
         return slot
@@ -354,9 +354,9 @@ def _order(array: Array) -> tuple[int, ...] | None:
 
 def _share(x: Any, y: Tensor) -> bool:
     """Whether a result is an operand's array or a view of it; what is no array of NumPy is taken to be one."""
-    if not hasattr(x, "_array"):
-        return type(x) is BatchedTensor
-    a, b = x._array, y._array
+    if not isinstance(x, Operand):
+        return False
+    a, b = x.array, y.array
     if not isinstance(b, np.ndarray):
         return not isinstance(b, np.generic)
     return a is b or (b.base is not None and isinstance(a, np.ndarray) and np.may_share_memory(a, b))

@@ -96,7 +96,7 @@ def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterabl
                 return None
         for y in outputs if type(outputs) is tuple else (outputs,):
             numbers[y.key] = len(arrays)
-            array = y._array
+            array = y.array
             note(array.shape)
             arrays.append(array)
     for asked in (targets, sources):
@@ -114,7 +114,7 @@ def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterabl
 
 def _add(x: Operand, key: list[Any], arrays: list[Array], numbers: dict[int, int]) -> bool:
     """Give an operand that no Record has made the next number; whether it is an array of NumPy."""
-    array = x._array
+    array = x.array
     if type(array) not in BARE:
         return False
     numbers[x.key] = len(arrays)

@@ -61,7 +61,7 @@ def sweep(
             raise missing_gradient(record.primitive.name)
         inputs = record.inputs
         if bare:
-            arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
+            arrays = [x.array if isinstance(x, Tensor) else x for x in inputs]
             found = rule(wanted, g, arrays_of(outputs), arrays, record.params)
         else:
             found = rule(wanted, g, outputs, inputs, record.params)

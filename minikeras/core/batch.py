@@ -36,9 +36,9 @@ class BatchedTensor(Tensor):
         self.key = next_key()
 
     @property
-    def _array(self) -> Array:
+    def array(self) -> Array:
         """One of the values, for its shape and dtype."""
-        whole = self.stacked._array
+        whole = self.stacked.array
         return whole[0, ...] if whole.shape[0] else namespace(whole).zeros(whole.shape[1:], dtype=whole.dtype)
 
     def _refuse(self, *arguments: Any, **options: Any) -> Any:
@@ -70,13 +70,13 @@ def check_values(x: Tensor, test: Callable[[np.ndarray[Any, Any]], None]) -> Non
 def _values(x: Tensor) -> np.ndarray[Any, Any]:
     while isinstance(x, BatchedTensor):
         x = x.stacked
-    return to_numpy(x._array)
+    return to_numpy(x.array)
 
 
 def own_values(x: Tensor) -> np.ndarray[Any, Any]:
     """The numbers of one tensor, on the host: for results whose shape depends on them. A stack is refused."""
     decide(x)
-    return x.numpy() if isinstance(x, BatchedTensor) else to_numpy(x._array)
+    return x.numpy() if isinstance(x, BatchedTensor) else to_numpy(x.array)
 
 
 class Batch(Interpreter):
@@ -128,7 +128,7 @@ class Batch(Interpreter):
 
     def example(self, x: Any) -> Any:
         """One value of a stack, where only the shape and dtype count."""
-        return Tensor(x._array) if self.holds(x) else x
+        return Tensor(x.array) if self.holds(x) else x
 
     def stack_of(self, x: Any) -> Tensor:
         """What a result is as a tensor with a first axis: its values, or repetitions of the one value there is."""

@@ -13,7 +13,7 @@ from ..types import Array, DType, TensorShape, as_dtype
 from .arrays import creation_namespace, device, is_array, namespace, to_device, to_numpy
 from .primitive import Primitive
 from .registry import operations, register
-from .tensor import Tensor
+from .tensor import Operand, Tensor
 from .warnings import mixed_dtypes
 
 _NUMBERS = (bool, int, float, complex)
@@ -139,7 +139,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
 
 def _native(value: Any) -> Any:
     """An array, series or image of another library as one of ours; anything else as it is."""
-    known = isinstance(value, _USUAL) or is_array(value) or hasattr(value, "_array")
+    known = isinstance(value, _USUAL) or is_array(value) or isinstance(value, Operand)
     return adopt(value) if not known and is_foreign(value) else value
 
 
@@ -150,8 +150,8 @@ def _scalar_or_array(array: np.ndarray[Any, Any]) -> Array:
 
 def _from_python(value: Any) -> np.ndarray[Any, Any]:
     """NumPy's reading of a number, string, list or range."""
-    if hasattr(value, "_array"):
-        value = to_numpy(value._array)
+    if isinstance(value, Operand):
+        value = to_numpy(value.array)
     try:
         array = np.array(value, "int32" if isinstance(value, TensorShape) and value.rank == 0 else None)
     except ValueError as error:
@@ -201,7 +201,7 @@ def operands(primitive: Primitive, inputs: Sequence[Any]) -> Sequence[Any]:
     if not tensors:
         first = convert_to_tensor(given[0])
         tensors, given = [first], [first, *given[1:]]
-    if any(x._array.dtype != tensors[0]._array.dtype for x in tensors[1:]):
+    if any(x.array.dtype != tensors[0].array.dtype for x in tensors[1:]):
         raise mixed_dtypes(primitive.name, given)
     if len(tensors) == len(given):
         return given
@@ -216,14 +216,14 @@ def _operand(value: Any, dtype: DType, beside: Tensor) -> Any:
     if (kind is float and of_numpy in "fc") or (kind is int and of_numpy in "iufc") or (kind is complex and of_numpy == "c"):
         return value
     if hasattr(value, "beside"):
-        return value.beside(dtype, beside._array)  # a number of its own for each member of an ensemble
+        return value.beside(dtype, beside.array)  # a number of its own for each member of an ensemble
     value = _native(value)
     array = np.asarray(to_numpy(value)) if is_array(value) else None
     if array is not None and array.dtype.kind in "biufc":
         if _RANK_OF_KIND[array.dtype.kind] > _RANK_OF_KIND.get(dtype.kind, -1):
             raise DTypeError(f"Cannot convert {array!r:.60} to EagerTensor of dtype {dtype.name}.")
-        return Tensor(to_device(array.astype(dtype.numpy), namespace(beside._array)))
-    return Tensor(to_device(to_array(value, dtype), namespace(beside._array)))
+        return Tensor(to_device(array.astype(dtype.numpy), namespace(beside.array)))
+    return Tensor(to_device(to_array(value, dtype), namespace(beside.array)))
 
 
 register("operands", operands)

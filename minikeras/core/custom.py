@@ -47,7 +47,7 @@ def _holds_operand(value: Any) -> bool:
 def _anew(value: Any) -> Tensor:
     """The same values as a Tensor of its own, so that it is never the input itself."""
     tensor = convert_to_tensor(value)
-    return BatchedTensor(tensor.stacked, tensor.batch) if isinstance(tensor, BatchedTensor) else Tensor(tensor._array)
+    return BatchedTensor(tensor.stacked, tensor.batch) if isinstance(tensor, BatchedTensor) else Tensor(tensor.array)
 
 
 def _callable(name: str, function: Function) -> Function:

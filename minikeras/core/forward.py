@@ -112,21 +112,21 @@ class ForwardAccumulator(Interpreter):
         if not any(tangent is not None for tangent in tangents):
             return
         results = outputs if type(outputs) is tuple else (outputs,)
-        if not any(result._array.dtype.kind in _SMOOTH for result in results):
+        if not any(result.array.dtype.kind in _SMOOTH for result in results):
             return
         if primitive.jvp is None:
             raise missing_gradient(primitive.name)
         # No interpreter sees it: the rule runs on arrays, unless a number beside one of bfloat16 would make it float32.
-        bare = below is BOTTOM and all(y._array.dtype.kind != "V" for y in results)
+        bare = below is BOTTOM and all(y.array.dtype.kind != "V" for y in results)
         values = outputs
         if bare:
-            tangents = [None if tangent is None else tangent._array for tangent in tangents]
-            inputs = [x._array if isinstance(x, Tensor) else x for x in inputs]
+            tangents = [None if tangent is None else tangent.array for tangent in tangents]
+            inputs = [x.array if isinstance(x, Tensor) else x for x in inputs]
             values = arrays_of(outputs)
         with on_top(below):
             moved = primitive.jvp(tangents, values, inputs, params)
         for result, tangent in zip(results, moved if type(outputs) is tuple else (moved,), strict=True):
-            if tangent is not None and result._array.dtype.kind in _SMOOTH:
+            if tangent is not None and result.array.dtype.kind in _SMOOTH:
                 known[result.key] = Tensor(tangent) if bare else tangent
                 self._alive[result.key] = _Result(result, self)
 
@@ -145,7 +145,7 @@ class ForwardAccumulator(Interpreter):
         def look_up(result: Any) -> Any:
             tangent = self._tangents.get(result.key)
             if tangent is None and fill is UnconnectedGradients.ZERO:
-                return operations.zeros_like(Tensor(result._array))
+                return operations.zeros_like(Tensor(result.array))
             return tangent
 
         return nest.map_structure(look_up, primals)

@@ -104,7 +104,7 @@ def absent_jacobian(shape: tuple[int, ...], source: Any, fill: UnconnectedGradie
     """What stands for a Jacobian that is not connected."""
     if fill is UnconnectedGradients.NONE:
         return None
-    return Tensor(namespace(source._array).zeros(shape, dtype=source._array.dtype))
+    return Tensor(namespace(source.array).zeros(shape, dtype=source.array.dtype))
 
 
 def unconnected_choice(choice: UnconnectedGradients | str) -> UnconnectedGradients:
@@ -157,7 +157,7 @@ def seeds_of(
         if not target.dtype.is_differentiable and (not asked or target.dtype.name == "string"):
             continue
         if given is None:
-            seed = operations.ones_like(arrays_of(target) if bare and isinstance(target, Tensor) else Tensor(target._array))
+            seed = operations.ones_like(arrays_of(target) if bare and isinstance(target, Tensor) else Tensor(target.array))
         else:
             seed = _given_seed(value, target)
         if bare:
@@ -203,5 +203,5 @@ def finished(cotangent: Any, source: Any, fill: UnconnectedGradients, bare: bool
             return cotangent.lifted()
         return Tensor(cotangent) if bare else cotangent
     if fill is UnconnectedGradients.ZERO:
-        return operations.zeros_like(Tensor(source._array))
+        return operations.zeros_like(Tensor(source.array))
     return None

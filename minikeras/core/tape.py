@@ -46,7 +46,7 @@ class Tape(Interpreter):
         if below is not BOTTOM:
             outputs = below.interpreter.process(primitive, inputs, params, below.below)
         elif primitive is read_variable:
-            outputs = Tensor(inputs[0]._array)
+            outputs = Tensor(inputs[0].array)
         else:
             outputs = evaluate(primitive, inputs, params)
         self.observe(primitive, inputs, params, outputs, below)
@@ -54,7 +54,7 @@ class Tape(Interpreter):
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Keep a Record if an input is tracked, and track the results; of steps the results alone: paths begin there."""
-        whole = type(outputs) is Tensor and outputs._array.dtype.kind in "biu"
+        whole = type(outputs) is Tensor and outputs.array.dtype.kind in "biu"
         if not primitive.differentiable and (whole or primitive.vjp is None):
             return
         tracked = self.tracked
@@ -63,7 +63,7 @@ class Tape(Interpreter):
             tracked.add(inputs[0].key)
         for x in inputs:
             if isinstance(x, Operand) and x.key in tracked:
-                if type(outputs) is Tensor and outputs._array.dtype.kind in "fc":
+                if type(outputs) is Tensor and outputs.array.dtype.kind in "fc":
                     tracked.add(outputs.key)
                     if primitive.differentiable:
                         self.records.append(Record(primitive, inputs, params, outputs))
@@ -74,7 +74,7 @@ class Tape(Interpreter):
     def _keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any) -> None:
         """Keep a Record of an operation with several results or unusual ones, if it has any that may carry a gradient."""
         results = outputs if type(outputs) is tuple else (outputs,)
-        smooth = [y.key for y in results if y._array.dtype.kind in "fc"] or self._unusual(primitive, outputs)
+        smooth = [y.key for y in results if y.array.dtype.kind in "fc"] or self._unusual(primitive, outputs)
         self.tracked.update(smooth)
         if smooth and primitive.differentiable:
             self.records.append(Record(primitive, inputs, params, outputs))

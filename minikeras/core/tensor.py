@@ -47,32 +47,32 @@ _new = tuple.__new__  # without what a TensorShape of the user's may need
 
 
 class Operand:
-    """Base of Tensor and Variable: everything that only needs `_array`, the values at this moment."""
+    """Base of Tensor and Variable: everything that only needs `array`, the values at this moment."""
 
     __slots__ = ()
     __array_priority__ = 100
-    _array: Array
+    array: Array
     key: int
 
     @property
     def shape(self) -> TensorShape:
         """The sizes of the axes."""
-        return _new(TensorShape, self._array.shape)
+        return _new(TensorShape, self.array.shape)
 
     @property
     def dtype(self) -> DType:
         """The type of the elements."""
-        return as_dtype(self._array.dtype)
+        return as_dtype(self.array.dtype)
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return int(self._array.ndim)
+        return int(self.array.ndim)
 
     @property
     def device(self) -> str:
         """Where the values are, for example 'CPU:0'."""
-        return device_name(self._array)
+        return device_name(self.array)
 
     def get_shape(self) -> TensorShape:
         """The sizes of the axes."""
@@ -89,7 +89,7 @@ class Operand:
 
     def numpy(self) -> Any:
         """A copy of the values as an ndarray, or a NumPy scalar if there are no axes."""
-        values = to_numpy(self._array)
+        values = to_numpy(self.array)
         operations.leave(self, ".numpy()")
         return np.array(values) if values.ndim else values[()]
 
@@ -100,21 +100,21 @@ class Operand:
     # Leaving for Python ------------------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        if self._array.size != 1:
+        if self.array.size != 1:
             raise ValueError(
-                f"The truth value of a tensor with {self._array.size} elements (shape {self.shape}) is ambiguous. "
+                f"The truth value of a tensor with {self.array.size} elements (shape {self.shape}) is ambiguous. "
                 "Use tf.reduce_any or tf.reduce_all."
             )
-        return self._leave("bool()", bool(to_numpy(self._array)))
+        return self._leave("bool()", bool(to_numpy(self.array)))
 
     def __float__(self) -> float:
-        return self._leave("float()", float(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
+        return self._leave("float()", float(to_numpy(self.array).reshape(()) if self.array.size == 1 else self.array))
 
     def __int__(self) -> int:
-        return self._leave("int()", int(to_numpy(self._array).reshape(()) if self._array.size == 1 else self._array))
+        return self._leave("int()", int(to_numpy(self.array).reshape(()) if self.array.size == 1 else self.array))
 
     def __complex__(self) -> complex:
-        return self._leave("complex()", complex(to_numpy(self._array)))
+        return self._leave("complex()", complex(to_numpy(self.array)))
 
     def _leave(self, conversion: str, value: Any) -> Any:
         """The value, after notifying the interpreters that it leaves."""
@@ -122,29 +122,29 @@ class Operand:
         return value
 
     def __index__(self) -> int:
-        if self._array.ndim or self._array.dtype.kind not in "iu":
+        if self.array.ndim or self.array.dtype.kind not in "iu":
             raise TypeError(f"only scalar integer tensors serve as an index, got shape {self.shape}, {self.dtype.name}.")
-        return self._leave("an index", int(to_numpy(self._array)))
+        return self._leave("an index", int(to_numpy(self.array)))
 
     def __len__(self) -> int:
-        if not self._array.ndim:
+        if not self.array.ndim:
             raise TypeError("Scalar tensor has no `len()`.")
-        return int(self._array.shape[0])
+        return int(self.array.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._array.ndim:
+        if not self.array.ndim:
             raise TypeError("Cannot iterate over a scalar tensor.")
         return (self[index] for index in range(len(self)))
 
     def __format__(self, specification: str) -> str:
-        return format(self.numpy() if not self._array.ndim else str(self), specification)
+        return format(self.numpy() if not self.array.ndim else str(self), specification)
 
     # In other libraries, without a copy: the array itself, marked as read-only -------------------------------------------
 
     def _shared(self, how: str) -> Array:
         """The array, after notifying the interpreters that it leaves; NumPy's scalars as arrays without axes."""
         operations.leave(self, how)
-        return np.asarray(self._array) if isinstance(self._array, np.generic) else self._array
+        return np.asarray(self.array) if isinstance(self.array, np.generic) else self.array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self._shared("a NumPy function")
@@ -171,7 +171,7 @@ class Operand:
 
     def _interface(self, name: str) -> dict[str, Any]:
         """NumPy's or CUDA's description of the array by its address, read-only; a missing attribute if there is none."""
-        array = self._array
+        array = self.array
         found = None if isinstance(array, np.generic) or array.dtype.kind not in _SHARED else getattr(array, name, None)
         if found is None:
             raise AttributeError(f"a tensor of dtype {self.dtype.name} on this device has no {name}.")
@@ -179,7 +179,7 @@ class Operand:
         return {**found, "data": (found["data"][0], True)}
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        array = self._array
+        array = self.array
         return (np.asarray(array) if isinstance(array, np.generic) else array).__dlpack_device__()
 
     # Operators ---------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Operand:
 
     def _logic(self, name: str) -> Any:
         """The operation on truth values for bools, on bits for all else."""
-        return getattr(operations, f"logical_{name}" if self._array.dtype.kind == "b" else f"bitwise_{name}")
+        return getattr(operations, f"logical_{name}" if self.array.dtype.kind == "b" else f"bitwise_{name}")
 
     def __lt__(self, other: Any) -> Any:
         return operations.bind(operations.less, (self, other), {})
@@ -308,10 +308,10 @@ class Tensor(Operand):
     tf.Tensor([2. 5.], shape=(2,), dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_array", "attached", "key")
+    __slots__ = ("__weakref__", "array", "attached", "key")
 
     def __init__(self, array: Array) -> None:
-        self._array = array
+        self.array = array
         self.attached: Any = None  # what a floor above keeps with it
         self.key = next_key()
 
@@ -326,10 +326,10 @@ class Tensor(Operand):
         return self._interface("__cuda_array_interface__")
 
     def __str__(self) -> str:
-        return f"tf.Tensor({to_numpy(self._array)}, shape={self.shape}, dtype={self.dtype.name})"
+        return f"tf.Tensor({to_numpy(self.array)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={values_text(self._array)}>"
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={values_text(self.array)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tensor, (self.numpy(),)
@@ -355,7 +355,7 @@ Tensor.__name__ = "EagerTensor"
 def arrays_of(values: Any) -> Array:
     """The bare array of a Tensor, or of each in a tuple or list; anything else as it is."""
     if isinstance(values, Tensor):
-        return values._array
+        return values.array
     if type(values) is tuple or type(values) is list:
         return type(values)([arrays_of(value) for value in values])
     return values

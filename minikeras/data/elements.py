@@ -171,7 +171,7 @@ def scanned(elements: Iterable[Any], state: Any, function: Callable[[Any, Any], 
 
 def value_of(element: Any) -> tuple[Any, ...]:
     """The key of an element in a set, the same for equal ones: dtypes, shapes and numbers."""
-    arrays = [to_numpy(convert_to_tensor(leaf)._array) for leaf in nest.flatten(element) if leaf is not None]
+    arrays = [to_numpy(convert_to_tensor(leaf).array) for leaf in nest.flatten(element) if leaf is not None]
     return tuple((one.dtype.str, one.shape, tuple(one.flat) if one.dtype == object else one.tobytes()) for one in arrays)
 
 

@@ -82,7 +82,7 @@ def _padded_leaf(column: Sequence[Any], shape: Any, value: Any) -> Any:
     """The leaves of one place, stacked."""
     if column[0] is None:
         return None
-    arrays = [convert_to_tensor(leaf)._array for leaf in column]
+    arrays = [convert_to_tensor(leaf).array for leaf in column]
     sizes = _sizes(shape, arrays[0].ndim)
     if any(one.ndim != len(sizes) for one in arrays):
         raise InvalidArgumentError(

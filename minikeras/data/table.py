@@ -118,7 +118,7 @@ class RowBatches:
     def arguments(self, number: int) -> list[Array]:
         """The arrays of one batch."""
         if not number:
-            return [leaf._array for leaf in nest.flatten(self.first) if leaf is not None]
+            return [leaf.array for leaf in nest.flatten(self.first) if leaf is not None]
         return self._arrays(self._numbers[number])
 
     def _arrays(self, rows: Any) -> list[Array]:
@@ -161,7 +161,7 @@ def with_lists_as_tensors(structure: Any, convert: Callable[[Any], Any]) -> Any:
 
 def column(leaf: Any, name: str = "from_tensor_slices") -> Array:
     """An array with a first axis; arrays of the caller are not copied, since batches are."""
-    array = leaf if is_array(leaf) else convert_to_tensor(leaf)._array
+    array = leaf if is_array(leaf) else convert_to_tensor(leaf).array
     if not array.ndim:
         raise ShapeError(f"{name}: a scalar has no rows; give arrays with at least one axis.")
     return array

@@ -278,7 +278,7 @@ def _told(given: Any) -> tuple[DType, Any]:
         dtype, default = as_dtype(given), None
     else:
         tensor = convert_to_tensor(given)
-        values = to_numpy(tensor._array).ravel()
+        values = to_numpy(tensor.array).ravel()
         dtype, default = as_dtype(tensor.dtype), values[0] if values.size else None
     if dtype.name not in _KINDS:
         raise DTypeError(f"a column of a CSV file is of dtype {', '.join(_KINDS)}; {dtype.name} was asked for.")

@@ -203,7 +203,7 @@ def _probed(loss_fn: LossFunction, chosen: Sequence[Any], samples: int, seed: in
         raise ValueError(f"samples: at least one is needed, found {samples}.")
     gradient = RecordedGradient(*run_loss(loss_fn, chosen, strict), chosen)
     stream = streams.global_stream() if seed is None else streams.Stream(seed)
-    probes = [random_signs(draw_key(stream.key), gradient.flat._array) for _ in range(samples)]
+    probes = [random_signs(draw_key(stream.key), gradient.flat.array) for _ in range(samples)]
     return operations.stack([probe * gradient.flat_product(probe) for probe in probes])
 
 

@@ -128,7 +128,7 @@ def strips(layout: Layout, most: int) -> list[Bounds]:
 
 def unit_rows(target: Any, first: int = 0, count: int | None = None) -> Tensor:
     """A stack of cotangents of a target, one for each element: row i picks its element `first + i`, or nothing."""
-    array = target._array
+    array = target.array
     rows = array.size if count is None else count
     unit = namespace(array).eye(rows, array.size, first, dtype=array.dtype)
     return Tensor(unit.reshape((rows, *array.shape)))

@@ -75,9 +75,9 @@ def batch_jacobian_of_tape(
     found = _rows_by_source(tape, target, [leaf], row_seeds, vectorized, chunk_size, fill)
     whole = (*target.shape, *leaf.shape[1:])
     if leaf.key not in found:
-        return operations.zeros_like(Tensor(namespace(leaf._array).zeros(whole, dtype=leaf._array.dtype)))
+        return operations.zeros_like(Tensor(namespace(leaf.array).zeros(whole, dtype=leaf.array.dtype)))
     rows = found[leaf.key]
-    columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows._array.size else 0), rank=len(rows.shape))
+    columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows.array.size else 0), rank=len(rows.shape))
     turned = operations.transpose(columns, perm=(-2, -3, -1))
     return operations.reshape(turned, shape=whole, rank=3)
 
@@ -127,7 +127,7 @@ def swept(records: Sequence[Record], seeds: Mapping[int, Tensor], sources: Seque
 
 def row_seeds(target: Any) -> Tensor:
     """For each element of a row of the target, one seed that picks it in every row at once."""
-    xp, dtype, (batch, *inner) = namespace(target._array), target._array.dtype, target._array.shape
+    xp, dtype, (batch, *inner) = namespace(target.array), target.array.dtype, target.array.shape
     count = math.prod(inner)
     identity = xp.eye(count, dtype=dtype).reshape((count, 1, *inner))
     return Tensor(xp.broadcast_to(identity, (count, batch, *inner)))
@@ -188,8 +188,8 @@ class RecordedGradient:
         chosen = list(range(len(self.leaves))) if places is None else list(places)
         size = sum(size_of(self.leaves[place]) for place in chosen)
         if not size:
-            return Tensor(namespace(self.flat._array).zeros((0, 0), dtype=self.flat._array.dtype))
-        on_host = namespace(self.flat._array) is np
+            return Tensor(namespace(self.flat.array).zeros((0, 0), dtype=self.flat.array.dtype))
+        on_host = namespace(self.flat.array) is np
         most = chunk_size or (cached_rows(size, self._largest) if on_host and size > LEAST else size)
         order = sorted(chosen, key=lambda place: self._read.get(self.leaves[place].key, math.inf))
         layout = Layout(tuple(self.leaves[place].shape) for place in order)
@@ -199,7 +199,7 @@ class RecordedGradient:
             return matrix
         slices = dict(zip(order, layout.slices, strict=True))
         numbers = np.concatenate([np.arange(size)[slices[place]] for place in chosen])
-        indices = Tensor(to_device(numbers, namespace(matrix._array)))
+        indices = Tensor(to_device(numbers, namespace(matrix.array)))
         return operations.gather_rows(operations.gather_rows(matrix, indices, axis=-2), indices, axis=-1)
 
     def _strip(self, places: Sequence[int], layout: Layout, start: int, stop: int) -> Tensor:

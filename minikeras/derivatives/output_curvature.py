@@ -39,8 +39,8 @@ class Decision(NamedTuple):
 
     def holds(self) -> bool:
         """Whether these numbers decide so; what is not finite is not told apart."""
-        difference, size = (float(to_numpy(x._array)) for x in (self.difference, self.size))
-        return self.apart != (difference > 100.0 * float(np.finfo(self.size._array.dtype).eps) * size)
+        difference, size = (float(to_numpy(x.array)) for x in (self.difference, self.size))
+        return self.apart != (difference > 100.0 * float(np.finfo(self.size.array.dtype).eps) * size)
 
 
 class OutputCurvature:
@@ -210,7 +210,7 @@ class OutputCurvature:
             return None
         batch = Batch(rows)
         records = rows_apart(self.tape._tape.records, batch)
-        xp, array, keys = namespace(z._array), z._array, [variable.key for variable in chosen]
+        xp, array, keys = namespace(z.array), z.array, [variable.key for variable in chosen]
         found = []
         try:
             with batch:
@@ -238,7 +238,7 @@ class OutputCurvature:
 
     def _random(self, shape: Any) -> Tensor:
         """Normal numbers, the same ones at every call."""
-        array = self.outputs._array
+        array = self.outputs.array
         key = np.array([array.size, 0], np.uint64)
         return Tensor(operations.random_normal(key, shape=tuple(shape), dtype=array.dtype, xp=namespace(array)))
 
@@ -259,7 +259,7 @@ class OutputCurvature:
 
         Where H is all but 0, as that of a saturated softmax, it is nothing but rounding, which no comparison tells from more.
         """
-        rows, array = self._shape[0], probe._array
+        rows, array = self._shape[0], probe.array
         numbers, found = np.arange(rows)[:, None], [operations.zeros_like(probe)]
         for bit in range((rows - 1).bit_length()):
             chosen = to_device(((numbers >> bit) & 1).astype(array.dtype), namespace(array))

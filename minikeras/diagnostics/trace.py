@@ -150,7 +150,7 @@ def bytes_of_tape(tape: Any) -> int:
         for value in (*record.inputs, *outputs, *record.params.values()):
             while hasattr(value, "stacked"):
                 value = value.stacked
-            array = value._array if isinstance(value, Tensor) else value
+            array = value.array if isinstance(value, Tensor) else value
             if hasattr(array, "nbytes"):
                 while hasattr(getattr(array, "base", None), "nbytes"):
                     array = array.base

@@ -241,7 +241,7 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0) -> No
     check_alike(listed)
     for kind in {variable.dtype.name: None for variable in listed}:
         chosen = [variable for variable in listed if variable.dtype.name == kind]
-        flat = np.concatenate([to_numpy(variable._array).reshape(-1) for variable in chosen])
+        flat = np.concatenate([to_numpy(variable.array).reshape(-1) for variable in chosen])
         flat, start = ranks.broadcast(flat, root_rank), 0
         for variable in chosen:
             size = int(np.prod(variable.shape, dtype=int))

@@ -208,7 +208,7 @@ class Members(Batch):
         """The Variable that holds the values of all members; made if there was but one value so far."""
         if variable.key in self.stacks:
             return self.stacks[variable.key][1]
-        value = variable._array
+        value = variable.array
         return self.stack(variable, namespace(value).broadcast_to(value, (self.size, *value.shape)).copy())
 
     # Reading and assigning -----------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ class Members(Batch):
 
     def _global_keys(self, source: Callable[[], Any]) -> Array:
         """Keys of all members for a draw from the global stream: `source` is asked with each one's in its place."""
-        stream, found, rows = random.global_stream(), [], self.streams._array.tolist()
+        stream, found, rows = random.global_stream(), [], self.streams.array.tolist()
         outer = stream.state
         try:
             for place, state in enumerate(rows):
@@ -295,19 +295,19 @@ def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
 @contextlib.contextmanager
 def shown_rows(pairs: Iterable[tuple[Variable, int, Variable]]) -> Iterator[None]:
     """Within the block Variables hold their rows, given the whole and the place; what is assigned to them then is kept."""
-    given = [(whole, place, own, whole._array[place, ...]) for whole, place, own in pairs]
+    given = [(whole, place, own, whole.array[place, ...]) for whole, place, own in pairs]
     for _, _, own, row in given:
-        own._array = row
+        own.array = row
     try:
         yield
     finally:
         changed: dict[int, tuple[Variable, dict[int, Array]]] = {}
         for whole, place, own, row in given:
-            if own._array is not row:
-                changed.setdefault(whole.key, (whole, {}))[1][place] = own._array
-            own._array = without_memory(own._array)
+            if own.array is not row:
+                changed.setdefault(whole.key, (whole, {}))[1][place] = own.array
+            own.array = without_memory(own.array)
         for whole, rows in changed.values():
-            whole._array = with_rows(whole._array, rows)
+            whole.array = with_rows(whole.array, rows)
 
 
 _NOTHING = bytes(16)

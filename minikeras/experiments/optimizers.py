@@ -253,13 +253,13 @@ class StackedOptimizer(Optimizer):
         """Let the optimizers of some members hold their slots, and step no more."""
         self._held.ended.update(places)
         for whole, place, slot in self._slots_of(places):
-            slot._array = whole._array[place, ...].copy()
+            slot.array = whole.array[place, ...].copy()
 
     def take_back(self, places: Sequence[int]) -> None:
         """Hold the slots of some members again that were released."""
         for whole, place, slot in self._slots_of(places):
-            whole._array = with_rows(whole._array, {place: slot._array})
-            slot._array = without_memory(slot._array)
+            whole.array = with_rows(whole.array, {place: slot.array})
+            slot.array = without_memory(slot.array)
 
     def shown(self, places: Sequence[int]) -> AbstractContextManager[None]:
         """A block within which the optimizers of some members hold their slots; what is assigned to them then is kept."""
@@ -277,7 +277,7 @@ class StackedOptimizer(Optimizer):
         for whole in wholes:
             for place in set(range(len(self.optimizers))) - self._held.ended:
                 for _, slot in self._own_slots(whole, place):
-                    slot._array = without_memory(slot._array)
+                    slot.array = without_memory(slot.array)
 
     @contextmanager
     def _shown(self, wholes: Iterable[Variable]) -> Iterator[None]:
@@ -287,7 +287,7 @@ class StackedOptimizer(Optimizer):
         try:
             for whole, found in pairs:
                 for place, own in enumerate(found):
-                    own._array = whole._array[place, ...]
+                    own.array = whole.array[place, ...]
             yield
         finally:
             restore(before)
@@ -346,7 +346,7 @@ class StackedOptimizer(Optimizer):
                         rows.setdefault(whole.key, (whole, {}))[1][place] = array
                     else:
                         changes.append((variable, array))
-        return [*((whole, with_rows(whole._array, found)) for whole, found in rows.values()), *changes]
+        return [*((whole, with_rows(whole.array, found)) for whole, found in rows.values()), *changes]
 
     def written(self, states: Sequence[SlotState], owner: Optimizer) -> Write | None:
         """Writes the step of its owner, this one or what stands for it, as instructions; None if the members step in turn."""
@@ -380,7 +380,7 @@ def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer |
 def _counted(optimizers: Sequence[Optimizer]) -> list[Change]:
     """The counters of steps that are beside those of optimizers within."""
     several = [optimizer.state.iterations for optimizer in optimizers if isinstance(optimizer, PerLayer)]
-    return [(count, count._array + 1) for count in several]
+    return [(count, count.array + 1) for count in several]
 
 
 def _count(*, optimizer: Optimizer, held: Held) -> tuple[()]:
@@ -395,7 +395,7 @@ def _rates(*, optimizer: StackedOptimizer) -> Array:
 def _scales(loss: Array, *, optimizer: StackedOptimizer) -> Array:
     """What each member multiplies its loss by, in the dtype and on the device of the losses."""
     scales = [
-        to_numpy(one.dynamic_scale._array) if isinstance(one, LossScaleOptimizer) else one.loss_scale_factor or 1.0
+        to_numpy(one.dynamic_scale.array) if isinstance(one, LossScaleOptimizer) else one.loss_scale_factor or 1.0
         for one in optimizer.optimizers
     ]
     with np.errstate(over="ignore"):
@@ -408,5 +408,5 @@ present_scales = effect("loss_scales", _scales, reads=(State.VARIABLES,))
 
 
 def _whole_slot(slots: Sequence[Variable]) -> Variable:
-    arrays = [slot._array for slot in slots]
+    arrays = [slot.array for slot in slots]
     return KerasVariable(Tensor(namespace(arrays[0]).stack(arrays)), trainable=False, name=slots[0].name)

@@ -59,14 +59,14 @@ class ModelStack:
         except BaseException:  # such as a lack of memory
             for whole, own in self._rows:
                 for place, one in enumerate(own):
-                    one._array = whole._array[place, ...]
+                    one.array = whole.array[place, ...]
             raise
 
     def _take(self, models: Sequence[Any], trains: bool) -> None:
         """Stack the values of the models, which hold none from then on."""
         for variable, *own in zip(*[one._collect().variables for one in (self.model, *models)], strict=True):
-            first = own[0]._array
-            whole = self.members.stack(variable, namespace(first).stack([one._array for one in own]))
+            first = own[0].array
+            whole = self.members.stack(variable, namespace(first).stack([one.array for one in own]))
             self._rows.append((whole, own))
             _drop([variable, *own])
         if trains:
@@ -134,13 +134,13 @@ class ModelStack:
                 with self._drawing(place):
                     found[place] = model._trainer.steps.of(model, "train_step")(batches[place])
         results = [found.get(place, found[places[0]]) for place in range(self.members.size)]
-        leaves = [[tensor(leaf)._array for leaf in nest.flatten(result)] for result in results]
+        leaves = [[tensor(leaf).array for leaf in nest.flatten(result)] for result in results]
         return nest.pack(results[0], [Tensor(np.stack(parts)) for parts in zip(*leaves, strict=True)])
 
     @contextlib.contextmanager
     def _drawing(self, place: int) -> Iterator[None]:
         """Within the block random streams are those of a member, which the stack holds meanwhile."""
-        member, rows = self._given[place], self.members.streams._array.copy()
+        member, rows = self._given[place], self.members.streams.array.copy()
         member.streams[""] = tuple(rows[place].tolist())
         with member.drawing():
             yield
@@ -186,9 +186,9 @@ class ModelStack:
             self.optimizer.release(places)
         for whole, own in self._rows:
             for place in places:
-                own[place]._array = whole._array[place, ...].copy()
+                own[place].array = whole.array[place, ...].copy()
         for place in places:
-            seed, position = self.members.streams._array[place].tolist()
+            seed, position = self.members.streams.array[place].tolist()
             self._given[place].streams[""] = seed, position
 
     def take_back(self, places: Sequence[int]) -> None:
@@ -198,13 +198,13 @@ class ModelStack:
         if self.optimizer is not None:
             self.optimizer.take_back(places)
         for whole, own in self._rows:
-            whole._array = with_rows(whole._array, {place: own[place]._array for place in places})
+            whole.array = with_rows(whole.array, {place: own[place].array for place in places})
             _drop([own[place] for place in places])
         rows = {place: np.array(self._given[place].streams[""], np.uint64) for place in places}
-        self.members.streams._array = with_rows(self.members.streams._array, rows)
+        self.members.streams.array = with_rows(self.members.streams.array, rows)
 
 
 def _drop(variables: Sequence[Variable]) -> None:
     """Have Variables keep shape and dtype, and no memory."""
     for variable in variables:
-        variable._array = without_memory(variable._array)
+        variable.array = without_memory(variable.array)

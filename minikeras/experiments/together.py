@@ -133,11 +133,11 @@ class Together:
             return None
         options = list(map(_options, optimizers))
         settings = _differing(options)
-        if settings is None or len({optimizer.state.iterations._array.item() for optimizer in self._going_on}) > 1:
+        if settings is None or len({optimizer.state.iterations.array.item() for optimizer in self._going_on}) > 1:
             return None
         marks: dict[Any, list[int]] = {}
         for place, state in enumerate(states):
-            marks.setdefault((state.variable._array.dtype, self._decays(state.variable)), []).append(place)
+            marks.setdefault((state.variable.array.dtype, self._decays(state.variable)), []).append(place)
         kinds, flags = self._kinds(options, [decays for _, decays in marks]), tuple(flags_of(first, 0))
         decayed = [decays for _, decays in marks if any(decays)]
         groups: list[Group] = []
@@ -151,7 +151,7 @@ class Together:
             spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
             if spread is None:
                 return None
-            layout = Layout([states[place].variable._array.shape for place in places], dtype)
+            layout = Layout([states[place].variable.array.shape for place in places], dtype)
             decay = decayed.index(decays) if decays in decayed else None
             numbers = _numbers_of(formula.leaves, len(decayed), decay, len(flags), len(settings))
             count, reads = 1 + formula.width, passes[0].reads
@@ -183,7 +183,7 @@ class Together:
         """What `begin_step` gives, flattened, products of weight decays and learning rate, and flags: once for members that
         have the same; `_numbers` says for all members to which they belong.
         """
-        taken = int(self._going_on[0].state.iterations._array)
+        taken = int(self._going_on[0].state.iterations.array)
         decays = [group.decays for group in groups if group.decays]
         return [
             numbers_of(self.optimizers[place], taken, [own[place] for own in decays], flags) for place in self._alike(kinds)
@@ -198,7 +198,7 @@ class Together:
         if rates != self._rates:  # arrays that are the same are not looked at: 1 us for 32 members
             first: dict[Any, int] = {}
             own = [rate if isinstance(rate := one._learning_rate, Variable) else None for one in self.optimizers]
-            keys = [(kind, None if rate is None else float(rate._array)) for kind, rate in zip(kinds, own, strict=True)]
+            keys = [(kind, None if rate is None else float(rate.array)) for kind, rate in zip(kinds, own, strict=True)]
             self._numbers = [first.setdefault(key, len(first)) for key in keys]
             self._rates, self._firsts = rates, [self._numbers.index(number) for number in range(len(first))]
         return self._firsts
@@ -223,7 +223,7 @@ class Together:
     def count(self, plan: Plan) -> None:
         """Change the members' own numbers."""
         active = self._going_on
-        count = active[0].state.iterations._array + 1
+        count = active[0].state.iterations.array + 1
         if self.optimizers[0].changes_numbers:
             steps, formula, changes = self._steps(plan.kinds, plan.groups, plan.flags), plan.groups[0].formula, []
             for place, (optimizer, number) in enumerate(zip(self.optimizers, self._numbers, strict=True)):
@@ -231,7 +231,7 @@ class Together:
             active[0].commit([*changes, *[(optimizer.state.iterations, count) for optimizer in active]])
             return
         for optimizer in active:
-            optimizer.state.iterations._array = count
+            optimizer.state.iterations.array = count
 
     def begin(self, writer: Writer, states: Sequence[SlotState], owner: Optimizer) -> list[list[Any]]:
         """Write what finds the numbers of a step, as part of a step of its owner; for each group what holds its numbers."""
@@ -339,7 +339,7 @@ member_numbers = effect(
 members_finished = effect("members_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 
 
-_ARRAY = operator.attrgetter("_array")
+_ARRAY = operator.attrgetter("array")
 
 
 def _numbers_of(leaves: int, decays: int, decay: int | None, flags: int, settings: int) -> list[int]:

@@ -102,7 +102,7 @@ def unary(
             x = x if type(x) is Tensor else convert_to_tensor(x)
         except SymbolicOperand:
             return hook("call_on_symbols")(function, (x,), {})
-        if refuse and x._array.dtype.kind not in kinds:
+        if refuse and x.array.dtype.kind not in kinds:
             inexact(function.__name__, x, kinds)
         return perform(primitive, (x,), params)
 

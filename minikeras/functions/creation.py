@@ -38,10 +38,10 @@ def constant(value: TensorLike, dtype: DTypeLike = None, shape: ShapeLike = None
     if shape is None:
         return result
     wanted = static_shape(shape)
-    if result._array.size == 1:
+    if result.array.size == 1:
         return fill(wanted, result)
-    if result._array.size != TensorShape(wanted).num_elements():
-        raise TypeError(f"constant: {result._array.size} values do not fill the shape {wanted}.")
+    if result.array.size != TensorShape(wanted).num_elements():
+        raise TypeError(f"constant: {result.array.size} values do not fill the shape {wanted}.")
     return reshape(result, wanted)
 
 

@@ -182,23 +182,23 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
     [0.6931]
     """
     x = tensor(logits)
-    if x._array.dtype.kind != "f":
+    if x.array.dtype.kind != "f":
         inexact("sparse_softmax_cross_entropy_with_logits", x, "f")
     y = labels if type(labels) is Tensor else beside(x, labels)
-    if y._array.dtype.kind not in "iu":
+    if y.array.dtype.kind not in "iu":
         raise TypeError(f"sparse_softmax_cross_entropy_with_logits: labels must be integers, found {y.dtype.name}.")
-    if y._array.shape != x._array.shape[:-1]:
+    if y.array.shape != x.array.shape[:-1]:
         raise ShapeError(
             f"sparse_softmax_cross_entropy_with_logits: logits {x.shape} need labels of shape {x.shape[:-1]}, found {y.shape}."
         )
-    check_labels(y, x._array.shape[-1])
+    check_labels(y, x.array.shape[-1])
     return nn.sparse_softmax_cross_entropy(y, x)
 
 
 def check_labels(labels: Tensor, classes: int) -> None:
     """Refuse a label outside [0, classes): it would read some other class, or past the end."""
 
-    unsigned = f"u{labels._array.dtype.itemsize}"
+    unsigned = f"u{labels.array.dtype.itemsize}"
 
     def within(values: np.ndarray[Any, Any]) -> None:
         # A negative number read without its sign is larger than any number of classes: one pass instead of two.
@@ -423,7 +423,7 @@ def _noise_sizes(noise_shape: ShapeLike, shape: tuple[int, ...]) -> tuple[int, .
 
 def dropout_mask(keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, like: Tensor, **part: int) -> Tensor:
     """Zeros with probability `rate` and 1 / (1 - rate) elsewhere, for the key of `keys()`; `part` may have a `start`."""
-    kind, xp = like._array.dtype, namespace(like._array)
+    kind, xp = like.array.dtype, namespace(like.array)
     result: Tensor = draws.dropout_mask(keys(), shape=shape, dtype=kind, xp=xp, rate=rate, **part)
     return result
 
@@ -431,7 +431,7 @@ def dropout_mask(keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float
 def dropped(x: Tensor, keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, **part: int) -> Tensor:
     """Floats times such a mask. In the memory of a GPU the mask is not kept, but drawn again in the backward pass."""
     inexact("dropout", x, "f")
-    if namespace(x._array) is not np:
+    if namespace(x.array) is not np:
         found: Tensor = draws.times_dropout_mask(x, keys(), shape=shape, rate=rate, **part)
         return found
     return x * dropout_mask(keys, shape, rate, x, **part)

@@ -12,6 +12,7 @@ from ..core.arrays import namespace, to_device
 from ..core.convert import holds_tensor, read
 from ..core.precision import is_short
 from ..core.registry import operations
+from ..core.tensor import Operand
 from ..errors import DTypeError, ShapeError
 from ..types import Axis, DTypeLike, ShapeLike, TensorLike, TensorShape, as_dtype
 
@@ -49,8 +50,8 @@ def beside(x: Tensor, value: TensorLike, dtype: DTypeLike = None) -> Tensor:
     if holds_tensor(value):
         return convert_to_tensor(value, dtype)
     other = convert_to_tensor(value, dtype)
-    array = to_device(other._array, namespace(x._array))
-    return other if array is other._array else Tensor(array)
+    array = to_device(other.array, namespace(x.array))
+    return other if array is other.array else Tensor(array)
 
 
 def inexact(name: str, x: Tensor, kinds: str = "fc") -> Tensor:
@@ -66,8 +67,8 @@ def rounded_once(function: F) -> F:
 
     @functools.wraps(function)
     def accurate(*args: Any, **options: Any) -> Any:
-        tensors = [x for x in _leaves((*args, *options.values())) if hasattr(x, "_array")]
-        short = next((x.dtype for x in tensors if is_short(x._array.dtype)), None)
+        tensors = [x for x in _leaves((*args, *options.values())) if isinstance(x, Operand)]
+        short = next((x.dtype for x in tensors if is_short(x.array.dtype)), None)
         if short is None:
             return function(*args, **options)
         return _each(function(*_each(args, short, "float32"), **_each(options, short, "float32")), "float32", short)
@@ -87,7 +88,7 @@ def _each(values: Any, source: Any, target: Any) -> Any:
     if isinstance(values, (list, tuple)):
         each = [_each(value, source, target) for value in values]
         return type(values)(*each) if hasattr(values, "_fields") else type(values)(each)
-    found = hasattr(values, "_array") and values.dtype == source
+    found = isinstance(values, Operand) and values.dtype == source
     return operations.cast(values, dtype=as_dtype(target).name) if found else values
 
 

@@ -107,7 +107,7 @@ def _countable(name: str, dtype: DTypeLike) -> Any:
 
 def _scaled(found: Tensor, factor: Any, term: Any) -> Tensor:
     """found * factor + term, where nothing else has seen the draw in its own memory: other memory would take as long again."""
-    array, is_unseen = found._array, current() is BOTTOM
+    array, is_unseen = found.array, current() is BOTTOM
     if is_unseen and type(array) is np.ndarray and array.dtype.kind == "f" and type(factor) is type(term) is float:
         quiet_context().run(_scale, array, factor, term)
         return found
@@ -204,7 +204,7 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
 def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
     """The slices along an axis, in an order that comes of sorting their numbers by random bits above these."""
     place = negative_axis(axis, x.ndim, "shuffle")
-    size, xp = x.shape[place], namespace(x._array)
+    size, xp = x.shape[place], namespace(x.array)
     own = 1 << max(size - 1, 1).bit_length()
     numbers = drawn(draws.random_integers, keys, (size,), "uint64", xp=xp, low=0, span=2**64 // own)
     ordered = reductions.sort(numbers * own + Tensor(xp.arange(size, dtype="uint64")), axis=-1, descending=False)
@@ -224,7 +224,7 @@ def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: DTyp
     if rows.dtype.name not in ("float32", "float64"):
         rows = arithmetic.cast(rows, dtype="float32")  # sums of few digits would often be equal, and the first one be taken
     sizes = rows.shape[0], integer(num_samples), rows.shape[1]
-    return chosen(rows, drawn(draws.random_uniform, keys, sizes, "float64", xp=namespace(rows._array)), dtype)
+    return chosen(rows, drawn(draws.random_uniform, keys, sizes, "float64", xp=namespace(rows.array)), dtype)
 
 
 def chosen(rows: Tensor, unit: Tensor, dtype: DTypeLike) -> Tensor:
@@ -267,7 +267,7 @@ def _gamma(keys: Keys, shape: ShapeLike, alpha: TensorLike, beta: TensorLike, dt
     rate = None if beta is None else convert_to_tensor(beta, kind)
     if rate is not None:
         shaped = shaped + arithmetic.zeros_like(rate)
-    sizes, xp = (*static_shape(shape), *shaped.shape), namespace(shaped._array)
+    sizes, xp = (*static_shape(shape), *shaped.shape), namespace(shaped.array)
     sample = special.gamma_sample(shaped, drawn(draws.random_gamma, keys, sizes, kind, shaped, xp=xp))
     return arithmetic.maximum(sample if rate is None else sample / rate, float(kind.info.tiny))
 
@@ -289,7 +289,7 @@ def poisson(
 def _poisson(keys: Keys, shape: ShapeLike, lam: TensorLike, dtype: DTypeLike) -> Tensor:
     rates = tensor(lam)
     sizes = (*static_shape(shape), *rates.shape)
-    return drawn(draws.random_poisson, keys, sizes, _countable("poisson", dtype), rates, xp=namespace(rates._array))
+    return drawn(draws.random_poisson, keys, sizes, _countable("poisson", dtype), rates, xp=namespace(rates.array))
 
 
 def _in_front(name: str, shape: ShapeLike, *parameters: TensorLike) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ def _reduction(
         x = tensor(input_tensor)
         if kinds:
             inexact(function.__name__, x, kinds)
-        axes = negative_axes(axis, len(x._array.shape), function.__name__)
+        axes = negative_axes(axis, len(x.array.shape), function.__name__)
         return primitive(x, axes=axes, keepdims=bool(keepdims))
 
     name_like_definition(function, name, __name__)

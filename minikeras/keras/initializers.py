@@ -16,6 +16,7 @@ import numpy as np
 from ..absent import hide_imports
 from ..core import Tensor
 from ..core.arrays import creation_namespace, to_device, to_numpy
+from ..core.tensor import Operand
 from ..functions import random
 from ..functions.operands import static_shape
 from ..nn_ops import draws
@@ -93,7 +94,7 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
-        held = to_numpy(self.value._array) if hasattr(self.value, "_array") else self.value
+        held = to_numpy(self.value.array) if isinstance(self.value, Operand) else self.value
         value, sizes = np.asarray(held, dtype=_numpy_dtype(dtype)), static_shape(shape)
         try:
             spread = np.broadcast_to(value, sizes)
@@ -301,7 +302,7 @@ class Orthogonal(RandomInitializer):
             raise ValueError(f"Orthogonal: needs at least two axes, found shape {sizes}.")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         sides = max(rows, columns), min(rows, columns)
-        q, r = np.linalg.qr(random.drawn(draws.random_normal, self._keys(), sides, "float64", xp=np)._array)
+        q, r = np.linalg.qr(random.drawn(draws.random_normal, self._keys(), sides, "float64", xp=np).array)
         q = q * np.sign(np.diag(r))
         q = q if rows >= columns else q.T
         return Tensor(to_device((self.gain * q.reshape(sizes)).astype(kind)))

@@ -72,7 +72,7 @@ def wide(x: Tensor) -> Tensor:
 def floating(value: TensorLike) -> Tensor:
     """The value as a Tensor of floats, or complex numbers; integers and bools become `floatx()`."""
     x = tensor(value)
-    return x if x._array.dtype.kind in "fc" or is_float(x.dtype) else cast(x, config.floatx())
+    return x if x.array.dtype.kind in "fc" or is_float(x.dtype) else cast(x, config.floatx())
 
 
 def is_float(dtype: DType) -> bool:

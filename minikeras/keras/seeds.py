@@ -110,14 +110,14 @@ class SeedGenerator:
         state = np.array([start, 0], dtype=np.uint32)
         path = context.path(self.name, "seed_generator_state")
         self.state = SeedState(state, trainable=False, name=name or "seed_generator_state", path=path)
-        self._first: Any = self.state._array if seed is None else None
+        self._first: Any = self.state.array if seed is None else None
 
     def follow(self, seed: int) -> None:
         """Start from the seed that its layer has for it, unless it was given one or its state has changed since."""
-        if self._first is not None and self.state._array is self._first:
+        if self._first is not None and self.state.array is self._first:
             first = np.array([seed, 0], dtype=np.uint32)
             self.state._note(None, first, Write.FIRST)
-            self.state._array = first
+            self.state.array = first
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         yield "state", self.state
@@ -125,7 +125,7 @@ class SeedGenerator:
     def next(self, ordered: bool = True) -> Any:
         """Seed and position of the next draw; the position moves on, in order whatever `ordered` says."""
         decide(self.state)
-        state = np.array(self.state._array)
+        state = np.array(self.state.array)
         self.state.assign(Tensor(state + np.array([0, 1], dtype=np.uint32)))
         return state
 

@@ -109,7 +109,7 @@ class CastWeight(Weight):
         """The value, in the dtype of the call that reads it."""
         value = super().read_value()
         caller = context.caller
-        if caller is None or not caller.autocast or value._array.dtype == caller._array_dtype:
+        if caller is None or not caller.autocast or value.array.dtype == caller._array_dtype:
             return value
         return cast(value, dtype=caller.compute_dtype)
 

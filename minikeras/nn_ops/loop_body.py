@@ -199,8 +199,8 @@ class BodyRecorder(Interpreter):
             return self._numbers[key]
         found = self._numbers.get(x.key)
         if found is None:
-            array, holder = self._holders.get(id(x._array), (None, 0))
-            if array is not None and array is x._array:  # a Tensor made of that of another one is the same value
+            array, holder = self._holders.get(id(x.array), (None, 0))
+            if array is not None and array is x.array:  # a Tensor made of that of another one is the same value
                 return holder
             self._known(x)
             found = self._numbers[x.key]
@@ -218,7 +218,7 @@ class BodyRecorder(Interpreter):
         if primitive.effect or not primitive.repeatable or State.OPERANDS in primitive.reads:
             raise Unrepeatable(primitive.name)
         operands = tuple(map(self.number, inputs))
-        outputs = BOTTOM.process(primitive, [Tensor(x._array) if isinstance(x, Tensor) else x for x in inputs], params)
+        outputs = BOTTOM.process(primitive, [Tensor(x.array) if isinstance(x, Tensor) else x for x in inputs], params)
         several = type(outputs) is tuple
         made = outputs if several else (outputs,)
         for y in made:
@@ -244,7 +244,7 @@ class BodyRecorder(Interpreter):
         return interned(body), [self.constants[number] for number in constants]
 
     def _known(self, x: Tensor) -> Tensor:
-        array = x._array
+        array = x.array
         self._numbers[x.key] = self._new(Value(tuple(array.shape), array.dtype))
         self._holders[id(array)] = array, self._numbers[x.key]
         return x
@@ -290,4 +290,4 @@ def record(
         if (x.shape, x.dtype) != (y.shape, y.dtype):
             raise Unrepeatable(f"what is carried changes from {x.dtype.name}{x.shape} to {y.dtype.name}{y.shape}")
     body, constants = recorder.body(given, slices, results)
-    return body, constants, [Tensor(y._array) for y in results[: len(given)]]
+    return body, constants, [Tensor(y.array) for y in results[: len(given)]]

@@ -58,12 +58,12 @@ def scan(
     if length and unrolls_loops():
         return _one_by_one(step, carried, sliced, length, reverse)
     try:
-        outer, state = current(), [x._array for x in carried]
-        slices = [x._array[-1 if reverse else 0, ...] if length else _no_slice(x._array) for x in sliced]
+        outer, state = current(), [x.array for x in carried]
+        slices = [x.array[-1 if reverse else 0, ...] if length else _no_slice(x.array) for x in sliced]
         body, constants, following = record(step, outer, state, slices)
         if not trusted and length > 1:
-            again = [x._array[-2 if reverse else 1, ...] for x in sliced]
-            other, others, _ = record(step, outer, [x._array for x in following], again)
+            again = [x.array[-2 if reverse else 1, ...] for x in sliced]
+            other, others, _ = record(step, outer, [x.array for x in following], again)
             if body != other or not all(map(_same, constants, others)):
                 raise Unrepeatable("the second step differs from the first")
     except Unrepeatable:
@@ -84,10 +84,10 @@ def _same(one: Tensor, other: Tensor) -> bool:
     """Whether two constants of a step have the same values."""
     while isinstance(one, BatchedTensor) and isinstance(other, BatchedTensor) and one.batch is other.batch:
         one, other = one.stacked, other.stacked
-    if one.key == other.key or one._array is other._array:
+    if one.key == other.key or one.array is other.array:
         return True
     alike = type(one) is type(other) is Tensor and one.shape == other.shape and one.dtype == other.dtype
-    return alike and bool((one._array == other._array).all())
+    return alike and bool((one.array == other.array).all())
 
 
 def _one_by_one(
@@ -354,7 +354,7 @@ def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: d
         terms = [outputs[part[0]] if len(part) == 1 else _product_of_rows(*(outputs[k] for k in part)) for part in parts]
         found[i] = functools.reduce(add, terms) if terms else next(added)
     result = [found.get(i) for i in wanted]
-    return [None if x is None else x._array for x in result] if bare else result
+    return [None if x is None else x.array for x in result] if bare else result
 
 
 def _product_of_rows(a: Any, b: Any) -> Any:
@@ -392,7 +392,7 @@ def _jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[st
     moved, others = iter(last[count:]), iter(rows)
     found = [next(moved) if i in smooth else None for i in range(count)]
     found += [next(others) if body.values[place].dtype.kind in "fcV" else None for place in body.results[count:]]
-    return tuple([None if x is None else x._array for x in found]) if bare else tuple(found)
+    return tuple([None if x is None else x.array for x in found]) if bare else tuple(found)
 
 
 @functools.lru_cache(maxsize=256)

@@ -133,9 +133,9 @@ class Restoration:
         array = self._arrays[key]
         if array.shape != tuple(leaf.shape):
             return f"'{key}': saved with shape {array.shape}, the Variable has {tuple(leaf.shape)}"
-        if self._strict and converted(array, leaf._array.dtype, self._cast) is None:
+        if self._strict and converted(array, leaf.array.dtype, self._cast) is None:
             return f"'{key}': saved as {array.dtype.name}, which {leaf.dtype.name} cannot hold"
-        if array.dtype != leaf._array.dtype and not self._cast and not self._strict:
+        if array.dtype != leaf.array.dtype and not self._cast and not self._strict:
             return f"'{key}': saved as {array.dtype.name}, the Variable is {leaf.dtype.name}"
         return ""
 

@@ -35,7 +35,7 @@ def split(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
         value = np.asarray(value)
         return {"$scalar": _stored(value, name, arrays)}
     if isinstance(value, Operand) or is_array(value):
-        return {"$array": _stored(to_numpy(getattr(value, "_array", value)), name, arrays)}
+        return {"$array": _stored(to_numpy(value.array if isinstance(value, Operand) else value), name, arrays)}
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
@@ -135,7 +135,7 @@ class StateTree:
         states: dict[str, Any] = {}
         for path, leaf in self.leaves.items():
             if isinstance(leaf, Variable):
-                arrays[path] = to_numpy(leaf._array)
+                arrays[path] = to_numpy(leaf.array)
             else:
                 states[path] = split(state_of(leaf), f"${path}", arrays)
         return StateValues(arrays, states, self.aliases)
@@ -224,7 +224,7 @@ def apply_tree(changes: Iterable[tuple[Any, Any]]) -> None:
         with preserved(leaf for leaf, _ in changes if isinstance(leaf, Variable)):
             for leaf, value in changes:
                 if isinstance(leaf, Variable):
-                    array = to_device(value.astype(leaf._array.dtype, copy=False), namespace(leaf._array))
+                    array = to_device(value.astype(leaf.array.dtype, copy=False), namespace(leaf.array))
                     leaf._note(None, array, Write.FIRST)
                     restore([(leaf, array)])
                 else:

@@ -187,10 +187,10 @@ def test_a_state_that_is_no_plain_data_is_refused_before_anything_is_written(fol
 def test_values_come_back_to_the_device_of_the_variable(folder, device):
     v = tf.Variable([1.0, 2.0])
     path = tf.train.Checkpoint(v=v).write(folder + "/here")
-    kind = type(v._array)
+    kind = type(v.array)
     v.assign([0.0, 0.0])
     tf.train.Checkpoint(v=v).read(path).assert_consumed()
-    assert type(v._array) is kind and v.numpy().tolist() == [1.0, 2.0]
+    assert type(v.array) is kind and v.numpy().tolist() == [1.0, 2.0]
 
 
 # Parts, and what does not fit ----------------------------------------------------------------------------------------------

@@ -241,10 +241,10 @@ class Seen:
 
 
 WAYS = [
-    *(lambda variable: variable._array, lambda variable: variable.numpy(), lambda variable: None),
+    *(lambda variable: variable.array, lambda variable: variable.numpy(), lambda variable: None),
     *(
         lambda variable: np.asarray(variable.read_value()).T,
-        lambda variable: memoryview(variable._array),
+        lambda variable: memoryview(variable.array),
         lambda variable: None,
     ),
 ]

@@ -61,7 +61,7 @@ def test_a_recording_keeps_no_values_of_its_first_call():
     step = tf.function(lambda x, y: {"sum": tf.exp(x) + tf.nn.dropout(y[0], 0.5)})
     array = np.ones((100, 100), "f")
     results = step(tf.convert_to_tensor(array), [tensor := tf.ones((100, 100))])
-    gone = [weakref.ref(one) for one in (tensor._array, results["sum"]._array)]
+    gone = [weakref.ref(one) for one in (tensor.array, results["sum"].array)]
     del tensor, results
     assert [one() for one in gone] == [None, None] and step.recordings == 1
 

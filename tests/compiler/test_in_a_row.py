@@ -188,9 +188,9 @@ def test_what_was_read_before_steps_in_a_row_never_changes():
 def test_weights_are_written_where_they_lie_if_nothing_else_refers_to_them():
     model, _ = trained("plain", "auto", shuffle=False)
     model.fit(X[:192], LABELS[:192], batch_size=16, epochs=1, verbose=0)
-    places = [w._array.ctypes.data for w in model.weights]
+    places = [w.array.ctypes.data for w in model.weights]
     model.fit(X[:192], LABELS[:192], batch_size=16, epochs=2, verbose=0)
-    assert [w._array.ctypes.data for w in model.weights] == places
+    assert [w.array.ctypes.data for w in model.weights] == places
 
 
 @pytest.mark.parametrize("steps", [1, "auto"])
@@ -284,13 +284,13 @@ def test_large_batches_are_read_where_they_lie(shuffle, threads, holding, monkey
 
 def test_single_batches_train_where_the_weights_lie():
     (expected, _), (model, _) = trained("metrics", 1, jit_compile=False), trained("metrics", 1)
-    held = [variable._array.__array_interface__["data"][0] for variable in model.weights]
+    held = [variable.array.__array_interface__["data"][0] for variable in model.weights]
     for rows in (16, 2, 16):
         found = model.train_on_batch(X[:rows], LABELS[:rows], return_dict=True)
         wanted = expected.train_on_batch(X[:rows], LABELS[:rows], return_dict=True)
         for name, value in wanted.items():
             np.testing.assert_allclose(found[name], value, rtol=1e-4)
-    assert held == [variable._array.__array_interface__["data"][0] for variable in model.weights]
+    assert held == [variable.array.__array_interface__["data"][0] for variable in model.weights]
 
 
 def test_subnormal_numbers_are_zero_in_steps_of_training_and_nowhere_else(threads, all_shared):

@@ -208,7 +208,7 @@ def test_arrays_on_a_device_are_gathered_and_stacked_there():
         double = tf.function(lambda x: 2.0 * x)
         data = slices(np.arange(12.0).reshape(6, 2)).shuffle(6, seed=1, reshuffle_each_iteration=False).batch(2)
         found = double.scan(data)
-        assert double.replays and type(found._array).__name__ == "StrictArray"
+        assert double.replays and type(found.array).__name__ == "StrictArray"
         assert found.numpy().tolist() == [double(batch).numpy().tolist() for batch in data]
 
 

@@ -255,7 +255,7 @@ def test_a_plan_keeps_no_array_alive(plans):
             h = tf.sin(x @ x)
             y = tf.reduce_sum(h * h)
         g = tape.gradient(y, x)
-        gone += [weakref.ref(array) for array in (x._array, h._array, g._array)]
+        gone += [weakref.ref(array) for array in (x.array, h.array, g.array)]
         del x, h, y, g, tape
     gc.collect()
     assert compiled(plans) == 1

@@ -44,7 +44,7 @@ def test_an_attribute_is_the_only_reference_until_there_is_another(other):
 def test_a_spare_array_is_given_away_only_if_nothing_else_refers_to_it(other):
     for seen in (False, True):
         v = tf.Variable(tf.zeros(3))
-        kept = OTHERS[other](v._array) if seen else None
+        kept = OTHERS[other](v.array) if seen else None
         v.exchange(np.ones(3, np.float32))
         assert (v.spare() is None) == seen and v.spare() is None
         del kept

@@ -242,7 +242,7 @@ def test_a_reader_in_another_thread_sees_whole_values_only():
 def test_the_array_before_an_exchange_is_handed_out_once_if_nobody_holds_it():
     v = tf.Variable(np.zeros(3, "float32"))
     assert v.spare() is None, "nothing has been exchanged yet"
-    old_address = v._array.ctypes.data
+    old_address = v.array.ctypes.data
     v.exchange(np.ones(3, "float32"))
     assert v.numpy().tolist() == [1.0, 1.0, 1.0]
     assert v.spare().ctypes.data == old_address

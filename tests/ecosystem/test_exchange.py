@@ -75,7 +75,7 @@ def test_a_tensor_goes_out_without_being_copied(library):
     x = aligned(np.arange(6.0, dtype="float32").reshape(2, 3))
     taken = library.take(x)
     np.testing.assert_array_equal(np.asarray(taken), x.numpy())
-    assert library.address(taken) == x._array.ctypes.data
+    assert library.address(taken) == x.array.ctypes.data
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -108,11 +108,11 @@ def test_numpy_sees_a_tensor_read_only_and_without_a_copy():
     x = tf.constant([1.0, 2.0])
     for see in (np.asarray, np.from_dlpack, lambda x: np.array(x, copy=False), lambda x: x.__array__()):
         seen = see(x)
-        assert np.shares_memory(seen, x._array)
+        assert np.shares_memory(seen, x.array)
         with pytest.raises(ValueError, match="read-only"):
             seen[0] = 9.0
     for copy in (np.array(x), np.asarray(x, "float64"), np.from_dlpack(x, copy=True), x.numpy()):
-        assert not np.shares_memory(copy, x._array)
+        assert not np.shares_memory(copy, x.array)
         copy[0] = 9.0
     assert x.numpy().tolist() == [1.0, 2.0]
 
@@ -125,7 +125,7 @@ def test_a_conversion_that_needs_a_copy_can_be_forbidden():
 def test_the_array_interface_is_an_address_that_must_not_be_written_to():
     x = tf.constant([[1.0, 2.0]])
     interface = x.__array_interface__
-    assert interface["data"] == (x._array.ctypes.data, True) and interface["shape"] == (1, 2)
+    assert interface["data"] == (x.array.ctypes.data, True) and interface["shape"] == (1, 2)
     for without in (tf.constant(1.0), tf.constant(["a"]), tf.constant([1.0], tf.bfloat16), tf.Variable([1.0])):
         assert not hasattr(without, "__array_interface__")
         assert np.asarray(without).shape == without.shape
@@ -201,7 +201,7 @@ def test_converting_copies_and_from_dlpack_does_not(torch):
     copied, shared = tf.constant(given), tf.experimental.dlpack.from_dlpack(given)
     given[0] = 9.0
     assert copied.numpy().tolist() == [1.0, 2.0]
-    assert shared._array.ctypes.data == given.data_ptr()
+    assert shared.array.ctypes.data == given.data_ptr()
 
 
 def test_double_precision_stays(torch):
@@ -263,7 +263,7 @@ def test_a_device_that_is_neither_cpu_nor_cuda_is_named():
 def test_capsules_go_out_and_come_back():
     x = tf.constant([1.0, 2.0])
     back = tf.experimental.dlpack.from_dlpack(tf.experimental.dlpack.to_dlpack(x))
-    assert np.shares_memory(back._array, x._array) and back.numpy().tolist() == [1.0, 2.0]
+    assert np.shares_memory(back.array, x.array) and back.numpy().tolist() == [1.0, 2.0]
 
 
 def test_a_capsule_of_a_variable_keeps_the_value(torch):
@@ -277,7 +277,7 @@ def test_a_capsule_of_a_variable_keeps_the_value(torch):
 def test_a_capsule_of_what_cannot_be_written_is_a_copy():
     repeated = tf.broadcast_to(tf.constant([1.0]), [3])
     back = tf.experimental.dlpack.from_dlpack(tf.experimental.dlpack.to_dlpack(repeated))
-    assert back.numpy().tolist() == [1.0, 1.0, 1.0] and not np.shares_memory(back._array, repeated._array)
+    assert back.numpy().tolist() == [1.0, 1.0, 1.0] and not np.shares_memory(back.array, repeated.array)
 
 
 # Tapes -----------------------------------------------------------------------------------------------------------------------

@@ -294,7 +294,7 @@ REFUSED = {
     "state": (lambda x: x + STATE.assign_add(1.0), "assigns the variable 'state.*' during inference"),
     "another way": (lambda x: x if x.shape[0] == 2 else x * 2.0, "layer 'own' computes in another way for another batch size"),
     "number from size": (lambda x: x * float(x.shape[0]), "computes with what depends on the batch size or on values: 2.0"),
-    "unseen": (lambda x: x + tf.Tensor(x._array * 2), r"makes a tensor of shape \(2, 3\) in a way that was not seen"),
+    "unseen": (lambda x: x + tf.Tensor(x.array * 2), r"makes a tensor of shape \(2, 3\) in a way that was not seen"),
     "counted": (lambda x: x + tf.cast(tf.range(x.shape[0]), "float32")[:, None], "in a way that was not seen"),
     "options": (lambda x: tf.one_hot(tf.cast(x, "int32"), x.shape[0]), "one_hot with options that depend on a size"),
     "integers": (lambda x: tf.reduce_mean(tf.cast(x, "int32"), 1), "reduce_mean of int32"),

@@ -60,7 +60,7 @@ class Stack:
     def __init__(self, models: list[Any], own: list[Any], jit_compile: Any = False) -> None:
         self.members, self.model = Members([(place, 0) for place, _ in enumerate(models)]), copy.deepcopy(models[0])
         self.rows = [
-            (self.members.stack(variable, np.stack([one._array for one in found])), found)
+            (self.members.stack(variable, np.stack([one.array for one in found])), found)
             for variable, *found in zip(self.model.variables, *[model.variables for model in models], strict=True)
         ]
         self.own, self.optimizer = own, StackedOptimizer(own, self.members, self.rows)

@@ -44,7 +44,7 @@ def test_arrays_are_reused_when_nobody_sees_them(optimizer):
     addresses = []
     for step in range(6):
         optimizer.apply([gradient(step)], [w])
-        addresses.append(w._array.ctypes.data)
+        addresses.append(w.array.ctypes.data)
     assert len(set(addresses)) == 2
 
 
@@ -63,12 +63,12 @@ def test_blocks_and_whole_arrays_give_the_same_numbers(make):
 VIEWS = {
     "snapshot": lambda w: w.read_value(),
     "value": lambda w: w.read_value(),
-    "array": lambda w: w._array,
-    "view": lambda w: w._array[1:5],
-    "view of a view": lambda w: w._array[::2][3:],
-    "reshaped": lambda w: w._array.reshape(-1, 1),
-    "memoryview": lambda w: memoryview(w._array),
-    "array of a snapshot": lambda w: w.read_value()._array,
+    "array": lambda w: w.array,
+    "view": lambda w: w.array[1:5],
+    "view of a view": lambda w: w.array[::2][3:],
+    "reshaped": lambda w: w.array.reshape(-1, 1),
+    "memoryview": lambda w: memoryview(w.array),
+    "array of a snapshot": lambda w: w.read_value().array,
     "part": lambda w: w[2:9],
     "strided part": lambda w: tf.reshape(w, [-1, 1])[::3],
     "reshape": lambda w: tf.reshape(w, [-1, 1]),
@@ -80,7 +80,7 @@ VIEWS = {
     "assigned variable": lambda w: tf.Variable(np.zeros(SIZE, "float32")).assign(w),
     "numpy": lambda w: w.numpy(),
     "asarray": lambda w: np.asarray(w),
-    "frombuffer": lambda w: np.frombuffer(w._array, "float32"),
+    "frombuffer": lambda w: np.frombuffer(w.array, "float32"),
 }
 
 
@@ -109,7 +109,7 @@ def test_slots_that_are_kept_never_change():
     kept = []
     for step in range(5):
         optimizer.apply([gradient(step)], [w])
-        kept.append([(slot._array[3:9], slot._array[3:9].copy()) for slot in optimizer.variables[2:]])
+        kept.append([(slot.array[3:9], slot.array[3:9].copy()) for slot in optimizer.variables[2:]])
     assert all(np.array_equal(view, values) for pairs in kept for view, values in pairs)
 
 
@@ -184,8 +184,8 @@ def test_other_threads_read_whole_values_only():
     def read():
         while not done.is_set():
             tensor = w.read_value()
-            first = tensor._array.copy()
-            if (first != first[0]).any() or not np.array_equal(first, tensor._array):
+            first = tensor.array.copy()
+            if (first != first[0]).any() or not np.array_equal(first, tensor.array):
                 torn.append(tensor)
 
     readers = [threading.Thread(target=read, daemon=True) for _ in range(3)]
@@ -274,7 +274,7 @@ class TwoVariables(RuleBasedStateMachine):
     @invariant()
     def variables_follow_numpy(self):
         for variable, value in zip(self.variables, self.expected, strict=True):
-            assert np.array_equal(variable._array, value)
+            assert np.array_equal(variable.array, value)
 
     @invariant()
     def what_is_kept_never_changes(self):

@@ -50,8 +50,8 @@ def test_after_a_step_small_variables_lie_in_one_array():
     optimizer, held = made("Adam")
     for step in range(2):
         optimizer.apply(gradients(step), held)
-    whole = held[0]._array.base
-    assert all(np.shares_memory(whole, variable._array) for variable in held[:2])
+    whole = held[0].array.base
+    assert all(np.shares_memory(whole, variable.array) for variable in held[:2])
 
 
 def test_a_value_that_was_read_stays_as_it_is():
@@ -109,7 +109,7 @@ def test_a_formula_that_gives_another_dtype_leaves_variables_what_they_are(shape
     step = tf.function(step) if compiled else step
     for _ in range(4):
         step()
-    assert [variable._array.dtype for variable in held] == [dtype.as_numpy_dtype for dtype in before]
+    assert [variable.array.dtype for variable in held] == [dtype.as_numpy_dtype for dtype in before]
     expected, last = np.float32(1.0), np.float32(0.0)
     for _ in range(4):
         gradient = -np.sin(expected)

@@ -206,9 +206,9 @@ def test_arrays_of_a_device_stay_there_and_give_the_same_numbers(name, option):
             other.apply(step, held)
     for step in steps[2:]:  # outside the block too
         other.apply(step, held)
-    assert {type(variable._array).__name__ for variable in held} == {"StrictArray"}
+    assert {type(variable.array).__name__ for variable in held} == {"StrictArray"}
     slots = [slot for kept in other.state.slots.values() for slot in kept.slots.values()]
-    assert {type(slot._array).__name__ for slot in slots} <= {"StrictArray"}
+    assert {type(slot.array).__name__ for slot in slots} <= {"StrictArray"}
     assert_same(values(held + other.variables), values(expected + optimizer.variables), rtol=1e-5)
 
 

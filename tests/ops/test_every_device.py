@@ -55,8 +55,8 @@ def test_a_device_gives_the_numbers_of_the_cpu_within_its_block_and_after_it(spe
 def agree(found, expected, device):
     assert len(found) == len(expected)
     for here, there in zip(found, expected, strict=True):
-        assert isinstance(here._array, StrictArray) == (device == "strict"), "a result left its device"
-        np.testing.assert_allclose(to_numpy(here._array), there.numpy(), rtol=1e-9, atol=1e-12)
+        assert isinstance(here.array, StrictArray) == (device == "strict"), "a result left its device"
+        np.testing.assert_allclose(to_numpy(here.array), there.numpy(), rtol=1e-9, atol=1e-12)
         assert here.dtype == there.dtype and here.shape == there.shape
 
 
@@ -71,7 +71,7 @@ def test_new_tensors_are_made_on_the_device(device):
         tf.linspace(0.0, 1.0, 3),
     ]
     makers += [tf.random.normal([2]), tf.random.uniform([2]), tf.one_hot([1], 2), tf.Variable([1.0]).read_value()]
-    kinds = {type(made._array) for made in makers}
+    kinds = {type(made.array) for made in makers}
     assert (kinds == {StrictArray}) == (device == "strict")
 
 

@@ -53,7 +53,7 @@ def test_numbers_are_drawn_on_the_device_and_do_not_depend_on_it(name, device):
     with tf.device("CPU:0"):
         expected = seeded(name)().numpy()
     found = seeded(name)()
-    assert type(found._array) is type(tf.ones([1])._array)
+    assert type(found.array) is type(tf.ones([1]).array)
     assert_drawn(found.numpy(), expected, device)
 
 

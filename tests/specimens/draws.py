@@ -17,7 +17,7 @@ def specimen(primitive, function, *parameters, dtype="float64", **options):
     kind = np.dtype(dtype)
 
     def call(key, *given):
-        return primitive(key, *given, xp=namespace(key._array), shape=SHAPE, dtype=kind, **options)
+        return primitive(key, *given, xp=namespace(key.array), shape=SHAPE, dtype=kind, **options)
 
     def reference(key, *given):
         with np.errstate(all="ignore"):

@@ -94,7 +94,7 @@ class _Forwarding:
         """What a Variable holds; it is read if it was not yet."""
         if variable.key not in self._values:
             shape, dtype = _kind(variable)
-            slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype, namespace(variable._array))
+            slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype, namespace(variable.array))
             self.records.append(Record(read_variable, [variable], {}, slot))
         return self._values[variable.key]
 
@@ -107,11 +107,11 @@ class _Forwarding:
 
 def _is_plain(variable: Any) -> bool:
     """Whether an operand is a Variable that holds an array."""
-    return isinstance(variable, Variable) and is_array(variable._array)
+    return isinstance(variable, Variable) and is_array(variable.array)
 
 
 def _kind(variable: Variable) -> tuple[tuple[int, ...], Any]:
-    return variable._array.shape, variable._array.dtype
+    return variable.array.shape, variable.array.dtype
 
 
 def touched(record: Record) -> set[int] | None:

@@ -30,14 +30,14 @@ def _flatten(*arrays: Array, layout: Layout) -> Array:
 def _read(*variables: Variable, layout: Layout) -> tuple[Array, ...]:
     count = len(layout.shapes)
     columns = [variables[start : start + count] for start in range(0, len(variables), count)]
-    return tuple([_flatten(*[variable._array for variable in column], layout=layout) for column in columns])
+    return tuple([_flatten(*[variable.array for variable in column], layout=layout) for column in columns])
 
 
 def _assign(*operands: Any, layout: Layout) -> tuple[()]:
     variables = [x for x in operands if isinstance(x, Variable)]
     pieces = [piece for flat in operands[len(variables) :] for piece in layout.pieces(flat)]
     for variable, piece in zip(variables, pieces, strict=True):
-        variable._array = piece
+        variable.array = piece
     return ()
 
 
@@ -114,17 +114,17 @@ class FlatBuffer:
     def adopt(self, variables: Sequence[Variable]) -> None:
         """Copy what the Variables hold, and let them hold the copies; what another thread assigns meanwhile stays."""
         for variable, piece in zip(variables, self.pieces, strict=True):
-            array = variable._array
+            array = variable.array
             piece[...] = array
-            if variable._array is array:
-                variable._array = piece
+            if variable.array is array:
+                variable.array = piece
 
     def assign(self, variables: Sequence[Variable]) -> None:
         """Let the Variables hold it; an interrupt on the way gives them all the old values back."""
-        before = [variable._array for variable in variables]
+        before = [variable.array for variable in variables]
         try:
             for variable, piece in zip(variables, self.pieces, strict=True):
-                variable._array = piece
+                variable.array = piece
         except BaseException:
             restore(zip(variables, before, strict=True))
             raise
@@ -190,7 +190,7 @@ class FlatVariables:
         """The buffer that the Variables hold, which may be another program's, or a new one that takes them over."""
         held = self._current
         if held is None or not held.is_held_by(self._variables):
-            held = buffer_of([variable._array for variable in self._variables], self._columns)
+            held = buffer_of([variable.array for variable in self._variables], self._columns)
             if held is None:
                 held = self._adopted()
         self._current = held  # its memory must stay while it is read by its address

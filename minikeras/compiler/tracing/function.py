@@ -136,7 +136,7 @@ class Function:
         put_back = state and state()
         self.replays += 1
         try:
-            return packed(program([tensor._array for tensor in tensors]))
+            return packed(program([tensor.array for tensor in tensors]))
         except Outdated as error:
             self.replays -= 1
             assert put_back is not None
@@ -168,7 +168,7 @@ class Function:
         found, tensors = self._replayed(args)
         if found is None or not found.program.whole:
             return None
-        leaves = found.program([tensor._array for tensor in tensors])
+        leaves = found.program([tensor.array for tensor in tensors])
         self.replays += 1
         return (found.packed(leaves),)
 
@@ -224,7 +224,7 @@ class Function:
     def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: CacheEntry | None = None) -> Any:
         """Run the function and keep what it does; `before` is what the run before this one has left."""
         # A tensor that is given twice, or that the function knows from elsewhere, must not be taken for one argument.
-        fresh = [Tensor(tensor._array) for tensor in tensors]
+        fresh = [Tensor(tensor.array) for tensor in tensors]
         given = iter(fresh)
         *args, kwargs = [substituted(value, given) for value in values]
         others = [leaf for leaf in nest.flatten(list(values)) if not isinstance(leaf, Tensor) and not is_array(leaf)]
@@ -260,7 +260,7 @@ class Function:
             told = any(is_told(record.primitive) for record in program.records)
             # If its bits differ it carries out this run as well, unless another thread has built on what that has left.
             if replay is not None and not (replay.exact or told) and recorder.put_back():
-                result = packed(replay([tensor._array for tensor in tensors]))
+                result = packed(replay([tensor.array for tensor in tensors]))
             if guards is None:
                 entry = CacheEntry(BUILT, None, others, packed)
             else:

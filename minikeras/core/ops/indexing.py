@@ -120,7 +120,7 @@ def _wide(indices: Any) -> Any:
 
 def _numbers(batch: Any, indices: Any, trailing: int) -> Any:
     """The position of each value in the batch, with axes of size 1 behind."""
-    array = indices.stacked._array if batch.holds(indices) else indices._array
+    array = indices.stacked.array if batch.holds(indices) else indices.array
     numbers = namespace(array).arange(batch.size, dtype="int64")
     return Tensor(numbers.reshape((batch.size,) + (1,) * trailing))
 
@@ -342,7 +342,7 @@ def masked(x: Tensor, mask: Tensor, axis: int) -> Tensor:
     sizes = (*x.shape[:axis], math.prod(covered), *x.shape[axis + mask.ndim :])
     (rows,) = own_values(mask).reshape(-1).nonzero()
     flat = operations.reshape(x, shape=sizes, rank=x.ndim)
-    return gather_rows(flat, Tensor(to_device(rows, namespace(x._array))), axis=axis - len(sizes))
+    return gather_rows(flat, Tensor(to_device(rows, namespace(x.array))), axis=axis - len(sizes))
 
 
 def checked_indices(name: str, indices: Tensor, size: int) -> Tensor:

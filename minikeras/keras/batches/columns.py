@@ -71,11 +71,11 @@ def as_columns(structure: Any, text: bool = False) -> Any:
     if text and len({kind in "biuf" for kind in _kinds(structure)}) == 2:
         return {name: as_columns(structure[name], text) for name in structure}
     whole = isinstance(structure, Operand) or is_array(structure)
-    array = getattr(structure, "_array", structure) if whole else _as_array(structure, text)
+    array = (structure.array if isinstance(structure, Operand) else structure) if whole else _as_array(structure, text)
     if hasattr(structure, "dtypes") and array.ndim == 1:
         array = array[:, None]
     if text and array.dtype.kind in "OUS":
-        return convert_to_tensor(array)._array
+        return convert_to_tensor(array).array
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise DTypeError(
             f"the data holds {array.dtype} values of shape {array.shape}, numbers are needed. Encode them first (for data "

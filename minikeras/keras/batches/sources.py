@@ -170,7 +170,7 @@ class _Weighted(Source):
         x, y, weights = unpack_x_y_sample_weight(batch)
         if weights is not None:
             raise ValueError("You cannot `class_weight` and `sample_weight` at the same time; the batches hold weights.")
-        leaf = nest.map_structure(lambda one: None if one is None else one._array, y)
+        leaf = nest.map_structure(lambda one: None if one is None else one.array, y)
         return x, y, convert_to_tensor(class_weights(leaf, self._weights))
 
 

@@ -212,7 +212,7 @@ class TensorBoard(Remembering):
             if values:
                 self._scalars(folder, epoch, {f"epoch_{name}": value for name, value in values.items()})
         if self.histogram_freq and epoch % self.histogram_freq == 0:
-            histograms = [histogram_of(f"{one.path}/histogram", to_numpy(one._array)) for one in self.model.weights]
+            histograms = [histogram_of(f"{one.path}/histogram", to_numpy(one.array)) for one in self.model.weights]
             self._writer("train").write(epoch, histograms)
 
     def on_test_end(self, logs: Logs | None = None) -> None:

@@ -35,7 +35,7 @@ class SwapEMAWeights(Callback):
         if self._weights is None:
             kept = _averages(self.model.optimizer)
             self._weights = snapshot(one.variable for one in kept)
-            restore((one.variable, one.slots["average"]._array) for one in kept)
+            restore((one.variable, one.slots["average"].array) for one in kept)
 
     def _put_weights(self) -> None:
         """Have the model hold what is trained."""

@@ -119,7 +119,7 @@ class Inference(Trial):
         outputs = super().process(primitive, inputs, params, below)
         for x in inputs:
             if isinstance(x, Variable):
-                self.names[id(x._array)] = variable_name(x)
+                self.names[id(x.array)] = variable_name(x)
         for y in outputs if type(outputs) is tuple else (outputs,):
             self.layers[self._recorder.slot(y).key] = _layer()
         return outputs

@@ -129,7 +129,7 @@ class BatchNormalization(ScalingLayer, described=True):
             shape[self.axis] = -1
             factor, shift = reshape(factor, shape), reshape(shift, shape)
         outputs = x * factor + shift
-        return outputs if x is inputs and inputs._array.dtype == self._array_dtype else cast(outputs, self.compute_dtype)
+        return outputs if x is inputs and inputs.array.dtype == self._array_dtype else cast(outputs, self.compute_dtype)
 
     def _batch_statistics(self, x: Tensor, mask: Any) -> tuple[Tensor, Tensor]:
         """Mean and population variance over all axes but the features'; masked rows do not count."""

@@ -97,8 +97,8 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features}, fixed_by=self.kernel)
 
     def call(self, inputs: Tensor) -> Tensor:
-        x, shape = inputs, inputs._array.shape
-        if x._array.dtype.kind in "iub":
+        x, shape = inputs, inputs.array.shape
+        if x.array.dtype.kind in "iub":
             x = cast(x, dtype=self.compute_dtype)
         if len(shape) != 2:
             x = reshape(x, shape=(math.prod(shape[:-1]), shape[-1]), rank=len(shape))

@@ -68,15 +68,15 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
         """Whether a call would only return `x`: a tensor without a mask, of its dtype and of the shape that it saw last."""
         return (
             type(x) is Tensor
-            and x._array.shape == self._accepted
-            and x._array.dtype is self.input_dtype.numpy
+            and x.array.shape == self._accepted
+            and x.array.dtype is self.input_dtype.numpy
             and x.attached is None
         )
 
     def call(self, inputs: Tensor | None) -> Tensor | None:
         if inputs is None and not self.optional:
             raise ValueError(called_on_none(self))
-        return inputs if inputs is None or inputs._array.dtype == self.input_dtype.numpy else cast(inputs, self.input_dtype)
+        return inputs if inputs is None or inputs.array.dtype == self.input_dtype.numpy else cast(inputs, self.input_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """The shape that was given."""

@@ -210,10 +210,10 @@ def only_tensor(taker: str, given: Any) -> Any:
 
 def of_rank(x: Tensor, wanted: tuple[int | None, ...]) -> Tensor:
     """A tensor without its last axis of size 1, or with one, if that gives it as many axes as a declared shape has."""
-    rank = len(x._array.shape)
+    rank = len(x.array.shape)
     if rank == len(wanted) - 1 and wanted[-1] == 1:
         return expand_dims(x, -1)
-    if rank == len(wanted) + 1 and x._array.shape[-1] == 1:
+    if rank == len(wanted) + 1 and x.array.shape[-1] == 1:
         return squeeze(x, -1)
     return x
 

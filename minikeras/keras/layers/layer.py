@@ -483,9 +483,9 @@ class Layer(Module):
             args = (kwargs.pop(spec.input_name),)
         if len(args) == 1 and type(args[0]) is Tensor and not kwargs and args[0].attached is None:
             x, masks = args[0], None
-            if x._array.dtype is not self._array_dtype:
+            if x.array.dtype is not self._array_dtype:
                 args = (self._tensor(x),)
-            if x._array.shape != self._accepted:
+            if x.array.shape != self._accepted:
                 self._accept(args[0])
         elif holds_symbol((args, kwargs)):
             args = self._single(args)
@@ -557,7 +557,7 @@ class Layer(Module):
         if self._input_spec is not None:
             inputs.check(self, self._input_spec, x)
         if isinstance(x, Tensor) and getattr(self._input_spec, "dtype", None) is None:
-            self.__dict__["_accepted"] = x._array.shape
+            self.__dict__["_accepted"] = x.array.shape
 
     def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
         """The positional arguments as Tensors, and the masks that count; keyword arguments are changed in place."""
@@ -586,7 +586,7 @@ class Layer(Module):
         if value is None:
             return None
         result = convert_to_tensor(value)
-        if not self.autocast or result._array.dtype == self._array_dtype or not result.dtype.is_floating:
+        if not self.autocast or result.array.dtype == self._array_dtype or not result.dtype.is_floating:
             return result
         wide, result = result, cast(result, self._dtype)
         inputs.attach(inputs.mask_of(wide), result)

@@ -111,7 +111,7 @@ def wide(layer: Any, inputs: Tensor) -> Tensor:
 def read(weight: Any, like: Tensor) -> Tensor:
     """The value of a weight, in the dtype of what it stands beside."""
     value: Tensor = weight.read_value()
-    return value if value._array.dtype == like._array.dtype else cast(value, like.dtype)
+    return value if value.array.dtype == like.array.dtype else cast(value, like.dtype)
 
 
 def shaped(weight: Any, like: Tensor, axes: tuple[int, ...]) -> Tensor:

@@ -223,7 +223,7 @@ class GaussianDropout(Noise, described=True, makes_nothing=True):
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
         stddev = (self.rate / (1.0 - self.rate)) ** 0.5
         inexact("GaussianDropout", inputs, "f")
-        if namespace(inputs._array) is not np:  # there the noise is not kept, but drawn again in the backward pass
+        if namespace(inputs.array) is not np:  # there the noise is not kept, but drawn again in the backward pass
             shape = tuple(inputs.shape)
             found: Tensor = draws.times_gaussian(inputs, keys(), shape=shape, stddev=stddev, **part_of_draw(shape))
             return found
@@ -267,7 +267,7 @@ def dropped(inputs: Tensor, rate: float, keys: Keys) -> Tensor:
 
 def _normal(keys: Keys, like: Tensor) -> Tensor:
     """Standard normal numbers of a shape and dtype; in float32 where the dtype is smaller or equal."""
-    kind, shape, xp = "float64" if like.dtype.size == 8 else "float32", tuple(like.shape), namespace(like._array)
+    kind, shape, xp = "float64" if like.dtype.size == 8 else "float32", tuple(like.shape), namespace(like.array)
     return cast(draws.random_normal(keys(), shape=shape, dtype=kind, xp=xp, **part_of_draw(shape)), like.dtype)
 
 

@@ -32,7 +32,7 @@ class Flatten(Layer, described=True, makes_nothing=True):
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Tensor) -> Tensor:
-        shape, x = inputs._array.shape, inputs
+        shape, x = inputs.array.shape, inputs
         if self.data_format == "channels_first" and len(shape) > 2:
             x = transpose(inputs, [0, *range(2, len(shape)), 1])
         return reshape(x, shape=(shape[0], math.prod(shape[1:])), rank=len(shape))

@@ -21,7 +21,7 @@ from ..config import floatx
 
 def as_floats(value: TensorLike, dtype: Any) -> Tensor:
     """A Tensor of a float dtype; numbers in lists are read in it. DTypeError for strings and complex numbers."""
-    if type(value) is Tensor and value._array.dtype is as_dtype(dtype).numpy:
+    if type(value) is Tensor and value.array.dtype is as_dtype(dtype).numpy:
         return value
     if not hasattr(value, "dtype"):
         value = convert_to_tensor(value, dtype_hint=dtype)
@@ -35,7 +35,7 @@ def as_predictions(value: TensorLike) -> Tensor:
     predictions = tensor(value)
     return (
         predictions
-        if predictions._array.dtype.kind == "f" or predictions.dtype.is_floating
+        if predictions.array.dtype.kind == "f" or predictions.dtype.is_floating
         else as_floats(predictions, floatx())
     )
 
@@ -49,7 +49,7 @@ def aligned(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, 
 def same_shape(name: str, labels: Tensor, predictions: Tensor) -> Tensor:
     """The labels in the shape of the predictions; ShapeError if they differ by more than one axis of size 1 at the end."""
     labels = same_rank(labels, predictions)
-    if labels._array.shape != predictions._array.shape:
+    if labels.array.shape != predictions.array.shape:
         raise ShapeError(
             f"{name}: y_true has shape {labels.shape} and y_pred {predictions.shape}; they must be equal (or (n,) and (n, 1)). "
             "Nothing is broadcast here: check the number of units of the last layer, or one-hot encode the labels."
@@ -70,7 +70,7 @@ def as_columns(name: str, y_true: TensorLike, y_pred: Tensor, columns: int | Non
 
 def same_rank(labels: Tensor, predictions: Tensor) -> Tensor:
     """The labels with an axis of size 1 added or dropped at the end, if that gives them the shape of the predictions."""
-    shape, wanted = labels._array.shape, predictions._array.shape
+    shape, wanted = labels.array.shape, predictions.array.shape
     if wanted == (*shape, 1):
         return expand_dims(labels, -1)
     return squeeze(labels, -1) if shape == (*wanted, 1) else labels
@@ -81,9 +81,9 @@ def same_rank(labels: Tensor, predictions: Tensor) -> Tensor:
 
 def classes_last(name: str, predictions: Tensor, axis: int) -> Tensor:
     """The predictions with the axis of the classes at the end."""
-    if axis == -1 and predictions._array.shape:
+    if axis == -1 and predictions.array.shape:
         return predictions
-    rank = len(predictions._array.shape)
+    rank = len(predictions.array.shape)
     place = negative_axis(axis, rank, name)
     if place == -1:
         return predictions
@@ -92,7 +92,7 @@ def classes_last(name: str, predictions: Tensor, axis: int) -> Tensor:
 
 def several_classes(name: str, predictions: Tensor, axis: int) -> int:
     """The number of classes; ShapeError if it is one, since the loss would be 0 whatever the prediction."""
-    shape = predictions._array.shape
+    shape = predictions.array.shape
     count = shape[axis] if -len(shape) <= axis < len(shape) else 0
     if count < 2:
         raise ShapeError(
@@ -105,10 +105,10 @@ def several_classes(name: str, predictions: Tensor, axis: int) -> int:
 def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:
     """Labels of classes: one number for each row of predictions, whose last axis is that of the classes; else ShapeError."""
     labels = y_true if type(y_true) is Tensor else convert_to_tensor(y_true)
-    rows = predictions._array.shape[:-1]
-    if labels._array.shape == rows:
+    rows = predictions.array.shape[:-1]
+    if labels.array.shape == rows:
         return labels
-    if labels._array.shape == (*rows, 1):
+    if labels.array.shape == (*rows, 1):
         return squeeze(labels, -1)
     raise ShapeError(
         f"{name}: y_true has shape {labels.shape}, expected one integer for each row of y_pred {predictions.shape}: shape "
@@ -118,7 +118,7 @@ def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:
 
 def as_integers(name: str, labels: Tensor, what: str = "y_true") -> Tensor:
     """Labels as integers; whole numbers may come as floats. InvalidArgumentError for others, which are probabilities."""
-    if labels._array.dtype.kind in "iu":
+    if labels.array.dtype.kind in "iu":
         return labels
     dtype = labels.dtype
 
@@ -152,7 +152,7 @@ def combine_weights(weights: Any, others: Any, values: Tensor) -> Any:
 def spread_weights(sample_weight: TensorLike, values: Tensor, what: str = "sample_weight") -> Tensor:
     """A number, or weights (n,), (n, 1), like the values, or (1, columns), ready to multiply values with; else ShapeError."""
     weights = as_floats(sample_weight, values.dtype)
-    given, wanted = weights._array.shape, values._array.shape
+    given, wanted = weights.array.shape, values.array.shape
     if given == wanted or not given:
         return weights
     shape = given[:-1] if len(given) == len(wanted) + 1 and given[-1] == 1 else given

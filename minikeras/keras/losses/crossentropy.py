@@ -94,7 +94,7 @@ def sparse_categorical_crossentropy(
     """
     name = "sparse_categorical_crossentropy"
     predictions = classes_last(name, as_predictions(y_pred), axis)
-    if predictions._array.shape[-1] < 2:
+    if predictions.array.shape[-1] < 2:
         several_classes(name, predictions, -1)
     labels = as_integers(name, class_labels(name, y_true, predictions))
     if ignore_class is None:

@@ -107,8 +107,8 @@ class Loss:
         return (
             isinstance(y_pred, Tensor)
             and self.dtype is None
-            and y_pred._array.dtype.kind == "f"
-            and y_pred._array.dtype.itemsize >= 4
+            and y_pred.array.dtype.kind == "f"
+            and y_pred.array.dtype.itemsize >= 4
         )
 
     def _raised(self, y_pred: Any) -> tuple[Tensor, Any]:

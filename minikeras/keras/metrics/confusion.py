@@ -96,7 +96,7 @@ class ThresholdMetric(Metric):
 
     def _count(self, labels: Tensor, predictions: Tensor, weights: Tensor, by_label: bool = False) -> None:
         """Add the counts; those of each column alone with `by_label`."""
-        levels = Tensor(to_device(self._levels._array, namespace(predictions._array)))
+        levels = Tensor(to_device(self._levels.array, namespace(predictions.array)))
         counts = count_at_thresholds(labels, predictions, weights, levels, by_label)
         for field in self._counted:
             self._state(field).assign_add(getattr(counts, field))

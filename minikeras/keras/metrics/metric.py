@@ -131,7 +131,7 @@ class Metric:
     def _note_within(self, value: Any) -> bool:
         """Note the Variables and metrics in a value; whether there are any."""
         if isinstance(value, Variable):
-            self._note(value, Tensor(value._array))
+            self._note(value, Tensor(value.array))
         elif isinstance(value, Metric):
             self._need_init()
             if all(value is not known for known in self._inner):
@@ -266,7 +266,7 @@ def row_sums(values: Tensor, sample_weight: TensorLike, reduce: Callable[..., Te
     `reduce`, `reduce_mean` or `reduce_sum`, makes the values (n, ...) of a row one; a scalar is one row.
     """
     if sample_weight is None:
-        shape = values._array.shape
+        shape = values.array.shape
         if len(shape) > 1:
             values = reduce(values, list(range(1, len(shape))))
         return reduce_sum(values), float(shape[0]) if shape else 1.0

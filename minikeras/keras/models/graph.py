@@ -183,11 +183,11 @@ class LayerGraph:
         if isinstance(value, (list, tuple, dict)):
             value = only_tensor(f"Input '{entrance.name}' of the model", value)
         value = of_rank(value, wanted)
-        shape = value._array.shape
+        shape = value.array.shape
         if not _fits(shape, wanted):
             hint = f" A single row needs the batch axis: shape {(1, *shape)}." if shape == wanted[1:] else ""
             raise ShapeError(f"Input '{entrance.name}' was declared with shape {wanted} and is given shape {shape}.{hint}")
-        return value if value._array.dtype == dtype.numpy else cast(value, dtype)
+        return value if value.array.dtype == dtype.numpy else cast(value, dtype)
 
     def _flat(self, given: Any) -> list[Any]:
         """The inputs in order; for a dict given to inputs that are no dict, by their names."""

@@ -64,7 +64,7 @@ def set_state_tree(self: Trained, state_tree: Mapping[str, Any]) -> None:
                 )
             variable = known[path]
             array = variable._convert(value)
-            if array.shape != variable._array.shape:
+            if array.shape != variable.array.shape:
                 raise ShapeError(
                     f"set_state_tree: '{path}' has shape {tuple(variable.shape)}, the value {array.shape}. Nothing was changed."
                 )
@@ -94,7 +94,7 @@ def _tree_of(variables: Sequence[Variable], value_format: str) -> Tree:
                 f"get_state_tree: two variables have the path '{name_of(variable)}'. Give layers, metrics and weights names "
                 "that differ."
             )
-        place[last] = variable.numpy() if value_format == "numpy_array" else Tensor(variable._array)
+        place[last] = variable.numpy() if value_format == "numpy_array" else Tensor(variable.array)
     return tree
 
 

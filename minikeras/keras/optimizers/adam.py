@@ -242,10 +242,10 @@ class Nadam(MomentOptimizer):
 
     def begin_step(self, t: int, learning_rate: float) -> tuple[float, ...]:
         now, ahead = (self.beta_1 * (1.0 - 0.5 * 0.96**s) for s in (t, t + 1))
-        return learning_rate, now, ahead, float(self._product._array) * now, 1.0 - self.beta_2**t
+        return learning_rate, now, ahead, float(self._product.array) * now, 1.0 - self.beta_2**t
 
     def end_step(self, step: tuple[float, ...]) -> list[Change]:
-        return [(self._product, self._product._array.dtype.type(step[3]))]
+        return [(self._product, self._product.array.dtype.type(step[3]))]
 
 
 def lamb_step(

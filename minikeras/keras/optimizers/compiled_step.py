@@ -53,8 +53,8 @@ from .update_steps import take_updates
 
 
 def _numbers(*, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
-    scale = float(optimizer.dynamic_scale._array) if optimizer.scales else 1.0
-    return numbers_of(own, int(own.state.iterations._array), decays, flags, scale)
+    scale = float(optimizer.dynamic_scale.array) if optimizer.scales else 1.0
+    return numbers_of(own, int(own.state.iterations.array), decays, flags, scale)
 
 
 def _finish(*given: Any, optimizer: Any, formulas: Sequence[tuple[TracedFormula, int]]) -> tuple[()]:
@@ -72,14 +72,14 @@ def _finish(*given: Any, optimizer: Any, formulas: Sequence[tuple[TracedFormula,
         for formula, width in formulas:
             changes += formula.ended(formula.optimizer, list(itertools.islice(numbers, width)))
             taken.append(formula.optimizer.state.iterations)
-        changes += {count.key: (count, count._array + 1) for count in taken}.values()
+        changes += {count.key: (count, count.array + 1) for count in taken}.values()
     optimizer.commit(changes)
     return ()
 
 
 def _count(*, optimizer: Optimizer) -> tuple[()]:
     count = optimizer.state.iterations
-    count._array = count._array + 1
+    count.array = count.array + 1
     return ()
 
 
@@ -92,7 +92,7 @@ step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(
 
 def _scale_on_host(*, optimizer: LossScaleOptimizer, dtype: Any) -> tuple[Array]:
     with np.errstate(over="ignore"):
-        return (np.asarray(optimizer.dynamic_scale._array).astype(dtype),)
+        return (np.asarray(optimizer.dynamic_scale.array).astype(dtype),)
 
 
 scale_on_host = effect("scale_on_host", _scale_on_host, reads=(State.VARIABLES,))
@@ -205,7 +205,7 @@ class _OnSlots:
             return
         group.operands = own
         for (variable,) in group.columns:
-            y = writer.slot(variable._array.shape, variable._array.dtype)
+            y = writer.slot(variable.array.shape, variable.array.dtype)
             writer.keep(Record(read_variable, [variable], {}, y))
             group.operands.append(y)
 
@@ -253,7 +253,7 @@ class CompiledStep:
                 raise Untraceable("what a subclass or a constraint does")
             self._parts.append((part(optimizer, own, of_part, writer), places))
         scratch = Writer(Program([], [], [], None), writer.graphs, writer.kernels)
-        self.write(scratch, [scratch.slot(state.variable._array.shape, state.variable._array.dtype) for state in states])
+        self.write(scratch, [scratch.slot(state.variable.array.shape, state.variable.array.dtype) for state in states])
 
     def write(self, writer: Writer, gradients: Sequence[Any]) -> None:
         """Write the step, given the slots of the gradients."""
@@ -299,7 +299,7 @@ class _FormulaPart:
         self._optimizer, self.own, self._states = optimizer if optimizer.scales else own, own, states
         self.unchanged = unchanged(own, [state.variable for state in states])
         step, graphs, scales = (
-            own.begin_step(int(own.state.iterations._array) + 1, own._rate()),
+            own.begin_step(int(own.state.iterations.array) + 1, own._rate()),
             writer.graphs,
             optimizer.scales,
         )
@@ -358,7 +358,7 @@ class _AssigningPart:
         further = (own.gradient_accumulation_steps, own.clipnorm, own.global_clipnorm)
         if optimizer.scales or own.use_ema or any(option is not None for option in further):
             raise Untraceable("an option around `update_step`")
-        arrays = [state.variable._array for state in states]
+        arrays = [state.variable.array for state in states]
         given = [Tensor(namespace(array).ones_like(array)) for array in arrays]
         with Recorder(given, strict=False) as recorder:
             try:
@@ -410,7 +410,7 @@ def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
         and (optimizer.gradient_accumulation_steps is None or optimizer.exchange is None)  # ranks exchange what was added up
         and all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
         and all(state.variable.constraint is None for state in states)
-        and all(is_array(target._array) and not is_short(target._array.dtype) for state in states for target in state.targets)
+        and all(is_array(target.array) and not is_short(target.array.dtype) for state in states for target in state.targets)
     )
 
 

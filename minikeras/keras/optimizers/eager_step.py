@@ -63,10 +63,10 @@ class ArrayGroup(Group):
         """What changes by formula(gradient, *columns). Nothing is assigned."""
         formula = in_float32(formula)
         if len(self.places) == 1:
-            values = [column[0]._array for column in self.columns]
+            values = [column[0].array for column in self.columns]
             rows = zip(self.columns, values, self._run_alone(formula, gradients[self.places[0]], values), strict=True)
             return [(column[0], result) for column, value, result in rows if result is not value]
-        concatenate = namespace(self.columns[0][0]._array).concatenate
+        concatenate = namespace(self.columns[0][0].array).concatenate
         flat = [self._flattened(number, concatenate) for number in range(len(self.columns))]
         found = formula(concatenate([gradients[place] for place in self.places], None), *flat)
         changes: list[Change] = []
@@ -82,7 +82,7 @@ class ArrayGroup(Group):
         column, pieces = self.columns[number], self._pieces[number]
         if pieces and are_held(pieces, column):
             return self._flat[number]
-        return concatenate([variable._array for variable in column], None)
+        return concatenate([variable.array for variable in column], None)
 
     def _run_alone(self, formula: Any, gradient: Array, values: Sequence[Array]) -> Sequence[Array]:
         """New values of the only Variable and its slots, block by block if it is large.
@@ -125,7 +125,7 @@ def array_groups(optimizer: Any, states: Sequence[SlotState], clips: bool) -> li
     for alike, _ in groups_alike(optimizer, states):
         filled, size = [], BLOCK
         for place in alike:
-            count = states[place].variable._array.size
+            count = states[place].variable.array.size
             if not is_flat or count > SMALL:
                 groups.append([place])
             elif size + count <= BLOCK:
@@ -196,7 +196,7 @@ class _OnArrays:
 
 def _accumulator(state: SlotState) -> Array | None:
     slot = state.slots.get("gradient_accumulator")
-    return None if slot is None else slot._array
+    return None if slot is None else slot.array
 
 
 def changes_beside(
@@ -218,7 +218,7 @@ def changes_beside(
     new, found = {variable.key: array for variable, array in changes}, []
     for state in states if changes_others(own) else ():
         columns, formula, key = columns_of(state), StepFormula(len(state.targets)), state.variable.key
-        before = [column._array for column in columns]
+        before = [column.array for column in columns]
 
         def finished(weight: Array, total: Any, *before: Array, formula: StepFormula = formula) -> tuple[Array, ...]:
             return formula.finished(own, flags, [weight, *before[1 : formula.targets]], total, before)
@@ -297,7 +297,7 @@ class EagerStep:
     def changes(self, own: Any, gradients: list[Array], states: list[SlotState], known: Flags) -> list[Change]:
         """What one formula changes, given the loss scale if there is one. Nothing is assigned."""
         count, steps = own.state.iterations, own.gradient_accumulation_steps
-        taken, rate, step, changes = int(count._array), 0.0, None, []
+        taken, rate, step, changes = int(count.array), 0.0, None, []
         flags = {**flags_of(own, taken), **known}
         updates = flags.get("updates", True)
         if own.sums or own.clipnorm is not None:  # as a compiled step adds them up, whatever lies where in memory
@@ -322,7 +322,7 @@ class EagerStep:
                     others = [state for key, state in own.state.slots.items() if key not in given]
                     on.changes += changes_beside(own, others, flags)
             found = [constrained(*change) if change[0].constraint is not None else change for change in on.changes]
-        return [*changes, *found, (count, count._array + 1)]
+        return [*changes, *found, (count, count.array + 1)]
 
     def _grouped(self, own: Any, states: list[SlotState], clips: bool) -> list[ArrayGroup]:
         """The groups of the Variables; as the next step will most likely have the same, they are kept."""
@@ -341,12 +341,12 @@ def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotSta
         found += optimizer.changes_of_scale(finite)
         if not finite:
             return found
-        known = {"scale": float(optimizer.dynamic_scale._array)}
+        known = {"scale": float(optimizer.dynamic_scale.array)}
     for own, places in shares_of(optimizer, states):
         found += own._eager_step.changes(own, [gradients[i] for i in places], [states[i] for i in places], known)
     inner = stepping(optimizer)
     if inner.divided(states) is not None:
-        found.append((inner.state.iterations, inner.state.iterations._array + 1))
+        found.append((inner.state.iterations, inner.state.iterations.array + 1))
     return found
 
 
@@ -369,7 +369,7 @@ def _run_step(*gradients: Array, optimizer: Stepper, variables: Sequence[Variabl
     known = optimizer.state.slots
     states = [known[variable.key] for variable in variables]
     arrays = [
-        g if g.dtype == variable._array.dtype else g.astype(variable._array.dtype)
+        g if g.dtype == variable.array.dtype else g.astype(variable.array.dtype)
         for g, variable in zip(gradients, variables, strict=True)
     ]
     optimizer.commit(optimizer.changes(arrays, states))

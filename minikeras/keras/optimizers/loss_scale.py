@@ -152,8 +152,8 @@ class LossScaleOptimizer(Optimizer):
     def changes_of_scale(self, finite: bool) -> list[Change]:
         """The scale after a step, and the number of good steps since it last changed."""
         held = self.dynamic_scale, self.step_counter
-        new = next_scale(finite, float(held[0]._array), int(held[1]._array), self.dynamic_growth_steps)
-        return [(one, one._array.dtype.type(value)) for one, value in zip(held, new, strict=True)]
+        new = next_scale(finite, float(held[0].array), int(held[1].array), self.dynamic_growth_steps)
+        return [(one, one.array.dtype.type(value)) for one, value in zip(held, new, strict=True)]
 
     # Configuration ---------------------------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class LossScaleOptimizer(Optimizer):
 def _present_scale(loss: Array, *, optimizer: LossScaleOptimizer) -> Array:
     """The scale as it is at each repetition, in the dtype and on the device of the loss."""
     with np.errstate(over="ignore"):  # beyond float16 the scaled loss is infinite, and the step is skipped
-        return namespace(loss).asarray(to_numpy(optimizer.dynamic_scale._array).astype(loss.dtype))
+        return namespace(loss).asarray(to_numpy(optimizer.dynamic_scale.array).astype(loss.dtype))
 
 
 present_scale = effect("loss_scale", _present_scale, reads=(State.VARIABLES,))

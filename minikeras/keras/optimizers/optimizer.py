@@ -184,9 +184,9 @@ class Optimizer:
         step = self.begin_step(int(self.iterations) + 1, float(learning_rate))
         targets = self.state.slots[variable.key].targets
         formula = in_float32(functools.partial(self.formula, step))
-        found = formula(tensor(gradient)._array, *[target._array for target in targets])
+        found = formula(tensor(gradient).array, *[target.array for target in targets])
         for target, array in zip(targets, found, strict=True):
-            target.assign(Tensor(array.astype(target._array.dtype, copy=False)))
+            target.assign(Tensor(array.astype(target.array.dtype, copy=False)))
 
     def add_variable(
         self,
@@ -209,8 +209,8 @@ class Optimizer:
         self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
     ) -> Variable:
         """Another slot of a Variable: of its shape, dtype and device."""
-        value, name = reference_variable._array, name or "var"
-        first = to_device(initializers.get(initializer)(value.shape, dtype=reference_variable.dtype)._array, namespace(value))
+        value, name = reference_variable.array, name or "var"
+        first = to_device(initializers.get(initializer)(value.shape, dtype=reference_variable.dtype).array, namespace(value))
         slot = self._own(Tensor(first), slot_name(reference_variable, name))
         return self.state.keep(slot, reference_variable, name)
 
@@ -288,7 +288,7 @@ class Optimizer:
 
     def _rate(self) -> float:
         held = self._learning_rate
-        return float(held._array if isinstance(held, Variable) else self._scheduled())
+        return float(held.array if isinstance(held, Variable) else self._scheduled())
 
     def _scheduled(self) -> Any:
         """The schedule at the number of steps taken, accumulating ones included; what needs no argument gets none."""
@@ -387,7 +387,7 @@ class Optimizer:
             self.build(variables)
 
     def _slot_state(self, variable: Variable) -> SlotState:
-        value = variable._array
+        value = variable.array
         first = {"average": value} if self.use_ema else {}
         if self.gradient_accumulation_steps is not None:
             first["gradient_accumulator"] = namespace(value).zeros_like(value)
@@ -430,7 +430,7 @@ class Optimizer:
             )
         arrays = [variable._convert(store[str(position)]) for position, variable in enumerate(variables)]
         for variable, array in zip(variables, arrays, strict=True):
-            if array.shape != variable._array.shape:
+            if array.shape != variable.array.shape:
                 raise ShapeError(
                     f"Optimizer variable '{name_of(variable)}' has shape {tuple(variable.shape)}, the saved one {array.shape}. "
                     "Nothing was loaded."
@@ -443,7 +443,7 @@ class Optimizer:
         decide(self.state.iterations)
         if self.use_ema:
             known = [variable for variable in var_list if variable.key in self.state.slots]
-            self.commit([(variable, self.slot(variable, "average")._array) for variable in known])
+            self.commit([(variable, self.slot(variable, "average").array) for variable in known])
 
     commit = staticmethod(commit)
 

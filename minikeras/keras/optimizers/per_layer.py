@@ -241,7 +241,7 @@ class PerLayer(Optimizer):
     # The step ------------------------------------------------------------------------------------------------------------
 
     def _due(self) -> list[Member]:
-        step = int(self.state.iterations._array)
+        step = int(self.state.iterations.array)
         return [m for m in self.members if m.optimizer is not None and (step - m.offset) % m.every == 0]
 
     def learning(self, variables: Sequence[Variable]) -> list[int]:

@@ -86,4 +86,4 @@ class _Assignments(Interpreter):
         """Note an assignment that is about to happen, or the first value of a Variable made within the run."""
         if effects.State.OPERANDS in primitive.writes and outputs.key not in self._known:
             self._known.add(outputs.key)
-            self.before.append((outputs, outputs._array))
+            self.before.append((outputs, outputs.array))

@@ -219,7 +219,7 @@ class Muon(Optimizer):
 
     def is_for_adam(self, variable: Variable) -> bool:
         path = getattr(variable, "path", variable.name)
-        if variable._array.ndim != 2 or (self.exclude_embeddings and "embedding" in path.lower()):
+        if variable.array.ndim != 2 or (self.exclude_embeddings and "embedding" in path.lower()):
             return True
         return any(keyword in path for keyword in self.exclude_layers)
 

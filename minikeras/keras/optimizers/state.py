@@ -271,7 +271,7 @@ def checked_pairs(
         if gradient is None:
             continue
         one = gradient if type(gradient) is Tensor else tensor(gradient)
-        array, value = one._array, variable._array
+        array, value = one.array, variable.array
         if array.shape != value.shape:
             raise ShapeError(
                 f"apply: the gradient of '{name_of(variable)}' has shape {array.shape}, the variable {value.shape}."

@@ -191,7 +191,7 @@ class Group:
     def __init__(self, states: Sequence[SlotState], places: Sequence[int], is_flat: bool) -> None:
         self.places, self.is_flat = places, is_flat
         own = [states[place] for place in places]
-        self.layout = Layout([one.variable._array.shape for one in own], own[0].variable._array.dtype)
+        self.layout = Layout([one.variable.array.shape for one in own], own[0].variable.array.dtype)
         self.columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
 
 
@@ -233,7 +233,7 @@ def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = Fals
     groups: dict[Any, tuple[list[int], float]] = {}
     for place, state in enumerate(states):
         decay = (optimizer.decay_of(state.variable) or 0.0) if state.decays else 0.0
-        array = state.variable._array
+        array = state.variable.array
         key = place if apart else (array.dtype, namespace(array), decay)
         groups.setdefault(key, ([], decay))[0].append(place)
     return list(groups.values())
@@ -241,7 +241,7 @@ def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = Fals
 
 def have_like_slots(states: Sequence[SlotState]) -> bool:
     """Whether the formula's slots have the shapes and dtypes of their Variables."""
-    kinds = [[(target._array.dtype, target._array.shape) for target in state.targets] for state in states]
+    kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
     return all(one == first for first, *others in kinds for one in others)
 
 
@@ -316,7 +316,7 @@ class TracedFormula:
             raise Untraceable("a step that is more than numbers")
         self.formula = StepFormula(len(state.targets), clips)
         self.leaves, self.width = len(leaves), len(columns_of(state))
-        self.optimizer, self._kind, self._dtype = optimizer, type(step), state.variable._array.dtype
+        self.optimizer, self._kind, self._dtype = optimizer, type(step), state.variable.array.dtype
         self._names, self._sums, self._settings = tuple(names), tuple(sums), tuple(settings)
 
     def part(self, name: str) -> Callable[..., Any]:

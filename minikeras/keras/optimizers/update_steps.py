@@ -19,7 +19,7 @@ from ..weight import Weight
 from .state import Change, SlotState, Stepper
 
 present_rate = effect(
-    "learning_rate", lambda *, optimizer: optimizer._scheduled()._array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
+    "learning_rate", lambda *, optimizer: optimizer._scheduled().array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
 )
 """What a schedule gives, asked anew in each run."""
 
@@ -29,7 +29,7 @@ def changes_of(optimizer: Stepper, gradients: Sequence[Array], states: Sequence[
     before = snapshot([*(known.variable for known in optimizer.state.slots.values()), *optimizer.variables])
     try:
         take_updates(optimizer, [Tensor(gradient) for gradient in gradients], states)
-        return [(variable, variable._array) for variable, array in before if variable._array is not array]
+        return [(variable, variable.array) for variable, array in before if variable.array is not array]
     finally:
         restore(before)
 

@@ -123,7 +123,7 @@ class Assignments:
                 self.missing.append(name)
 
     def _match(self, name: str, variable: Variable, array: NDArray[Any]) -> None:
-        wanted = variable._array.dtype
+        wanted = variable.array.dtype
         if array.shape != tuple(variable.shape):
             self.mismatched.append(f"{name}: saved with shape {array.shape}, the Variable has {tuple(variable.shape)}")
             return
@@ -171,7 +171,7 @@ class Assignments:
             )
             return
         self._undo.append((optimizer, before))
-        self.pairs += [(one, arrays[str(number)].astype(one._array.dtype)) for number, one in enumerate(optimizer.variables)]
+        self.pairs += [(one, arrays[str(number)].astype(one.array.dtype)) for number, one in enumerate(optimizer.variables)]
 
     def carry_out(self) -> None:
         """Assign everything, or raise a ShapeError of what does not fit and leave everything as it was."""
@@ -230,7 +230,7 @@ def _misfit(optimizer: Optimizer, arrays: Arrays) -> str:
     if {str(number) for number in range(len(variables))} != set(arrays):
         return f"it has {len(variables)} variables whereas the saved optimizer has {len(arrays)} variables"
     for number, variable in enumerate(variables):
-        array, wanted = arrays[str(number)], variable._array
+        array, wanted = arrays[str(number)], variable.array
         if array.shape != wanted.shape or converted(array, wanted.dtype, False) is None:
             return (
                 f"its variable {number} ({variable.name}) is {wanted.dtype.name} of shape {wanted.shape}, the saved one "

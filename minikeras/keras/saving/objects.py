@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import to_numpy
+from ...core.tensor import Operand
 from ...errors import LoadError, UnknownObjectError
 from ...files import limits
 from ...types import DType, TensorShape, as_dtype
@@ -110,8 +111,8 @@ def _special(obj: Any) -> Any:
         return obj.item()
     if isinstance(obj, np.ndarray):
         return {"class_name": "__numpy__", "config": {"value": obj.tolist(), "dtype": obj.dtype.name}}
-    if hasattr(obj, "key") and hasattr(obj, "_array"):
-        return {"class_name": "__tensor__", "config": {"value": to_numpy(obj._array).tolist(), "dtype": obj.dtype.name}}
+    if isinstance(obj, Operand):
+        return {"class_name": "__tensor__", "config": {"value": to_numpy(obj.array).tolist(), "dtype": obj.dtype.name}}
     if isinstance(obj, _PLAIN):  # a subclass of str or int, such as an enumeration's member
         return obj
     raise TypeError(

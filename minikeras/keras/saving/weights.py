@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core import Variable
 from ...core.arrays import to_numpy
+from ...core.tensor import Operand
 from ...files import archive, durable, hdf5, strict_json, tensors
 from ...files.reading import budget, read_file, refused
 from ...state.restoring import Restoration
@@ -95,7 +96,8 @@ def encode(model: Any) -> bytes:
         group.attributes["name"] = str(place.owner.name)
         store: dict[str, Any] = {}
         place.owner.save_own_variables(store)
-        group.arrays = {key: np.asarray(to_numpy(getattr(value, "_array", value))) for key, value in store.items()}
+        bare = {key: value.array if isinstance(value, Operand) else value for key, value in store.items()}
+        group.arrays = {key: np.asarray(to_numpy(value)) for key, value in bare.items()}
         if isinstance(place.owner, Optimizer):
             kept = list(place.owner.state.slots)
             if kept and kept != [variable.key for variable in model._learning_variables()] and set(kept) <= set(number):

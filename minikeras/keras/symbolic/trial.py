@@ -314,11 +314,11 @@ class Trial(Interpreter):
             return
         key = outputs.key
         if params["conversion"] is Write.INITIAL:
-            self._born[key] = (outputs, outputs._array)
+            self._born[key] = (outputs, outputs.array)
         elif context.caller is not None and context.caller._building:
             self._building[key] = outputs
         elif key in self._building:
-            self._born[key] = (self._building.pop(key), outputs._array)
+            self._born[key] = (self._building.pop(key), outputs.array)
 
 
 def _holders(operation: Any) -> list[Any]:

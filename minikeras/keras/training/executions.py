@@ -16,6 +16,7 @@ from ... import nest
 from ...compiler import Function
 from ...compiler.tracing.scan import Pace
 from ...core.arrays import to_numpy
+from ...core.tensor import Operand
 from ...data.table import RowBatches, of_one_size
 from ...distribute.strategy import BatchSplit
 from ...errors import ShapeError
@@ -263,4 +264,4 @@ class Predictions(Executions):
 
 def on_host(output: Any) -> Any:
     """An output in host memory."""
-    return to_numpy(output._array) if hasattr(output, "_array") else output
+    return to_numpy(output.array) if isinstance(output, Operand) else output

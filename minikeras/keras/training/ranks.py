@@ -212,7 +212,7 @@ def _build(model: ModelLike, data: Any, predicts: bool) -> None:
         finally:
             for variable, array in before:  # the stream of a layer keeps its seed, which the first call may have told it
                 is_stream = isinstance(variable, SeedState)
-                array = np.array([variable._array[0], array[1]], array.dtype) if is_stream else array
+                array = np.array([variable.array[0], array[1]], array.dtype) if is_stream else array
                 restore([(variable, array)])
             model.reset_metrics()
     if model.optimizer is not None and model.trainable_variables:
@@ -266,7 +266,7 @@ def check_weights(model: ModelLike) -> None:
     ranks = world()
     digest = hashlib.blake2b(digest_size=8)
     for variable in model._collect().variables:
-        digest.update(np.ascontiguousarray(to_numpy(variable._array)).reshape(-1).view(np.uint8).data)
+        digest.update(np.ascontiguousarray(to_numpy(variable.array)).reshape(-1).view(np.uint8).data)
     own = int.from_bytes(digest.digest(), "little") >> 1
     found = ranks.all_gather(np.array([own])).ravel()
     if (found != found[0]).any():

@@ -156,4 +156,4 @@ def _variables_of_metrics(model: ModelLike) -> list[Variable]:
 
 
 def _zeros(value: Tensor) -> Tensor:
-    return Tensor(namespace(value._array).zeros_like(value._array))
+    return Tensor(namespace(value.array).zeros_like(value.array))

@@ -78,7 +78,7 @@ class ModelLike(Protocol):
     def _overrides(self, name: str) -> bool: ...
 
 
-_array_of = operator.attrgetter("_array")
+_array_of = operator.attrgetter("array")
 
 
 class Snapshot:
@@ -267,7 +267,7 @@ def capture(model: Any, run: FitProgress | None) -> State:
     Arrays are all Variables: 'model/<number>/<path>', '<attribute>/...' for each optimizer, 'metrics/<label>/...' for the open
     epoch, and 'values/...' for arrays that callbacks remember. Values: random streams and, during `fit`, where it stands.
     """
-    arrays = {name: np.asarray(to_numpy(variable._array)) for name, variable in named_variables(model).items()}
+    arrays = {name: np.asarray(to_numpy(variable.array)) for name, variable in named_variables(model).items()}
     position = None if run is None else run.position(model.stop_training)
     values = {"format": FORMAT, "streams": streams.states(), "position": position}
     return {"arrays": arrays, "values": split(values, "values", arrays)}

@@ -83,7 +83,7 @@ def cases(name: str, function: Any, *inputs: Any, passes: Passes = optimized) ->
     program = compiled.program(*inputs)
     if not isinstance(program, Program):
         return []
-    return list(replayed(name, passes(program), [x._array for x in nest.flatten(inputs)]))
+    return list(replayed(name, passes(program), [x.array for x in nest.flatten(inputs)]))
 
 
 def of_operations(passes: Passes = optimized) -> Iterator[Case]:

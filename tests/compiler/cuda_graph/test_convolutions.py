@@ -47,7 +47,7 @@ def recorded_gradients(geometry, dtype="float32", groups=1):
 
     function = tf.function(step)
     function(x, kernel)
-    return function.program(x, kernel), [x._array, kernel._array]
+    return function.program(x, kernel), [x.array, kernel.array]
 
 
 def results(program, inputs):

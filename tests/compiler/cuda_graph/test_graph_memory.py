@@ -52,7 +52,7 @@ def test_factors_and_pieces_of_flat_arrays_are_aligned(double, model):
             for x in (*node.operands, *node.results):
                 assert graph._graphs.address(x) % ALIGNMENT == 0
     for variable in (*found.model.trainable_variables, *found.optimizer.variables[2:]):
-        assert variable._array._values.ctypes.data % ALIGNMENT == 0
+        assert variable.array._values.ctypes.data % ALIGNMENT == 0
 
 
 def test_gradients_are_written_where_they_lie_in_their_flat_array(double):
@@ -67,9 +67,9 @@ def test_gradients_are_written_where_they_lie_in_their_flat_array(double):
 def test_weights_and_slots_are_written_in_place(double):
     found, graph = graph_of("dense")
     variables = found.model.trainable_variables
-    values, places = zip(*[(one.numpy(), one._array._values.ctypes.data) for one in variables], strict=True)
+    values, places = zip(*[(one.numpy(), one.array._values.ctypes.data) for one in variables], strict=True)
     found.step()
-    assert list(places) == [one._array._values.ctypes.data for one in variables]
+    assert list(places) == [one.array._values.ctypes.data for one in variables]
     assert not any(np.array_equal(old, one.numpy()) for old, one in zip(values, variables, strict=True))
 
 

@@ -61,7 +61,7 @@ def program_of(layers, batch):
     compiled_step = tf.function(step)
     for _ in range(2):
         compiled_step(*inputs)
-    return compiled_step.program(*inputs), [x._array for x in inputs]
+    return compiled_step.program(*inputs), [x.array for x in inputs]
 
 
 @needs_gxx

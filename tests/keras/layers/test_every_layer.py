@@ -131,7 +131,7 @@ def test_a_layer_runs_on_every_device(row, device):
         y = layer(x, training=True)
         loss = tf.reduce_sum(y * y)
     tape.gradient(loss, layer.trainable_weights)
-    assert type(y._array) is type(tf.constant([1.0])._array)
+    assert type(y.array) is type(tf.constant([1.0]).array)
 
 
 @each

@@ -122,8 +122,8 @@ def test_the_state_of_a_stream_is_a_variable_but_no_weight_and_lies_on_the_host(
     layer = L.Dropout(0.5)
     y = layer(tf.constant(X), training=True)
     assert [v.name.removesuffix(":0") for v in layer.variables] == ["seed_generator_state"] and layer.weights == []
-    assert isinstance(layer.variables[0]._array, np.ndarray) and layer.variables[0]._array.dtype == np.uint32
-    assert type(y._array) is type(tf.constant(X)._array)
+    assert isinstance(layer.variables[0].array, np.ndarray) and layer.variables[0].array.dtype == np.uint32
+    assert type(y.array) is type(tf.constant(X).array)
     assert layer.get_weights() == [] and layer.count_params() == 0
 
 

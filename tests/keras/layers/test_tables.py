@@ -87,10 +87,10 @@ def test_a_layer_runs_on_every_device(name, device):
     make, values = NUMBERS[name]
     options = {"count_weights": tf.ones([2, 2])} if name == "weights" else {}
     y = make()(tf.constant(values), **options)
-    assert type(y._array) is type(tf.constant([1.0])._array)
+    assert type(y.array) is type(tf.constant([1.0]).array)
     if name != "StringLookup" and name != "TextVectorization":
         crossed = L.HashedCrossing(5, "one_hot")([tf.constant([1, 2]), tf.constant(["a", "b"])])
-        assert type(crossed._array) is type(y._array)
+        assert type(crossed.array) is type(y.array)
 
 
 # In models ---------------------------------------------------------------------------------------------------------------

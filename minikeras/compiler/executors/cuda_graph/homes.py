@@ -30,7 +30,7 @@ class Home(NamedTuple):
     @classmethod
     def of(cls, variable: Variable) -> Home:
         """The home of one Variable."""
-        array = variable._array
+        array = variable.array
         return cls((variable,), Layout([tuple(array.shape)], array.dtype))
 
     @property
@@ -84,7 +84,7 @@ class Block:
     @property
     def is_seen(self) -> bool:
         """Whether anything refers to it beside its Variables: a Tensor, a view, another Variable."""
-        held = sum(map(operator.is_, self._owned.arrays, [variable._array for variable in self.variables]))
+        held = sum(map(operator.is_, self._owned.arrays, [variable.array for variable in self.variables]))
         return not self._owned.is_shared_by(held)
 
 
@@ -162,10 +162,10 @@ class Homes:
             (number, variable)
             for number, home in enumerate(self._homes)
             for variable in home.variables
-            if variable._array is not self._of[number].piece(variable)
+            if variable.array is not self._of[number].piece(variable)
         ]
         drop_spares([variable for _, variable in stale])
-        if any(id(variable._array) in _block_of for _, variable in stale):
+        if any(id(variable.array) in _block_of for _, variable in stale):
             self._settle()
         elif fresh := self._seen({number for number, _ in stale}):
             self._settle(fresh)
@@ -191,13 +191,13 @@ class Homes:
 
     def _take(self, variable: Variable, piece: Array) -> None:
         """Let a Variable hold its piece, with the value that it has."""
-        array = self._device.contiguous(variable._array)
+        array = self._device.contiguous(variable.array)
         self._device.copy(self._device.address(piece), self._device.address(array), array.nbytes)
-        variable._array, variable._spare = piece, None
+        variable.array, variable._spare = piece, None
 
 
 def _block_of_all(home: Home) -> Block | None:
     """The block in which a home is already."""
-    blocks = [_block_of.get(id(variable._array)) for variable in home.variables]
+    blocks = [_block_of.get(id(variable.array)) for variable in home.variables]
     block = blocks[0]
     return block if block is not None and all(one is block for one in blocks) and block.place(home) is not None else None

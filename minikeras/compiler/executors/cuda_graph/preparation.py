@@ -40,7 +40,7 @@ def on_host(recorded: Program, twin: Program, optimized: Program) -> set[int]:
         if record.primitive.effect and not record.inputs:  # what a pass has Python make
             host = all(id(y) not in recorded_ones and y.shape is not None for y in outputs_of(record))
         if record.primitive is read_variable:
-            host = namespace(record.inputs[0]._array) is np
+            host = namespace(record.inputs[0].array) is np
         if host:
             found |= {y.key for y in outputs_of(record) if id(y) not in elsewhere}
     return found

@@ -131,7 +131,7 @@ class Schedule:
     def _is_hosted(self, record: Record) -> bool:
         """Whether an instruction takes place on the host: it makes a value there, or assigns one to a Variable there."""
         if record.primitive is assigned:
-            return namespace(record.inputs[0]._array) is np
+            return namespace(record.inputs[0].array) is np
         return any(y.key in self.hosted for y in outputs_of(record))
 
     def _on_host(self, record: Record) -> None:

@@ -288,7 +288,7 @@ class _Run:
         layout, turn = self._layout, self._turn
         given = [*self._arguments, *self._made]
         variables = [*(one.variable for one in layout.assigned), *(one.variable for one in layout.reads)]
-        homes = self._homes = {variable.key: np.array(variable._array) for variable in variables}
+        homes = self._homes = {variable.key: np.array(variable.array) for variable in variables}
         shape = (self._count if stacked else 1,)
         self._outputs = [np.empty((*shape, *(one.slot.shape or ())), one.slot.dtype) for one in layout.results]
         job = writing.job_of(turn, (stacked, *self._gathers), lambda threads: self._around(stacked, threads))
@@ -335,7 +335,7 @@ class _Run:
         for flat in self._memory.flat:
             flat.assign()
         for variable, _ in self._layout.assigned:
-            variable._array = copy_of(self._homes[variable.key])
+            variable.array = copy_of(self._homes[variable.key])
 
     def results(self, stacked: bool) -> list[Array]:
         """The arrays of the result."""

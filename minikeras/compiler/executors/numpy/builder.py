@@ -173,22 +173,22 @@ class Builder:
         variable, to = record.inputs[0], self.registers[record.outputs.key]
 
         def read(registers: list[Any]) -> None:
-            registers[to] = variable._array
+            registers[to] = variable.array
 
         return read
 
     def _assignment(self, record: Record) -> Closure:
         variable, value = record.inputs
-        combine, xp = _COMBINATIONS[record.params["conversion"]], namespace(variable._array)
+        combine, xp = _COMBINATIONS[record.params["conversion"]], namespace(variable.array)
         register = None if isinstance(value, Variable) else self.registers[value.key]
         moves = register is not None and value.xp is not xp
 
         def assign(registers: list[Any]) -> None:
-            array = value._array if register is None else registers[register]
+            array = value.array if register is None else registers[register]
             if moves:
                 array = to_device(array, xp)
             if combine is None:
-                variable._array = array
+                variable.array = array
             else:
                 variable._combine(array, combine)
 

@@ -110,12 +110,12 @@ def batches(data: Any, steps: int | None, listed: bool) -> Iterator[Array]:
     all by default, and of pairs the first. `listed` says whether a list is one array.
     """
     if is_data(data) or (listed and isinstance(data, (list, tuple))):
-        x = to_numpy(as_column(data)._array)
+        x = to_numpy(as_column(data).array)
         yield x[:, None] if x.ndim == 1 else x
         return
     for batch in itertools.islice(data, steps):
         first = batch[0] if isinstance(batch, tuple) and batch and is_data(batch[0]) else batch
-        yield to_numpy(as_column(first)._array)
+        yield to_numpy(as_column(first).array)
 
 
 def check_mode(layer: Layer, mode: Any, modes: tuple[str, ...], sparse: bool) -> str:

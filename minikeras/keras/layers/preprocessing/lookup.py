@@ -234,7 +234,7 @@ class IndexLookup(ColumnLayer):
         if not column.size or column.ndim != 1:
             said = "Cannot set an empty vocabulary." if not column.size else "A vocabulary has one axis."
             raise ValueError(f"{said} Received: vocabulary of shape {column.shape}.")
-        if not self._text and (to_numpy(values._array) != column).any():
+        if not self._text and (to_numpy(values.array) != column).any():
             raise ValueError(f"A vocabulary of integers of 64 bits is needed, found {vocabulary!r:.80}.")
         return texts(column, self.encoding)
 
@@ -251,7 +251,7 @@ class IndexLookup(ColumnLayer):
 
     def _column(self, x: Tensor) -> Array:
         """Values on the host: text, or int64."""
-        return to_numpy(self._keys(x)._array) if x.shape.num_elements() else np.empty(x.shape, object)
+        return to_numpy(self._keys(x).array) if x.shape.num_elements() else np.empty(x.shape, object)
 
     def _keys(self, x: Tensor) -> Tensor:
         if not self._text:

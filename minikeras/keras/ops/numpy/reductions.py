@@ -110,7 +110,7 @@ def _extreme(
     if initial is None:
         return reduce(x, axis, keepdims)
     bound = cast(initial, x.dtype)
-    if not x._array.size:
+    if not x.array.size:
         return of_two(tf.reduce_sum(x, axis, keepdims) + bound, bound)
     return of_two(reduce(x, axis, keepdims), bound)
 

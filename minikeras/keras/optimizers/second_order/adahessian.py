@@ -57,7 +57,7 @@ class AdaHessian(SecondOrder):
         self.hessian_power, self.average, self.probes = float(hessian_power), bool(average), int(probes)
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        t, curvature = int(self.iterations._array) + 1, self._diagonal(problem)
+        t, curvature = int(self.iterations.array) + 1, self._diagonal(problem)
         m = self.joined(problem, "momentum") * self.beta_1 + problem.gradient * (1.0 - self.beta_1)
         v = self.joined(problem, "curvature") * self.beta_2 + curvature * curvature * (1.0 - self.beta_2)
         root = (v / (1.0 - self.beta_2**t)) ** (0.5 * self.hessian_power)

@@ -79,12 +79,12 @@ class SecondOrder(Optimizer):
 
     def number(self, name: str) -> float:
         """The present value of a number."""
-        return float(self._numbers[name]._array)
+        return float(self._numbers[name].array)
 
     def change(self, **numbers: float) -> list[Change]:
         """New values of numbers by name, to be assigned with the step."""
         held = [(self._numbers[name], value) for name, value in numbers.items()]
-        return [(variable, variable._array.dtype.type(value)) for variable, value in held]
+        return [(variable, variable.array.dtype.type(value)) for variable, value in held]
 
     @property
     def variables(self) -> list[Variable]:
@@ -139,9 +139,9 @@ class SecondOrder(Optimizer):
             step, others = self._finite_step(problem)
             changes = self._offset_by(problem, step) + others
             if self.use_ema:
-                flags = flags_of(self, int(self.state.iterations._array))
+                flags = flags_of(self, int(self.state.iterations.array))
                 changes += changes_beside(self, self.state.slots.values(), flags, changes)
-        changes.append((self.state.iterations, self.state.iterations._array + 1))
+        changes.append((self.state.iterations, self.state.iterations.array + 1))
         return problem.loss, changes
 
     def record(self, problem: Problem) -> None:
@@ -150,7 +150,7 @@ class SecondOrder(Optimizer):
 
     def _finite_step(self, problem: Problem) -> tuple[Array, list[Change]]:
         """The step; none where loss, gradient or step are not finite."""
-        if all_finite([problem.loss._array, problem.gradient]):
+        if all_finite([problem.loss.array, problem.gradient]):
             try:
                 step, others = self.step(problem)
             except np.linalg.LinAlgError as error:
@@ -173,26 +173,26 @@ class SecondOrder(Optimizer):
     def joined(self, problem: Problem, name: str) -> Array:
         """The slots of one name as one vector, or as rows of it if they have one more axis in front."""
         slots = self.slots(problem, name)
-        axes = slots[0]._array.ndim - problem.variables[0]._array.ndim
-        parts = [slot._array.reshape((*slot._array.shape[:axes], -1 if slot._array.size else 0)) for slot in slots]
+        axes = slots[0].array.ndim - problem.variables[0].array.ndim
+        parts = [slot.array.reshape((*slot.array.shape[:axes], -1 if slot.array.size else 0)) for slot in slots]
         return namespace(parts[0]).concatenate(parts, axis=-1)
 
     def kept(self, problem: Problem, name: str, whole: Array) -> list[Change]:
         """The same array in the slots, to be assigned with the step."""
         slots = zip(self.slots(problem, name), problem.layout.slices, strict=True)
-        return [(slot, whole[..., part].copy().reshape(slot._array.shape)) for slot, part in slots]
+        return [(slot, whole[..., part].copy().reshape(slot.array.shape)) for slot, part in slots]
 
     def _offset_by(self, problem: Problem, step: Array) -> list[Change]:
-        flat = to_device(step * self._rate(), namespace(problem.variables[0]._array))
+        flat = to_device(step * self._rate(), namespace(problem.variables[0].array))
         return [
-            constrained(variable, variable._array + part.astype(variable._array.dtype, copy=False))
+            constrained(variable, variable.array + part.astype(variable.array.dtype, copy=False))
             for variable, part in zip(problem.variables, problem.layout.pieces(flat), strict=True)
         ]
 
     def _check_size(self, variables: Sequence[Variable]) -> None:
-        size = sum({variable.key: int(variable._array.size) for variable in variables}.values())
+        size = sum({variable.key: int(variable.array.size) for variable in variables}.values())
         if self.max_parameters is not None and size > self.max_parameters:
-            mebibytes = size**2 * variables[0]._array.dtype.itemsize / 2**20
+            mebibytes = size**2 * variables[0].array.dtype.itemsize / 2**20
             raise ValueError(
                 f"{type(self).__name__}: {size} parameters are more than max_parameters={self.max_parameters}; a matrix for "
                 f"all of them takes {mebibytes:.0f} MiB. Give a larger max_parameters, with blocks='layer' if that is enough, "

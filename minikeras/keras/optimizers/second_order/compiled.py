@@ -197,7 +197,7 @@ class SweepRecorder(Recorder):
         if alive is None:
             self.refuse("the loss function hands out tensors of each of its runs, or its gradient does")
             return None
-        handed, ready = [self.slot(x) for x in alive], tuple([x._array for x in alive])
+        handed, ready = [self.slot(x) for x in alive], tuple([x.array for x in alive])
         assigned = [variable for variable, _ in runs.before]
         wanted = {slot.key for slot in handed}.union(*[sweep.needed() for sweep in self._recorded.values()])
         for sweep in self._recorded.values():
@@ -217,7 +217,7 @@ class SweepRecorder(Recorder):
         for name, made in self._made.items():
             alive = {place: x for place, ref in enumerate(made) if (x := ref()) is not None and x is not loss}
             doubtful = not runs_loss(name) or not runs.isdisjoint(alive)
-            if alive and (doubtful or any(type(x._array) is np.bool_ for x in alive.values())):
+            if alive and (doubtful or any(type(x.array) is np.bool_ for x in alive.values())):
                 return None
             runs.update(alive)
             found += alive.values()
@@ -283,10 +283,10 @@ class RecordedStep:
 
         def carry_out(name: str, function: Any, *given: Tensor) -> Sequence[Any]:
             sweep = self._sweep(name)
-            values.update(zip(sweep.given, [x._array for x in given], strict=True))
+            values.update(zip(sweep.given, [x.array for x in given], strict=True))
             operands = [values[key] for key in sweep.read]
             results = runs.again(lambda: sweep.replay(operands)) if runs_loss(name) else sweep.replay(operands)
-            values.update(zip(sweep.kept, [x._array for x in results[sweep.results :]], strict=True))
+            values.update(zip(sweep.kept, [x.array for x in results[sweep.results :]], strict=True))
             done.add(name)
             return results[: sweep.results]
 

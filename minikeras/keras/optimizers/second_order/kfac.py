@@ -92,17 +92,17 @@ class KFAC(SecondOrder):
         problem.record_stages(lambda curvature: [curvature.row_hessians(), *curvature.prepare()])
 
     def step(self, problem: Problem) -> tuple[Array, list[Change]]:
-        keep = min(1.0 - 1.0 / (int(self.iterations._array) + 1), self.decay)
-        gradients = [part._array for part in unflatten(Tensor(problem.gradient), problem.variables)]
+        keep = min(1.0 - 1.0 / (int(self.iterations.array) + 1), self.decay)
+        gradients = [part.array for part in unflatten(Tensor(problem.gradient), problem.variables)]
         steps = [-gradient / (1.0 + self.damping) for gradient in gradients]
         changes: list[Change] = []
         for found in layer_factors(problem):
             kernel = problem.variables[found.kernel]
             slot_a, slot_g = self.slot(kernel, "inputs"), self.slot(kernel, "outputs")
             size = len(found.inputs)
-            a = slot_a._array.copy()
-            a[:size, :size] = slot_a._array[:size, :size] * keep + found.inputs * (1.0 - keep)
-            g = slot_g._array * keep + found.outputs * (1.0 - keep)
+            a = slot_a.array.copy()
+            a[:size, :size] = slot_a.array[:size, :size] * keep + found.inputs * (1.0 - keep)
+            g = slot_g.array * keep + found.outputs * (1.0 - keep)
             changes += [(slot_a, a), (slot_g, g)]
             bias = None if found.bias is None else gradients[found.bias]
             kernel_step, bias_step = preconditioned(gradients[found.kernel], bias, a[:size, :size], g, self.damping)
@@ -133,14 +133,14 @@ def layer_factors(problem: Problem) -> list[Factors]:
     found = problem.answers()[0]
     if found is None:
         raise ValueError("KFAC: the loss must be a sum or mean over rows of the outputs; here rows meet in it. Use NewtonCG.")
-    blocks = found._array
+    blocks = found.array
     xp, hessians = namespace(blocks), blocks * len(blocks)  # of each row's own loss: the batch's loss is their mean
     noise = operations.random_normal(streams.global_stream().key(), shape=hessians.shape[:2], dtype=hessians.dtype, xp=xp)
     values, vectors = xp.linalg.eigh((hessians + hessians.swapaxes(1, 2)) * 0.5)
     cotangent = xp.einsum("nij,nj->ni", vectors * xp.sqrt(xp.maximum(values, 0))[:, None, :], noise)
     found = problem.sweep("factors", lambda given: _means_of_squares(problem.curvature, given), cotangent)
     return [
-        Factors(kernel, bias, a._array, g._array) for kernel, bias, a, g in zip(*[found[i::4] for i in range(4)], strict=True)
+        Factors(kernel, bias, a.array, g.array) for kernel, bias, a, g in zip(*[found[i::4] for i in range(4)], strict=True)
     ]
 
 

@@ -177,7 +177,7 @@ class GaussNewton(Newton):
         )
 
     def curvature(self, problem: Problem) -> BlockMatrix:
-        blocks = [block._array for block in problem.answers()]
+        blocks = [block.array for block in problem.answers()]
         return problem.blocks(groups_of(problem.variables, self.blocks), blocks)
 
 

@@ -70,7 +70,7 @@ class Problem:
                 "With a mixed policy such as 'mixed_bfloat16' variables stay float32."
             )
         self.variables = list(variables)
-        self.layout = _layout(tuple([variable._array.shape for variable in self.variables]))
+        self.layout = _layout(tuple([variable.array.shape for variable in self.variables]))
         self.loss_fn = loss_fn
         self.runs = runs or Repeatable(loss_fn)
         self._sweep = sweep
@@ -87,7 +87,7 @@ class Problem:
     def record(self, twice: bool = True) -> None:
         """Run the loss, and take its gradient; with `twice` keep the record from which curvature is taken."""
         self.loss, whole = self._sweep("record", functools.partial(self._first_run, twice))
-        self.gradient = whole._array
+        self.gradient = whole.array
 
     def record_stages(self, ask: Callable[[OutputCurvature], Sequence[Any]], plan: Hashable = None) -> None:
         """Run the loss, an `Objective`, take its gradient, and ask something of its curvature: `answers` gives it.
@@ -108,7 +108,7 @@ class Problem:
             return [found.loss, *known]
 
         self.loss, gradient, *self._answers = self._sweep("linearized", run)
-        self.gradient = gradient._array
+        self.gradient = gradient.array
 
     def answers(self) -> Sequence[Any]:
         """What was asked of the curvature."""
@@ -138,7 +138,7 @@ class Problem:
     def product(self, vector: Array) -> Array:
         """The Hessian times a flat vector: one more sweep over the record."""
         (found,) = self._sweep("product", self._product, Tensor(vector))
-        return found._array
+        return found.array
 
     def _product(self, vector: Tensor) -> tuple[Tensor]:
         assert self._recorded is not None
@@ -155,7 +155,7 @@ class Problem:
         blocks = []
         for number_of_group, group in enumerate(groups):
             (block,) = self._sweep(f"hessian {number_of_group}", functools.partial(self._block, group, chunk_size))
-            blocks.append(block._array)
+            blocks.append(block.array)
         return self.blocks(groups, blocks)
 
     def _block(self, group: Sequence[int], chunk_size: int | None) -> tuple[Tensor]:
@@ -169,7 +169,7 @@ class Problem:
             return [flatten(self.curvature.product(unflatten(given, self.variables)))]
 
         (found,) = self._sweep("output_product", product, Tensor(vector))
-        result: Array = found._array
+        result: Array = found.array
         return result
 
     def acceleration(self, vector: Array) -> Array:
@@ -185,7 +185,7 @@ class Problem:
             return [flatten(self.curvature.back(self.curvature.bent(outer.jvp(slope, "zero"))))]
 
         (found,) = self._sweep("acceleration", bend, Tensor(vector))
-        result: Array = found._array
+        result: Array = found.array
         return result
 
     @property
@@ -212,7 +212,7 @@ class Problem:
         before = snapshot(self.variables)
         try:
             for variable, part in zip(self.variables, self.layout.pieces(step), strict=True):
-                variable._array = variable._array + part
+                variable.array = variable.array + part
             yield
         finally:
             restore(before)
@@ -227,7 +227,7 @@ class Problem:
         """The loss and its gradient after a flat step."""
         with self.offset_by(step):
             loss, gradient = self._sweep("value_and_gradient", lambda: self._run(False)[:2])
-        return _not_nan(number(loss)), gradient._array
+        return _not_nan(number(loss)), gradient.array
 
 
 @functools.lru_cache(64)
@@ -237,7 +237,7 @@ def _layout(shapes: tuple[tuple[int, ...], ...]) -> Layout:
 
 def number(value: Any) -> float:
     """An array or Tensor without axes as a Python number."""
-    return float(to_numpy(value._array if isinstance(value, Tensor) else value))
+    return float(to_numpy(value.array if isinstance(value, Tensor) else value))
 
 
 def _not_nan(loss: float) -> float:
