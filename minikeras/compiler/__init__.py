@@ -7,6 +7,6 @@ it, `planning/` gives its results memory, `executors/` carry it out: NumPy, or k
 
 from ..core.registry import register_hooks
 from .ir import Program
-from .tracing.function import Function, function, functions_run_eagerly, run_functions_eagerly
+from .tracing.function import CompiledFunction, function, functions_run_eagerly, run_functions_eagerly
 
 register_hooks("minikeras.compiler.sweeps", "planned_gradients")

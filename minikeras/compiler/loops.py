@@ -485,14 +485,14 @@ def loop_of(record: Record, kinds: str = KINDS) -> tuple[tuple[int, ...], Body |
 # So a norm of each gradient, or of all, needs no pass over memory for each of them.
 
 
-class Sum(StrEnum):
+class SumScope(StrEnum):
     """What elements are added up over."""
 
     PART = "part"
     ALL = "all"
 
 
-def _loop_of_parts(xp: Any, *values: Array, body: Body, layout: Layout, sums: Sum | None) -> tuple[Array, ...]:
+def _loop_of_parts(xp: Any, *values: Array, body: Body, layout: Layout, sums: SumScope | None) -> tuple[Array, ...]:
     numbers = np.zeros(layout.size, np.intp)
     for number, part in enumerate(layout.slices):
         numbers[part] = number
@@ -501,7 +501,7 @@ def _loop_of_parts(xp: Any, *values: Array, body: Body, layout: Layout, sums: Su
     if sums is None:
         return results
     totals = [xp.stack([y[part].sum() for part in layout.slices]).reshape(-1, 1) for y in results]
-    return tuple(totals if sums is Sum.PART else [total.sum() for total in totals])
+    return tuple(totals if sums is SumScope.PART else [total.sum() for total in totals])
 
 
 loop_of_parts = Primitive(
@@ -511,9 +511,9 @@ loop_of_parts = Primitive(
 without axes one for all. With `sums` results are added up: over each part, of shape (parts, 1), or over all, without axes."""
 
 
-def sums_shape(layout: Layout, sums: Sum) -> tuple[int, ...]:
+def sums_shape(layout: Layout, sums: SumScope) -> tuple[int, ...]:
     """The shape of such a sum."""
-    return (len(layout.shapes), 1) if sums is Sum.PART else ()
+    return (len(layout.shapes), 1) if sums is SumScope.PART else ()
 
 
 def is_of_parts(shape: Sequence[int] | None) -> bool:

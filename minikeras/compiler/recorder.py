@@ -20,7 +20,7 @@ from ..core.effects import State, Write
 from ..core.stack import BOTTOM, Frame, Interpreter
 from ..core.tensor import Operand, next_key
 from ..core.update_lock import Before
-from ..core.variable import Part, assigned, restore, snapshot
+from ..core.variable import VariablePart, assigned, restore, snapshot
 from ..core.warnings import call_place
 from ..errors import CompileError
 from ..types import Array
@@ -38,7 +38,7 @@ _PARTS: dict[type, Callable[[Any], Any]] = {
 }
 
 
-class Comparison:
+class ProgramComparison:
     """Compares the instructions of a run with those of another program, one by one."""
 
     def __init__(self, program: Program) -> None:
@@ -80,7 +80,7 @@ class Comparison:
         if hasattr(kind, "programs"):  # of the step of a method that needs the loss
             sweeps, others = one.programs(), other.programs()
             names = [[(name, r.primitive.name) for name in found for r in found[name].records] for found in (sweeps, others)]
-            return names[0] != names[1] or all(Comparison(sweeps[name]).gives(others[name]) for name in sweeps)
+            return names[0] != names[1] or all(ProgramComparison(sweeps[name]).gives(others[name]) for name in sweeps)
         if kind in _PARTS:
             one, other = _PARTS[kind](one), _PARTS[kind](other)
         if isinstance(one, (list, tuple)):
@@ -131,7 +131,7 @@ class Recorder(Interpreter):
         self._own_streams: dict[int, tuple[Any, Any]] = {}
         self._strict, self._frozen = strict, frozen
         self.repeats = first is not None
-        self._comparison = None if first is None else Comparison(first)
+        self._comparison = None if first is None else ProgramComparison(first)
         self._departure: str | None = None
         self._within = False
         self._slots: dict[int, Slot] = {}
@@ -316,7 +316,7 @@ class Recorder(Interpreter):
         """What stands for one leaf of what the function returned; gives up if nothing can."""
         if isinstance(leaf, Variable) or type(leaf) in PLAIN:
             return leaf
-        if type(leaf) in (Tensor, Part) and leaf.attached is None:
+        if type(leaf) in (Tensor, VariablePart) and leaf.attached is None:
             return self.slot(leaf)
         kind = "a tensor with a mask" if isinstance(leaf, Tensor) else type(leaf).__name__
         if isinstance(leaf, IndexedSlices):

@@ -29,7 +29,7 @@ from .planning.flat_variables import FlatBuffer, unused_buffer
 from .recorder import Recorder
 
 Plan = Callable[[Sequence[Array]], list[Any]]
-"""The cotangents of the sources, Tensors or None, by the arrays of a `Sweep`."""
+"""The cotangents of the sources, Tensors or None, by the arrays of a `SweepQuery`."""
 
 SIGHTINGS = 6
 """How often a sweep is carried out before it is compiled, which takes as long as some fifty of it."""
@@ -53,7 +53,7 @@ _PLAIN = (type(None), type(...), bool, int, str, bytes)
 _INT = frozenset([int])
 
 
-class Sweep(NamedTuple):
+class SweepQuery(NamedTuple):
     """A backward sweep that a tape is asked for.
 
     Attributes:
@@ -67,7 +67,7 @@ class Sweep(NamedTuple):
     numbers: dict[int, int]
 
 
-def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterable[Any], tracked: set[int]) -> Sweep | None:
+def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterable[Any], tracked: set[int]) -> SweepQuery | None:
     """The sweep from targets, with seeds of ones, to sources; None if it can have no plan.
 
     There is none for operations of the user's, which may do something else each time, and for arrays of other libraries.
@@ -109,7 +109,7 @@ def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterabl
                 number = numbers[x.key]
             note(number)
             note(x.key in tracked)
-    return Sweep(tuple(key), arrays, numbers)
+    return SweepQuery(tuple(key), arrays, numbers)
 
 
 def _add(x: Operand, key: list[Any], arrays: list[Array], numbers: dict[int, int]) -> bool:
@@ -158,7 +158,7 @@ class SweepPlans:
     """The plans of this process, and how often sweeps were seen that have none yet.
 
     >>> plans = SweepPlans()
-    >>> sweep = Sweep("key", [], {})
+    >>> sweep = SweepQuery("key", [], {})
     >>> made = [plans.find(sweep, lambda: lambda arrays: [1.0]) is not None for _ in range(SIGHTINGS + 1)]
     >>> made[SIGHTINGS - 1 :]
     [False, True]
@@ -178,7 +178,7 @@ class SweepPlans:
     def __len__(self) -> int:
         return len(self._plans)
 
-    def find(self, sweep: Sweep, make: Callable[[], Any]) -> Plan | None:
+    def find(self, sweep: SweepQuery, make: Callable[[], Any]) -> Plan | None:
         """The plan of a sweep; None if it has none, or was not seen often enough.
 
         Args:
@@ -196,7 +196,7 @@ class SweepPlans:
                 self._latest = entry
         return entry.plan
 
-    def _is_due(self, sweep: Sweep) -> bool:
+    def _is_due(self, sweep: SweepQuery) -> bool:
         """Count a sighting of a sweep without a plan; whether there were enough."""
         with self._lock:
             count = self._seen.pop(sweep.key, 0) + 1
@@ -205,7 +205,7 @@ class SweepPlans:
                 self._seen.popitem(last=False)
         return count > self._wanted
 
-    def _made(self, sweep: Sweep, make: Callable[[], Any]) -> Plan | None:
+    def _made(self, sweep: SweepQuery, make: Callable[[], Any]) -> Plan | None:
         plan = make()  # not with the lock held: other threads sweep on
         with self._lock:
             self._seen.pop(sweep.key, None)
@@ -230,7 +230,7 @@ class _Entry:
 
 
 class CompiledSweep:
-    """A backward sweep as a program of the arrays that its rules read; its arguments are the arrays of a `Sweep`."""
+    """A backward sweep as a program of the arrays that its rules read; its arguments are the arrays of a `SweepQuery`."""
 
     def __init__(self, program: Program) -> None:
         results = slots_in(program.results)
@@ -264,7 +264,7 @@ class CompiledSweep:
 
 
 def compiled_sweep(
-    records: Sequence[Record], asked: Sweep, targets: Sequence[Any], sources: Sequence[Any], tracked: set[int]
+    records: Sequence[Record], asked: SweepQuery, targets: Sequence[Any], sources: Sequence[Any], tracked: set[int]
 ) -> CompiledSweep | None:
     """The plan of a sweep; None if it cannot be repeated.
 
@@ -281,7 +281,9 @@ def compiled_sweep(
     return compiled_plan(records, asked, tracked, swept)
 
 
-def compiled_plan(records: Sequence[Record], asked: Sweep, tracked: set[int], compute: Computation) -> CompiledSweep | None:
+def compiled_plan(
+    records: Sequence[Record], asked: SweepQuery, tracked: set[int], compute: Computation
+) -> CompiledSweep | None:
     """What follows from Records alone as a program, found by recording it once; None if it cannot be repeated.
 
     Args:

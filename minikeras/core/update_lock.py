@@ -65,7 +65,7 @@ class UpdateLocks:
             if not hasattr(variable, "_update_lock"):
                 continue
             if variable._update_lock is None:
-                with Held((_shared,)):  # no thread is in the middle of an update of a Variable that no optimizer has taken
+                with HeldLocks((_shared,)):  # no thread is in the middle of an update of a Variable that no optimizer has taken
                     variable._update_lock = variable._update_lock or self.own
             found.add(variable._update_lock)
         self.include(found)
@@ -74,11 +74,11 @@ class UpdateLocks:
         """Steps from now on hold these locks too."""
         more = set(locks).difference(self.all)
         if more:
-            with Held((_shared,)):  # two threads that include locks at once lose none
+            with HeldLocks((_shared,)):  # two threads that include locks at once lose none
                 self.all = tuple(sorted(more.union(self.all), key=lambda lock: lock.number))
 
 
-class Held:
+class HeldLocks:
     """Holds locks, given in order, within a block; the same thread may hold some of them already.
 
     Raises:
@@ -146,7 +146,7 @@ class Before(dict[int, tuple[Any, Any]]):
     def put_back(self) -> bool:
         """Have the Variables hold it again; False, and nothing was done, if another thread has updated one of them since."""
         locks = self._locks()
-        with Held(sorted(locks, key=lambda lock: lock.number)), Held((_shared,)):
+        with HeldLocks(sorted(locks, key=lambda lock: lock.number)), HeldLocks((_shared,)):
             if self._torn or locks != self._locks():
                 return False
             for variable, array in self.values():

@@ -287,7 +287,7 @@ class Variable(Operand):
 
     def __getitem__(self, key: Any) -> Any:
         part = operations.getitem(self, key)
-        return Part(part, self, key) if type(part) is Tensor else part
+        return VariablePart(part, self, key) if type(part) is Tensor else part
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace the elements at `indices`, an integer tensor of shape (..., n), by `updates`."""
@@ -419,7 +419,7 @@ class Variable(Operand):
         return copy
 
 
-class Part(Tensor):
+class VariablePart(Tensor):
     """What indexing a Variable gives: a Tensor, with `assign` to write that part of the Variable."""
 
     __slots__ = ("_index", "_read", "_variable")
@@ -466,7 +466,7 @@ def _one_value(value: Operand) -> Array:
 
 # See tensor.py: the class name that TensorFlow's guides print.
 Variable.__name__ = "ResourceVariable"
-Part.__name__ = Tensor.__name__
+VariablePart.__name__ = Tensor.__name__
 
 
 # States of Variables --------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from ..types import Array
 from .members import MemberBody, laid_out, with_member_numbers
 
 
-class Group(NamedTuple):
+class MemberGroup(NamedTuple):
     """Variables of one dtype, of which each member has one weight decay.
 
     Attributes:
@@ -69,7 +69,7 @@ class Plan(NamedTuple):
     settings: list[str]
     flags: tuple[str, ...]
     differ: bool
-    groups: list[Group]
+    groups: list[MemberGroup]
     options: list[Any]
 
 
@@ -140,7 +140,7 @@ class Together:
             marks.setdefault((state.variable.array.dtype, self._decays(state.variable)), []).append(place)
         kinds, flags = self._kinds(options, [decays for _, decays in marks]), tuple(flags_of(first, 0))
         decayed = [decays for _, decays in marks if any(decays)]
-        groups: list[Group] = []
+        groups: list[MemberGroup] = []
         for (dtype, decays), places in marks.items():
             names = (*(["decay"] if any(decays) else []), *flags)
             try:
@@ -156,7 +156,7 @@ class Together:
             numbers = _numbers_of(formula.leaves, len(decayed), decay, len(flags), len(settings))
             count, reads = 1 + formula.width, passes[0].reads
             elements, taken = [one for one in reads if one < count], [numbers[one - count] for one in reads if one >= count]
-            groups.append(Group(places, formula, elements, taken, decays if any(decays) else (), spread, layout))
+            groups.append(MemberGroup(places, formula, elements, taken, decays if any(decays) else (), spread, layout))
         steps = self._steps(kinds, groups, flags)
         differ = any(one != options[0] for one in options) or not _agree(steps) or any(len(set(one)) > 1 for _, one in marks)
         return Plan(states, kinds, settings, flags, differ, groups, options)
@@ -179,7 +179,7 @@ class Together:
 
     # Its numbers -----------------------------------------------------------------------------------------------------------
 
-    def _steps(self, kinds: Sequence[int], groups: Sequence[Group], flags: Sequence[str]) -> list[tuple[float, ...]]:
+    def _steps(self, kinds: Sequence[int], groups: Sequence[MemberGroup], flags: Sequence[str]) -> list[tuple[float, ...]]:
         """What `begin_step` gives, flattened, products of weight decays and learning rate, and flags: once for members that
         have the same; `_numbers` says for all members to which they belong.
         """

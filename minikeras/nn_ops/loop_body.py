@@ -22,7 +22,7 @@ class Unrepeatable(Exception):
     """Raised where a step does something that a recorded one could not repeat."""
 
 
-class Value(NamedTuple):
+class BodyValue(NamedTuple):
     """One value of a body: shape and dtype of an array, or a Python number, whose shape is None."""
 
     shape: tuple[int, ...] | None
@@ -40,7 +40,7 @@ class Instruction(NamedTuple):
     several: bool
 
 
-class Body:
+class LoopBody:
     """What happens in each step of a loop, over numbered values.
 
     Two bodies are equal if they do the same, so what is derived from one is found again for the next.
@@ -58,7 +58,7 @@ class Body:
 
     def __init__(
         self,
-        values: Sequence[Value],
+        values: Sequence[BodyValue],
         carried: Sequence[int],
         sliced: Sequence[int],
         constants: Sequence[int],
@@ -74,7 +74,7 @@ class Body:
         self._key = (tuple(plain), self.carried, self.sliced, self.constants, tuple(done), self.results)
 
     def __eq__(self, other: Any) -> bool:
-        return self is other or (isinstance(other, Body) and self._key == other._key)
+        return self is other or (isinstance(other, LoopBody) and self._key == other._key)
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -113,9 +113,9 @@ class Body:
             values[place] = x
         return values
 
-    def giving(self, results: Sequence[int]) -> Body:
+    def giving(self, results: Sequence[int]) -> LoopBody:
         """The same steps with other results."""
-        return Body(self.values, self.carried, self.sliced, self.constants, self.instructions, results)
+        return LoopBody(self.values, self.carried, self.sliced, self.constants, self.instructions, results)
 
 
 def _hashable(value: Any) -> Any:
@@ -163,7 +163,7 @@ class BodyRecorder(Interpreter):
         outer: the stack around the loop, on which Variables are read; None where there is none to read.
 
     Attributes:
-        values, instructions: as in `Body`.
+        values, instructions: as in `LoopBody`.
         constants: the Tensors from elsewhere, by the numbers of their values.
     """
 
@@ -171,7 +171,7 @@ class BodyRecorder(Interpreter):
 
     def __init__(self, outer: Frame | None = None) -> None:
         self.outer, self.only_shapes = outer, only_shapes()
-        self.values: list[Value] = []
+        self.values: list[BodyValue] = []
         self.instructions: list[Instruction] = []
         self.constants: dict[int, Tensor] = {}
         self._numbers: dict[Any, int] = {}
@@ -182,7 +182,7 @@ class BodyRecorder(Interpreter):
         """A value that the step is given, with this example of it."""
         return self._known(Tensor(array[...]))
 
-    def zeros(self, value: Value) -> Tensor:
+    def zeros(self, value: BodyValue) -> Tensor:
         """A value that the step is given, of a shape and dtype."""
         return self.example(np.zeros(value.shape or (), value.dtype))
 
@@ -195,7 +195,7 @@ class BodyRecorder(Interpreter):
         if not isinstance(x, Tensor):
             key = (type(x), repr(x))
             if key not in self._numbers:
-                self._numbers[key] = self._new(Value(None, None, x))
+                self._numbers[key] = self._new(BodyValue(None, None, x))
             return self._numbers[key]
         found = self._numbers.get(x.key)
         if found is None:
@@ -234,22 +234,24 @@ class BodyRecorder(Interpreter):
         """Refuse it, before it happens."""
         raise Unrepeatable(str(how))
 
-    def body(self, carried: Sequence[Tensor], sliced: Sequence[Tensor], results: Sequence[Any]) -> tuple[Body, list[Tensor]]:
+    def body(
+        self, carried: Sequence[Tensor], sliced: Sequence[Tensor], results: Sequence[Any]
+    ) -> tuple[LoopBody, list[Tensor]]:
         """The body over these values, and its constants."""
         numbers = [self.number(x) for x in results]
         ends = ([self.number(x) for x in carried], [self.number(x) for x in sliced])
         used = {i for one in needed(self.instructions, numbers) for i in one.operands}.union(numbers)
         constants = [number for number in self.constants if number in used]
-        body = Body(self.values, *ends, constants, self.instructions, numbers)
+        body = LoopBody(self.values, *ends, constants, self.instructions, numbers)
         return interned(body), [self.constants[number] for number in constants]
 
     def _known(self, x: Tensor) -> Tensor:
         array = x.array
-        self._numbers[x.key] = self._new(Value(tuple(array.shape), array.dtype))
+        self._numbers[x.key] = self._new(BodyValue(tuple(array.shape), array.dtype))
         self._holders[id(array)] = array, self._numbers[x.key]
         return x
 
-    def _new(self, value: Value) -> int:
+    def _new(self, value: BodyValue) -> int:
         self.values.append(value)
         return len(self.values) - 1
 
@@ -260,7 +262,7 @@ def is_recorded() -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def interned(body: Body) -> Body:
+def interned(body: LoopBody) -> LoopBody:
     """The first of the bodies that do the same."""
     return body
 
@@ -270,7 +272,7 @@ def record(
     outer: Frame,
     carried: Sequence[Array],
     sliced: Sequence[Array],
-) -> tuple[Body, list[Tensor], list[Tensor]]:
+) -> tuple[LoopBody, list[Tensor], list[Tensor]]:
     """One step as a body, with its constants, and the carried examples that it gives.
 
     Args:

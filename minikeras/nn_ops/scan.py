@@ -27,7 +27,7 @@ from ..core.stack import Frame, current, interpreters, on_top, only_shapes, unro
 from ..core.tape import Tape
 from ..core.tensor import Tensor
 from ..types import Array
-from .loop_body import Body, BodyRecorder, Instruction, Unrepeatable, Value, needed, record, replay
+from .loop_body import BodyRecorder, BodyValue, Instruction, LoopBody, Unrepeatable, needed, record, replay
 
 Step = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
 """From what is carried and the slices to what is carried next and what the step gives."""
@@ -104,7 +104,7 @@ def _one_by_one(
 # Carrying it out ------------------------------------------------------------------------------------------------------
 
 
-def _loop(xp: Any, *arrays: Array, body: Body, length: int, reverse: bool) -> tuple[Array, ...]:
+def _loop(xp: Any, *arrays: Array, body: LoopBody, length: int, reverse: bool) -> tuple[Array, ...]:
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
     steps, values = body.steps(xp), body.filled(arrays)
     carried, given = list(arrays[:count]), list(zip(body.sliced, arrays[count:split], strict=True))
@@ -133,7 +133,7 @@ def _loop(xp: Any, *arrays: Array, body: Body, length: int, reverse: bool) -> tu
 
 
 def run(
-    body: Body, carried: Sequence[Any], sliced: Sequence[Any], constants: Sequence[Any], length: int, reverse: bool
+    body: LoopBody, carried: Sequence[Any], sliced: Sequence[Any], constants: Sequence[Any], length: int, reverse: bool
 ) -> tuple[list[Any], list[Any]]:
     """The loop over a body; what depends on nothing that is carried comes before it, for all steps at once."""
     once, before, inner = _divided(body, length)
@@ -153,7 +153,7 @@ def run(
 
 
 def _carried_out(
-    body: Body, carried: Sequence[Any], sliced: Sequence[Any], constants: Sequence[Any], length: int, reverse: bool
+    body: LoopBody, carried: Sequence[Any], sliced: Sequence[Any], constants: Sequence[Any], length: int, reverse: bool
 ) -> tuple[list[Any], list[Any]]:
     """The primitive; where a tape watches, with all that its derivative needs of each step."""
     operands, several = [*carried, *sliced, *constants], len(body.results)
@@ -177,7 +177,7 @@ def _is_watched(operands: Sequence[Any]) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def _divided(body: Body, length: int) -> tuple[list[Instruction], list[Instruction], Body]:
+def _divided(body: LoopBody, length: int) -> tuple[list[Instruction], list[Instruction], LoopBody]:
     """A body in three: what is the same in each step, what slices alone decide, and the loop."""
     parts: tuple[list[Instruction], ...] = ([], [], [])
     in_loop, of_slices = set(body.carried), set(body.sliced)
@@ -195,22 +195,22 @@ def _divided(body: Body, length: int) -> tuple[list[Instruction], list[Instructi
     used = {i for one in parts[2] for i in one.operands}.union(results)
     same = {y for one in parts[0] for y in one.outputs}.union(body.constants)
     sliced, constants = sorted(of_slices & used), sorted(same & used)
-    return parts[0], parts[1], Body(body.values, body.carried, sliced, constants, parts[2], results)
+    return parts[0], parts[1], LoopBody(body.values, body.carried, sliced, constants, parts[2], results)
 
 
-def _can_be_stacked(body: Body, one: Instruction, length: int) -> bool:
+def _can_be_stacked(body: LoopBody, one: Instruction, length: int) -> bool:
     """Whether an operation may be done for all steps at once."""
     return one.primitive.batching != "loop" and all(length * _bytes(body.values[y]) <= _MOST for y in one.outputs)
 
 
-def _bytes(value: Value) -> int:
+def _bytes(value: BodyValue) -> int:
     return int(math.prod(value.shape or ()) * value.dtype.itemsize)
 
 
 # Derivatives ----------------------------------------------------------------------------------------------------------
 
 
-def _with(body: Body, saved: Sequence[int]) -> Body:
+def _with(body: LoopBody, saved: Sequence[int]) -> LoopBody:
     """The body that also gives these values of each step."""
     given = body.results[len(body.carried) :]
     more = [place for place in saved if place not in given]
@@ -230,7 +230,7 @@ class _Reverse(NamedTuple):
             are multiplied for all steps at once; none if its sum is carried.
     """
 
-    body: Body
+    body: LoopBody
     sliced: tuple[int, ...]
     saved: tuple[int, ...]
     constants: tuple[int, ...]
@@ -243,7 +243,7 @@ def _is_smooth(x: Tensor) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def _reversed(body: Body, given: tuple[bool, ...], wanted: tuple[int, ...]) -> _Reverse:
+def _reversed(body: LoopBody, given: tuple[bool, ...], wanted: tuple[int, ...]) -> _Reverse:
     """The step of the backward loop: the step once more, its backward sweep, and of both what is needed that is not saved."""
     recorder, tape, count, places = BodyRecorder(), Tape(False), len(body.carried), body.operands
     operands = [recorder.zeros(body.values[place]) for place in places]
@@ -291,7 +291,7 @@ def _reversed(body: Body, given: tuple[bool, ...], wanted: tuple[int, ...]) -> _
     constants = [place for place in before if known.get(place, -1) >= count + len(body.sliced)]
     more = [place for place in before if place in recorder.constants]
     saved = [place for place in before if place not in {*slices, *constants, *more}]
-    step = Body(
+    step = LoopBody(
         recorder.values,
         [recorder.number(x) for x in (*arriving, *sums)],
         [*slices, *saved, *map(recorder.number, outside)],
@@ -309,7 +309,7 @@ def _reversed(body: Body, given: tuple[bool, ...], wanted: tuple[int, ...]) -> _
     )
 
 
-def _products(number: int, made: dict[int, Instruction], values: Sequence[Value]) -> list[tuple[int, int]]:
+def _products(number: int, made: dict[int, Instruction], values: Sequence[BodyValue]) -> list[tuple[int, int]]:
     """A cotangent as a sum of products of matrices, each by the rows of its two factors; none if it is something else."""
     one = made.get(number)
     if one is not None and one.primitive is add and all(values[i].shape == values[number].shape for i in one.operands):
@@ -396,7 +396,7 @@ def _jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[st
 
 
 @functools.lru_cache(maxsize=256)
-def _forward(body: Body, moving: tuple[int, ...]) -> tuple[Body, list[Tensor]]:
+def _forward(body: LoopBody, moving: tuple[int, ...]) -> tuple[LoopBody, list[Tensor]]:
     """The step on values and tangents, those of what is carried and of further operands, and the constants of its rules."""
     recorder = BodyRecorder()
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
@@ -418,13 +418,13 @@ def _forward(body: Body, moving: tuple[int, ...]) -> tuple[Body, list[Tensor]]:
 
 def _with_constants(
     recorder: BodyRecorder, carried: Sequence[Tensor], sliced: Sequence[Tensor], constants: Sequence[Tensor], results: Any
-) -> tuple[Body, list[Tensor]]:
+) -> tuple[LoopBody, list[Tensor]]:
     """A derived body: all of these are its operands, and behind them the constants that rules have made."""
     numbers = [recorder.number(x) for x in results]
     made = recorder.constants
     fixed = [*map(recorder.number, constants), *made]
     ends = [recorder.number(x) for x in carried], [recorder.number(x) for x in sliced]
-    return Body(recorder.values, *ends, fixed, recorder.instructions, numbers), list(made.values())
+    return LoopBody(recorder.values, *ends, fixed, recorder.instructions, numbers), list(made.values())
 
 
 def _batched(batch: Any, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -441,7 +441,7 @@ def _batched(batch: Any, primitive: Primitive, inputs: Sequence[Any], params: di
 
 
 @functools.lru_cache(maxsize=256)
-def _of_stacks(body: Body, size: int, held: tuple[bool, ...]) -> tuple[Body, list[Tensor]]:
+def _of_stacks(body: LoopBody, size: int, held: tuple[bool, ...]) -> tuple[LoopBody, list[Tensor]]:
     """The step on stacks of so many values, and the constants of its rules."""
     recorder, batch = BodyRecorder(), Batch(size)
     count, split = len(body.carried), len(body.carried) + len(body.sliced)

@@ -18,7 +18,7 @@ from in_threads import PATIENCE, errors_in_threads, in_threads
 import minikeras as tf
 from minikeras.core import update_lock
 from minikeras.core.arrays import current_device
-from minikeras.core.update_lock import Held, UpdateLocks, acquired
+from minikeras.core.update_lock import HeldLocks, UpdateLocks, acquired
 from minikeras.nn_ops import streams
 
 THREADS, STEPS = 4, 50
@@ -82,7 +82,7 @@ def test_a_step_that_fails_keeps_the_slots_that_another_thread_built_while_it_wa
         errors.append(error)
 
     waiting = threading.Thread(target=refused, daemon=True)
-    with Held(optimizer.state.locks.all):
+    with HeldLocks(optimizer.state.locks.all):
         waiting.start()
         while waiting.is_alive() and waiting.ident not in update_lock._waiting:
             time.sleep(0.001)
@@ -172,7 +172,7 @@ def test_optimizers_that_share_a_variable_have_a_lock_in_common_and_take_locks_i
     assert third.all == (third.own,)
     assert first.all == (first.own, third.own)
     assert second.all == (first.own, second.own)
-    with Held(second.all), Held(second.all):
+    with HeldLocks(second.all), HeldLocks(second.all):
         assert [free_for_another_thread(v._update_lock) for v in (a, b, c)] == [True, False, False]
     assert all(free_for_another_thread(v._update_lock) for v in (a, b, c))
 
@@ -253,7 +253,7 @@ def test_a_forked_process_waits_for_no_lock_of_its_parents_threads():
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with Held(optimizer.state.locks.all), streams._lock:
+        with HeldLocks(optimizer.state.locks.all), streams._lock:
             lock = acquired(w)
             held.set()
             done.wait(60)

@@ -12,7 +12,7 @@ from minikeras.keras.optimizers.second_order.kfac import layer_factors
 from minikeras.keras.optimizers.second_order.lbfgs import two_loops
 from minikeras.keras.optimizers.second_order.newton import steihaug
 from minikeras.keras.optimizers.second_order.objective import run_objective
-from minikeras.keras.optimizers.second_order.problem import Problem
+from minikeras.keras.optimizers.second_order.problem import LossProblem
 from minikeras.keras.optimizers.second_order.search import CURVATURE, SUFFICIENT, strong_wolfe
 
 optimizers = keras.optimizers
@@ -138,7 +138,7 @@ def test_where_the_outputs_have_no_second_derivative_a_step_is_not_accelerated()
 def test_products_with_the_hessian_are_those_of_the_matrix():
     model = network()
     x, labels, _ = data()
-    problem = Problem(objective(model, x, labels), model.trainable_variables)
+    problem = LossProblem(objective(model, x, labels), model.trainable_variables)
     problem.record()
     h = tf.autodiff.hessian(problem.loss_fn, model.trainable_variables).numpy()
     vector = np.random.default_rng(4).normal(size=len(h))
@@ -243,7 +243,7 @@ def test_kfac_factors_of_a_linear_layer_are_those_of_its_gauss_newton_block():
     model = network((3, 2))
     x, _, targets = data(rows=4000)
     fit = optimizers.Objective(lambda: model(x), lambda z: keras.losses.MeanSquaredError()(targets, z))
-    problem = Problem(fit, model.trainable_variables)
+    problem = LossProblem(fit, model.trainable_variables)
     optimizers.KFAC().record(problem)
     (found,) = layer_factors(problem)
     rows = np.concatenate([x.numpy(), np.ones((4000, 1))], axis=1)

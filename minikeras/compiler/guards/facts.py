@@ -105,7 +105,7 @@ class Fact(NamedTuple):
         return self.where.replace("{}", f"'{[*changed, *self.names, ''][0]}'")
 
 
-class Group:
+class FactGroup:
     """Facts that are compared together: by identity in one pass in C, and one by one only where that differs."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
@@ -152,7 +152,7 @@ class Guards:
     def __init__(self, plain: Sequence[Fact], tracked: Sequence[Fact], generators: Sequence[Fact]) -> None:
         self.options: Sequence[Callable[[], bool]] = ()
         self.generators = generators
-        self._plain, self._tracked = Group(plain), Group(tracked)
+        self._plain, self._tracked = FactGroup(plain), FactGroup(tracked)
         self._version, self._setting = clock.now, clock.setting
         if (count := len(self._plain.expected)) > MOST_FACTS:
             raise Unguarded(f"it reads {count} values in Python, too many to compare at each call")
@@ -178,14 +178,14 @@ def is_generator(value: Any) -> bool:
     return any(base.__module__ in _GENERATORS for base in type(value).__mro__)
 
 
-def draws(others: Iterable[Fact] = ()) -> Group:
+def draws(others: Iterable[Fact] = ()) -> FactGroup:
     """The states of generators: of those behind `np.random` and `random`, if these are loaded, and of others."""
     numpys: Any = getattr(sys.modules.get("numpy.random"), "mtrand", None)
     shared = (
         ("np.random", getattr(numpys, "_rand", None)),
         ("Python's random", getattr(sys.modules.get("random"), "_inst", None)),
     )
-    return Group([*[Fact(state_of, one, ("",), name) for name, one in shared if one is not None], *others])
+    return FactGroup([*[Fact(state_of, one, ("",), name) for name, one in shared if one is not None], *others])
 
 
 def state_of(generator: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ...core import Record
 from ...layout import Layout
 from ..ir import Slot, outputs_of, slots_in
-from ..loops import Sum, is_of_parts
+from ..loops import SumScope, is_of_parts
 from .bodies import converted, inlined
 from .expression import INDEX, Axis, Expr, Table, all_of, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
@@ -74,7 +74,7 @@ def parts_nests(record: Record, temporary: Temporary) -> list[Lowered]:
     begin = [Fold(total, "set", 0) for total in totals]
     stores = [Store(writer.result(y), chunks.c, total) for y, total in zip(between, totals, strict=True)]
     first = writer.lowered("parts", For(chunks.c, [*chunks.body, *begin, For(k, folds), *stores]))
-    ends = chunks.firsts if sums is Sum.PART else [0, chunks.firsts[-1]]
+    ends = chunks.firsts if sums is SumScope.PART else [0, chunks.firsts[-1]]
     return [first, _rest(ends, between, outputs)]
 
 

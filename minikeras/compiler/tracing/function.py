@@ -32,7 +32,7 @@ from ..guards.facts import REMEDY, Guards, Unguarded, draws
 from ..guards.walk import guards_of
 from ..ir import Outdated, Program
 from ..passes.pipeline import optimized, simplified
-from ..recorder import Comparison, Recorder
+from ..recorder import ProgramComparison, Recorder
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class CacheEntry(NamedTuple):
     first: Program | None = None
 
 
-class Function:
+class CompiledFunction:
     """A function made by `tf.function`.
 
     Attributes:
@@ -294,7 +294,7 @@ class Function:
             if drawn is not None:
                 raise Unguarded(f"it draws from {drawn}{f': {departure}' if departure else ''}; {REMEDY}")
             # Recordings may differ in constants that no instruction uses.
-            if departure is not None and not Comparison(simplified(first)).gives(simplified(program)):
+            if departure is not None and not ProgramComparison(simplified(first)).gives(simplified(program)):
                 raise Unguarded(f"two runs of it gave two programs: {departure}; {REMEDY}")
             return guards
         except Unguarded as error:
@@ -342,7 +342,7 @@ class Function:
             raise LookupError(f"{self.name} was not called with such arguments yet; call it once, then ask for its program.")
         return entry.program if isinstance(entry.program, NoProgram) else entry.program.program
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Function:
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> CompiledFunction:
         """The function for one signature alone: other shapes and dtypes are refused. Its first two calls are recorded.
 
         Args:
@@ -370,7 +370,7 @@ class Function:
 
         parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in specs]
         concrete.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return Function(concrete, list(specs.values()), self.name, self.jit_compile)
+        return CompiledFunction(concrete, list(specs.values()), self.name, self.jit_compile)
 
     def plan(self, calls: int) -> None:
         """Say how many calls there will be, so that LLVM carries out programs that are worth it, known ones included."""
@@ -454,14 +454,14 @@ class Method(functools.partial[Any]):
     __slots__ = ()
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
-        """As `Function.get_concrete_function`."""
+        """As `CompiledFunction.get_concrete_function`."""
         function: Any = self.func
         if function.input_signature is not None and not (args or kwargs):
             return self
         return function.get_concrete_function(*self.args, *args, **kwargs)
 
     def scan(self, *data: Any) -> Any:
-        """As `Function.scan`."""
+        """As `CompiledFunction.scan`."""
         from .scan import scan
 
         return scan(self.func, self.args, data)  # type: ignore[arg-type]
@@ -554,7 +554,7 @@ def function(
         raise TypeError(
             f"function: expected a function, found {func!r:.200}. Options are given by name: tf.function(jit_compile=True)."
         )
-    return Function(func, input_signature, jit_compile=jit_compile)
+    return CompiledFunction(func, input_signature, jit_compile=jit_compile)
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Array
-from .inference import BATCH, Call, OpenProgram, Size, Value, refused
+from .inference import BATCH, OpenProgram, Size, TracedCall, TracedValue, refused
 
 Rule = Callable[["Site"], "str | list[str]"]
 
@@ -33,7 +33,7 @@ class Graph:
                 if isinstance(size, Size):
                     self.symbols.setdefault(size, "batch" if size == BATCH else f"{name}_{axis}")
 
-    def translate(self, call: Call, rules: dict[str, Rule]) -> None:
+    def translate(self, call: TracedCall, rules: dict[str, Rule]) -> None:
         """Add the nodes of one call; ExportError if there is no rule for it, or none for these options."""
         rule = rules.get(call.name)
         self._prefix = call.layer
@@ -43,14 +43,14 @@ class Graph:
         for value, name in zip(call.outputs, [names] if isinstance(names, str) else names, strict=True):
             self.register(value, name)
 
-    def register(self, value: Value, name: str) -> None:
+    def register(self, value: TracedValue, name: str) -> None:
         """A value has a name, and its sizes can be asked for there."""
         self.values[id(value)] = name
         for axis, size in enumerate(value.shape):
             if isinstance(size, Size):
                 self._sizes.setdefault(size, (name, axis))
 
-    def name(self, value: Value) -> str:
+    def name(self, value: TracedValue) -> str:
         """The name of a value; constants get one when they are first read."""
         if id(value) not in self.values:
             if value.array is not None:
@@ -78,7 +78,7 @@ class Graph:
         self.nodes.append(helper.make_node(operator, inputs, outputs, name=outputs[0], **attributes))
         return outputs
 
-    def result(self, value: Value, name: str) -> str:
+    def result(self, value: TracedValue, name: str) -> str:
         """The name of an output of the model: the one that is wanted, if it is not taken."""
         from onnx import helper
 
@@ -144,21 +144,21 @@ class Graph:
 class Site:
     """One call that is being translated, and its options."""
 
-    def __init__(self, graph: Graph, call: Call) -> None:
+    def __init__(self, graph: Graph, call: TracedCall) -> None:
         self.graph, self.call, self.params = graph, call, call.params
 
     @property
-    def result(self) -> Value:
-        """The Value that the call gives."""
+    def result(self) -> TracedValue:
+        """The TracedValue that the call gives."""
         return self.call.outputs[0]
 
     @property
-    def tensors(self) -> list[Value]:
+    def tensors(self) -> list[TracedValue]:
         """The inputs that are no Python numbers."""
-        return [x for x in self.call.inputs if isinstance(x, Value)]
+        return [x for x in self.call.inputs if isinstance(x, TracedValue)]
 
     @property
-    def x(self) -> Value:
+    def x(self) -> TracedValue:
         """The first tensor among the inputs."""
         return self.tensors[0]
 
@@ -175,7 +175,7 @@ class Site:
     def _name(self, x: Any) -> str:
         if isinstance(x, Size):
             return self.cast(self.graph.number(x), self.dtype)
-        return self.graph.name(x) if isinstance(x, Value) else self.number(x)
+        return self.graph.name(x) if isinstance(x, TracedValue) else self.number(x)
 
     def number(self, value: Any, dtype: Any = None) -> str:
         """A constant without axes, of the dtype of the inputs."""

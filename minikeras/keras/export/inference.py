@@ -47,7 +47,7 @@ def open_size(axis: int) -> Size:
 
 
 @dataclass(slots=True, eq=False)
-class Value:
+class TracedValue:
     """A tensor of both runs.
 
     Attributes:
@@ -65,7 +65,7 @@ class Value:
     name: str = ""
 
 
-class Call(NamedTuple):
+class TracedCall(NamedTuple):
     """One primitive that was carried out on Values, and in which layer."""
 
     name: str
@@ -78,8 +78,8 @@ class Call(NamedTuple):
 class OpenProgram(NamedTuple):
     """What a model computes: the given Values, calls of Values and Python numbers in order, and a nest of Values."""
 
-    inputs: list[Value]
-    calls: list[Call]
+    inputs: list[TracedValue]
+    calls: list[TracedCall]
     outputs: Any
 
 
@@ -176,18 +176,18 @@ class _Comparison:
 
     def __init__(self, first: Inference, second: Inference) -> None:
         self._first, self._second = first, second
-        self._values: dict[int, Value] = {}
+        self._values: dict[int, TracedValue] = {}
 
     def program(self, shapes: Sequence[tuple[Any, ...]]) -> OpenProgram:
         """What both have in common, for inputs of these shapes."""
         first, second = self._first.program, self._second.program
-        inputs = [Value(shape, slot.dtype) for shape, slot in zip(shapes, first.arguments, strict=True)]
+        inputs = [TracedValue(shape, slot.dtype) for shape, slot in zip(shapes, first.arguments, strict=True)]
         self._values.update((slot.key, value) for slot, value in zip(first.arguments, inputs, strict=True))
         calls = list(self._calls())
         results = zip(first.results, second.results, strict=True)
         return OpenProgram(inputs, calls, nest.pack(first.structure, [self._value(a, b, "model") for a, b in results]))
 
-    def _calls(self) -> Iterator[Call]:
+    def _calls(self) -> Iterator[TracedCall]:
         """The instructions of both, as one; without those whose results are the same constants."""
         pairs = list(itertools.zip_longest(self._first.program.records, self._second.program.records))
         for a, b in pairs:
@@ -201,12 +201,12 @@ class _Comparison:
             else:
                 self._values.update((x.key, value) for x, value in zip(outputs_of(a), constants, strict=True) if value)
 
-    def _call(self, a: Record, b: Record, layer: str) -> Call:
+    def _call(self, a: Record, b: Record, layer: str) -> TracedCall:
         inputs = tuple(self._value(x, y, layer) for x, y in zip(a.inputs, b.inputs, strict=True))
         outputs = tuple(_open(x, y, layer) for x, y in zip(outputs_of(a), outputs_of(b), strict=True))
         params = {name: _merged(value, b.params[name], layer) for name, value in a.params.items()}
         self._values.update((x.key, value) for x, value in zip(outputs_of(a), outputs, strict=True))
-        return Call(a.primitive.name, inputs, params, outputs, layer)
+        return TracedCall(a.primitive.name, inputs, params, outputs, layer)
 
     def _value(self, a: Any, b: Any, layer: str) -> Any:
         """An operand, or a result of the model."""
@@ -216,15 +216,15 @@ class _Comparison:
             self._values[a.key] = self._common_constant(a, b) or self._repeated_number(a, b, layer)
         return self._values[a.key]
 
-    def _common_constant(self, a: Slot, b: Slot) -> Value | None:
+    def _common_constant(self, a: Slot, b: Slot) -> TracedValue | None:
         """The constant that two slots are, if they are the same one."""
         if a.key not in self._first.constants or b.key not in self._second.constants:
             return None
         x, y = self._arrays(a, b)
         same = x.dtype == y.dtype and x.shape == y.shape and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
-        return Value(tuple(x.shape), x.dtype, x, name=self._first.names.get(id(a.array), "")) if same else None
+        return TracedValue(tuple(x.shape), x.dtype, x, name=self._first.names.get(id(a.array), "")) if same else None
 
-    def _repeated_number(self, a: Slot, b: Slot, layer: str) -> Value:
+    def _repeated_number(self, a: Slot, b: Slot, layer: str) -> TracedValue:
         """A tensor that Python made, of one number as often as there are elements."""
         elements = np.concatenate([np.ravel(array) for array in self._arrays(a, b)])
         if not elements.size or (elements != elements[0]).any():
@@ -242,8 +242,8 @@ def _layer_of(record: Record, run: Inference) -> str:
     return run.layers.get(outputs_of(record)[0].key, "model")
 
 
-def _open(a: Slot, b: Slot, layer: str) -> Value:
-    return Value(_merged(a.shape, b.shape, layer), a.dtype)
+def _open(a: Slot, b: Slot, layer: str) -> TracedValue:
+    return TracedValue(_merged(a.shape, b.shape, layer), a.dtype)
 
 
 def _merged(a: Any, b: Any, layer: str) -> Any:

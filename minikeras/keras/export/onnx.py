@@ -16,7 +16,7 @@ from ...version import VERSION
 from ..saving.weights import may_write
 from . import operators
 from .graph import Graph
-from .inference import OpenProgram, Value, program
+from .inference import OpenProgram, TracedValue, program
 
 OPSET = 18
 """The version of ONNX's operators that the translations are written in; later ones mean the same by them."""
@@ -126,7 +126,7 @@ def _spec(leaf: Any) -> tuple[tuple[int | None, ...], Any]:
     return tuple(shape), as_dtype(getattr(leaf, "dtype", None) or "float32")
 
 
-def _output_names(model: Any, found: OpenProgram) -> list[tuple[str, Value]]:
+def _output_names(model: Any, found: OpenProgram) -> list[tuple[str, TracedValue]]:
     """Each output with the name that it is to have."""
     values = nest.flatten(found.outputs)
     if isinstance(found.outputs, Mapping) and len(found.outputs) == len(values):
@@ -141,7 +141,7 @@ def _output_names(model: Any, found: OpenProgram) -> list[tuple[str, Value]]:
 # The file ----------------------------------------------------------------------------------------------------------------
 
 
-def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dict[str, Value], version: int) -> Any:
+def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dict[str, TracedValue], version: int) -> Any:
     """The model as ONNX's object, checked."""
     nodes = _without_dead_nodes(graph.nodes, set(results))
     read = {name for node in nodes for name in node.input}
@@ -166,7 +166,7 @@ def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dic
     return made
 
 
-def _described(helper: Any, graph: Graph, name: str, value: Value) -> Any:
+def _described(helper: Any, graph: Graph, name: str, value: TracedValue) -> Any:
     sizes = [size if isinstance(size, int) else graph.symbols.get(size) for size in value.shape]
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), sizes)
 

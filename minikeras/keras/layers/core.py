@@ -165,7 +165,7 @@ class Masking(SameShape, described=True, makes_nothing=True):
 _EQUATION = re.compile(r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]+)(\.\.\.)?")
 
 
-class Sizes(NamedTuple):
+class EquationSizes(NamedTuple):
     """What an equation means for an input: shapes, and the axes of the kernel that count inputs and outputs."""
 
     kernel: tuple[Any, ...]
@@ -277,7 +277,7 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
             raise ValueError(f"EinsumDense '{self.equation}': bias_axes '{self.bias_axes}' must be labels of the output '{y}'.")
         return bool(found[1]), x, kernel, y
 
-    def _sizes(self, shape: tuple[Any, ...]) -> Sizes:
+    def _sizes(self, shape: tuple[Any, ...]) -> EquationSizes:
         x, kernel, y = self._labels_in, self._labels_of_kernel, self._labels_out
         elided = len(shape) - len(x)
         if elided < 0 or (elided and "..." not in self.equation):
@@ -311,4 +311,4 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         axes: tuple[list[int], list[int]] = ([], [])
         for axis, label in enumerate(kernel):
             axes[label in y].append(axis)
-        return Sizes(of_kernel, bias, (*before, *output, *behind), *axes)
+        return EquationSizes(of_kernel, bias, (*before, *output, *behind), *axes)

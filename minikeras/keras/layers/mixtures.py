@@ -16,7 +16,7 @@ from .augmentation import Augmentation, Transformation, one_for_each
 from .layer import Layer
 
 
-class Patches(Augmentation):
+class PatchMixing(Augmentation):
     """Base of layers that put something else into a rectangle of each image."""
 
     def rectangles(self, shape: tuple[int, ...], shares: tuple[Tensor, Tensor], seed: Any) -> tuple[Tensor, Tensor]:
@@ -41,7 +41,7 @@ class Patches(Augmentation):
         return inside, area  # type: ignore[return-value]
 
 
-class RandomErasing(Patches, described=True, makes_nothing=True):
+class RandomErasing(PatchMixing, described=True, makes_nothing=True):
     """In some images a rectangle is replaced by noise or a value.
 
     Args:
@@ -147,7 +147,7 @@ class MixUp(Augmentation, described=True, makes_nothing=True):
         return self.transform_images(cast(masks, self.compute_dtype), transformation)
 
 
-class CutMix(Patches, described=True, makes_nothing=True):
+class CutMix(PatchMixing, described=True, makes_nothing=True):
     """In each image a rectangle is that of another image of the batch; labels are mixed by its area.
 
     Args:

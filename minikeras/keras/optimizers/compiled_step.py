@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.ir import PLAIN, Program, Slot, outputs_of
-from ...compiler.loops import Pass, Sum, Untraceable, loop_of_parts, sums_shape, traced_passes
+from ...compiler.loops import Pass, SumScope, Untraceable, loop_of_parts, sums_shape, traced_passes
 from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...compiler.passes.forward_state import forward_state
 from ...compiler.passes.pipeline import SIMPLIFICATIONS
@@ -217,7 +217,7 @@ def _written_passes(
     operands = list(operands)
     for one in passes:
         given = [operands[number] for number in one.reads]
-        sums = (Sum.ALL if adds else None) if one is passes[-1] else Sum.PART
+        sums = (SumScope.ALL if adds else None) if one is passes[-1] else SumScope.PART
         if (sums is None and all(x.shape in (None, (), (layout.size,)) for x in given)) or not writer.graphs:
             found = writer.loop(one.body, given, layout.size)
             found = found if sums is None else [TracedArray(writer, y).sum().slot for y in found]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core import Tensor, Variable
 from ...core.arrays import mixed_devices, namespace
-from ...core.update_lock import Held, UpdateLocks
+from ...core.update_lock import HeldLocks, UpdateLocks
 from ...core.variable import restore, snapshot
 from ...errors import ShapeError
 from ...functions.operands import tensor
@@ -176,7 +176,7 @@ class StepOf:
     __slots__ = ("_before", "_held", "_state")
 
     def __init__(self, state: OptimizerState) -> None:
-        self._state, self._held = state, Held(state.locks.all)
+        self._state, self._held = state, HeldLocks(state.locks.all)
 
     def __enter__(self) -> None:
         self._held.__enter__()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...compiler import Function
+from ...compiler import CompiledFunction
 from ...compiler.tracing.scan import Pace
 from ...core.arrays import to_numpy
 from ...core.tensor import Operand
@@ -36,7 +36,7 @@ class CompiledSteps:
     __slots__ = ("_steps", "planned")
 
     def __init__(self) -> None:
-        self._steps: dict[tuple[str, BatchSplit | None], Function] = {}
+        self._steps: dict[tuple[str, BatchSplit | None], CompiledFunction] = {}
         self.planned = 0
 
     def of(self, model: Any, name: str, split: BatchSplit | None = None) -> StepFunction:
@@ -57,7 +57,7 @@ class CompiledSteps:
             self._steps[key].plan(self.planned)
         return self._steps[key]
 
-    def __getitem__(self, name: str) -> Function:
+    def __getitem__(self, name: str) -> CompiledFunction:
         """The function of a step, for its counters and programs."""
         return self._steps[name, None]
 
@@ -69,7 +69,7 @@ class CompiledSteps:
         return CompiledSteps, ()
 
 
-def _recorded(model: Any, name: str, split: BatchSplit | None, strict: bool) -> Function:
+def _recorded(model: Any, name: str, split: BatchSplit | None, strict: bool) -> CompiledFunction:
     """A step of a model as a function of its batch."""
     # The model holds the function, and is freed with its last other reference.
     reference: Callable[[], Any] = weakref.ref(model)
@@ -77,7 +77,7 @@ def _recorded(model: Any, name: str, split: BatchSplit | None, strict: bool) -> 
         run: StepFunction = lambda data: getattr(reference(), name)(data)
     else:
         run = lambda data: shared_step(reference(), name, split, data)
-    return Function(run, name=f"{model.name}.{name}", jit_compile=strict or None)
+    return CompiledFunction(run, name=f"{model.name}.{name}", jit_compile=strict or None)
 
 
 class Steps:
@@ -187,7 +187,7 @@ class Executions:
 
     def _replay(self, step: StepFunction, elements: list[Any]) -> Any:
         """Carry steps out in a row, if a program can."""
-        if self._source.table is None or not isinstance(step, Function):
+        if self._source.table is None or not isinstance(step, CompiledFunction):
             return None
         rows = RowBatches(self._source.table, elements)
         self._check(rows.first)
@@ -214,7 +214,7 @@ class Unchanged:
         """Run a step."""
         return step(data)
 
-    def replay(self, step: Function, batches: RowBatches) -> Any:
+    def replay(self, step: CompiledFunction, batches: RowBatches) -> Any:
         """Replay a compiled step for each batch: all results, stacked; or None, and nothing was done, without a program."""
         found = step.replay_many(batches, (batches.first,), lambda: None, stacked=True)
         return None if found is None else found[0]

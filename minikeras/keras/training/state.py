@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...compiler import Function
+from ...compiler import CompiledFunction
 from ...compiler.tracing.scan import Pace
 from ...core import Variable
 from ...core.arrays import to_numpy
@@ -130,7 +130,7 @@ class Transaction:
 
     def __call__(self, step: Callable[[Any], Any], data: Any) -> Any:
         """Run a step; if it raises, all state is as it was before."""
-        if isinstance(step, Function) and step.whole and (found := step.replay_whole((data,))) is not None:
+        if isinstance(step, CompiledFunction) and step.whole and (found := step.replay_whole((data,))) is not None:
             return found[0]
         targets, before = self._model._trainer.targets, self.snapshot()
         try:
@@ -140,7 +140,7 @@ class Transaction:
             self._model._trainer.targets = targets
             raise
 
-    def replay(self, step: Function, batches: RowBatches) -> Any:
+    def replay(self, step: CompiledFunction, batches: RowBatches) -> Any:
         """Replay a compiled step for each batch; what the last one gives, or None, and nothing was done, without a program.
 
         If a step raises, all state is as it was after the one before it.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...compiler import Function
+from ...compiler import CompiledFunction
 from ...core.arrays import chosen_device, current_device, device
 from ...core.variable import restore, snapshot
 from ...data.table import RowBatches
@@ -209,7 +209,7 @@ class Trainer:
         split = steps.split(element)
         step, own = steps.step(split), steps.own(element, split)
         with np.errstate(all="ignore"):
-            if source.table is not None and isinstance(step, Function):
+            if source.table is not None and isinstance(step, CompiledFunction):
                 found = attempt.replay(step, RowBatches(source.table, [own]))
             logs = numbers(attempt(step, source.batch(own)) if found is None else found)
         return logs if return_dict else listed(logs)

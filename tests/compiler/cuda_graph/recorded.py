@@ -18,7 +18,7 @@ import minikeras as tf
 from minikeras import nest
 from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
-from minikeras.compiler.executors.cuda_graph.nodes import Kernel
+from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.bodies import DTYPES
@@ -47,7 +47,7 @@ class Case:
     record: Record
     given: list[Any]
     expected: list[Any]
-    kernels: list[Kernel] | None
+    kernels: list[CudaKernel] | None
 
 
 def replayed(name: str, program: Program, arguments: list[Any]) -> Iterator[Case]:

@@ -18,7 +18,7 @@ from test_philox import KEYS, KNOWN, SPANS
 
 import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
-from minikeras.compiler.executors.cuda_graph.nodes import Kernel
+from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel
 from minikeras.compiler.ir import Slot
 from minikeras.nn_ops import draws, philox4x32, philox_cuda
 
@@ -33,7 +33,7 @@ def numbers(words):
 def test_the_known_answers_come_out(counter, key, expected):
     given, words = Slot(0, (3,), np.dtype("uint64")), Slot(1, (4,), np.dtype("uint32"))
     text = "(const unsigned long long* a, unsigned* y) { philox(a[0], a[1], a[2], y); }"
-    kernel, memory = Kernel("words", text, (given,), (words,), 1, 1), Memory()
+    kernel, memory = CudaKernel("words", text, (given,), (words,), 1, 1), Memory()
     block, position = numbers(counter)
     memory.put(given, np.array([*numbers(key), position, block], np.uint64)[:3])
     memory.run(kernel, compiled([kernel])[0])

@@ -8,7 +8,7 @@ from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 
 from minikeras.compiler.executors.cuda_graph.lt import ALIGNMENT
 from minikeras.compiler.executors.cuda_graph.memory_plan import MEMORY
-from minikeras.compiler.executors.cuda_graph.nodes import Multiply
+from minikeras.compiler.executors.cuda_graph.nodes import ProductNode
 from minikeras.layout import Layout
 
 
@@ -48,7 +48,7 @@ def test_values_that_live_together_lie_apart(double, model):
 def test_factors_and_pieces_of_flat_arrays_are_aligned(double, model):
     found, graph = graph_of(model)
     for node in graph.schedule.nodes:
-        if isinstance(node, Multiply):
+        if isinstance(node, ProductNode):
             for x in (*node.operands, *node.results):
                 assert graph._graphs.address(x) % ALIGNMENT == 0
     for variable in (*found.model.trainable_variables, *found.optimizer.variables[2:]):

@@ -11,8 +11,8 @@ from graph_double import MASKS
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.lt import KINDS, Epilogue, Operands, Product, column_major, mask_width
-from minikeras.compiler.executors.cuda_graph.nodes import Launch, Multiply
+from minikeras.compiler.executors.cuda_graph.lt import KINDS, Epilogue, MatrixProduct, Operands, column_major, mask_width
+from minikeras.compiler.executors.cuda_graph.nodes import LaunchNode, ProductNode
 
 SIZES = [(3, 5, 7), (1, 4, 2), (6, 1, 1)]
 
@@ -30,7 +30,7 @@ def test_a_product_by_rows_is_one_by_columns_of_the_transposes(double, dtype, ep
         [(3, 5, 7), (1, 4, 2), (6, 1, 1)], itertools.product([0, 1], [0, 1])
     ):
         a, b, bias = (random.normal(size=size).astype(dtype) for size in ((rows, depth), (depth, columns), columns))
-        product = Product(rows, columns, depth, bool(turned[0]), bool(turned[1]), np.dtype(dtype), epilogue)
+        product = MatrixProduct(rows, columns, depth, bool(turned[0]), bool(turned[1]), np.dtype(dtype), epilogue)
         stored = [np.ascontiguousarray(one.T if is_turned else one) for one, is_turned in zip((a, b), turned, strict=True)]
         memories = [double.memory(array.nbytes) for array in (*stored, bias)]
         mask = double.memory(rows * mask_width(columns) // 8)
@@ -76,7 +76,7 @@ def graph_of(model, loss="labels", optimizer="SGD", dtype="float32"):
 
 
 def epilogues(graph):
-    return [node.product.epilogue.name for node in graph.schedule.nodes if isinstance(node, Multiply)]
+    return [node.product.epilogue.name for node in graph.schedule.nodes if isinstance(node, ProductNode)]
 
 
 def test_biases_and_relus_are_part_of_products(double):
@@ -87,7 +87,7 @@ def test_biases_and_relus_are_part_of_products(double):
 @pytest.mark.parametrize("columns", [1, 127, 128, 129])
 def test_a_mask_has_a_multiple_of_128_bits_for_each_row(columns):
     """As NVIDIA's header demands of CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD. Whether there is an algorithm only a device shows."""
-    matmul = column_major(Product(3, columns, 5, False, False, np.dtype("float32"), Epilogue.RELU_MASK_BIAS))
+    matmul = column_major(MatrixProduct(3, columns, 5, False, False, np.dtype("float32"), Epilogue.RELU_MASK_BIAS))
     assert matmul.mask_leading % 128 == 0 and 0 <= matmul.mask_leading - columns < 128
     assert {one.name: int(one) for one in MASKS} == {"RELU_MASK_BIAS": 134, "MASKED": 136, "MASKED_BIAS_GRADIENT": 152}
 
@@ -128,7 +128,7 @@ def test_products_of_16_bits_are_cublaslts_and_added_up_in_float32(double, model
         tf.keras.mixed_precision.set_global_policy(None)
     (graph,) = graphs_of(ours.function)
     assert not graph.schedule.calls, "Python stands between two graphs"
-    products = [node.product for node in graph.schedule.nodes if isinstance(node, Multiply)]
+    products = [node.product for node in graph.schedule.nodes if isinstance(node, ProductNode)]
     assert {product.dtype.name for product in products} == {policy.removeprefix("mixed_")}
     assert {matmul.dtype for matmul in double.matmuls} == {product.dtype for product in products}
     if model == "dense":
@@ -169,8 +169,8 @@ def test_nodes_of_a_step(double, depth, optimizer, normalized):
         found.step()
     (graph,) = graphs_of(found.function)
     counts = collections.Counter(type(node) for node in graph.schedule.nodes)
-    assert counts[Multiply] == 3 * depth + 2
-    assert counts[Launch] == (2 if normalized else 0) * depth + 3
+    assert counts[ProductNode] == 3 * depth + 2
+    assert counts[LaunchNode] == (2 if normalized else 0) * depth + 3
     assert counts.total() == len(double.nodes[-1]) == (5 if normalized else 3) * depth + 5
 
 

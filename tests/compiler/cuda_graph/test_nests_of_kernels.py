@@ -19,7 +19,7 @@ from minikeras.compiler.ir import Slot, outputs_of
 from minikeras.compiler.loop_ir.groups import group
 from minikeras.compiler.loop_ir.interpreter import interpret
 from minikeras.compiler.loop_ir.lowering import Lowering
-from minikeras.compiler.loops import Sum, loop, loop_of_parts, traced
+from minikeras.compiler.loops import SumScope, loop, loop_of_parts, traced
 from minikeras.compiler.passes.convolutions import add_rows_of_windows, windows_as_rows
 from minikeras.compiler.planning.flat_variables import flatten, part
 from minikeras.compiler.render.cuda import Schedule
@@ -53,7 +53,7 @@ def windows():
 def flat():
     layout = Layout([(3, 5), (0,), (4097,), ()], "float32")
     body = traced(lambda x, own, rate: (x * own + rate, x - own), [np.dtype("f4"), np.dtype("f4"), float])
-    for sums in (None, *Sum):
+    for sums in (None, *SumScope):
         yield loop_of_parts, [normal(layout.size), normal(4, 1), 0.25], {"body": body, "layout": layout, "sums": sums}
     small = Layout([(3, 5), (2,)], "float32")
     yield flatten, [normal(3, 5), normal(2)], {"layout": small}

@@ -12,7 +12,7 @@ from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.loop_ir.parts import CHUNK
-from minikeras.compiler.loops import Sum, loop_of_parts, sums_shape, traced
+from minikeras.compiler.loops import SumScope, loop_of_parts, sums_shape, traced
 from minikeras.core import Record
 from minikeras.layout import Layout
 
@@ -27,7 +27,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("sums", [None, *Sum])
+@pytest.mark.parametrize("sums", [None, *SumScope])
 @pytest.mark.parametrize("alignment", [1, 64])
 @pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
 def test_numbers_of_parts_reach_their_elements_and_sums_their_part(shapes, alignment, sums, dtype):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shim import Memory, compiled, needs_gxx
 
-from minikeras.compiler.executors.cuda_graph.nodes import Kernel
+from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel
 from minikeras.compiler.ir import Slot
 
 pytestmark = needs_gxx
@@ -33,7 +33,7 @@ WRONG = {
 def run(lines, blocks):
     x, y = [Slot(key, (64,), np.dtype("float32")) for key in range(2)]
     text = f"(const float* a0, float* y0) {{\n{lines}\n}}"
-    kernel, memory = Kernel("test", text, (x,), (y,), blocks, 64), Memory()
+    kernel, memory = CudaKernel("test", text, (x,), (y,), blocks, 64), Memory()
     memory.put(x, np.arange(64, dtype="float32"))
     memory.run(kernel, compiled([kernel])[0])
     return memory.array(y)

@@ -19,7 +19,7 @@ from ....errors import InvalidArgumentError
 from ....nn_ops.philox_cuda import OPTIONS
 from ....types import Array
 from . import lt
-from .nodes import Kernel, Launch, Module
+from .nodes import CudaKernel, CudaModule, LaunchNode
 
 
 class Memory(NamedTuple):
@@ -66,11 +66,11 @@ class Device(Protocol):
         """The array, or a copy of it without gaps."""
         ...
 
-    def load(self, module: Module, kernels: Sequence[Kernel]) -> list[Any]:
+    def load(self, module: CudaModule, kernels: Sequence[CudaKernel]) -> list[Any]:
         """The functions of a module, compiled, one for each kernel."""
         ...
 
-    def launch(self, launch: Launch, number: int, function: Any, addresses: Sequence[int]) -> None:
+    def launch(self, launch: LaunchNode, number: int, function: Any, addresses: Sequence[int]) -> None:
         """Enqueue one of the kernels of a launch."""
         ...
 
@@ -168,12 +168,12 @@ class CuPyDevice:
         """By CuPy."""
         return self._cupy.ascontiguousarray(array)
 
-    def load(self, module: Module, kernels: Sequence[Kernel]) -> list[Any]:
+    def load(self, module: CudaModule, kernels: Sequence[CudaKernel]) -> list[Any]:
         """Compiled by NVRTC, or found in CuPy's cache on disk."""
         raw = self._cupy.RawModule(code=module.source, options=OPTIONS, backend="nvrtc")
         return [raw.get_function(name) for name in module.names]
 
-    def launch(self, launch: Launch, number: int, function: Any, addresses: Sequence[int]) -> None:
+    def launch(self, launch: LaunchNode, number: int, function: Any, addresses: Sequence[int]) -> None:
         """On the stream of graphs, which is CuPy's present one."""
         kernel = launch.kernels[number]
         function((kernel.blocks,), (kernel.threads,), tuple(map(np.uintp, addresses)))

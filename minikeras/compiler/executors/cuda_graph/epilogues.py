@@ -13,21 +13,21 @@ from ...ir import Slot, outputs_of, slots_in
 from ...loop_ir.bodies import DTYPES
 from ...loop_ir.groups import group
 from ...loops import Body, elementwise_body
-from .lt import ALIGNMENT, Epilogue, Product, mask_width
-from .nodes import Launch, Multiply, Node
-from .schedule import Schedule
+from .lt import ALIGNMENT, Epilogue, MatrixProduct, mask_width
+from .nodes import LaunchNode, Node, ProductNode
+from .schedule import NodeSchedule
 
 
-def add_epilogues(schedule: Schedule, refused: Collection[Product]) -> None:
+def add_epilogues(schedule: NodeSchedule, refused: Collection[MatrixProduct]) -> None:
     """Put such products in place of products and of the kernels behind or beside them, but none that is refused."""
     for node in list(schedule.nodes):
-        if isinstance(node, Launch) and len(node.records) == 1:
+        if isinstance(node, LaunchNode) and len(node.records) == 1:
             _join_bias(schedule, node, refused)
             _join_gradient(schedule, node, refused)
             _join_relu_gradient(schedule, node, refused)
 
 
-def _join_bias(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
+def _join_bias(schedule: NodeSchedule, node: LaunchNode, refused: Collection[MatrixProduct]) -> None:
     """y = x @ w, then y + b or relu(y + b)."""
     (record,) = node.records
     shape, body = elementwise_body(record, DTYPES)
@@ -63,7 +63,7 @@ def _epilogue_of(body: Body) -> Epilogue | None:
     return Epilogue.RELU_BIAS if zero and body.outputs == (last.register,) else None
 
 
-def _join_gradient(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
+def _join_gradient(schedule: NodeSchedule, node: LaunchNode, refused: Collection[MatrixProduct]) -> None:
     """dw = x^T @ dy, and the sum of dy over its rows."""
     (record,) = node.records
     if (
@@ -76,7 +76,7 @@ def _join_gradient(schedule: Schedule, node: Launch, refused: Collection[Product
     if len(dy.shape) != 2 or tuple(axis % 2 for axis in record.params["axes"]) != (0,) or not _is_aligned(schedule, gradient):
         return
     for at, product in enumerate(schedule.nodes):
-        if not isinstance(product, Multiply) or product.b.key != dy.key or product.product.b_is_transposed:
+        if not isinstance(product, ProductNode) or product.b.key != dy.key or product.product.b_is_transposed:
             continue
         joined = product.product._replace(epilogue=Epilogue.BIAS_GRADIENT)
         late = all(schedule.nodes.index(one) > at for one in _readers(schedule, gradient))
@@ -115,7 +115,7 @@ def _relu_gradient(record: Record) -> _ReluGradient | None:
     return _ReluGradient(slots[y], slots[g], d, sums[0].outputs if sums else None)
 
 
-def _join_relu_gradient(schedule: Schedule, node: Launch, refused: Collection[Product]) -> None:
+def _join_relu_gradient(schedule: NodeSchedule, node: LaunchNode, refused: Collection[MatrixProduct]) -> None:
     """The product in front keeps a mask of its ReLU; the one that makes the gradient reads it."""
     found = _relu_gradient(node.records[0])
     if found is None or len({x.dtype for x in slots_in(found)}) > 1:
@@ -136,17 +136,17 @@ def _join_relu_gradient(schedule: Schedule, node: Launch, refused: Collection[Pr
     del schedule.nodes[backward]
 
 
-def _maker(schedule: Schedule, y: Slot) -> int | None:
+def _maker(schedule: NodeSchedule, y: Slot) -> int | None:
     """The position of the product that makes a slot."""
-    return next((at for at, node in enumerate(schedule.nodes) if isinstance(node, Multiply) and node.y.key == y.key), None)
+    return next((at for at, node in enumerate(schedule.nodes) if isinstance(node, ProductNode) and node.y.key == y.key), None)
 
 
-def _readers(schedule: Schedule, y: Slot) -> list[Node]:
+def _readers(schedule: NodeSchedule, y: Slot) -> list[Node]:
     """The nodes that read what lies in the memory of a slot."""
     return [node for node in schedule.nodes for x in node.operands if schedule.root(x)[0].key == y.key]
 
 
-def _is_aligned(schedule: Schedule, x: Slot) -> bool:
+def _is_aligned(schedule: NodeSchedule, x: Slot) -> bool:
     """Whether a slot begins where a piece of memory does."""
     source, start = schedule.root(x)
     return (start + schedule.inside.get(source.key, (None, 0))[1]) % ALIGNMENT == 0

@@ -99,7 +99,7 @@ def is_balanced(domain: Domain) -> bool:
     return turns <= (64 * TURNS if threads.blocks * threads.threads >= BUSY else TURNS)
 
 
-class Members:
+class GroupMembers:
     """The instructions of a group, by what they are to it.
 
     Attributes:
@@ -225,12 +225,12 @@ def _grown(
     readers: Mapping[int, Sequence[Record]],
     made: Mapping[int, int],
     taken: set[int],
-) -> Members | None:
+) -> GroupMembers | None:
     """The group that begins with an instruction: what reads nothing that is made later by others."""
     domain = _domain_of(records[first], readers)
     if domain is None:
         return None
-    members = Members(domain)
+    members = GroupMembers(domain)
     direct = [reader for y in outputs_of(records[first]) for reader in readers[y.key] if is_reduction(reader)]
     for record in records[first : first + WINDOW]:
         ready = all(members.makes(x) or made.get(x.key, -1) < first for x in slots_in(record.inputs))
@@ -252,7 +252,7 @@ def _domain_of(record: Record, readers: Mapping[int, Sequence[Record]]) -> Domai
     return Domain(shape, axes_of(reductions[0])) if reductions else None
 
 
-def _joined(members: Members, outside: set[int]) -> Record:
+def _joined(members: GroupMembers, outside: set[int]) -> Record:
     """One instruction of all: its results are what others read, and what a later pass reads again."""
     level = levels(members.records, members.domain)
     again = {

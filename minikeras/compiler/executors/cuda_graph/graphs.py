@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from ....core.warnings import logger
 from ...ir import Slot
 from .device import Device
-from .lt import Operands, Product, column_major
-from .memory_plan import MemoryPlan
-from .nodes import Copy, Launch, Multiply, Node, assemble
+from .lt import MatrixProduct, Operands, column_major
+from .memory_plan import DevicePlan
+from .nodes import CopyNode, LaunchNode, Node, ProductNode, assemble
 
 Enqueue = Callable[[], None]
 """Gives the device something to do."""
@@ -24,12 +24,12 @@ MOST = 16
 class NoAlgorithm(Exception):
     """cublasLt has none for a product, or for its epilogue."""
 
-    def __init__(self, product: Product) -> None:
+    def __init__(self, product: MatrixProduct) -> None:
         super().__init__(f"cublasLt has no algorithm for {product}")
         self.product = product
 
 
-class Code:
+class CompiledKernels:
     """Kernels, compiled for a device.
 
     Args:
@@ -40,18 +40,18 @@ class Code:
     def __init__(self, device: Device, preamble: str) -> None:
         self._device, self._preamble = device, preamble
         self._functions: dict[int, list[Any]] = {}
-        self._launches: list[Launch] = []
+        self._launches: list[LaunchNode] = []
         """Kept so that no other one has their identity."""
 
     def add(self, nodes: Sequence[Node]) -> None:
         """Compile the kernels of nodes as one module."""
-        launches = [node for node in nodes if isinstance(node, Launch)]
+        launches = [node for node in nodes if isinstance(node, LaunchNode)]
         kernels = [kernel for launch in launches for kernel in launch.kernels]
         loaded = iter(self._device.load(assemble(kernels, self._preamble), kernels) if kernels else ())
         self._functions |= {id(launch): [next(loaded) for _ in launch.kernels] for launch in launches}
         self._launches += launches
 
-    def functions(self, launch: Launch) -> list[Any]:
+    def functions(self, launch: LaunchNode) -> list[Any]:
         """The functions of a launch."""
         if id(launch) not in self._functions:
             self.add([launch])
@@ -76,7 +76,7 @@ class Graphs:
         runs: how many have been carried out.
     """
 
-    def __init__(self, device: Device, code: Code, plan: MemoryPlan, bases: Sequence[Base], runs: int = 0) -> None:
+    def __init__(self, device: Device, code: CompiledKernels, plan: DevicePlan, bases: Sequence[Base], runs: int = 0) -> None:
         self._device, self._code, self._plan, self.bases, self.runs = device, code, plan, bases, runs
         self._known: dict[Any, Enqueue] = {}
 
@@ -106,7 +106,7 @@ class Graphs:
             NoAlgorithm: if there is none for one of them.
         """
         for node in nodes:
-            if isinstance(node, Multiply):
+            if isinstance(node, ProductNode):
                 self._product(node, self.address)
 
     def address(self, x: Slot, step: int = 0) -> int:
@@ -128,16 +128,16 @@ class Graphs:
 
     def _of_node(self, node: Node, step: int) -> list[Enqueue]:
         address = functools.partial(self.address, step=step)
-        if isinstance(node, Copy):
+        if isinstance(node, CopyNode):
             return [functools.partial(self._device.copy, address(node.y) + node.start, address(node.x), node.x.bytes)]
-        if isinstance(node, Multiply):
+        if isinstance(node, ProductNode):
             return [self._product(node, address)]
         return [
             functools.partial(self._device.launch, node, number, function, [*map(address, (*kernel.inputs, *kernel.outputs))])
             for number, (kernel, function) in enumerate(zip(node.kernels, self._code.functions(node), strict=True))
         ]
 
-    def _product(self, node: Multiply, address: Callable[[Slot], int]) -> Enqueue:
+    def _product(self, node: ProductNode, address: Callable[[Slot], int]) -> Enqueue:
         further = [address(x) if x else 0 for x in (node.bias or node.gradient, node.mask)]
         operands = Operands(address(node.b), address(node.a), address(node.y), *further)
         found = self._device.multiply(column_major(node.product), operands)

@@ -17,7 +17,7 @@ from ...loop_ir.strided import Lowered, spread
 from ...loops import Body
 from ...render.cuda import CUDA, Schedule
 from ...render.cuda_functions import is_known
-from .nodes import Kernel
+from .nodes import CudaKernel
 
 MOST_ELEMENTS = 1 << 31
 """Of an array."""
@@ -38,7 +38,7 @@ class Emitter:
         """A slot for what lies between two kernels of one instruction."""
         return Slot(next(self._keys), shape, np.dtype(dtype))
 
-    def kernels(self, record: Record) -> list[Kernel] | None:
+    def kernels(self, record: Record) -> list[CudaKernel] | None:
         """What carries out an instruction, in order: nothing if its results have no elements; None if there is no kernel."""
         if any(not is_known(x.dtype) or math.prod(x.shape or ()) >= MOST_ELEMENTS for x in slots_of(record)):
             return None
@@ -49,7 +49,7 @@ class Emitter:
             return None
 
 
-def kernel_of(lowered: Lowered) -> Kernel:
+def kernel_of(lowered: Lowered) -> CudaKernel:
     """The kernel of a nest.
 
     Raises:
@@ -57,7 +57,7 @@ def kernel_of(lowered: Lowered) -> Kernel:
     """
     nest, operands, results = lowered
     found = CUDA(nest, elements=max([math.prod(x.shape or ()) for x in (*operands, *results)])).text()
-    return Kernel(nest.name, found.text, operands, results, found.blocks, found.threads, found.may_alias)
+    return CudaKernel(nest.name, found.text, operands, results, found.blocks, found.threads, found.may_alias)
 
 
 def is_written(body: Body) -> bool:

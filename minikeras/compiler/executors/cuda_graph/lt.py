@@ -35,7 +35,7 @@ class Epilogue(IntEnum):
     """The sum of the second factor over its rows goes into the vector (BGRADA: it is cublasLt's first matrix)."""
 
 
-class Product(NamedTuple):
+class MatrixProduct(NamedTuple):
     """y = a @ b with rows one after another: (rows, depth) @ (depth, columns), each factor perhaps held as its transpose."""
 
     rows: int
@@ -85,10 +85,10 @@ class Operands(NamedTuple):
     mask: int = 0
 
 
-def column_major(product: Product) -> Matmul:
+def column_major(product: MatrixProduct) -> Matmul:
     """The product as cublasLt is asked: its first matrix is our second one.
 
-    >>> column_major(Product(32, 10, 64, False, True, np.dtype("float32")))[:4]
+    >>> column_major(MatrixProduct(32, 10, 64, False, True, np.dtype("float32")))[:4]
     ((True, False), (64, 10, 64), (64, 32, 64), (10, 32, 10))
     """
     rows, columns, depth, a_turned, b_turned, dtype, epilogue = product
@@ -97,7 +97,7 @@ def column_major(product: Product) -> Matmul:
     return Matmul((b_turned, a_turned), first, second, (columns, rows, columns), dtype, epilogue)
 
 
-class Kind(NamedTuple):
+class ProductDtype(NamedTuple):
     """What cublasLt calls a dtype: the elements, how products are added up, and factors, in its number and their C type."""
 
     elements: int
@@ -107,10 +107,10 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "float32": Kind(0, 68, 0, ctypes.c_float),
-    "float64": Kind(1, 70, 1, ctypes.c_double),
-    "float16": Kind(2, 68, 0, ctypes.c_float),
-    "bfloat16": Kind(14, 68, 0, ctypes.c_float),
+    "float32": ProductDtype(0, 68, 0, ctypes.c_float),
+    "float64": ProductDtype(1, 70, 1, ctypes.c_double),
+    "float16": ProductDtype(2, 68, 0, ctypes.c_float),
+    "bfloat16": ProductDtype(14, 68, 0, ctypes.c_float),
 }
 """By name. float32 is computed as float32: TF32 would keep 10 bits of each factor. Those of 16 bits are added up in float32,
 with the bias, and rounded once."""
@@ -200,7 +200,7 @@ class CublasLt:
         self._call("cublasLtMatmulPreferenceDestroy", preference)
         return (ctypes.c_uint64 * 8)(*found.algorithm) if status == 0 and count.value and found.state == 0 else None
 
-    def _layout(self, kind: Kind, rows: int, columns: int, leading: int) -> Any:
+    def _layout(self, kind: ProductDtype, rows: int, columns: int, leading: int) -> Any:
         sizes = ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(leading)
         return self._made("cublasLtMatrixLayoutCreate", ctypes.c_int(kind.elements), *sizes)
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from ...ir import Program, Slot
 from ...planning.arena import Interval, allocate, lifetimes, touched
-from .nodes import Launch
+from .nodes import LaunchNode
 from .preparation import rounded
-from .schedule import Schedule
+from .schedule import NodeSchedule
 
 NUMBER = 8
 """Bytes of a Python number."""
@@ -30,7 +30,7 @@ class Place(NamedTuple):
     start: int
 
 
-class MemoryPlan:
+class DevicePlan:
     """The places of a program's values.
 
     Attributes:
@@ -41,7 +41,7 @@ class MemoryPlan:
         results: where they begin, and their bytes.
     """
 
-    def __init__(self, program: Program, schedule: Schedule) -> None:
+    def __init__(self, program: Program, schedule: NodeSchedule) -> None:
         self._schedule = schedule
         self._places: dict[int, Place] = {}
         self.size = 0
@@ -104,7 +104,7 @@ class MemoryPlan:
 
     def _donors(self, node: object, result: Slot) -> Sequence[int]:
         """The operands over which the only kernel of a node may write a result if this is their last use."""
-        if not isinstance(node, Launch) or len(node.kernels) != 1 or not node.kernels[0].may_alias:
+        if not isinstance(node, LaunchNode) or len(node.kernels) != 1 or not node.kernels[0].may_alias:
             return ()
         (kernel,) = node.kernels
         number = next((place for place, y in enumerate(kernel.outputs) if y.key == result.key), None)

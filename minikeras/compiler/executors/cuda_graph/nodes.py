@@ -1,4 +1,4 @@
-"""What a lowered program is a list of. A graph is captured from neighbouring nodes; a `Call` stands between two graphs."""
+"""What a lowered program is a list of. A graph is captured from neighbouring nodes; a `CallNode` stands between two graphs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ....core import Record
 from ...ir import Slot, outputs_of, slots_in
-from .lt import Epilogue, Product
+from .lt import Epilogue, MatrixProduct
 
 # One source for all kernels of a program, and what a launch of each takes, as plain data.
 #
@@ -15,7 +15,7 @@ from .lt import Epilogue, Product
 # constants of the source, a number that each run has another one of lies in a float64 there.
 
 
-class Kernel(NamedTuple):
+class CudaKernel(NamedTuple):
     """One launch of a function that stands in CUDA C.
 
     Arrays are C-contiguous, whatever `Slot.order` says. A slot whose shape is None is one float64. An output may share memory
@@ -40,17 +40,17 @@ class Kernel(NamedTuple):
     may_alias: tuple[tuple[int, ...], ...] = ()
 
 
-class Module(NamedTuple):
+class CudaModule(NamedTuple):
     """A source to compile, and for each kernel the name of its function there."""
 
     source: str
     names: tuple[str, ...]
 
 
-def assemble(kernels: Iterable[Kernel], preamble: str = "") -> Module:
+def assemble(kernels: Iterable[CudaKernel], preamble: str = "") -> CudaModule:
     """One source with all functions, each once: kernels of equal text for as many threads share one.
 
-    >>> fill = Kernel("fill", "(float* y) { y[0] = 1; }", (), (), 1, 32)
+    >>> fill = CudaKernel("fill", "(float* y) { y[0] = 1; }", (), (), 1, 32)
     >>> assemble([fill, fill]).names
     ('fill_0', 'fill_0')
     """
@@ -61,13 +61,13 @@ def assemble(kernels: Iterable[Kernel], preamble: str = "") -> Module:
     lines = [
         f'extern "C" __global__ __launch_bounds__({threads}) void {name}{text}' for (threads, text), name in functions.items()
     ]
-    return Module("\n\n".join([*filter(None, [preamble]), *lines]) + "\n", tuple(names))
+    return CudaModule("\n\n".join([*filter(None, [preamble]), *lines]) + "\n", tuple(names))
 
 
-class Launch(NamedTuple):
+class LaunchNode(NamedTuple):
     """Kernels, one after another, that carry out some instructions."""
 
-    kernels: Sequence[Kernel]
+    kernels: Sequence[CudaKernel]
     records: Sequence[Record]
 
     @property
@@ -82,10 +82,10 @@ class Launch(NamedTuple):
         return [y for kernel in self.kernels for y in kernel.outputs]
 
 
-class Multiply(NamedTuple):
+class ProductNode(NamedTuple):
     """A product of matrices: y = a @ b. Its epilogue reads a bias, writes its gradient, writes or reads a mask of bits."""
 
-    product: Product
+    product: MatrixProduct
     a: Slot
     b: Slot
     y: Slot
@@ -108,7 +108,7 @@ class Multiply(NamedTuple):
         return self.product.epilogue is Epilogue.RELU_MASK_BIAS
 
 
-class Copy(NamedTuple):
+class CopyNode(NamedTuple):
     """The bytes of one slot, from a byte of it on, to another one, from a byte of that on."""
 
     x: Slot
@@ -126,7 +126,7 @@ class Copy(NamedTuple):
         return [self.y]
 
 
-class Call(NamedTuple):
+class CallNode(NamedTuple):
     """An instruction that Python carries out: an effect, or one for which there is no kernel."""
 
     record: Record

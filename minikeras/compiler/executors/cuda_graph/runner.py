@@ -18,7 +18,7 @@ from ....core import Record, Tensor, Variable
 from ....core.arrays import is_array, namespace, to_numpy
 from ....core.effects import only_checks
 from ....core.registry import operations
-from ....core.update_lock import Held
+from ....core.update_lock import HeldLocks
 from ....core.variable import assigned, restore, snapshot
 from ....errors import MinikerasError
 from ....types import Array
@@ -32,14 +32,14 @@ from ..numpy.replay import Rollback, joined, locks_of, rollback_of
 from .device import Device, Memory
 from .epilogues import add_epilogues
 from .fusion import fuse_groups, join_losses
-from .graphs import Base, Code, Graphs, NoAlgorithm
+from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
 from .homes import Homes
 from .lowering import Emitter
-from .lt import Product
-from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, MemoryPlan, Place
-from .nodes import Call, Launch, Node
+from .lt import MatrixProduct
+from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, Place
+from .nodes import CallNode, LaunchNode, Node
 from .preparation import on_host, rounded, with_aligned_flats
-from .schedule import Schedule, Unsupported
+from .schedule import NodeSchedule, Unsupported
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
@@ -68,7 +68,7 @@ class GraphExecutable:
         self,
         device: Device,
         program: Program,
-        scheduled: Callable[[Collection[Product]], Schedule],
+        scheduled: Callable[[Collection[MatrixProduct]], NodeSchedule],
         preamble: str,
         keys: Iterator[int],
         rollback: Rollback,
@@ -78,16 +78,16 @@ class GraphExecutable:
         self._keys, self._locks = keys, locks_of(program)
         self._results = [None if isinstance(x, Slot) else x for x in program.results]
         self._slots = [isinstance(x, Slot) for x in program.results]
-        self._refused: set[Product] = set()
+        self._refused: set[MatrixProduct] = set()
         self._follow()
 
     def _follow(self) -> None:
         """Make a schedule and what belongs to it."""
         schedule = self._scheduled(self._refused)
-        self.schedule, self.plan = schedule, MemoryPlan(self.program, schedule)
+        self.schedule, self.plan = schedule, DevicePlan(self.program, schedule)
         self._homes, self._moves = Homes(self._device, schedule.homes, schedule.written), 0
         self._rows = RowGather(self._device, self.program, schedule, self.plan)
-        self._compiled: Code | None = None
+        self._compiled: CompiledKernels | None = None
         self._memory: Memory | None = None
         self._graphs: Graphs | None = None
         self._known: dict[tuple[int, ...], Graphs] = {}
@@ -97,7 +97,7 @@ class GraphExecutable:
 
     def prepare(self) -> None:
         """Compile kernels, ask for algorithms and take memory, so that what fails does so before the first run."""
-        with Held(self._locks), self._device.joined():
+        with HeldLocks(self._locks), self._device.joined():
             self._begin()
 
     # What an executable is asked ----------------------------------------------------------------------------------------------
@@ -124,14 +124,14 @@ class GraphExecutable:
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: Tensors, and other values as they are."""
-        with Held(self._locks), self._device.joined():
+        with HeldLocks(self._locks), self._device.joined():
             return self._leaves(self._run(arguments))
 
     def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
         """One run after another, several as one graph where the rows of a data set are on the device."""
         parts: list[list[Array]] = []
         position = 0
-        with Held(self._locks), self._device.joined():
+        with HeldLocks(self._locks), self._device.joined():
             while position < len(batches):
                 together = STEPS if len(batches) - position >= STEPS and not stacked and self._rows.fits(batches) else 1
                 if together > 1 and self._graphs is not None and self._graphs.are_captured:
@@ -232,9 +232,9 @@ class GraphExecutable:
         assert self._graphs is not None
         return self._graphs.bases[base].address
 
-    def _code(self) -> Code:
+    def _code(self) -> CompiledKernels:
         if self._compiled is None:
-            self._compiled = Code(self._device, self._preamble)
+            self._compiled = CompiledKernels(self._device, self._preamble)
             self._compiled.add(self.schedule.nodes)
         return self._compiled
 
@@ -251,7 +251,7 @@ class GraphExecutable:
             self._store(slot, array)
         return {slot.key: array for slot, array in zip(self.program.arguments, arguments, strict=True)}
 
-    def _carry_out(self, call: Call, values: dict[int, Any], made: Array) -> None:
+    def _carry_out(self, call: CallNode, values: dict[int, Any], made: Array) -> None:
         """Let Python carry out an instruction; numbers and values on the host go to their places in what a step has made."""
         record = call.record
         host = record.primitive is assigned or any(y.key in self.schedule.hosted for y in call.results)
@@ -303,7 +303,7 @@ class GraphExecutable:
         ]
 
 
-def _assigned_by(call: Call) -> list[Variable]:
+def _assigned_by(call: CallNode) -> list[Variable]:
     """The Variables that an effect of an optimizer may assign."""
     params = call.record.params
     own = [x for x in call.record.inputs if isinstance(x, Variable)]
@@ -327,7 +327,7 @@ class Gathering(NamedTuple):
 class RowGather:
     """Tells whether the steps of a program can be taken in a row, and gathers for them."""
 
-    def __init__(self, device: Device, program: Program, schedule: Schedule, plan: MemoryPlan) -> None:
+    def __init__(self, device: Device, program: Program, schedule: NodeSchedule, plan: DevicePlan) -> None:
         self._device, self._arguments, self._plan = device, program.arguments, plan
         given = {x.key for x in program.arguments}
         self._checks = [call for call in schedule.first if only_checks(call.record.primitive)]
@@ -385,7 +385,7 @@ class RowGather:
             if x.bytes:
                 batch = Slot(x.key, (count, *column.shape[1:]), x.dtype)
                 record = Record(operations.gather_rows, [source, rows], {"axis": -len(column.shape)}, batch)
-                nodes.append(Launch(Emitter(keys).kernels(record) or [], [record]))
+                nodes.append(LaunchNode(Emitter(keys).kernels(record) or [], [record]))
         return Gathering(object(), nodes)
 
 
@@ -411,8 +411,8 @@ def compiled(program: Program, device: Device) -> GraphExecutable:
     keys = program.unused_keys()
     generate = Emitter(keys).kernels
 
-    def scheduled(refused: Collection[Product]) -> Schedule:
-        schedule = Schedule(program, hosted, keys, generate, refused)
+    def scheduled(refused: Collection[MatrixProduct]) -> NodeSchedule:
+        schedule = NodeSchedule(program, hosted, keys, generate, refused)
         add_epilogues(schedule, refused)
         schedule.commit()
         return schedule

@@ -21,10 +21,10 @@ from ...ir import Program, Slot, outputs_of, slots_in
 from ...passes.forward_state import only_counts, touched
 from ...planning.flat_variables import assign_flat, flats_of, flatten, part, read_flat, variables_of
 from .homes import Home
-from .lt import KINDS, Product
-from .nodes import Call, Copy, Kernel, Launch, Multiply, Node
+from .lt import KINDS, MatrixProduct
+from .nodes import CallNode, CopyNode, CudaKernel, LaunchNode, Node, ProductNode
 
-Generator = Callable[[Record], Sequence[Kernel] | None]
+Generator = Callable[[Record], Sequence[CudaKernel] | None]
 """Kernels for an instruction; None if there are none."""
 
 
@@ -32,7 +32,7 @@ class Unsupported(Exception):
     """A program that cannot be carried out by graphs, with the reason."""
 
 
-class Schedule:
+class NodeSchedule:
     """The nodes of a program, in order.
 
     Args:
@@ -44,7 +44,7 @@ class Schedule:
 
     Attributes:
         first, last: what Python does before all nodes, and right before those that write Variables.
-        nodes: in order; a `Call` among them stands between two graphs.
+        nodes: in order; a `CallNode` among them stands between two graphs.
         homes: of the Variables, and `home_slots` for what they hold.
         views: by key, the slot in whose memory another one begins, and at which byte.
         inside: by key, the flat array in which a result is written, and at which byte.
@@ -57,10 +57,10 @@ class Schedule:
         hosted: Collection[int],
         keys: Iterator[int],
         generate: Generator,
-        refused: Collection[Product] = (),
+        refused: Collection[MatrixProduct] = (),
     ) -> None:
-        self.first: list[Call] = []
-        self.last: list[Call] = []
+        self.first: list[CallNode] = []
+        self.last: list[CallNode] = []
         self.nodes: list[Node] = []
         self.homes: list[Home] = []
         self.home_slots: list[Slot] = []
@@ -104,16 +104,16 @@ class Schedule:
         """The nodes between two calls; the calls are those of `self.calls`."""
         found: list[list[Node]] = [[]]
         for node in self.nodes:
-            if isinstance(node, Call):
+            if isinstance(node, CallNode):
                 found.append([])
             else:
                 found[-1].append(node)
         return found
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[CallNode]:
         """What Python does between two segments."""
-        return [node for node in self.nodes if isinstance(node, Call)]
+        return [node for node in self.nodes if isinstance(node, CallNode)]
 
     # Instructions -----------------------------------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class Schedule:
     def _on_host(self, record: Record) -> None:
         if not all(x.key in self._early for x in slots_in(record.inputs)):
             raise Unsupported(f"{record.primitive.name} brings a value of the device to the host")
-        (self.last if record.primitive is assigned else self.first).append(Call(record))
+        (self.last if record.primitive is assigned else self.first).append(CallNode(record))
         self._early |= {y.key for y in outputs_of(record)}
 
     def _compute(self, record: Record) -> None:
@@ -146,7 +146,7 @@ class Schedule:
         if kernels is None:
             self._call(plain)
         elif kernels:
-            self.nodes.append(Launch(kernels, [plain]))
+            self.nodes.append(LaunchNode(kernels, [plain]))
 
     def _plain(self, x: Any) -> Any:
         """An operand that lies without gaps: a transposed matrix is written out when another than a product reads it."""
@@ -161,7 +161,7 @@ class Schedule:
 
     def _effect(self, record: Record) -> None:
         if only_counts(record) and all(x.shape is None or x.key in self._early for x in slots_in(record.inputs)):
-            self.last.append(Call(record))
+            self.last.append(CallNode(record))
             return
         keys = touched(record)
         if keys is None:
@@ -175,7 +175,7 @@ class Schedule:
 
     def _call(self, record: Record) -> None:
         """Let Python carry an instruction out: before all nodes if it needs nothing that they make."""
-        call = Call(Record(record.primitive, list(map(self._plain, record.inputs)), record.params, record.outputs))
+        call = CallNode(Record(record.primitive, list(map(self._plain, record.inputs)), record.params, record.outputs))
         if all(self.root(x)[0].key in self._early for x in call.operands):
             self.first.append(call)
             self._early |= {y.key for y in call.results}
@@ -230,7 +230,7 @@ class Schedule:
         if not pieces:
             return present
         whole = self._values[number] = self.slot(present.shape, present.dtype)
-        self.nodes += [Copy(present, whole), *[Copy(value, whole, start) for value, start in pieces]]
+        self.nodes += [CopyNode(present, whole), *[CopyNode(value, whole, start) for value, start in pieces]]
         return whole
 
     def _taken(self, number: int) -> list[tuple[Slot, int]]:
@@ -289,7 +289,7 @@ class Schedule:
         """A flat array: what nodes make for it alone is written right there."""
         whole, layout = record.outputs, record.params["layout"]
         whole = whole[0] if type(whole) is tuple else whole
-        made = {y.key for node in self.nodes if not isinstance(node, Call) for y in node.results}
+        made = {y.key for node in self.nodes if not isinstance(node, CallNode) for y in node.results}
         for x, start in zip(record.inputs, layout.starts, strict=True):
             x, at = self._plain(x), start * layout.dtype.itemsize
             source, inner = self.root(x)
@@ -299,7 +299,7 @@ class Schedule:
             if free and list(record.inputs).count(x) == 1:
                 self.inside[source.key] = whole, at
             else:
-                self.nodes.append(Copy(x, whole, at))
+                self.nodes.append(CopyNode(x, whole, at))
 
     def _product(self, record: Record) -> None:
         a, b, y = *record.inputs[:2], record.outputs
@@ -308,11 +308,11 @@ class Schedule:
             self._compute(record)
             return
         (rows, columns), depth = y.shape, a.shape[1]
-        product = Product(rows, columns, depth, a.key in self._turned, b.key in self._turned, y.dtype)
+        product = MatrixProduct(rows, columns, depth, a.key in self._turned, b.key in self._turned, y.dtype)
         if product in self._refused:
             self._compute(record)
         else:
-            self.nodes.append(Multiply(product, self._turned.get(a.key, a), self._turned.get(b.key, b), y))
+            self.nodes.append(ProductNode(product, self._turned.get(a.key, a), self._turned.get(b.key, b), y))
 
     # The end ----------------------------------------------------------------------------------------------------------------
 
@@ -340,12 +340,12 @@ class Schedule:
         values = {number: self._apart(value, homes) for number, value in self._values.items()}
         for number, value in values.items():
             if not self._in_place(value, self.home_slots[number]):
-                self.nodes.append(Copy(value, self.home_slots[number]))
-        self.nodes += [Copy(value, self.home_slots[number], start) for number, start, value in pieces]
+                self.nodes.append(CopyNode(value, self.home_slots[number]))
+        self.nodes += [CopyNode(value, self.home_slots[number], start) for number, start, value in pieces]
 
     def _leave(self, results: Sequence[Slot]) -> None:
         """A result is the value of a node that nothing else takes, or a copy made before any Variable is written."""
-        made = {y.key for node in self.nodes if not isinstance(node, Call) for y in node.results}
+        made = {y.key for node in self.nodes if not isinstance(node, CallNode) for y in node.results}
         for x in results:
             if x.key in self.hosted:
                 self.exported.append(x)
@@ -356,7 +356,7 @@ class Schedule:
                 self.exported.append(x)
                 continue
             copy = self.slot(x.shape, x.dtype)
-            self.nodes.append(Copy(x, copy))
+            self.nodes.append(CopyNode(x, copy))
             self.exported.append(copy)
 
     def _apart(self, value: Slot, others: Collection[int]) -> Slot:
@@ -364,7 +364,7 @@ class Schedule:
         if self.root(value)[0].key not in others:
             return value
         copy = self.slot(value.shape, value.dtype)
-        self.nodes.append(Copy(value, copy))
+        self.nodes.append(CopyNode(value, copy))
         return copy
 
     def _in_place(self, value: Slot, home: Slot) -> bool:
@@ -376,7 +376,7 @@ class Schedule:
             return False
         (at,) = made
         node, later = self.nodes[at], self.nodes[at + 1 :]
-        if isinstance(node, Call) or any(isinstance(one, Call) for one in later):
+        if isinstance(node, CallNode) or any(isinstance(one, CallNode) for one in later):
             return False
         if any(self.root(x)[0] is home for one in later for x in one.operands):
             return False
@@ -390,7 +390,7 @@ class Schedule:
         reads = [self.root(x) for x in node.operands if self.root(x)[0] is home]
         if not reads:
             return True
-        if not isinstance(node, Launch) or len(node.kernels) > 1 or any(start for _, start in reads):
+        if not isinstance(node, LaunchNode) or len(node.kernels) > 1 or any(start for _, start in reads):
             return False
         (kernel,) = node.kernels
         number = [y.key for y in kernel.outputs].index(result.key)
@@ -404,14 +404,14 @@ def _columns(record: Record) -> list[list[Variable]]:
     return [variables[start : start + count] for start in range(0, len(variables), count)]
 
 
-_RULES: dict[Any, Callable[[Schedule, Record], None]] = {
-    read_variable: Schedule._read,
-    assigned: Schedule._assign,
-    read_flat: Schedule._read_flat,
-    assign_flat: Schedule._assign_flat,
-    flatten: Schedule._flatten,
-    part: Schedule._view,
-    operations.reshape: Schedule._view,
-    operations.transpose: Schedule._transpose,
-    operations.matrix_product: Schedule._product,
+_RULES: dict[Any, Callable[[NodeSchedule, Record], None]] = {
+    read_variable: NodeSchedule._read,
+    assigned: NodeSchedule._assign,
+    read_flat: NodeSchedule._read_flat,
+    assign_flat: NodeSchedule._assign_flat,
+    flatten: NodeSchedule._flatten,
+    part: NodeSchedule._view,
+    operations.reshape: NodeSchedule._view,
+    operations.transpose: NodeSchedule._transpose,
+    operations.matrix_product: NodeSchedule._product,
 }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....core import Tensor
-from ....nn_ops.loop_body import Body, replay
+from ....nn_ops.loop_body import LoopBody, replay
 from ....types import Array
 from ...ir import Program, Slot
 from ...passes.pipeline import optimized
@@ -22,7 +22,7 @@ from .segment import Around, Given, Segment, Value, address_of, copy_to
 
 
 def scan_of(
-    encode: Callable[[Program], tuple[Program, Sequence[Lowered]]], flushes: bool, body: Body, length: int, reverse: bool
+    encode: Callable[[Program], tuple[Program, Sequence[Lowered]]], flushes: bool, body: LoopBody, length: int, reverse: bool
 ) -> KernelScan | None:
     """The loop as kernels; None if there are none for a part of its step.
 
@@ -42,7 +42,7 @@ def scan_of(
     return None if step is None else KernelScan(step, builder, len(body.carried), len(body.sliced), (length, reverse, flushes))
 
 
-def _program_of(body: Body) -> Program | None:
+def _program_of(body: LoopBody) -> Program | None:
     """The step as a program, recorded on zeros; None if one of its values is no array of NumPy without gaps."""
     given = [Tensor(np.zeros(one.shape or (), one.dtype)) for one in (body.values[place] for place in body.operands)]
     with Recorder(given, strict=False) as recorder:

@@ -14,7 +14,7 @@ from ....core import Record, Tensor, Variable
 from ....core.arrays import namespace, quiet_context
 from ....core.effects import State, clock
 from ....core.ops.contractions import LONG
-from ....core.update_lock import Held, UpdateLock, UpdateLocks
+from ....core.update_lock import HeldLocks, UpdateLock, UpdateLocks
 from ....core.variable import restore, snapshot
 from ....core.warnings import explained
 from ....errors import MinikerasError
@@ -269,7 +269,7 @@ class Replay:
         Raises:
             MinikerasError: if a kernel or a check refuses values, as in an eager run.
         """
-        with Held(self._locks):
+        with HeldLocks(self._locks):
             memory = self._memory_of_a_run()
             try:
                 registers = self._run(memory, arguments, results)
@@ -281,7 +281,7 @@ class Replay:
         """One run after another, several as one call where that can be; locks and memory are taken once for all."""
         parts: list[list[Array]] = []
         """Results of each call: stacks, or arrays of the last run."""
-        with Held(self._locks):
+        with HeldLocks(self._locks):
             memory = self._memory_of_a_run()
             try:
                 for found in self._calls(memory, batches, keep_state, stacked):

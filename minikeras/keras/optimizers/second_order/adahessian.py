@@ -7,7 +7,7 @@ from typing import Any
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder
-from .problem import Problem
+from .problem import LossProblem
 
 
 class AdaHessian(SecondOrder):
@@ -56,7 +56,7 @@ class AdaHessian(SecondOrder):
         self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
         self.hessian_power, self.average, self.probes = float(hessian_power), bool(average), int(probes)
 
-    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+    def step(self, problem: LossProblem) -> tuple[Array, list[Change]]:
         t, curvature = int(self.iterations.array) + 1, self._diagonal(problem)
         m = self.joined(problem, "momentum") * self.beta_1 + problem.gradient * (1.0 - self.beta_1)
         v = self.joined(problem, "curvature") * self.beta_2 + curvature * curvature * (1.0 - self.beta_2)
@@ -64,7 +64,7 @@ class AdaHessian(SecondOrder):
         step = -(m / (1.0 - self.beta_1**t)) / (root + self.epsilon)
         return step, [*self.kept(problem, "momentum", m), *self.kept(problem, "curvature", v)]
 
-    def _diagonal(self, problem: Problem) -> Array:
+    def _diagonal(self, problem: LossProblem) -> Array:
         """The size of the mean of z * (H z), that of kernels averaged over their rows."""
         total = problem.gradient * 0
         for estimate in problem.probed(problem.product, self.probes):

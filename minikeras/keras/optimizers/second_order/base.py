@@ -1,4 +1,4 @@
-"""SecondOrder: what optimizers share that are given the loss as a function. A subclass turns a `Problem` into a step."""
+"""SecondOrder: what optimizers share that are given the loss as a function. A subclass turns a `LossProblem` into a step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..repeat import Repeatable
 from ..state import Change, constrained, host_variable
 from ..step import flags_of
 from .compiled import Sweep, run_directly, run_step
-from .problem import Problem
+from .problem import LossProblem
 
 
 class SecondOrder(Optimizer):
@@ -50,7 +50,7 @@ class SecondOrder(Optimizer):
     """Whether the gradient's own record is kept, for Hessians and products."""
     max_parameters: int | None = None
     sweeps: Sequence[str] | None = None
-    """The names of what every step asks a `Problem` for, so that a compiled step can record it; None lets steps run eagerly."""
+    """What every step asks a `LossProblem` for, by name, so that a compiled step can record it; None lets steps run eagerly."""
 
     def __init__(self, learning_rate: Any = 1.0, **options: Any) -> None:
         super().__init__(learning_rate, **options)
@@ -133,7 +133,7 @@ class SecondOrder(Optimizer):
         chosen = list({variable.key: variable for variable in variables}.values())
         self._check_size(chosen)
         self.build(chosen)
-        problem = Problem(loss_fn, chosen, runs, sweep)
+        problem = LossProblem(loss_fn, chosen, runs, sweep)
         self.record(problem)
         with np.errstate(all="ignore"):
             step, others = self._finite_step(problem)
@@ -144,11 +144,11 @@ class SecondOrder(Optimizer):
         changes.append((self.state.iterations, self.state.iterations.array + 1))
         return problem.loss, changes
 
-    def record(self, problem: Problem) -> None:
+    def record(self, problem: LossProblem) -> None:
         """Run the loss, and take its gradient."""
         problem.record(twice=self.needs_curvature_record)
 
-    def _finite_step(self, problem: Problem) -> tuple[Array, list[Change]]:
+    def _finite_step(self, problem: LossProblem) -> tuple[Array, list[Change]]:
         """The step; none where loss, gradient or step are not finite."""
         if all_finite([problem.loss.array, problem.gradient]):
             try:
@@ -162,27 +162,27 @@ class SecondOrder(Optimizer):
                 return step, others
         return namespace(problem.gradient).zeros_like(problem.gradient), []
 
-    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+    def step(self, problem: LossProblem) -> tuple[Array, list[Change]]:
         """The flat step, and what else to assign with it. Override it."""
         raise NotImplementedError(f"{type(self).__name__} must implement step(problem).")
 
-    def slots(self, problem: Problem, name: str) -> list[Variable]:
+    def slots(self, problem: LossProblem, name: str) -> list[Variable]:
         """The slots of one name, in the order of the problem's variables."""
         return [self.slot(variable, name) for variable in problem.variables]
 
-    def joined(self, problem: Problem, name: str) -> Array:
+    def joined(self, problem: LossProblem, name: str) -> Array:
         """The slots of one name as one vector, or as rows of it if they have one more axis in front."""
         slots = self.slots(problem, name)
         axes = slots[0].array.ndim - problem.variables[0].array.ndim
         parts = [slot.array.reshape((*slot.array.shape[:axes], -1 if slot.array.size else 0)) for slot in slots]
         return namespace(parts[0]).concatenate(parts, axis=-1)
 
-    def kept(self, problem: Problem, name: str, whole: Array) -> list[Change]:
+    def kept(self, problem: LossProblem, name: str, whole: Array) -> list[Change]:
         """The same array in the slots, to be assigned with the step."""
         slots = zip(self.slots(problem, name), problem.layout.slices, strict=True)
         return [(slot, whole[..., part].copy().reshape(slot.array.shape)) for slot, part in slots]
 
-    def _offset_by(self, problem: Problem, step: Array) -> list[Change]:
+    def _offset_by(self, problem: LossProblem, step: Array) -> list[Change]:
         flat = to_device(step * self._rate(), namespace(problem.variables[0].array))
         return [
             constrained(variable, variable.array + part.astype(variable.array.dtype, copy=False))

@@ -20,7 +20,7 @@ from ....nn_ops import streams
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder
-from .problem import Problem, number
+from .problem import LossProblem, number
 
 
 class Factors(NamedTuple):
@@ -87,11 +87,11 @@ class KFAC(SecondOrder):
         limits.spend_state((size, size), value.dtype.itemsize, "a factor of the curvature")
         return namespace(value).zeros((size, size), dtype=value.dtype)
 
-    def record(self, problem: Problem) -> None:
+    def record(self, problem: LossProblem) -> None:
         """Run the loss in its two stages, and take its gradient."""
         problem.record_stages(lambda curvature: [curvature.row_hessians(), *curvature.prepare()])
 
-    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+    def step(self, problem: LossProblem) -> tuple[Array, list[Change]]:
         keep = min(1.0 - 1.0 / (int(self.iterations.array) + 1), self.decay)
         gradients = [part.array for part in unflatten(Tensor(problem.gradient), problem.variables)]
         steps = [-gradient / (1.0 + self.damping) for gradient in gradients]
@@ -128,7 +128,7 @@ def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, dampin
     return (step, step) if bias is None else (step[:-1], step[-1])
 
 
-def layer_factors(problem: Problem) -> list[Factors]:
+def layer_factors(problem: LossProblem) -> list[Factors]:
     """The factors of every dense layer on the record, from one sweep with random cotangents."""
     found = problem.answers()[0]
     if found is None:

@@ -11,7 +11,7 @@ from ....files import limits
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder
-from .problem import Problem, number
+from .problem import LossProblem, number
 from .search import rounding, strong_wolfe
 
 
@@ -59,7 +59,7 @@ class LBFGS(SecondOrder):
         limits.spend_state((self.memory, *value.shape), value.dtype.itemsize, "steps to remember")
         return namespace(value).zeros((self.memory, *value.shape), dtype=value.dtype)
 
-    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+    def step(self, problem: LossProblem) -> tuple[Array, list[Change]]:
         gradient = problem.gradient
         xp = namespace(gradient)
         steps, changes = self.joined(problem, "steps"), self.joined(problem, "changes")
@@ -91,7 +91,7 @@ class LBFGS(SecondOrder):
         new_slots = self._stored(problem, kept)
         return step, [*new_slots, *self.change(step_size=size, evaluations=evaluations, pairs=len(kept))]
 
-    def _stored(self, problem: Problem, kept: list[tuple[Array, Array]]) -> list[Change]:
+    def _stored(self, problem: LossProblem, kept: list[tuple[Array, Array]]) -> list[Change]:
         found: list[Change] = []
         for which, name in enumerate(("steps", "changes")):
             whole = namespace(problem.gradient).zeros((self.memory, problem.size), dtype=problem.gradient.dtype)

@@ -12,7 +12,7 @@ from ..options import all_finite
 from ..state import Change
 from .blocks import BlockMatrix
 from .newton import GaussNewton
-from .problem import Problem, number
+from .problem import LossProblem, number
 
 FORGOTTEN = 0.5
 """What is left of a scale's square after a step. The fits of NIST take the fewest steps from 0.1 to 0.5, all of them right."""
@@ -77,7 +77,7 @@ class LevenbergMarquardt(GaussNewton):
             self.curvature_sweeps = ("linearized", "acceleration")
 
     def _damped(
-        self, problem: Problem, matrix: Any, corrected: Callable[[Array, float], Array | None] | None = None
+        self, problem: LossProblem, matrix: Any, corrected: Callable[[Array, float], Array | None] | None = None
     ) -> tuple[Array, list[Change]]:
         if not self.scaling and self.acceleration is None:
             return super()._damped(problem, matrix)
@@ -86,7 +86,7 @@ class LevenbergMarquardt(GaussNewton):
         step, others = super()._damped(problem, scaled, functools.partial(self._accelerated, problem, scaled))
         return step, [*changes, *others]
 
-    def _squares(self, problem: Problem, matrix: BlockMatrix) -> tuple[Array, list[Change]]:
+    def _squares(self, problem: LossProblem, matrix: BlockMatrix) -> tuple[Array, list[Change]]:
         """D, and what to keep of it; a parameter that the outputs do not depend on has a 1."""
         xp = namespace(problem.gradient)
         if not self.scaling:
@@ -94,7 +94,7 @@ class LevenbergMarquardt(GaussNewton):
         squares = xp.maximum(self.joined(problem, "scale") * FORGOTTEN, matrix.diagonal())
         return xp.where(squares > 0, squares, xp.ones_like(squares)), self.kept(problem, "scale", squares)
 
-    def _accelerated(self, problem: Problem, matrix: ScaledMatrix, step: Array, damping: float) -> Array | None:
+    def _accelerated(self, problem: LossProblem, matrix: ScaledMatrix, step: Array, damping: float) -> Array | None:
         if self.acceleration is None:
             return step
         bend = problem.acceleration(step)

@@ -12,7 +12,7 @@ from ....types import Array
 from ..state import Change
 from .base import SecondOrder, groups_of
 from .blocks import BlockMatrix
-from .problem import Problem, number
+from .problem import LossProblem, number
 from .search import backtrack, judged, rounding, trust_region
 
 SHRINK, GROW = 1.0 / 3.0, 2.0
@@ -89,11 +89,11 @@ class Newton(SecondOrder):
         """Without globalization the loss is asked for at the present point only."""
         return (*self.curvature_sweeps, *(() if self.globalization is None else ("value",)))
 
-    def curvature(self, problem: Problem) -> BlockMatrix:
+    def curvature(self, problem: LossProblem) -> BlockMatrix:
         """The matrix of the quadratic model."""
         return problem.hessian(groups_of(problem.variables, self.blocks), self.chunk_size)
 
-    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+    def step(self, problem: LossProblem) -> tuple[Array, list[Change]]:
         matrix = self.curvature(problem)
         if self.globalization == "trust_region":
             return self._within_radius(problem, matrix)
@@ -107,7 +107,7 @@ class Newton(SecondOrder):
         return step * size, self.change(step_size=size, indefinite=self.number("indefinite") + repaired)
 
     def _damped(
-        self, problem: Problem, matrix: Any, corrected: Callable[[Array, float], Array | None] | None = None
+        self, problem: LossProblem, matrix: Any, corrected: Callable[[Array, float], Array | None] | None = None
     ) -> tuple[Array, list[Change]]:
         """More damping until the loss falls; less for the next step if the model was good.
 
@@ -135,7 +135,7 @@ class Newton(SecondOrder):
             damping, growth = damping * growth, growth * 2.0
         return problem.gradient * 0, self.change(damping=damping, step_size=0.0)
 
-    def _within_radius(self, problem: Problem, matrix: BlockMatrix) -> tuple[Array, list[Change]]:
+    def _within_radius(self, problem: LossProblem, matrix: BlockMatrix) -> tuple[Array, list[Change]]:
         """The step within the radius of the trust region, which is adapted."""
         negative = sum(int(number(values.min()) <= 0) for values, _ in matrix.eigen())
 
@@ -168,7 +168,7 @@ class GaussNewton(Newton):
 
     curvature_sweeps: tuple[str, ...] = ("linearized",)
 
-    def record(self, problem: Problem) -> None:
+    def record(self, problem: LossProblem) -> None:
         """Run the loss, and take gradient and curvature at once."""
         groups = groups_of(problem.variables, self.blocks)
         problem.record_stages(
@@ -176,7 +176,7 @@ class GaussNewton(Newton):
             plan=(tuple(map(tuple, groups)), self.chunk_size),
         )
 
-    def curvature(self, problem: Problem) -> BlockMatrix:
+    def curvature(self, problem: LossProblem) -> BlockMatrix:
         blocks = [block.array for block in problem.answers()]
         return problem.blocks(groups_of(problem.variables, self.blocks), blocks)
 
@@ -243,14 +243,14 @@ class NewtonCG(SecondOrder):
         self.add_number("iterations", 0)
         self.add_number("negative_curvature", 0)
 
-    def record(self, problem: Problem) -> None:
+    def record(self, problem: LossProblem) -> None:
         """Run the loss, if need be in its two stages, and take its gradient."""
         if self.curvature == "hessian":
             problem.record()
         else:
             problem.record_stages(OutputCurvature.prepare)
 
-    def step(self, problem: Problem) -> tuple[Array, list[Change]]:
+    def step(self, problem: LossProblem) -> tuple[Array, list[Change]]:
         product = self._product(problem)
         scale = self._scale(problem, product)
         most = self.max_iterations or min(problem.size, 250)
@@ -266,14 +266,14 @@ class NewtonCG(SecondOrder):
         step, size, radius = trust_region(problem, step_within, self.number("radius"), 20)
         return step * size, self.change(radius=radius, step_size=size, iterations=total, negative_curvature=negative)
 
-    def _product(self, problem: Problem) -> Product:
+    def _product(self, problem: LossProblem) -> Product:
         bare = problem.product
         if self.curvature == "gauss_newton":
             problem.answers()
             bare = problem.output_product
         return lambda vector: bare(vector) + vector * self.damping if self.damping else bare(vector)
 
-    def _scale(self, problem: Problem, product: Product) -> Array:
+    def _scale(self, problem: LossProblem, product: Product) -> Array:
         """The preconditioner's diagonal: sqrt of the mean square of the estimates, with a floor; ones without one."""
         xp = namespace(problem.gradient)
         if self.preconditioner is None:

@@ -32,7 +32,7 @@ from .compiled import Sweep, SweepRecorder, run_directly
 from .objective import JoinedOutputs, decided, noted, objective_of, planned, run_objective, scalar
 
 
-class Problem:
+class LossProblem:
     """A loss at the present value of some variables.
 
     Args:

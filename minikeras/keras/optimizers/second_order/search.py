@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....types import Array
-from .problem import Problem, number
+from .problem import LossProblem, number
 
 SUFFICIENT, CURVATURE = 1e-4, 0.9
 
@@ -108,7 +108,7 @@ def _between(low: tuple[float, float, float], high: tuple[float, float]) -> floa
 
 
 def trust_region(
-    problem: Problem, step_within: Callable[[float], tuple[Array, Array, float, bool]], radius: float, most: int
+    problem: LossProblem, step_within: Callable[[float], tuple[Array, Array, float, bool]], radius: float, most: int
 ) -> tuple[Array, float, float]:
     """A smaller radius until the loss falls; a larger one for the next step if the model was good. Algorithm 4.1.
 
