@@ -59,7 +59,7 @@ class _Explaining:
 
 
 if all(getattr(finder, "__module__", "") != __name__ for finder in _sys.meta_path):  # else the package was loaded before
-    _sys.meta_path.append(_Explaining)  # type: ignore[arg-type]
+    _sys.meta_path.append(_Explaining)
 
 
 def __getattr__(name: str) -> _Any:

@@ -13,7 +13,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=type)
@@ -49,7 +49,7 @@ def explaining(function: F) -> F:
             kind = ValueError if isinstance(error, ValueError) else TypeError
             raise kind(_complaint(function, args, options, error)) from error
 
-    return called  # type: ignore[return-value]
+    return cast(F, called)
 
 
 def explaining_methods(kind: K) -> K:

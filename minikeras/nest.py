@@ -140,16 +140,17 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if not is_nested(structure):
         return next(leaves)
     structure = _listed(structure)
+    kind: Any = type(structure)
     if isinstance(structure, Mapping):
         packed = {key: _pack(structure[key], leaves) for key in keys(structure)}
         pairs = [(key, packed[key]) for key in structure]
         if isinstance(structure, defaultdict):
-            return type(structure)(structure.default_factory, pairs)
-        return type(structure)(pairs)  # type: ignore[call-arg]
+            return kind(structure.default_factory, pairs)
+        return kind(pairs)
     elements = [_pack(element, leaves) for element in structure]
     if hasattr(structure, "_fields"):
-        return type(structure)(*elements)
-    return type(structure)(elements)
+        return kind(*elements)
+    return kind(elements)
 
 
 def pair(structure: Any, *others: Any, check_types: bool = True) -> list[tuple[Any, ...]]:

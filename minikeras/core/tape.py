@@ -94,7 +94,7 @@ class Tape(Interpreter):
     def planned(self, targets: Sequence[Any], sources: Sequence[Any]) -> list[Any] | None:
         """The cotangents of sources, Tensors or None, for seeds of ones; None if the sweep has no plan."""
         plan = find_hook("planned_gradients")
-        return None if plan is None else plan(self.records, targets, sources, self.tracked)  # type: ignore[no-any-return]
+        return None if plan is None else plan(self.records, targets, sources, self.tracked)
 
     def gradients(
         self, seeds: dict[int, Any], sources: Iterable[int], bare: bool, refused: list[tuple[Record, int]] | None = None

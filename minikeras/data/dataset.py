@@ -318,11 +318,11 @@ class Dataset(ElementStream):
 
     def _window(self, tables: list[RowTable | None] | None, group: list[Any]) -> Any:
         """A nest like the elements, of a Dataset for each leaf: of the leaves of a group, or of rows of `tables`."""
-        if tables is None:
+        if tables is None or self.table is None:
             return nest.pack(group[0], [Dataset(partial(iter, leaves), len(leaves)) for leaves in nest.pair(*group)])
         numbers = None if self._numbers is None else partial(np.asarray, group)
         parts = [one and Dataset(partial(iter, group), len(group), table=one, numbers=numbers) for one in tables]
-        return nest.pack(self.table.structure, parts)  # type: ignore[union-attr]
+        return nest.pack(self.table.structure, parts)
 
     def group_by_window(
         self,

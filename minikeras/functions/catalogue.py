@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType, ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from ..absent import late
 from ..core import Primitive, Tensor, bind, convert_to_tensor
@@ -78,7 +78,7 @@ def takes_symbols(function: F, step: Callable[..., Any] | None = None) -> F:
             return step(*args, **options)
         return hook("call_on_symbols")(called, args, options)
 
-    return called  # type: ignore[return-value]
+    return cast(F, called)
 
 
 def unary(
@@ -140,7 +140,7 @@ def named(function: F, name: str, summary: str, example: str) -> F:
 
     name_like_definition(called, name, function.__module__)
     called.__doc__ = _in_one_line(summary, example)
-    return called  # type: ignore[return-value]
+    return cast(F, called)
 
 
 _OPERANDS = """a abs_ alpha angle b beta chol delta depthwise_kernel elements fill_value filters image images indices input

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..core import Tensor, convert_to_tensor
 from ..core.arrays import namespace, to_device
@@ -73,7 +73,7 @@ def rounded_once(function: F) -> F:
             return function(*args, **options)
         return _each(function(*_each(args, short, "float32"), **_each(options, short, "float32")), "float32", short)
 
-    return accurate  # type: ignore[return-value]
+    return cast(F, accurate)
 
 
 def _leaves(values: Any) -> Any:

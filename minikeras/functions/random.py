@@ -47,7 +47,7 @@ def keys_of(seed: Any) -> Keys:
     if seed is None:
         return lambda: draw_key(stream.key)
     mix = ((_seed(seed) << 20) ^ 0x5EED) & (2**64 - 1)
-    return lambda: draws.operation_key(draw_key(stream.key), mix=mix)  # type: ignore[no-any-return]
+    return lambda: draws.operation_key(draw_key(stream.key), mix=mix)
 
 
 def _seed(seed: Any) -> int:
@@ -67,7 +67,7 @@ def _fixed(seed: Any) -> Keys:
         return lambda: Tensor(streams.Stream(first, second).key())
     if not pair.dtype.is_integer:
         raise DTypeError(f"random: the seed of a stateless draw is a pair of integers, found {pair.dtype.name}.")
-    return lambda: arithmetic.cast(pair, dtype="uint64")  # type: ignore[no-any-return]
+    return lambda: arithmetic.cast(pair, dtype="uint64")
 
 
 def drawn(
@@ -209,7 +209,7 @@ def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
     numbers = drawn(draws.random_integers, keys, (size,), "uint64", xp=xp, low=0, span=2**64 // own)
     ordered = reductions.sort(numbers * own + Tensor(xp.arange(size, dtype="uint64")), axis=-1, descending=False)
     order = arithmetic.cast(arithmetic.bitwise_and(ordered, own - 1), dtype="int64")
-    return indexing.gather_rows(x, order, axis=place)  # type: ignore[no-any-return]
+    return indexing.gather_rows(x, order, axis=place)
 
 
 def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: DTypeLike) -> Tensor:

@@ -221,7 +221,7 @@ def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_valu
         if any(width) and max(width) > (most := x.shape[axis] - (mode.upper() == "REFLECT")):
             raise ShapeError(f"pad: {mode} has {most} elements to mirror along axis {axis} of {x.shape}, asked for {width}.")
         if any(width):
-            rows = np.pad(np.arange(x.shape[axis]), width, mode=mode.lower())  # type: ignore[call-overload]
+            rows = np.pad(np.arange(x.shape[axis]), width, mode="reflect" if mode.upper() == "REFLECT" else "symmetric")
             x = indexing.gather_rows(x, beside(x, rows.astype("int64")), axis=axis - x.ndim)
     return x
 

@@ -44,7 +44,7 @@ def _transform(kind: str, rank: int, example: str) -> Callable[..., Tensor]:
         if x.ndim < rank:
             raise ShapeError(f"{transform.__name__}: needs {rank} axes, found shape {x.shape}.")
         if kind in ("fft", "ifft"):
-            return getattr(fourier, kind)(x, axes=tuple(range(-rank, 0)))  # type: ignore[no-any-return]
+            return getattr(fourier, kind)(x, axes=tuple(range(-rank, 0)))
         own = (*x.shape[-rank:-1], x.shape[-1] if kind == "rfft" else max(2 * (x.shape[-1] - 1), 0))
         sizes, others = own if fft_length is None else static_shape(fft_length), tuple(range(-rank, -1))
         if len(sizes) != rank or min(sizes) < 1:
@@ -153,7 +153,7 @@ def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None
     *lead, count, length = x.shape
     places = beside(x, (np.arange(count)[:, None] * step + np.arange(length)).ravel())
     size = (count - 1) * step + length if count else 0
-    return indexing.add_rows(reshape(x, (*lead, count * length)), places, axis=-1, size=size)  # type: ignore[no-any-return]
+    return indexing.add_rows(reshape(x, (*lead, count * length)), places, axis=-1, size=size)
 
 
 def _enclosing(length: int, fft_length: ShapeLike) -> int:

@@ -9,7 +9,7 @@ import inspect
 import os
 import types
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def takes_numpy(function: F) -> F:
     def called(*arguments: Any, **options: Any) -> Any:
         return function(*map(plain, arguments), **{name: plain(value) for name, value in options.items()})
 
-    return called  # type: ignore[return-value]
+    return cast(F, called)
 
 
 def made_with_numpy(kind: K) -> K:

@@ -180,15 +180,16 @@ def _children(structure: Any) -> list[tuple[Any, Any]]:
 
 def _rebuilt(structure: Any, parts: Iterable[Any]) -> Any:
     """A container like this one with other parts, given in the order of `_children`."""
+    kind: Any = type(structure)
     if isinstance(structure, Mapping):
         found = dict(zip([key for key, _ in _children(structure)], parts, strict=True))
         pairs = [(key, found[key]) for key in structure]
         if isinstance(structure, defaultdict):
-            return type(structure)(structure.default_factory, pairs)
-        return type(structure)(pairs)  # type: ignore[call-arg]
+            return kind(structure.default_factory, pairs)
+        return kind(pairs)
     if isinstance(structure, deque):
-        return type(structure)(parts, structure.maxlen)
-    return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
+        return kind(parts, structure.maxlen)
+    return kind(*parts) if hasattr(structure, "_fields") else kind(parts)
 
 
 def _walk(structure: Any, is_leaf: Callable[[Any], bool], path: Path) -> Iterator[tuple[Path, Any]]:

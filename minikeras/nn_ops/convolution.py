@@ -142,7 +142,7 @@ def _windows(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Arra
     steps = outer[1 - rank :]
     apart = [step * n for several in (strides, dilation) for step, n in zip(steps, several, strict=True)]
     shape = (*x.shape[: 1 - rank - 1], *count, *window, x.shape[-1])
-    return xp.lib.stride_tricks.as_strided(source, shape, (*outer[: 1 - rank], *apart, last))  # type: ignore[no-any-return]
+    return xp.lib.stride_tricks.as_strided(source, shape, (*outer[: 1 - rank], *apart, last))
 
 
 def _columns(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
@@ -302,7 +302,7 @@ def _products_over_images(xp: Any, x: Array, g: Array, window: Sizes, geometry: 
                 sums[part] += found
 
     _share(work, len(sums))
-    return sums.sum(0)  # type: ignore[no-any-return]
+    return sums.sum(0)
 
 
 # Where each of several groups has one input, sums of products take a third of the time of products of matrices.

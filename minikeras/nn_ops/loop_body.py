@@ -99,7 +99,7 @@ class LoopBody:
             chosen = [one.primitive.on_numpy if xp is np else one.primitive.on(xp) for one in self.instructions]
             found = [(function, *one[1:]) for function, one in zip(chosen, self.instructions, strict=True)]
             self._steps[id(xp)] = found
-        return found  # type: ignore[no-any-return]
+        return found
 
     @property
     def operands(self) -> tuple[int, ...]:

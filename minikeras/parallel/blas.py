@@ -39,9 +39,9 @@ def _of_wheel(package: str) -> list[Library]:
     for path in (*folder.parent.glob(f"{package}.libs/*openblas*"), *folder.glob(".dylibs/*openblas*")):
         loaded = ctypes.CDLL(str(path))
         for name in ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}"):
-            calls = [getattr(loaded, name.format(call), None) for call in ("get_num_threads", "set_num_threads")]
-            if all(calls):
-                found.append(Library(str(path), *calls))  # type: ignore[arg-type]
+            count, change = [getattr(loaded, name.format(call), None) for call in ("get_num_threads", "set_num_threads")]
+            if count and change:
+                found.append(Library(str(path), count, change))
                 break
     return found
 

@@ -38,10 +38,10 @@ def product(a: Array, b: Array, out: Array | None = None) -> Array:
     """
     count = max(a.size * b.shape[-1], b.size * a.shape[-2])
     if count < LONG or chosen_by_user() or (one_thread := on_one_thread()) is None:
-        return np.matmul(a, b, out=out)  # type: ignore[no-any-return]
+        return np.matmul(a, b, out=out)
     with one_thread:
         if count < 2 * PART or a.ndim > 2 or b.ndim > 2:
-            return np.matmul(a, b, out=out)  # type: ignore[no-any-return]
+            return np.matmul(a, b, out=out)
         rows = len(a)
         whole = np.empty((rows, b.shape[1]), np.result_type(a, b)) if out is None else out
 

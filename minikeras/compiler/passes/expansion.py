@@ -71,7 +71,7 @@ class TracedArray(NDArrayOperatorsMixin):
     @property
     def dtype(self) -> np.dtype[Any]:
         """Of the elements."""
-        return self.slot.dtype  # type: ignore[no-any-return]
+        return self.slot.dtype
 
     @property
     def ndim(self) -> int:
@@ -139,13 +139,13 @@ class TracedArray(NDArrayOperatorsMixin):
         shape = np.broadcast_shapes(*[x.shape for x in arrays])
         return self._write(primitive, operands, shape, {}, ufunc.resolve_dtypes((*kinds, None))[-1])
 
-    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> TracedArray:
+    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> TracedArray | int:
         if function is np.broadcast_to and operands[1] == operands[0].shape:
-            return operands[0]  # type: ignore[no-any-return]
+            return operands[0]
         if function is np.where and len(operands) == 3:
             return _element_by_element(np.where, operands)
         if function is np.zeros_like or function is np.ones_like:
-            return int(function is np.ones_like)  # type: ignore[return-value]  # it takes the dtype of what it meets
+            return int(function is np.ones_like)  # it takes the dtype of what it meets
         if function is np.swapaxes and self.ndim == 2 and sorted(axis % 2 for axis in operands[1:]) == [0, 1]:
             return self._write(operations.transpose, [self], self.shape[::-1], {"perm": (-1, -2)})
         raise Untraceable(f"{function.__name__} of arrays")

@@ -369,8 +369,9 @@ class CompiledFunction:
             return self.python_function(*[values.pop(name) for name in names], **values)
 
         parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in specs]
-        concrete.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return CompiledFunction(concrete, list(specs.values()), self.name, self.jit_compile)
+        described: Any = concrete
+        described.__signature__ = inspect.Signature(parameters)
+        return CompiledFunction(described, list(specs.values()), self.name, self.jit_compile)
 
     def plan(self, calls: int) -> None:
         """Say how many calls there will be, so that LLVM carries out programs that are worth it, known ones included."""
@@ -464,7 +465,7 @@ class Method(functools.partial[Any]):
         """As `CompiledFunction.scan`."""
         from .scan import scan
 
-        return scan(self.func, self.args, data)  # type: ignore[arg-type]
+        return scan(self.func, self.args, data)
 
 
 def _names(parameters: inspect.Signature) -> Iterator[str]:

@@ -25,7 +25,8 @@ def used_if(condition: Callable[[Any], bool]) -> Callable[[Hook], Hook]:
     """
 
     def mark(hook: Hook) -> Hook:
-        hook.used = condition  # type: ignore[attr-defined]
+        marked: Any = hook
+        marked.used = condition
         return hook
 
     return mark

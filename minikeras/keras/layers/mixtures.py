@@ -27,7 +27,7 @@ class PatchMixing(Augmentation):
             shares: width and height of each rectangle as parts of the image's.
             seed: of its place.
         """
-        inside, area = None, ones([shape[0]])
+        inside = []
         for axis, share in zip((self._columns, self._rows), shares, strict=True):
             size = float(shape[axis])
             length = share * size
@@ -36,9 +36,8 @@ class PatchMixing(Augmentation):
             along[axis] = shape[axis]
             place = reshape(cast(numbers(shape[axis]), "float32"), along)
             first, last = reshape(start, (-1, 1, 1, 1)), reshape(start + length, (-1, 1, 1, 1))
-            within = (place >= first) & (place < last)
-            inside, area = within if inside is None else inside & within, area * share
-        return inside, area  # type: ignore[return-value]
+            inside.append((place >= first) & (place < last))
+        return inside[0] & inside[1], ones([shape[0]]) * shares[0] * shares[1]
 
 
 class RandomErasing(PatchMixing, described=True, makes_nothing=True):

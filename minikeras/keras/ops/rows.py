@@ -152,13 +152,14 @@ def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> C
     parameters = [one.replace(default=defaults.get(name, one.default)) for name, one in signature.parameters.items()]
     signature = signature.replace(parameters=parameters)
 
-    def row(*args: Any, **options: Any) -> Tensor:
+    def compute(*args: Any, **options: Any) -> Tensor:
         bound = signature.bind(*args, **options)
         bound.apply_defaults()
         x, *values = bound.args
         return function(floating(x), *values)
 
-    row.__signature__ = signature  # type: ignore[attr-defined]
+    row: Any = compute
+    row.__signature__ = signature
     catalogue.name_like_definition(row, function.__name__, sys._getframe(1).f_globals["__name__"])
     row.__doc__ = (function.__doc__ or "").replace("keras.activations", "keras.ops")
     return operation(row)

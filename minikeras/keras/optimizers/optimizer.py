@@ -542,7 +542,7 @@ class Optimizer:
         variables = list(var_list() if callable(var_list) else var_list)
         scaled = self.scale_loss(ones_like(loss))
         self.apply(recording.gradient(loss, variables, output_gradients=scaled), variables)
-        return loss  # type: ignore[no-any-return]
+        return loss
 
     def learning(self, variables: Sequence[Variable]) -> Sequence[int] | None:
         """The positions of Variables that are not frozen; None if none ever is."""

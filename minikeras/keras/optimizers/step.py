@@ -225,7 +225,7 @@ def shares_of(optimizer: Any, states: Sequence[SlotState]) -> Sequence[tuple[Any
     """The optimizers whose formulas a step takes, each with the positions of its Variables."""
     inner = stepping(optimizer)
     divided = inner.divided(states)
-    return [(inner, range(len(states)))] if divided is None else divided  # type: ignore[no-any-return]
+    return [(inner, range(len(states)))] if divided is None else divided
 
 
 def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = False) -> list[tuple[list[int], float]]:
@@ -344,7 +344,7 @@ class TracedFormula:
     def ended(self, optimizer: Any, numbers: Sequence[float]) -> list[Any]:
         """What `end_step` of an optimizer changes, given numbers of a step of which the flags are the last."""
         known = dict(zip(reversed(self._names), reversed(numbers), strict=False))
-        return optimizer.end_step(self.packed(numbers)) if known.get("updates", 1.0) else []  # type: ignore[no-any-return]
+        return optimizer.end_step(self.packed(numbers)) if known.get("updates", 1.0) else []
 
     def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
         """A method of the formula as passes over elements, given the dtypes of the sums that are known.

@@ -102,7 +102,7 @@ def texts(x: Array, encoding: str = "utf-8") -> list[Any]:
     found = x.ravel().tolist()
     if bytes in set(map(type, found)):
         return [one.decode(encoding) if isinstance(one, bytes) else one for one in found]
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def batches(data: Any, steps: int | None, listed: bool) -> Iterator[Array]:

@@ -163,7 +163,7 @@ class TextVectorization(ColumnLayer, described=True):
             x = x[:, 0]
         ngrams = tuple(range(1, self.ngrams + 1)) if isinstance(self.ngrams, int) else self.ngrams
         how = {"standardize": self.standardize, "split": self.split, "ngrams": ngrams, "encoding": self.encoding}
-        return _split_text(x, **how)  # type: ignore[no-any-return]
+        return _split_text(x, **how)
 
     def build(self, input_shape: Any = None) -> None:
         """Nothing: there are no weights."""
