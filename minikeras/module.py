@@ -35,12 +35,12 @@ class Module:
     """
 
     _deferred: Any
-    _unwatched: tuple[str, ...] = ()
-    _not_walked: tuple[str, ...] = ()
+    unwatched: tuple[str, ...] = ()
+    not_walked: tuple[str, ...] = ()
     """Attributes that are no parts of it, such as a back reference."""
-    _checkpointed: tuple[str, ...] = ()
+    checkpointed: tuple[str, ...] = ()
     """Those of them that files hold."""
-    _checkpoint_names: Mapping[str, str] = {}
+    checkpoint_names: Mapping[str, str] = {}
     """Attributes that checkpoints hold under the name, and as the value, of a property."""
 
     def __init__(self, name: str | None = None) -> None:
@@ -187,8 +187,8 @@ def walk(
 
 
 def attributes(owner: Any, also: Collection[str] = ()) -> Named:
-    """The attributes of a Module in the order in which they were set, without those that its class names in `_not_walked`."""
-    hidden = owner._not_walked
+    """The attributes of a Module in the order in which they were set, without those that its class names in `not_walked`."""
+    hidden = owner.not_walked
     return [(name, value) for name, value in vars(owner).items() if name not in hidden or name in also]
 
 

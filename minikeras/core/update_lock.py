@@ -62,12 +62,12 @@ class UpdateLocks:
         """Steps from now on update these Variables too; what is no Variable is left to later checks."""
         found = set()
         for variable in variables:
-            if not hasattr(variable, "_update_lock"):
+            if not hasattr(variable, "update_lock"):
                 continue
-            if variable._update_lock is None:
+            if variable.update_lock is None:
                 with HeldLocks((_shared,)):  # no thread is in the middle of an update of a Variable that no optimizer has taken
-                    variable._update_lock = variable._update_lock or self.own
-            found.add(variable._update_lock)
+                    variable.update_lock = variable.update_lock or self.own
+            found.add(variable.update_lock)
         self.include(found)
 
     def include(self, locks: Iterable[UpdateLock]) -> None:
@@ -122,10 +122,10 @@ _waiting: dict[int, UpdateLock] = {}
 def acquired(variable: Any) -> UpdateLock:
     """The lock of a Variable, held; it is to be released, and no other is to be taken meanwhile."""
     while True:
-        lock: UpdateLock = variable._update_lock or _shared
+        lock: UpdateLock = variable.update_lock or _shared
         if not lock.acquire(False):
             _wait_for(lock)
-        if (variable._update_lock or _shared) is lock:
+        if (variable.update_lock or _shared) is lock:
             if _watching:
                 _tell(lock, variable)
             return lock
@@ -154,7 +154,7 @@ class Before(dict[int, tuple[Any, Any]]):
         return True
 
     def _locks(self) -> set[UpdateLock]:
-        return {variable._update_lock for variable, _ in list(self.values()) if variable._update_lock is not None}
+        return {variable.update_lock for variable, _ in list(self.values()) if variable.update_lock is not None}
 
     def tell(self, lock: UpdateLock, variable: Any) -> None:
         """This thread updates a Variable, or if that is None those of a lock."""

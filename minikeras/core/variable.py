@@ -113,7 +113,7 @@ class Variable(Operand):
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__weakref__", "_constraint", "_name", "_open", "_spare", "_trainable", "_update_lock", "array", "key")
+    __slots__ = ("__weakref__", "_array", "_constraint", "_name", "_open", "_spare", "_trainable", "key", "update_lock")
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Variable(Operand):
         self._name = scoped(name or "Variable") if type(self) is Variable else name or "Variable"
         self._open: TensorShape | None = None if declared.is_fully_defined() else declared
         self.constraint = constraint
-        self._update_lock: UpdateLock | None = None
+        self.update_lock: UpdateLock | None = None
         self.key = next_key()
         self._note(initial_value, array, Write.INITIAL)
 
@@ -209,7 +209,7 @@ class Variable(Operand):
         if current() is not BOTTOM and redirected(self, value, Write.ASSIGN):
             return self if read_value else None
         value = self._stacked(value)
-        array = self._convert(value)
+        array = self.convert(value)
         if self._open is not None and self._open.is_compatible_with(array.shape):
             decide(self)
         elif array.shape != self.array.shape:
@@ -239,7 +239,7 @@ class Variable(Operand):
         if current() is not BOTTOM and redirected(self, delta, what):
             return self if read_value else None
         delta = self._stacked(delta)
-        change = self._convert(delta)
+        change = self.convert(delta)
         if change.shape != self.array.shape:
             raise ShapeError(
                 f"{what}: variable '{self.name}' has shape {self.shape}, the change has shape {tuple(change.shape)}. "
@@ -263,12 +263,12 @@ class Variable(Operand):
         """A list that holds Tensors as one Tensor of this Variable's dtype; anything else as it is."""
         return convert_to_tensor(value, self.dtype) if isinstance(value, (list, tuple)) and holds_tensor(value) else value
 
-    def _convert(self, value: Any) -> Array:
+    def convert(self, value: Any) -> Array:
         """The value as an array of this Variable's dtype, on its device, that nothing else will write to."""
         if hasattr(value, "read_value") or isinstance(value, Operand):
             array = _one_value(convert_to_tensor(value, self.dtype))
         elif callable(value):
-            return self._convert(value())
+            return self.convert(value())
         else:
             array = to_array(value, self.dtype)
         return to_device(array, namespace(self.array))
@@ -361,7 +361,7 @@ class Variable(Operand):
         updates = self._stacked(updates)
         if isinstance(updates, Tensor) and updates.dtype.is_integer and self.dtype.is_floating:
             updates = operations.cast(updates, dtype=self.dtype.name)  # IndexedSlices made of Python ints
-        new = to_numpy(self._convert(updates))
+        new = to_numpy(self.convert(updates))
         expected = (*positions[0].shape, *self.shape[len(positions) :])
         if new.shape != expected and (nd or new.ndim):  # rows may be given as one number, as in TensorFlow
             raise ShapeError(
@@ -377,7 +377,7 @@ class Variable(Operand):
         try:
             values = np.array(to_numpy(self.array))
             write(values)
-            self.array = self._convert(values)
+            self.array = self.convert(values)
         finally:
             lock.release()
         return self
@@ -414,7 +414,7 @@ class Variable(Operand):
                 if slot != "__weakref__":
                     setattr(copy, slot, getattr(self, slot))
         copy.key, copy._spare = next_key(), None
-        copy._update_lock = deepcopy(self._update_lock, memo)
+        copy.update_lock = deepcopy(self.update_lock, memo)
         memo[id(self)] = copy
         return copy
 
@@ -433,7 +433,7 @@ class VariablePart(Tensor):
         """Write this part of the Variable; the rest stays."""
         index = tuple(self._index) if isinstance(self._index, list) else self._index
         value = self._variable._stacked(value)
-        new = to_numpy(self._variable._convert(value))
+        new = to_numpy(self._variable.convert(value))
         self._variable._note(value, new, Write.PART)
         return self._variable._rewrite(lambda values: values.__setitem__(index, new))
 

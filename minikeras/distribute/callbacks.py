@@ -43,7 +43,7 @@ class BroadcastGlobalVariablesCallback(Callback):
 
     def _broadcast(self) -> None:
         model, optimizer = self.model, self.model.optimizer
-        optimizer.prepare(model._learning_variables())
+        optimizer.prepare(model.learning_variables())
         found = [*model.variables, *optimizer.variables, *(one for metric in model.metrics for one in metric.variables)]
         broadcast_variables({variable.key: variable for variable in found}.values(), self.root_rank)
         self._done = True

@@ -44,14 +44,14 @@ OPTIONS: dict[type, tuple[str, ...]] = {kind: options_of(kind) for kind in _PUBL
 """The options of the package's classes."""
 
 
-_PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model._unwatched)
+_PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model.unwatched)
 
 
 class ModelOptions:
     """The options of a model's layers and regularizers, in an order that is the same for all models of one structure."""
 
     def __init__(self, model: Model) -> None:
-        self._model, self._contents = model, model._collect()
+        self._model, self._contents = model, model.collect_contents()
         self._layers = (model, *self._contents.sublayers)
         self._weights = [variable for variable in self._contents.variables if isinstance(variable, Weight)]
 

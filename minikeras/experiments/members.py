@@ -60,11 +60,11 @@ class EnsembleMember:
     @property
     def layer_streams(self) -> list[Variable]:
         """The random streams of the model's layers, which a `.keras` file does not hold."""
-        return [variable for variable in self.model._collect().variables if isinstance(variable, SeedState)]
+        return [variable for variable in self.model.collect_contents().variables if isinstance(variable, SeedState)]
 
     def make_ready(self, x: Any) -> None:
         """Have the model make its weights, and settle the streams of layers that were not called yet, by a trial on inputs."""
-        layers = (self.model, *self.model._collect().sublayers)
+        layers = (self.model, *self.model.collect_contents().sublayers)
         if not self.ready and x is not None and any(not one.built or one._stream is None for one in layers):
             with self.drawing():
                 Trial(self.model).run(functools.partial(self.model, x, training=False))
@@ -102,7 +102,7 @@ def check_apart(members: Sequence[EnsembleMember]) -> None:
     """
     owners: dict[int, int] = {}
     for place, member in enumerate(members):
-        for variable in member.model._collect().variables:
+        for variable in member.model.collect_contents().variables:
             owner = owners.setdefault(variable.key, place)
             if owner != place:
                 raise ValueError(

@@ -64,7 +64,7 @@ class ModelStack:
 
     def _take(self, models: Sequence[Any], trains: bool) -> None:
         """Stack the values of the models, which hold none from then on."""
-        for variable, *own in zip(*[one._collect().variables for one in (self.model, *models)], strict=True):
+        for variable, *own in zip(*[one.collect_contents().variables for one in (self.model, *models)], strict=True):
             first = own[0].array
             whole = self.members.stack(variable, namespace(first).stack([one.array for one in own]))
             self._rows.append((whole, own))
@@ -85,8 +85,8 @@ class ModelStack:
         """The metrics of the model that is run."""
         return self.model.metrics
 
-    def _collect(self) -> Contents:
-        found, stacks = self.model._collect(), self.members.stacks
+    def collect_contents(self) -> Contents:
+        found, stacks = self.model.collect_contents(), self.members.stacks
         if self._contents[0] is not found or self._contents[1] is not stacks:
             variables = [*found.variables, *(whole for _, whole in stacks.values()), self.members.streams]
             self._contents = found, stacks, Contents(variables, found.sublayers, found.metrics)

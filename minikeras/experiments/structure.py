@@ -89,12 +89,12 @@ class Description:
     """The common part of models that can be members of one ensemble, as plain data without the optimizer."""
 
     def __init__(self, model: Model) -> None:
-        self._model, self._layers = model, [model, *model._collect().sublayers]
+        self._model, self._layers = model, [model, *model.collect_contents().sublayers]
 
     def parts(self) -> dict[str, Any]:
         """Configuration, layers and losses. Names that are counted up ('dense_3') are those of any model made like this."""
         model, layers = self._model, self._layers
-        config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not layer._is_described})
+        config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not layer.is_described})
         known = set(_names_in(config))
         counted = dict.fromkeys([*(layer.name for layer in layers), *_names_in(config)])
         names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
@@ -110,7 +110,7 @@ class Description:
 
     def weights(self) -> dict[str, Any]:
         """Names, shapes, dtypes of the weights, and which of them learn."""
-        weights = [variable for variable in self._model._collect().variables if isinstance(variable, Weight)]
+        weights = [variable for variable in self._model.collect_contents().variables if isinstance(variable, Weight)]
         paths = ["/".join(_NUMBER.sub("", part) for part in one.path.split("/")) for one in weights]
         described = zip(paths, weights, strict=True)
         return {"weights": [(path, tuple(one.shape), one.dtype.name, one.trainable) for path, one in described]}
@@ -154,7 +154,7 @@ def _config(layer: Any) -> dict[str, Any] | None:
     """The configuration of a layer; None for the user's, which may leave something out, and where functions have no name."""
     try:
         with _refusing_lambdas():
-            return layer.get_config() if layer._is_described else None
+            return layer.get_config() if layer.is_described else None
     except _UNSAID:
         return None
 
@@ -180,7 +180,7 @@ def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
 def _attributes(layer: Any) -> dict[str, Any]:
     """The attributes of a layer beside weights, other layers and those of every layer."""
     held = {name: value for name, value in vars(layer).items() if name not in _USUAL}
-    public = {name: value for name, value in held.items() if not (layer._is_described and name.startswith("_"))}
+    public = {name: value for name, value in held.items() if not (layer.is_described and name.startswith("_"))}
     return {name: _config_of(value) for name, value in public.items()}
 
 

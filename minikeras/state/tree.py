@@ -174,10 +174,10 @@ def trackable_children(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _attributes(module: Module) -> Iterator[tuple[str, Any]]:
     """The attributes of a Module; a leading underscore is dropped unless the name without it is taken."""
-    for name, child in attributes(module, also=module._checkpointed):
+    for name, child in attributes(module, also=module.checkpointed):
         plain = name.lstrip("_")
-        if name in module._checkpoint_names:
-            yield module._checkpoint_names[name], getattr(module, module._checkpoint_names[name])
+        if name in module.checkpoint_names:
+            yield module.checkpoint_names[name], getattr(module, module.checkpoint_names[name])
         else:
             yield name if plain in vars(module) else plain, child
 

@@ -47,7 +47,7 @@ def fits(build, x, y, **options):
 
 def assert_same(build, x, y, tolerance=2e-6, **options):
     for _, member, logs, model, alone in fits(build, x, y, **options):
-        for a, b in zip(model._collect().variables, member._collect().variables, strict=True):
+        for a, b in zip(model.collect_contents().variables, member.collect_contents().variables, strict=True):
             np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=tolerance, atol=tolerance, err_msg=a.name)
         assert logs.keys() == alone.keys()
         for name in logs:

@@ -628,9 +628,9 @@ def test_two_models_trained_in_turn_replay_though_attributes_are_set_that_no_ste
     one, other = made("auto"), made("auto")
     for number in range(10):
         one.train_on_batch(X, Y), other.train_on_batch(X, Y)
-        held = one._collect()
+        held = one.collect_contents()
         other.note, other.layers[0].log = [number], (number, "seen")
-        assert one._collect() is held  # a change of the other model is none of this one
+        assert one.collect_contents() is held  # a change of the other model is none of this one
     for model in (one, other):
         step = model._trainer.steps["train_step"]
         assert (step.recordings, step.replays) == (1, 9)

@@ -789,7 +789,7 @@ def test_a_change_of_one_model_is_no_change_of_another(walks):
     def walked_after(change):
         change()
         walks.clear()
-        [model._collect() for model in models]
+        [model.collect_contents() for model in models]
         return [models.index(model) for model in walks]
 
     assert walked_after(lambda: None) == [0, 1, 2]
@@ -800,26 +800,26 @@ def test_a_change_of_one_model_is_no_change_of_another(walks):
     assert walked_after(lambda: Scale().build((1, 2))) == []
     assert walked_after(lambda: delattr(inner.parts[0], "more")) == [0, 1]
     assert walked_after(lambda: setattr(outer, "number", 2)) == []
-    assert len(outer._collect().sublayers) == 5
+    assert len(outer.collect_contents().sublayers) == 5
 
 
 def test_a_copy_of_a_layer_holds_what_it_is_given_and_not_the_original():
     original = tf.keras.Model()
     original.first = Scale()
-    original._collect()
+    original.collect_contents()
     for copied in (copy.copy(original), copy.deepcopy(original)):
         copied.second = Scale()
-        assert [len(model._collect().sublayers) for model in (original, copied)] == [1, 2]
+        assert [len(model.collect_contents().sublayers) for model in (original, copied)] == [1, 2]
         copied.first.third = Scale()
         expected = 2 if copied.first is original.first else 1
-        assert [len(model._collect().sublayers) for model in (original, copied)] == [expected, 3]
+        assert [len(model.collect_contents().sublayers) for model in (original, copied)] == [expected, 3]
         del copied.first.third
 
 
 def test_a_layer_does_not_keep_those_that_hold_it():
     inner, outer = Scale(), tf.keras.Model()
     outer.inner = inner
-    outer._collect()
+    outer.collect_contents()
     reference = weakref.ref(outer)
     del outer
     gc.collect()
@@ -837,12 +837,12 @@ def test_a_container_is_walked_again_only_when_it_has_other_elements(kind, monke
     gather = weight_discovery.gather
     counted = lambda layer, *arguments: (walks.append(1) if layer is model else None, gather(layer, *arguments))[1]
     monkeypatch.setattr(weight_discovery, "gather", counted)
-    first = model._collect()
-    assert model._collect() is first and len(walks) == 1
+    first = model.collect_contents()
+    assert model.collect_contents() is first and len(walks) == 1
     model.parts["b" if kind is dict else 1] = other
-    assert model._collect().sublayers[1] is other and len(walks) == 2
+    assert model.collect_contents().sublayers[1] is other and len(walks) == 2
     del model.parts["b" if kind is dict else 1]
-    assert len(model._collect().sublayers) == 1 and len(walks) == 3
+    assert len(model.collect_contents().sublayers) == 1 and len(walks) == 3
 
 
 def test_a_layer_that_is_deleted_is_held_no_more():

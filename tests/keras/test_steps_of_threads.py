@@ -158,7 +158,7 @@ def test_copies_of_optimizers_and_models_have_locks_of_their_own():
     for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         locks = copied.optimizer.state.locks
         assert not set(locks.all) & set(model.optimizer.state.locks.all)
-        assert {v._update_lock for v in copied.trainable_variables} <= set(locks.all)
+        assert {v.update_lock for v in copied.trainable_variables} <= set(locks.all)
         assert locks.own in locks.all and list(locks.all) == sorted(locks.all, key=lambda lock: lock.number)
 
 
@@ -168,13 +168,13 @@ def test_optimizers_that_share_a_variable_have_a_lock_in_common_and_take_locks_i
     third.join([a])
     first.join([a, b])
     second.join([b, c])
-    assert [v._update_lock for v in (a, b, c)] == [third.own, first.own, second.own]
+    assert [v.update_lock for v in (a, b, c)] == [third.own, first.own, second.own]
     assert third.all == (third.own,)
     assert first.all == (first.own, third.own)
     assert second.all == (first.own, second.own)
     with HeldLocks(second.all), HeldLocks(second.all):
-        assert [free_for_another_thread(v._update_lock) for v in (a, b, c)] == [True, False, False]
-    assert all(free_for_another_thread(v._update_lock) for v in (a, b, c))
+        assert [free_for_another_thread(v.update_lock) for v in (a, b, c)] == [True, False, False]
+    assert all(free_for_another_thread(v.update_lock) for v in (a, b, c))
 
 
 def test_optimizers_that_begin_to_share_variables_at_once_do_not_wait_for_each_other():

@@ -50,7 +50,7 @@ class SwapEMAWeights(Callback):
         """Hold them again."""
         if state["weights"] is not None:
             pairs = zip(_averages(self.model.optimizer), state["weights"], strict=True)
-            self._weights = [(one.variable, one.variable._convert(array)) for one, array in pairs]
+            self._weights = [(one.variable, one.variable.convert(array)) for one, array in pairs]
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Start with the weights, also after a test that was broken off."""

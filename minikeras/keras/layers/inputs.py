@@ -273,7 +273,7 @@ def pass_masks(layer: Any, x: Any, outputs: Any, masks: Any) -> None:
     """Let the outputs carry the masks that `compute_mask` has for them."""
     if layer.supports_masking:
         attach(layer.compute_mask(x, masks), outputs)
-    elif masks is not None and not layer.call_spec.takes_mask and not layer._collect().sublayers:
+    elif masks is not None and not layer.call_spec.takes_mask and not layer.collect_contents().sublayers:
         warnings.warn(
             f"Layer '{layer.name}' ({type(layer).__name__}) was given an input that carries a mask, but it does not support "
             "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on.",

@@ -55,11 +55,11 @@ class Layer(Module):
     _is_layer = True
     _open = False
     """Whether further state may be added after building."""
-    _is_described, _makes_nothing = True, False
+    is_described, _makes_nothing = True, False
     """See `described_kind`; and whether there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     call_spec = inputs.CallSpec()
-    _unwatched: tuple[str, ...] = ("_accepted",)
-    _not_walked: tuple[str, ...] = (
+    unwatched: tuple[str, ...] = ("_accepted",)
+    not_walked: tuple[str, ...] = (
         *("_losses", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
         *("_added", "_settled", "_given"),
     )
@@ -162,7 +162,7 @@ class Layer(Module):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A new layer, with new weights, from `get_config`."""
-        if cls.get_config is not Layer.get_config or cls._is_described:
+        if cls.get_config is not Layer.get_config or cls.is_described:
             return cls(**config)
         return description.made_of(cls, Layer, config)
 
@@ -181,7 +181,7 @@ class Layer(Module):
             cls._gives_floats = gives_floats
         if described:
             made_with_numpy(cls)
-        cls._is_described, cls._makes_nothing = described, makes_nothing
+        cls.is_described, cls._makes_nothing = described, makes_nothing
         if "build" in cls.__dict__:
             cls.build = building.within_scope(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
@@ -193,13 +193,13 @@ class Layer(Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         earlier = self.__dict__.get(name)
-        if "_name" in self.__dict__ and name not in self._not_walked and weight_discovery.holds_state(value):
+        if "_name" in self.__dict__ and name not in self.not_walked and weight_discovery.holds_state(value):
             if self._built and not self._open and earlier is not value:
                 raise ValueError(weight_discovery.locked(self.name, f"attribute '{name}'"))
             weight_discovery.freeze_newcomer(self, value)
         super().__setattr__(name, value)
         may_hold_state = weight_discovery.may_hold_state
-        if name not in self._unwatched and (may_hold_state(value) or may_hold_state(earlier)):
+        if name not in self.unwatched and (may_hold_state(value) or may_hold_state(earlier)):
             self._structure.changed()
 
     def __delattr__(self, name: str) -> None:
@@ -229,14 +229,14 @@ class Layer(Module):
 
     # Weights -------------------------------------------------------------------------------------------------------------
 
-    def _collect(self) -> weight_discovery.Contents:
+    def collect_contents(self) -> weight_discovery.Contents:
         """All that is held by this layer and by those within it."""
         return weight_discovery.collect(self)
 
     @property
     def variables(self) -> Any:
         """All Variables: own trainable ones, own others, random state, then those of the sublayers."""
-        return list(self._collect().variables)
+        return list(self.collect_contents().variables)
 
     @property
     def weights(self) -> list[Any]:
@@ -246,12 +246,12 @@ class Layer(Module):
     @property
     def trainable_variables(self) -> Any:
         """The Variables that an optimizer changes."""
-        return [variable for variable in self._collect().variables if variable._trainable]
+        return [variable for variable in self.collect_contents().variables if variable._trainable]
 
     @property
     def non_trainable_variables(self) -> Any:
         """The Variables that an optimizer leaves alone."""
-        return [variable for variable in self._collect().variables if not variable._trainable]
+        return [variable for variable in self.collect_contents().variables if not variable._trainable]
 
     @property
     def trainable_weights(self) -> list[Any]:
@@ -266,7 +266,7 @@ class Layer(Module):
     @property
     def metrics(self) -> list[Any]:
         """The metrics held by this layer and by those within it."""
-        return list(self._collect().metrics)
+        return list(self.collect_contents().metrics)
 
     @property
     def metrics_variables(self) -> list[Any]:
@@ -396,7 +396,7 @@ class Layer(Module):
     @building.within_scope
     def build(self, input_shape: Any) -> None:
         """Make the weights. Override it; the default builds the sublayers, by calling on zeros."""
-        if input_shape is not None and any(not layer._built for layer in self._collect().sublayers):
+        if input_shape is not None and any(not layer._built for layer in self.collect_contents().sublayers):
             self.call(building.zero_inputs(input_shape, self._dtype))
 
     @building.within_scope
@@ -428,7 +428,7 @@ class Layer(Module):
     @property
     def losses(self) -> list[Any]:
         """What `add_loss` added in the last outermost call, and the penalties of the weights that are trained."""
-        contents = self._collect()
+        contents = self.collect_contents()
         added = [loss for layer in (self, *contents.sublayers) for loss in layer._losses]
         return added + [
             variable.regularizer(variable)
@@ -510,7 +510,7 @@ class Layer(Module):
         if spec.takes_training:
             kwargs["training"] = training
         if caller is None:
-            for layer in (self, *self._collect().sublayers):
+            for layer in (self, *self.collect_contents().sublayers):
                 layer._losses.clear()
         context.training, context.caller = training, self
         try:
@@ -543,7 +543,7 @@ class Layer(Module):
         self._need_built("stateless_call")
         values = ("trainable_variables", trainable_variables), ("non_trainable_variables", non_trainable_variables)
         groups = [(name, getattr(self, name), given) for name, given in values]
-        kept = [(one, list(one._losses)) for one in (self, *self._collect().sublayers)]
+        kept = [(one, list(one._losses)) for one in (self, *self.collect_contents().sublayers)]
         call = lambda: (self(*args, **kwargs), self.losses)
         try:
             (outputs, losses), (_, others) = without_effects("stateless_call", groups, call)

@@ -213,7 +213,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
                 width = (inputs.shape[0], _size_of_output(cell))
             output, states = self._repeated(inputs, states, None if mask is None else nest.flatten(mask)[0], training)
         finally:
-            for cell in self._collect().sublayers if training else ():
+            for cell in self.collect_contents().sublayers if training else ():
                 if isinstance(cell, Cell):
                     cell.reset_masks()
         states = nest.map_structure(lambda x: cast(x, self.compute_dtype), states)
@@ -273,7 +273,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
     @contextlib.contextmanager
     def _without_losses(self) -> Iterator[None]:
         """Losses that a cell adds are those of one step each: such a step is not recorded."""
-        layers = [self.cell, *self.cell._collect().sublayers] if is_layer(self.cell) else []
+        layers = [self.cell, *self.cell.collect_contents().sublayers] if is_layer(self.cell) else []
         counts = [len(one._losses) for one in layers]
         yield
         if is_recorded() and [len(one._losses) for one in layers] != counts:

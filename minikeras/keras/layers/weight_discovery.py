@@ -249,7 +249,7 @@ def assign_all(name: str, held: Sequence[Any], values: Sequence[Any]) -> None:
             f"You called `set_weights(weights)` on layer '{name}' with a weight list of length {len(values)}, "
             f"but the layer was expecting {len(held)} weights."
         )
-    arrays = [weight._convert(value) for weight, value in zip(held, values, strict=True)]
+    arrays = [weight.convert(value) for weight, value in zip(held, values, strict=True)]
     for weight, array in zip(held, arrays, strict=True):
         if tuple(array.shape) != tuple(weight.shape):
             raise ValueError(

@@ -196,7 +196,7 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
         """Whether the layer is known to do to each row what it would do to it alone, so that all steps may be one batch."""
         layer = self.layer
         joins_rows = isinstance(layer, (BatchNormalization, Lambda)) or layer.activity_regularizer is not None
-        return layer._is_described and not joins_rows and not layer._collect().sublayers
+        return layer.is_described and not joins_rows and not layer.collect_contents().sublayers
 
     def _on_step(self, x: Tensor, training: bool | None, mask: dict[str, Any]) -> Tensor:
         given = mask if self.layer.call_spec.takes_mask else {}

@@ -61,7 +61,7 @@ def _subclass_config(model: Any) -> dict[str, Any]:
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
     base = {"name": model.name, "trainable": model._trainable, "dtype": model.dtype_policy.name}
     config = {key: value for key, value in base.items() if key in accepted or open_ended}
-    if model._overrides("get_config"):  # which adds its own
+    if model.is_overridden("get_config"):  # which adds its own
         return config
     try:
         return config | serialize_keras_object(_by_name(kind, *model._given))

@@ -338,7 +338,7 @@ class Function(Operation):
     [[2. 6.]]
     """
 
-    _is_described = True
+    is_described = True
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
         super().__init__(name)

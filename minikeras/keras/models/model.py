@@ -66,9 +66,9 @@ class Model(Layer, described=True):
     fits one version of this package, and loading it runs what it says.
     """
 
-    _not_walked = (*Layer._not_walked, "_trainer", "optimizer", "loss", "history", "_given")
-    _checkpointed = ("optimizer",)
-    _unwatched = (*Layer._unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
+    not_walked = (*Layer.not_walked, "_trainer", "optimizer", "loss", "history", "_given")
+    checkpointed = ("optimizer",)
+    unwatched = (*Layer.unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
     compiled_loss, compiled_metrics = steps.compiled_loss, property(steps.compiled_metrics)
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
@@ -239,7 +239,7 @@ class Model(Layer, described=True):
         Raises:
             NotImplementedError: for a subclass without its own, made with arguments that are neither plain data nor have one.
         """
-        return configuration.config_of(self, functional=self._graph is not None and not self._overrides("__init__"))
+        return configuration.config_of(self, functional=self._graph is not None and not self.is_overridden("__init__"))
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
@@ -349,11 +349,11 @@ class Model(Layer, described=True):
         """One batch of prediction."""
         return steps.predict_step(self, data)
 
-    def _learning_variables(self) -> list[Variable]:
+    def learning_variables(self) -> list[Variable]:
         """All that may ever be trained, frozen or not: their slots survive freezing."""
         return [variable for variable in self.variables if getattr(variable, "learns", variable.trainable)]
 
-    def _overrides(self, name: str) -> bool:
+    def is_overridden(self, name: str) -> bool:
         """Whether a subclass has a method of its own."""
         return getattr(type(self), name) is not getattr(Model, name)
 

@@ -47,8 +47,8 @@ class Sequential(Model, described=True):
     (67, <KerasTensor shape=(None, 8), dtype=float32, name=keras_tensor>)
     """
 
-    _not_walked = (*Model._not_walked, "_trail", "_named")
-    _checkpoint_names = {"_chain": "layers"}
+    not_walked = (*Model.not_walked, "_trail", "_named")
+    checkpoint_names = {"_chain": "layers"}
 
     @explaining
     def __init__(self, layers: Sequence[Any] | None = None, trainable: bool = True, name: str | None = None) -> None:

@@ -63,7 +63,7 @@ def set_state_tree(self: Trained, state_tree: Mapping[str, Any]) -> None:
                     "the model and its optimizer, and let metrics see a batch, before they are given a state."
                 )
             variable = known[path]
-            array = variable._convert(value)
+            array = variable.convert(value)
             if array.shape != variable.array.shape:
                 raise ShapeError(
                     f"set_state_tree: '{path}' has shape {tuple(variable.shape)}, the value {array.shape}. Nothing was changed."

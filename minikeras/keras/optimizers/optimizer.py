@@ -82,7 +82,7 @@ class Optimizer:
     """Whether the formula works on each element by itself: arrays come in pieces then, or together. `sums`: but for sums."""
     package_class: type | None = None
     """The class itself if it is one of the package's: what a user derives from it is not."""
-    _unwatched = ("_learning_rate", "_eager_step", "_owner")
+    unwatched = ("_learning_rate", "_eager_step", "_owner")
     """What is looked up in each step, also in a recorded one."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too."""
@@ -428,7 +428,7 @@ class Optimizer:
             raise ValueError(
                 f"Optimizer '{self.name}' has {len(variables)} variables, the saved one {len(store)}. Nothing was loaded.{hint}"
             )
-        arrays = [variable._convert(store[str(position)]) for position, variable in enumerate(variables)]
+        arrays = [variable.convert(store[str(position)]) for position, variable in enumerate(variables)]
         for variable, array in zip(variables, arrays, strict=True):
             if array.shape != variable.array.shape:
                 raise ShapeError(

@@ -224,7 +224,7 @@ def constrained(variable: Variable, array: Array) -> Change:
     """A new value within the Variable's constraint, if it has one."""
     if variable.constraint is None:
         return variable, array
-    projected = variable._convert(variable.constraint(Tensor(array)))
+    projected = variable.convert(variable.constraint(Tensor(array)))
     if projected.shape != array.shape:
         raise ShapeError(
             f"apply: the constraint of '{name_of(variable)}' turned shape {array.shape} into {projected.shape}; it must keep "

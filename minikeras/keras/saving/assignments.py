@@ -74,7 +74,7 @@ def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
     chained = {"_chain", "_layers"} & set(vars(layer))
     if chained:
         yield "layers", layer.layers
-    held = {name: value for name, value in attributes(layer, also=(*layer._checkpointed, "loss")) if name not in chained}
+    held = {name: value for name, value in attributes(layer, also=(*layer.checkpointed, "loss")) if name not in chained}
     yield from sorted(held.items(), key=lambda item: (item[0].startswith("_"), item[0]))
 
 

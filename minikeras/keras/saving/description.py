@@ -96,7 +96,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 def is_described(cls: type[Any]) -> bool:
     """Whether a class says of itself that it is described: what is derived from it may be otherwise."""
-    return bool(vars(cls).get("_is_described"))
+    return bool(vars(cls).get("is_described"))
 
 
 def described_kind(cls: type[Any]) -> type[Any]:

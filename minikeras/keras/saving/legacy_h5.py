@@ -146,7 +146,7 @@ def load_legacy_weights(model: Any, root: hdf5.StoredGroup, file: Path, skip: bo
 
 def _weights(layer: Any) -> list[Variable]:
     """Keras's order of old: all trainable weights, sublayers included, then all others."""
-    owned = [(one, weight) for one in (layer, *layer._collect().sublayers) for weight in own_variables(one)]
+    owned = [(one, weight) for one in (layer, *layer.collect_contents().sublayers) for weight in own_variables(one)]
     return [weight for _, weight in sorted(owned, key=lambda pair: not learns(*pair))]
 
 
@@ -170,6 +170,6 @@ def _load_optimizer(model: Any, root: hdf5.StoredGroup, file: Path) -> None:
         return
     assignments = Assignments(file, False, False)
     place = ObjectPlace(name, model.optimizer, model.optimizer.variables)
-    candidates = [model._learning_variables(), model.trainable_variables]
+    candidates = [model.learning_variables(), model.trainable_variables]
     assignments.add_optimizer(place, _values(root, name, file), candidates)
     assignments.carry_out()

@@ -100,7 +100,7 @@ def encode(model: Any) -> bytes:
         group.arrays = {key: np.asarray(to_numpy(value)) for key, value in bare.items()}
         if isinstance(place.owner, Optimizer):
             kept = list(place.owner.state.slots)
-            if kept and kept != [variable.key for variable in model._learning_variables()] and set(kept) <= set(number):
+            if kept and kept != [variable.key for variable in model.learning_variables()] and set(kept) <= set(number):
                 root.below(place.path).attributes[SLOTS_OF] = " ".join(str(number[key]) for key in kept)
     return hdf5.encode(root)
 
@@ -172,7 +172,7 @@ def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -
     content = StateValues(arrays, extra["states"], extra["aliases"])
     made = [place.owner for place in places(model) if isinstance(place.owner, Optimizer) and _lacks_slots(place, arrays)]
     for optimizer in made:
-        optimizer.prepare(model._learning_variables())
+        optimizer.prepare(model.learning_variables())
     try:
         Restoration(content, str(path), None, skip_mismatch, cast, strict=not skip_mismatch).visit(("", model), wait=False)
     finally:
@@ -236,7 +236,7 @@ def _candidates(model: Any, weights: list[Variable], group: Any) -> Iterator[lis
     numbers = stated.split() if isinstance(stated, str) else []
     if numbers and all(number.isdecimal() and len(number) < 10 and int(number) < len(weights) for number in numbers):
         yield [weights[int(number)] for number in numbers]
-    yield model._learning_variables()
+    yield model.learning_variables()
     yield model.trainable_variables
 
 

@@ -40,7 +40,7 @@ class Operation:
     (None, 2)
     """
 
-    built, trainable, _is_described = True, False, True
+    built, trainable, is_described = True, False, True
     measures = False
     """Whether it asks its operands for their sizes alone."""
 

@@ -323,14 +323,14 @@ class Trial(Interpreter):
 
 def _holders(operation: Any) -> list[Any]:
     """The layer and all within it; none for an Operation."""
-    return [operation, *operation._collect().sublayers] if hasattr(operation, "_collect") else []
+    return [operation, *operation.collect_contents().sublayers] if hasattr(operation, "collect_contents") else []
 
 
 def _variables(operation: Any) -> list[Any]:
     """All Variables of a layer, those of its metrics included."""
-    if not hasattr(operation, "_collect"):
+    if not hasattr(operation, "collect_contents"):
         return []
-    contents = operation._collect()
+    contents = operation.collect_contents()
     return [*contents.variables, *(variable for metric in contents.metrics for variable in metric.variables)]
 
 

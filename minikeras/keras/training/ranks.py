@@ -204,7 +204,7 @@ def agree(model: ModelLike, strategy: DataParallel, source: Source, predicts: bo
 def _build(model: ModelLike, data: Any, predicts: bool) -> None:
     """Make all Variables, without a change of any, and of random streams by no more than initial values need."""
     lacks_targets = not predicts and model._trainer.targets is None
-    if data is not None and not model._overrides("train_step") and (lacks_targets or not model.built):
+    if data is not None and not model.is_overridden("train_step") and (lacks_targets or not model.built):
         before, step = snapshot(_variables(model)), model.predict_step if predicts else model.test_step
         try:
             with preserved_streams(()) if model.built else nullcontext(), np.errstate(all="ignore"):
@@ -216,14 +216,14 @@ def _build(model: ModelLike, data: Any, predicts: bool) -> None:
                 restore([(variable, array)])
             model.reset_metrics()
     if model.optimizer is not None and model.trainable_variables:
-        model.optimizer.prepare(model._learning_variables())
+        model.optimizer.prepare(model.learning_variables())
 
 
 def _variables(model: ModelLike) -> list[Variable]:
     holders: list[Any] = [*model.metrics] if model._trainer.compiled else []
     if model.optimizer is not None:
         holders.append(model.optimizer)
-    found: Iterable[Variable] = [*model._collect().variables, *(one for holder in holders for one in holder.variables)]
+    found: Iterable[Variable] = [*model.collect_contents().variables, *(one for holder in holders for one in holder.variables)]
     return list({variable.key: variable for variable in found}.values())
 
 
@@ -234,7 +234,7 @@ def _check_structure(model: ModelLike) -> None:
         return
     compiled = model._trainer._compiled
     told = () if compiled is None else (*nest.flatten(compiled.loss), compiled.loss_weights)
-    parts = (*model._collect().sublayers, model.optimizer, *told)
+    parts = (*model.collect_contents().sublayers, model.optimizer, *told)
     described = [_described(part) for part in parts if part is not None]
     if (found := first_difference(described)) is not None:
         place, others = found
@@ -265,7 +265,7 @@ def check_weights(model: ModelLike) -> None:
     """
     ranks = world()
     digest = hashlib.blake2b(digest_size=8)
-    for variable in model._collect().variables:
+    for variable in model.collect_contents().variables:
         digest.update(np.ascontiguousarray(to_numpy(variable.array)).reshape(-1).view(np.uint8).data)
     own = int.from_bytes(digest.digest(), "little") >> 1
     found = ranks.all_gather(np.array([own])).ravel()

@@ -74,7 +74,7 @@ def _run_part(model: ModelLike, name: str, split: BatchSplit, part: BatchPart, d
     gradients: list[Any] = []
     variables: list[Variable] = []
     with computing_on(part), noted_results() as known:
-        if name == "train_step" and not model._overrides(name):
+        if name == "train_step" and not model.is_overridden(name):
             gradients, variables, predicted = steps.gradients_of(model, rows)
             logs = predicted.measure(model)
         else:
@@ -101,7 +101,7 @@ class _State:
         self._before: dict[int, Tensor] = {}
         for variable in _variables_of_metrics(model):
             self._keep(variable, True)
-        for variable in model._collect().variables:
+        for variable in model.collect_contents().variables:
             if not getattr(variable, "learns", variable.trainable):
                 self._keep(variable, False)
         self._number, self._is_first = 0, True

@@ -73,9 +73,9 @@ class ModelLike(Protocol):
     def test_step(self, data: Any) -> Any: ...
     def predict_step(self, data: Any) -> Any: ...
     def reset_metrics(self) -> None: ...
-    def _collect(self) -> Contents: ...
-    def _learning_variables(self) -> Any: ...
-    def _overrides(self, name: str) -> bool: ...
+    def collect_contents(self) -> Contents: ...
+    def learning_variables(self) -> Any: ...
+    def is_overridden(self, name: str) -> bool: ...
 
 
 _array_of = operator.attrgetter("array")
@@ -162,7 +162,7 @@ class Transaction:
 
     def snapshot(self) -> Snapshot:
         """The state by now."""
-        contents = self._model._collect()
+        contents = self._model.collect_contents()
         same = all(map(operator.is_, chain.from_iterable(self._now), self._then))
         if contents is not self._contents or not same or sum(map(len, self._now)) != len(self._then):
             self._look_up(contents)
@@ -298,7 +298,7 @@ def put_back(model: Any, state: State) -> Any:
         shown = "; ".join(problems[:8]) + (f"; and {len(problems) - 8} more" if len(problems) > 8 else "")
         raise ValueError(f"The state of training belongs to another model or optimizer: {shown}.")
     own, arrays = named_variables(model), state["arrays"]
-    new = {name: variable._convert(arrays[name]) for name, variable in own.items() if name in arrays}
+    new = {name: variable.convert(arrays[name]) for name, variable in own.items() if name in arrays}
     before = streams.states()
     try:
         position = values["position"]

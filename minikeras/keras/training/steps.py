@@ -56,7 +56,7 @@ def gradients_of(model: ModelLike, data: Any) -> tuple[list[Any], list[Variable]
         y_pred = model(x, training=True)
         loss = _loss(model, x, y, y_pred, sample_weight, True)
         scaled = optimizer.scale_loss(loss)
-    optimizer.prepare(model._learning_variables())
+    optimizer.prepare(model.learning_variables())
     variables = _trained(model)
     return tape.gradient(scaled, variables) if variables else [], variables, Predicted(x, y, y_pred, sample_weight, loss)
 
@@ -65,7 +65,7 @@ def _minimize(model: ModelLike, x: Any, y: Any, sample_weight: Any) -> Logs:
     """A step of an optimizer that is given the loss as a function; metrics see the predictions before it."""
     if not model.trainable_variables:
         model(x, training=False)  # builds the layers
-    model.optimizer.prepare(model._learning_variables())
+    model.optimizer.prepare(model.learning_variables())
     predicted: list[Any] = []
     objective = _objective(model, x, y, sample_weight, predicted)
     variables = _trained(model)
@@ -90,7 +90,7 @@ def _objective(model: ModelLike, x: Any, y: Any, sample_weight: Any, predicted: 
         terms = model.losses
         return total(terms) if terms else None
 
-    if model.loss is None or model._overrides("compute_loss"):
+    if model.loss is None or model.is_overridden("compute_loss"):
         return lambda: _loss(model, x, y, outputs(), sample_weight, True)
     return optimizers.Objective(outputs, loss_of_outputs, penalty)
 
@@ -148,7 +148,7 @@ def compiled_metrics(model: ModelLike) -> SimpleNamespace:
 
 def _loss(model: ModelLike, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Tensor:
     """`compute_loss`, which need not take `training` if it is overridden."""
-    if not model._overrides("compute_loss") or "training" in inspect.signature(model.compute_loss).parameters:
+    if not model.is_overridden("compute_loss") or "training" in inspect.signature(model.compute_loss).parameters:
         return model.compute_loss(x, y, y_pred, sample_weight, training=training)
     return model.compute_loss(x, y, y_pred, sample_weight)
 

@@ -110,7 +110,7 @@ class Trainer:
 
     def compile_from_config(self, model: ModelLike, config: Mapping[str, Any]) -> None:
         """Compile as `compile_config` says."""
-        if model._overrides("compile"):
+        if model.is_overridden("compile"):
             warnings.warn(
                 f"The model '{model.name}' was loaded without being compiled, since its `compile` is custom. Override "
                 "`get_compile_config` and `compile_from_config` in its class, or call `compile`.",
@@ -123,7 +123,7 @@ class Trainer:
 
     def labelled_metrics(self, model: ModelLike) -> list[tuple[str, Any]]:
         """Loss tracker, losses of the outputs, compiled metrics, and those held as attributes, with their names in logs."""
-        held = [(metric.name, metric) for metric in model._collect().metrics]
+        held = [(metric.name, metric) for metric in model.collect_contents().metrics]
         if self._compiled is None:
             return held
         settled = self.targets
@@ -133,7 +133,7 @@ class Trainer:
     def logged_metrics(self, model: ModelLike) -> list[tuple[str, Any]]:
         """Those that the logs tell of: all, or what a subclass has in a `metrics` of its own."""
         labelled = self.labelled_metrics(model)
-        if not model._overrides("metrics"):
+        if not model.is_overridden("metrics"):
             return labelled
         labels = {id(metric): label for label, metric in labelled}
         return [(labels.get(id(metric), metric.name), metric) for metric in model.metrics]
@@ -386,7 +386,7 @@ def hooks_of(model: ModelLike, callbacks: Any, history: bool, verbose: Any, epoc
 
 def takes_text(model: Any) -> bool:
     """Whether columns of text may be given to a model: an input or another layer of it is meant for them."""
-    return any(layer._takes_text for layer in model._collect().sublayers)
+    return any(layer._takes_text for layer in model.collect_contents().sublayers)
 
 
 def validation_feed(data: Any, batch_size: int | None, steps: int | None, text: bool) -> Feed | None:
@@ -445,7 +445,7 @@ def on_device_of(model: ModelLike, name: str) -> contextlib.AbstractContextManag
     Raises:
         InvalidArgumentError: if a `with tf.device` block around it names another one.
     """
-    home = next((one.device for one in model._collect().variables if isinstance(one, Weight)), None)
+    home = next((one.device for one in model.collect_contents().variables if isinstance(one, Weight)), None)
     if home is None or home == current_device():
         return contextlib.nullcontext()
     if chosen_device() is not None:

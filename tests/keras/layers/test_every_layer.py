@@ -29,11 +29,11 @@ def test_every_layer_has_a_row():
 def test_every_layer_of_the_package_is_described_and_what_is_derived_from_it_only_if_it_says_so():
     classes = {value for name in L.__all__ if isinstance(value := getattr(L, name), type) and issubclass(value, L.Layer)}
     classes |= {tf.keras.Model, tf.keras.Sequential, tf.keras.utils.FeatureSpace}
-    assert [kind.__name__ for kind in classes if not kind._is_described] == []
+    assert [kind.__name__ for kind in classes if not kind.is_described] == []
     for kind in (L.Flatten, L.Layer, tf.keras.Model):
         silent, saying = type("Silent", (kind,), {}), type("Saying", (kind,), {}, described=True, makes_nothing=True)
-        assert (silent._is_described, silent._makes_nothing) == (False, False)
-        assert (saying._is_described, saying._makes_nothing) == (True, True)
+        assert (silent.is_described, silent._makes_nothing) == (False, False)
+        assert (saying.is_described, saying._makes_nothing) == (True, True)
 
 
 def test_a_users_described_layer_takes_numpys_numbers_as_the_packages_do():

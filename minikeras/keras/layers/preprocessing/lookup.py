@@ -93,7 +93,7 @@ class IndexLookup(ColumnLayer):
     """What both lookups are; `_text` says which tokens they know."""
 
     _text: bool
-    _not_walked = (*ColumnLayer._not_walked, "_vocabulary", "_input", "_counts", "_found_in")
+    not_walked = (*ColumnLayer.not_walked, "_vocabulary", "_input", "_counts", "_found_in")
 
     def __init__(
         self,
