@@ -205,7 +205,7 @@ def _recorded(specimen: Specimen, tensors: Sequence[Tensor]) -> tuple[list[Recor
     with tf.GradientTape() as tape:
         tape.watch([x for x in tensors if x.dtype.is_differentiable])
         found = results(specimen, tensors)
-    return tape._tape.records, found
+    return tape.tape.records, found
 
 
 # First derivatives ----------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def no_gradient_where_nothing_is_smooth(specimen: Specimen) -> None:
     with tf.GradientTape() as tape:
         tape.watch(sources)
         targets = [y for y in results(specimen, tensors) if isinstance(y, Tensor)]
-    if any(record.primitive.vjp is None for record in tape._tape.records):
+    if any(record.primitive.vjp is None for record in tape.tape.records):
         try:
             tape.gradient(targets, sources)
         except LookupError as error:

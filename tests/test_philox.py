@@ -369,7 +369,7 @@ def test_a_member_of_many_draws_what_it_draws_alone():
 
 
 def kept(tape):
-    return [record.primitive.name for record in tape._tape.records if record.primitive.name != "read_variable"]
+    return [record.primitive.name for record in tape.tape.records if record.primitive.name != "read_variable"]
 
 
 @pytest.mark.parametrize(

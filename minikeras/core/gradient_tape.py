@@ -58,17 +58,17 @@ class GradientTape:
     """
 
     __slots__ = (
-        *("__weakref__", "_active", "_answer", "_entered", "_moments", "_persistent", "_spent", "_strict", "_tape", "_trace"),
-        *("_was_reset", "_watched_at"),
+        *("__weakref__", "_active", "_entered", "_persistent", "answer", "moments", "spent", "strict", "tape", "trace"),
+        *("was_reset", "watched_at"),
     )
 
     def __init__(
         self, persistent: bool = False, watch_accessed_variables: bool = True, strict: bool = False, trace: bool = False
     ) -> None:
         self._persistent = persistent
-        self._strict = strict
-        self._tape = Tape(watch_accessed_variables)
-        self._trace = hook("Trace")() if strict or trace else None
+        self.strict = strict
+        self.tape = Tape(watch_accessed_variables)
+        self.trace = hook("Trace")() if strict or trace else None
         self._entered = self._active = False
         self._forget()
 
@@ -86,44 +86,44 @@ class GradientTape:
             _forget_the_dead()
         if self._persistent:
             tell_of_tapes_that_outlive(self)
-        if self._trace is not None:
-            self._trace.__enter__()
-        self._resume(Frame(self._tape, current()))
+        if self.trace is not None:
+            self.trace.__enter__()
+        self._resume(Frame(self.tape, current()))
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._pause()
-        if self._trace is not None:
-            self._trace.__exit__()
+        if self.trace is not None:
+            self.trace.__exit__()
 
     def _resume(self, frame: Frame) -> None:
         """Record in this thread, from the given place on its stack; a tape that is used up starts afresh."""
-        if self._spent:
+        if self.spent:
             self._forget()
         switch(frame)
         self._active = True
-        self._moments.append(next_key())
+        self.moments.append(next_key())
 
     def _pause(self) -> None:
         """Leave this thread's stack. Harmless if the tape is not on it: `gradient` may have been called elsewhere."""
-        switch(current().without(self._tape))
+        switch(current().without(self.tape))
         if self._active:
             self._active = False
-            self._moments.append(next_key())
+            self.moments.append(next_key())
 
     def _forget(self) -> None:
-        self._tape.clear()
-        self._watched_at: dict[int, int] = {}
-        self._moments: list[int] = []  # serial numbers at which recording began, stopped, began again, ...
-        self._answer: tuple[set[int], set[int]] | None = None  # keys of the last targets, and of what had a gradient
-        self._spent = self._was_reset = False
+        self.tape.clear()
+        self.watched_at: dict[int, int] = {}
+        self.moments: list[int] = []  # serial numbers at which recording began, stopped, began again, ...
+        self.answer: tuple[set[int], set[int]] | None = None  # keys of the last targets, and of what had a gradient
+        self.spent = self.was_reset = False
 
     def _use_up(self) -> None:
         """Let go of the Records after the only use, unless they were to be kept for explanations."""
         if not self._persistent:
-            self._spent = True
-            if self._trace is None:
-                self._tape.records = []
+            self.spent = True
+            if self.trace is None:
+                self.tape.records = []
 
     def watch(self, tensor: Any) -> None:
         """Track a Tensor, a Variable or any nest of them from now on.
@@ -138,17 +138,17 @@ class GradientTape:
         moment = next_key()
         for leaf in leaves:
             if leaf.dtype.is_differentiable:
-                if leaf.key not in self._tape.tracked:
-                    self._watched_at[leaf.key] = moment
-                self._tape.tracked.add(leaf.key)
+                if leaf.key not in self.tape.tracked:
+                    self.watched_at[leaf.key] = moment
+                self.tape.tracked.add(leaf.key)
             else:
                 warn(5, "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r", leaf.dtype)
             if isinstance(leaf, Variable):
-                self._tape.accessed[leaf.key] = leaf
+                self.tape.accessed[leaf.key] = leaf
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The Variables watched so far, in the order of their construction."""
-        accessed = self._tape.accessed
+        accessed = self.tape.accessed
         return tuple(accessed[key] for key in sorted(accessed))
 
     @contextlib.contextmanager
@@ -159,7 +159,7 @@ class GradientTape:
             TapeError: if the tape was never entered or is used up.
             ValueError: if it is not recording for another reason.
         """
-        if not self._entered or self._spent:
+        if not self._entered or self.spent:
             raise TapeError("Trying to stop recording a tape which is not recording.")
         if not self._active:
             raise ValueError("Tape is not recording.")
@@ -170,7 +170,7 @@ class GradientTape:
             yield
         finally:
             # The place on the stack has a meaning, so the tape returns to it unless others came or went meanwhile.
-            self._resume(before if current() is without else Frame(self._tape, current()))
+            self._resume(before if current() is without else Frame(self.tape, current()))
 
     def reset(self) -> None:
         """Forget all Records and watches, and record afresh.
@@ -181,8 +181,8 @@ class GradientTape:
         if not self._active:
             raise ValueError("Tape is not recording.")
         self._forget()
-        self._was_reset = True
-        self._moments.append(next_key())
+        self.was_reset = True
+        self.moments.append(next_key())
 
     # Derivatives --------------------------------------------------------------------------------------------------
 
@@ -219,21 +219,21 @@ class GradientTape:
         fill = unconnected_choice(unconnected_gradients)
         targets, leaves = differentiable_leaves("target", target), differentiable_leaves("source", sources)
         self._use()
-        bare, keys = self._tape.bare, [leaf.key for leaf in leaves]
-        found = self._tape.planned(targets, leaves) if bare and output_gradients is None else None
+        bare, keys = self.tape.bare, [leaf.key for leaf in leaves]
+        found = self.tape.planned(targets, leaves) if bare and output_gradients is None else None
         if found is None:
-            seeds = seeds_of(target, targets, output_gradients, keys, bare, self._tape.tracked)
+            seeds = seeds_of(target, targets, output_gradients, keys, bare, self.tape.tracked)
             try:
-                cotangents = self._tape.gradients(seeds, keys, bare)
+                cotangents = self.tape.gradients(seeds, keys, bare)
             except LookupError as error:
-                if self._trace is not None:
-                    self._trace.note_line(error)
+                if self.trace is not None:
+                    self.trace.note_line(error)
                 raise
             found = [cotangents.get(key) for key in keys]
         else:
             bare = False
         connected = {key for key, cotangent in zip(keys, found, strict=True) if cotangent is not None}
-        self._answer = {leaf.key for leaf in targets}, connected
+        self.answer = {leaf.key for leaf in targets}, connected
         self._use_up()
         self._check_connected(target, leaves, connected, fill)
         return nest.pack(sources, [finished(one, leaf, fill, bare) for one, leaf in zip(found, leaves, strict=True)])
@@ -263,7 +263,9 @@ class GradientTape:
         >>> print(tape.jacobian(y, x).numpy().tolist())
         [[2.0, 0.0], [0.0, 4.0]]
         """
-        return hook("jacobian_of_tape")(self, target, sources, unconnected_gradients, experimental_use_pfor, chunk_size)
+        return hook("DerivativesOfTape")(self).jacobian(
+            target, sources, unconnected_gradients, experimental_use_pfor, chunk_size
+        )
 
     def batch_jacobian(
         self,
@@ -289,7 +291,9 @@ class GradientTape:
         >>> print(tape.batch_jacobian(y, x).numpy().ravel())
         [2. 6.]
         """
-        return hook("batch_jacobian_of_tape")(self, target, source, unconnected_gradients, experimental_use_pfor, chunk_size)
+        return hook("DerivativesOfTape")(self).batch_jacobian(
+            target, source, unconnected_gradients, experimental_use_pfor, chunk_size
+        )
 
     def hessian(self, target: Any, sources: Any, flat: bool = True, chunk_size: int | None = None) -> Any:
         """All second derivatives of a scalar target; zeros for sources that it does not depend on.
@@ -312,7 +316,7 @@ class GradientTape:
         >>> print(tape.hessian(y, x).numpy().tolist())
         [[6.0, 0.0], [0.0, 12.0]]
         """
-        return hook("hessian_of_tape")(self, target, sources, flat, chunk_size)
+        return hook("DerivativesOfTape")(self).hessian(target, sources, flat, chunk_size)
 
     def hvp(self, target: Any, sources: Any, vector: Any) -> Any:
         """The Hessian of a scalar target times a vector, at the cost of two backward sweeps.
@@ -328,17 +332,17 @@ class GradientTape:
         >>> print(tape.hvp(y, x, tf.constant([1.0, 0.0])).numpy())
         [6. 0.]
         """
-        return hook("hvp_of_tape")(self, target, sources, vector)
+        return hook("DerivativesOfTape")(self).hvp(target, sources, vector)
 
     def _check_connected(self, target: Any, leaves: Sequence[Any], found: Any, fill: UnconnectedGradients) -> None:
         """A strict tape refuses sources without a gradient, with the reasons, unless zeros were asked for."""
-        missing = [leaf for leaf in leaves if leaf.key not in found] if self._strict else []
+        missing = [leaf for leaf in leaves if leaf.key not in found] if self.strict else []
         if missing and fill is not UnconnectedGradients.ZERO:
-            hook("refuse_unconnected")(self, target, missing, len(leaves))
+            hook("Inquiry")(self, differentiable_leaves("target", target)).refuse(missing, len(leaves))
 
     def _use(self) -> None:
         """Check that the tape may be differentiated now; inside its own block a tape for one use stops recording."""
-        if self._spent or not self._entered:
+        if self.spent or not self._entered:
             raise TapeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
                 "Ask for all sources in one call, or use GradientTape(persistent=True)."
@@ -351,6 +355,11 @@ class GradientTape:
             self._pause()
 
     # Questions about the recording ------------------------------------------------------------------------------------
+
+    @property
+    def found_any(self) -> bool:
+        """Whether the last target depends on any of the sources that the tape was asked for."""
+        return self.answer is not None and bool(self.answer[1])
 
     def explain(self, target: Any, sources: Any) -> Any:
         """Why `gradient` gives None for a source: an `Explanation`, true if it does not, else with `.reason`, `.op`, `.where`.
@@ -372,7 +381,7 @@ class GradientTape:
         not_watched
         """
         targets, leaves = differentiable_leaves("target", target), differentiable_leaves("source", sources)
-        return nest.pack(sources, hook("explanations")(self, targets, leaves))
+        return nest.pack(sources, hook("Inquiry")(self, targets).explanations(leaves))
 
     def memory(self) -> int:
         """Bytes of the arrays that the Records hold, each buffer counted once, also those that others hold as well.
@@ -397,7 +406,7 @@ class GradientTape:
         return hook("summary_of_tape")(self)
 
     def __str__(self) -> str:
-        return "\n".join([f"GradientTape: {self.summary()}", *(f"  {record}" for record in self._tape.records)])
+        return "\n".join([f"GradientTape: {self.summary()}", *(f"  {record}" for record in self.tape.records)])
 
 
 _alive: dict[int, weakref.ref[GradientTape]] = {}
@@ -414,4 +423,4 @@ def _forget_the_dead() -> None:
 def tapes_that_track(key: int) -> list[GradientTape]:
     """The tapes, whatever thread they belong to, that track a Tensor or Variable."""
     tapes = [reference() for reference in list(_alive.values())]
-    return [tape for tape in tapes if tape is not None and key in tape._tape.tracked]
+    return [tape for tape in tapes if tape is not None and key in tape.tape.tracked]

@@ -34,11 +34,6 @@ def run_loss(loss_fn: Callable[[], Any], chosen: Sequence[Any], strict: bool = F
     return tape, scalar(loss)
 
 
-def found_any(tape: GradientTape) -> bool:
-    """Whether the last target of a tape depends on any of the sources that it was asked for."""
-    return tape._answer is not None and bool(tape._answer[1])
-
-
 def scalar(loss: Any) -> Tensor:
     """What a loss function returned, as a Tensor without axes."""
     loss = convert_to_tensor(loss)

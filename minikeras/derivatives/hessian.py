@@ -37,74 +37,6 @@ from .flat import LEAST, cached_rows, directions, flatten, matrix_of, mirrored, 
 # numbers for an intermediate result of n elements, while its rule runs.
 
 
-def jacobian_of_tape(
-    tape: GradientTape,
-    target: Any,
-    sources: Any,
-    unconnected_gradients: UnconnectedGradients | str,
-    vectorized: bool,
-    chunk_size: int | None,
-) -> Any:
-    """What `GradientTape.jacobian` returns."""
-    fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
-    leaves = one_target("jacobian", target, sources)
-    found = _rows_by_source(tape, target, leaves, unit_rows, vectorized, chunk_size, fill)
-    results = []
-    for leaf in leaves:
-        whole = (*target.shape, *leaf.shape)
-        if leaf.key in found:
-            rows = found[leaf.key]
-            results.append(operations.reshape(rows, shape=whole, rank=len(rows.shape)))
-        else:
-            results.append(absent_jacobian(whole, leaf, fill))
-    return nest.pack(sources, results)
-
-
-def batch_jacobian_of_tape(
-    tape: GradientTape,
-    target: Any,
-    source: Any,
-    unconnected_gradients: UnconnectedGradients | str,
-    vectorized: bool,
-    chunk_size: int | None,
-) -> Any:
-    """What `GradientTape.batch_jacobian` returns."""
-    fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
-    (leaf,) = one_target("batch_jacobian", target, source, single=True)
-    batch = common_batch(target, leaf)
-    found = _rows_by_source(tape, target, [leaf], row_seeds, vectorized, chunk_size, fill)
-    whole = (*target.shape, *leaf.shape[1:])
-    if leaf.key not in found:
-        return operations.zeros_like(Tensor(namespace(leaf.array).zeros(whole, dtype=leaf.array.dtype)))
-    rows = found[leaf.key]
-    columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows.array.size else 0), rank=len(rows.shape))
-    turned = operations.transpose(columns, perm=(-2, -3, -1))
-    return operations.reshape(turned, shape=whole, rank=3)
-
-
-def _rows_by_source(
-    tape: GradientTape, target: Any, leaves: Sequence[Any], seeds: Any, vectorized: bool, chunk_size: int | None, fill: Any
-) -> dict[int, Any]:
-    """The gradients for a stack of seeds, by key of the source; uses the tape up."""
-    if not vectorized and not tape._persistent:
-        raise TapeError(
-            "GradientTape must be created with persistent=True to compute the jacobian with eager execution enabled and "
-            "with  experimental_use_pfor set to False."
-        )
-    tape._use()
-    records = tape._tape.records
-    tape._use_up()
-    found: dict[int, Any] = {}
-    if target.dtype.is_differentiable:
-        carry = functools.partial(rows, chunk_size=chunk_size) if vectorized else looped
-        with np.errstate(all="ignore"):
-            known = [leaf.key for leaf in leaves if leaf.key in tape._tape.tracked or leaf.key == target.key]
-            found = carry(records, target, known, seeds(target))
-    tape._answer = {target.key}, set(found)
-    tape._check_connected(target, leaves, found, fill)
-    return found
-
-
 def rows(
     records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor, chunk_size: int | None
 ) -> dict[int, Tensor]:
@@ -159,8 +91,8 @@ class RecordedGradient:
         self.leaves = list(leaves)
         self._tape = GradientTape(persistent=True, watch_accessed_variables=False)
         with self._tape:
-            self._tape._tape.records, self._tape._tape.tracked = list(tape._tape.records), set(tape._tape.tracked)
-            self.parts: list[Tensor] = tape.gradient(target, self.leaves, None, "none" if tape._strict else "zero")
+            self._tape.tape.records, self._tape.tape.tracked = list(tape.tape.records), set(tape.tape.tracked)
+            self.parts: list[Tensor] = tape.gradient(target, self.leaves, None, "none" if tape.strict else "zero")
             self.flat = flatten(self.parts)
 
     def product(self, parts: Sequence[Any]) -> list[Tensor]:
@@ -209,7 +141,7 @@ class RecordedGradient:
         for gradient, first in [(self.parts[place], start - part.start) for place, part in later if part.start < stop]:
             units, key = unit_rows(gradient, first, stop - start), gradient.key
             seeds[key] = seeds[key] + units if key in seeds else units
-        leaves, tape = [self.leaves[place] for place, _ in later], self._tape._tape
+        leaves, tape = [self.leaves[place] for place, _ in later], self._tape.tape
         with np.errstate(all="ignore"):
             found = swept(tape.records, seeds, [leaf.key for leaf in leaves if leaf.key in tape.tracked])
         blocks = [
@@ -224,29 +156,14 @@ class RecordedGradient:
     @cached_property
     def _read(self) -> dict[int, int]:
         """When each Tensor and Variable was first read, by key."""
-        inputs = [x for record in self._tape._tape.records for x in record.inputs if hasattr(x, "key")]
+        inputs = [x for record in self._tape.tape.records for x in record.inputs if hasattr(x, "key")]
         return {x.key: -i for i, x in enumerate(reversed(inputs), 1 - len(inputs))}
 
     @cached_property
     def _largest(self) -> int:
         """Elements of the largest intermediate result."""
-        results = [record.outputs for record in self._tape._tape.records]
+        results = [record.outputs for record in self._tape.tape.records]
         return max([size_of(part) for result in results for part in (result if type(result) is tuple else (result,))] or [1])
-
-
-def hessian_of_tape(tape: GradientTape, target: Any, sources: Any, flat: bool, chunk_size: int | None) -> Any:
-    """What `GradientTape.hessian` returns."""
-    chunk_size = checked_chunk_size(chunk_size)
-    leaves = _sources_of_scalar("hessian", target, sources)
-    matrix = RecordedGradient(tape, target, leaves).matrix(None, chunk_size)
-    return matrix if flat else split_blocks(matrix, leaves)
-
-
-def hvp_of_tape(tape: GradientTape, target: Any, sources: Any, vector: Any) -> Any:
-    """What `GradientTape.hvp` returns."""
-    leaves = _sources_of_scalar("hvp", target, sources)
-    parts, like = directions(vector, leaves, sources)
-    return like(RecordedGradient(tape, target, leaves).product(parts))
 
 
 def _sources_of_scalar(name: str, target: Any, sources: Any) -> list[Any]:
@@ -258,3 +175,88 @@ def _sources_of_scalar(name: str, target: Any, sources: Any) -> list[Any]:
             "or tf.reduce_mean, or jacobian() of a gradient()."
         )
     return leaves
+
+
+class DerivativesOfTape:
+    """What `GradientTape` gives beside `gradient`: each method is that of its name there."""
+
+    def __init__(self, tape: GradientTape) -> None:
+        self.tape = tape
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: UnconnectedGradients | str,
+        vectorized: bool,
+        chunk_size: int | None,
+    ) -> Any:
+        """What `GradientTape.jacobian` returns."""
+        fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
+        leaves = one_target("jacobian", target, sources)
+        found = self._rows_by_source(target, leaves, unit_rows, vectorized, chunk_size, fill)
+        results = []
+        for leaf in leaves:
+            whole = (*target.shape, *leaf.shape)
+            if leaf.key in found:
+                rows = found[leaf.key]
+                results.append(operations.reshape(rows, shape=whole, rank=len(rows.shape)))
+            else:
+                results.append(absent_jacobian(whole, leaf, fill))
+        return nest.pack(sources, results)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: UnconnectedGradients | str,
+        vectorized: bool,
+        chunk_size: int | None,
+    ) -> Any:
+        """What `GradientTape.batch_jacobian` returns."""
+        fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
+        (leaf,) = one_target("batch_jacobian", target, source, single=True)
+        batch = common_batch(target, leaf)
+        found = self._rows_by_source(target, [leaf], row_seeds, vectorized, chunk_size, fill)
+        whole = (*target.shape, *leaf.shape[1:])
+        if leaf.key not in found:
+            return operations.zeros_like(Tensor(namespace(leaf._array).zeros(whole, dtype=leaf._array.dtype)))
+        rows = found[leaf.key]
+        columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows._array.size else 0), rank=len(rows.shape))
+        turned = operations.transpose(columns, perm=(-2, -3, -1))
+        return operations.reshape(turned, shape=whole, rank=3)
+
+    def hessian(self, target: Any, sources: Any, flat: bool, chunk_size: int | None) -> Any:
+        """What `GradientTape.hessian` returns."""
+        chunk_size = checked_chunk_size(chunk_size)
+        leaves = _sources_of_scalar("hessian", target, sources)
+        matrix = RecordedGradient(self.tape, target, leaves).matrix(None, chunk_size)
+        return matrix if flat else split_blocks(matrix, leaves)
+
+    def hvp(self, target: Any, sources: Any, vector: Any) -> Any:
+        """What `GradientTape.hvp` returns."""
+        leaves = _sources_of_scalar("hvp", target, sources)
+        parts, like = directions(vector, leaves, sources)
+        return like(RecordedGradient(self.tape, target, leaves).product(parts))
+
+    def _rows_by_source(
+        self, target: Any, leaves: Sequence[Any], seeds: Any, vectorized: bool, chunk_size: int | None, fill: Any
+    ) -> dict[int, Any]:
+        """The gradients for a stack of seeds, by key of the source; uses the tape up."""
+        if not vectorized and not self.tape._persistent:
+            raise TapeError(
+                "GradientTape must be created with persistent=True to compute the jacobian with eager execution enabled and "
+                "with  experimental_use_pfor set to False."
+            )
+        self.tape._use()
+        records = self.tape.tape.records
+        self.tape._use_up()
+        found: dict[int, Any] = {}
+        if target.dtype.is_differentiable:
+            carry = functools.partial(rows, chunk_size=chunk_size) if vectorized else looped
+            with np.errstate(all="ignore"):
+                known = [leaf.key for leaf in leaves if leaf.key in self.tape.tape.tracked or leaf.key == target.key]
+                found = carry(records, target, known, seeds(target))
+        self.tape.answer = {target.key}, set(found)
+        self.tape._check_connected(target, leaves, found, fill)
+        return found

@@ -25,7 +25,7 @@ from ..core.registry import operations
 from ..core.stack import BOTTOM, current
 from ..core.tape import Tape
 from ..core.tensor import Tensor
-from .first_order import found_any, scalar, unconnected
+from .first_order import scalar, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric
 from .hessian import RecordedGradient
 
@@ -96,7 +96,7 @@ class OutputCurvature:
             strict: raise UnconnectedGradientError for a variable that z does not depend on, instead of giving zeros.
         """
         around = GradientTape(persistent=True, watch_accessed_variables=False, strict=True) if strict else None
-        tape = Tape(watch_accessed=False) if around is None else around._tape
+        tape = Tape(watch_accessed=False) if around is None else around.tape
         with tape if around is None else around:
             if around is None:
                 tape.tracked.update([variable.key for variable in variables])
@@ -116,7 +116,7 @@ class OutputCurvature:
     def gradient(self) -> tuple[Tensor, bool]:
         """Of the loss, flat, and whether it depends on any of the variables."""
         tape = self._tape_of(self.records)
-        return flatten(tape.gradient(self.loss, self.variables, unconnected_gradients="zero")), found_any(tape)
+        return flatten(tape.gradient(self.loss, self.variables, unconnected_gradients="zero")), tape.found_any
 
     def prepare(self) -> list[Tensor]:
         """Compute what all products share."""
@@ -209,7 +209,7 @@ class OutputCurvature:
         if not self._may_decide() or rows < 2 or not columns or self._fill == "none":
             return None
         batch = Batch(rows)
-        records = rows_apart(self.tape._tape.records, batch)
+        records = rows_apart(self.tape.tape.records, batch)
         xp, array, keys = namespace(z.array), z.array, [variable.key for variable in chosen]
         found = []
         try:
@@ -288,7 +288,7 @@ def tape_of(records: Sequence[Record], tracked: set[int]) -> GradientTape:
     """A persistent tape that has recorded this."""
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
     with tape:
-        tape._tape.records, tape._tape.tracked = list(records), set(tracked)
+        tape.tape.records, tape.tape.tracked = list(records), set(tracked)
     return tape
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from .. import markup
 from ..core.custom import hidden_from_derivatives
-from ..core.gradient_arguments import differentiable_leaves, seeds_of
-from ..core.gradient_tape import GradientTape, tapes_that_track
+from ..core.gradient_arguments import seeds_of
+from ..core.gradient_tape import tapes_that_track
 from ..core.primitive import Record
 from ..core.tensor import Tensor
 from ..core.variable import Variable
@@ -121,17 +121,39 @@ class Inquiry:
     def __init__(self, tape: Any, targets: Sequence[Any]) -> None:
         self.tape = tape
         self.targets = targets
-        self.trace: Trace | None = tape._trace
-        self.events = [self._with_moment(s) for s in self.trace.events] if self.trace else events_of(tape._tape.records)
+        self.trace: Trace | None = tape.trace
+        self.events = [self._with_moment(s) for s in self.trace.events] if self.trace else events_of(tape.tape.records)
         self.made = {key: event for event in self.events for key in event.outputs}
         self.refused: Refused = set()
         self.without_rule: str | None = None
-        self.known = not tape._spent or self.trace is not None
+        self.known = not tape.spent or self.trace is not None
 
     def _with_moment(self, event: Event) -> Event:
         """The Event, cut if it happened while the tape did not record."""
-        when = _when(self.tape, event.moment)
+        when = self._when(event.moment)
         return event._replace(cut="computed_outside", detail=when) if when and event.cut is None else event
+
+    def _when(self, key: int) -> str:
+        """When a Tensor was made, if that was not while the tape recorded. Moments alternate: resumed, paused, resumed..."""
+        moments = self.tape.moments
+        position = bisect.bisect(moments, key)
+        if position % 2:
+            return ""
+        if position == 0:
+            return "before tape.reset()" if self.tape.was_reset else "before the block of this tape"
+        return "after the block of this tape" if position == len(moments) else "while recording was stopped"
+
+    def explanations(self, sources: Sequence[Any]) -> list[Explanation]:
+        """An Explanation for each source."""
+        found = self.connected(sources)
+        connected = Explanation(True, text="the target depends on the source, and a gradient flows")
+        return [connected if source.key in found else self.explanation(source) for source in sources]
+
+    def refuse(self, missing: Sequence[Any], asked: int) -> None:
+        """Raise for sources of a strict tape that have no gradient, with the explanation of each."""
+        found = self.explanations(missing)
+        listed = "".join(f"\n  {explanation}" for explanation in found)
+        raise UnconnectedGradientError(f"{len(missing)} of {asked} sources have no gradient:{listed}", tuple(found))
 
     # Is there a gradient? --------------------------------------------------------------------------------------------
 
@@ -143,10 +165,10 @@ class Inquiry:
             return self._remembered({target.key for target in self.targets}, smooth, set(keys))
         refused: list[tuple[Record, int]] = []
         with hidden_from_derivatives():
-            bare = self.tape._tape.bare
+            bare = self.tape.tape.bare
             seeds = seeds_of(self.targets, self.targets, None, keys, bare)
             try:
-                found = set(self.tape._tape.gradients(seeds, keys, bare, refused))
+                found = set(self.tape.tape.gradients(seeds, keys, bare, refused))
             except LookupError as error:
                 self.without_rule = getattr(error, "operation", str(error))
                 found = smooth & set(keys)
@@ -157,8 +179,8 @@ class Inquiry:
 
     def _remembered(self, targets: set[int], smooth: set[int], sources: set[int]) -> set[int]:
         """As `connected`, of a tape whose Records are gone, from its last answer."""
-        asked, found = self.tape._answer
-        if targets == asked or not smooth & self.tape._tape.tracked:
+        asked, found = self.tape.answer
+        if targets == asked or not smooth & self.tape.tape.tracked:
             return sources & (found if targets == asked else smooth)
         raise TapeError(
             "explain: the tape was used up by another target, and its Records are gone. Explain that target, ask before "
@@ -216,10 +238,10 @@ class Inquiry:
         if not any(dtype.is_differentiable for dtype in dtypes):
             where = self.made[self.targets[0].key].where if self.targets[0].key in self.made else None
             yield because("integer_dtype", name, where=where, detail=f"the target has dtype {dtypes[0].name}")
-        known = self.made.keys() | self.tape._tape.tracked
+        known = self.made.keys() | self.tape.tape.tracked
         unseen = [target for target in self.targets if isinstance(target, Tensor) and target.key not in known]
         for target in unseen[:1]:
-            when = _when(self.tape, target.key)
+            when = self._when(target.key)
             if when:
                 yield because("computed_outside", name, "the target", detail=when)
             elif self.trace:
@@ -247,8 +269,8 @@ class Inquiry:
     def _not_watched(self, source: Any, name: str, passed: bool) -> Iterator[Explanation]:
         """Reasons that lie in the source itself."""
         tape = self.tape
-        if source.key in tape._tape.tracked:
-            late = source.key in tape._watched_at and all(t.key < tape._watched_at[source.key] for t in self.targets)
+        if source.key in tape.tape.tracked:
+            late = source.key in tape.watched_at and all(t.key < tape.watched_at[source.key] for t in self.targets)
             if late and not passed:
                 yield because("not_watched", name, detail="was watched only after the target had been computed")
             return
@@ -257,7 +279,8 @@ class Inquiry:
         variable = isinstance(source, Variable)
         others = [other for other in tapes_that_track(source.key) if other is not tape]
         if others:
-            order = "around" if min(map(_opened, others)) < _opened(tape) else "inside or after"
+            opened, *others_opened = [one.moments[0] if one.moments else 0 for one in (tape, *others)]
+            order = "around" if min(others_opened) < opened else "inside or after"
             yield because("other_tape", name, detail=f"one that was entered {order} this one")
         elif variable and not source.trainable:
             yield because("not_trainable", name)
@@ -265,7 +288,7 @@ class Inquiry:
             detail = "is a Tensor that was never watched; tapes watch only Variables by themselves"
             rebound = "If `x = x + 1` put it in the place of a Variable, write x.assign_add(1)."
             yield because("not_watched", name, detail=detail, further_hint=rebound)
-        elif not tape._tape.watch_accessed:
+        elif not tape.tape.watch_accessed:
             yield because("not_watched", name, detail="was never watched, and the tape has watch_accessed_variables=False")
 
     # Following what happened -----------------------------------------------------------------------------------------
@@ -347,8 +370,8 @@ class Inquiry:
 
     def _name(self, key: int) -> str:
         """The name of a Variable in quotes, or nothing."""
-        if key in self.tape._tape.accessed:
-            return f"'{variable_name(self.tape._tape.accessed[key])}'"
+        if key in self.tape.tape.accessed:
+            return f"'{variable_name(self.tape.tape.accessed[key])}'"
         return f"'{self.trace.names[key]}'" if self.trace and key in self.trace.names else ""
 
 
@@ -359,33 +382,3 @@ def described(operand: Any, trace: Trace | None) -> str:
     where = trace.where_made(operand.key) if trace else None
     shape = ",".join(map(str, operand.shape))
     return f"the tensor {operand.dtype.name}[{shape}]" + (f" made at {where}" if where else "")
-
-
-def _opened(tape: GradientTape) -> int:
-    """The moment at which a tape began to record."""
-    return tape._moments[0] if tape._moments else 0
-
-
-def _when(tape: GradientTape, key: int) -> str:
-    """When a Tensor was made, if that was not while a tape recorded. Moments alternate: resumed, paused, resumed..."""
-    position = bisect.bisect(tape._moments, key)
-    if position % 2:
-        return ""
-    if position == 0:
-        return "before tape.reset()" if tape._was_reset else "before the block of this tape"
-    return "after the block of this tape" if position == len(tape._moments) else "while recording was stopped"
-
-
-def explanations(tape: GradientTape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
-    """An Explanation for each source."""
-    inquiry = Inquiry(tape, targets)
-    found = inquiry.connected(sources)
-    connected = Explanation(True, text="the target depends on the source, and a gradient flows")
-    return [connected if source.key in found else inquiry.explanation(source) for source in sources]
-
-
-def refuse_unconnected(tape: GradientTape, target: Any, missing: Sequence[Any], asked: int) -> None:
-    """Raise for sources of a strict tape that have no gradient, with the explanation of each."""
-    found = explanations(tape, differentiable_leaves("target", target), missing)
-    listed = "".join(f"\n  {explanation}" for explanation in found)
-    raise UnconnectedGradientError(f"{len(missing)} of {asked} sources have no gradient:{listed}", tuple(found))

@@ -145,7 +145,7 @@ class TapeSummary:
 def bytes_of_tape(tape: Any) -> int:
     """Bytes of the arrays that the Records of a tape hold, each buffer counted once."""
     buffers: dict[int, int] = {}
-    for record in tape._tape.records:
+    for record in tape.tape.records:
         outputs = record.outputs if type(record.outputs) is tuple else (record.outputs,)
         for value in (*record.inputs, *outputs, *record.params.values()):
             while hasattr(value, "stacked"):
@@ -160,5 +160,5 @@ def bytes_of_tape(tape: Any) -> int:
 
 def summary_of_tape(tape: Any) -> TapeSummary:
     """The number of Records, the bytes that they hold and the watched Variables."""
-    names = [variable_name(tape._tape.accessed[key]) for key in sorted(tape._tape.accessed)]
-    return TapeSummary(len(tape._tape.records), bytes_of_tape(tape), tuple(names))
+    names = [variable_name(tape.tape.accessed[key]) for key in sorted(tape.tape.accessed)]
+    return TapeSummary(len(tape.tape.records), bytes_of_tape(tape), tuple(names))

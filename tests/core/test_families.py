@@ -121,7 +121,7 @@ def test_an_operation_without_any_slope_is_not_recorded():
         tape.watch(x)
         y = operation(x)
     assert not operation.differentiable
-    assert tape._tape.records == []
+    assert tape.tape.records == []
     assert tape.gradient(y, x) is None
 
 

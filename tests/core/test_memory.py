@@ -271,7 +271,7 @@ def test_a_tensor_never_takes_the_place_of_a_dead_one(without_collector):
     if not addresses & {id(newcomer) for newcomer in newcomers}:
         assert not IS_LOCKED, "no address was used again, so nothing was tested"
         pytest.skip("without the interpreter's lock Python uses no address again so soon")
-    assert tape._tape.records == []
+    assert tape.tape.records == []
     assert tape.gradient(results, newcomers) == [None] * 100
 
 

@@ -83,7 +83,7 @@ def test_taking_out_what_is_not_there_changes_nothing(witnesses):
 
 def test_tapes_are_on_the_stack_in_the_order_in_which_they_were_entered():
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
-        assert names_on_stack() == [inner._tape, outer._tape]
+        assert names_on_stack() == [inner.tape, outer.tape]
     assert names_on_stack() == []
 
 
@@ -96,7 +96,7 @@ def test_tapes_may_leave_in_another_order_than_they_came():
     second.watch(x)
     y = x * x
     first.__exit__(None, None, None)
-    assert names_on_stack() == [second._tape]
+    assert names_on_stack() == [second.tape]
     z = y * x
     second.__exit__(None, None, None)
     assert names_on_stack() == []
@@ -107,8 +107,8 @@ def test_tapes_may_leave_in_another_order_than_they_came():
 def test_stop_recording_returns_a_tape_to_its_place():
     with tf.GradientTape() as outer, tf.GradientTape() as inner:
         with outer.stop_recording():
-            assert names_on_stack() == [inner._tape]
-        assert names_on_stack() == [inner._tape, outer._tape]
+            assert names_on_stack() == [inner.tape]
+        assert names_on_stack() == [inner.tape, outer.tape]
 
 
 def test_stop_recording_keeps_tapes_that_came_meanwhile():
@@ -116,7 +116,7 @@ def test_stop_recording_keeps_tapes_that_came_meanwhile():
     with tf.GradientTape() as tape:
         with tape.stop_recording():
             late.__enter__()
-        assert set(names_on_stack()) == {tape._tape, late._tape}
+        assert set(names_on_stack()) == {tape.tape, late.tape}
         late.__exit__(None, None, None)
 
 
@@ -131,7 +131,7 @@ def test_an_exception_in_an_inner_block_leaves_the_outer_tape_recording():
     with tf.GradientTape() as outer:
         with pytest.raises(tf.errors.InvalidArgumentError), tf.GradientTape():
             tf.ones([2]) + tf.ones([3])
-        assert names_on_stack() == [outer._tape]
+        assert names_on_stack() == [outer.tape]
         y = x * x
     assert outer.gradient(y, x).numpy() == 6.0
 
@@ -213,7 +213,7 @@ def test_stop_recording_in_another_thread_does_not_bring_the_tape_there():
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool, tf.GradientTape() as tape:
         assert pool.submit(stop, tape).result() == []
-        assert names_on_stack() == [tape._tape]
+        assert names_on_stack() == [tape.tape]
 
 
 def gradients_of_one_tape(seed):

@@ -213,7 +213,7 @@ def test_iterating_reads_once():
             seen.append(element)
         y = tf.add_n(seen)
     assert [float(element) for element in seen] == [1.0, 2.0, 3.0]
-    assert [record.primitive.name for record in tape._tape.records].count("read_variable") == 1
+    assert [record.primitive.name for record in tape.tape.records].count("read_variable") == 1
     assert tape.gradient(y, v).numpy().tolist() == [1.0, 1.0, 1.0]
 
 

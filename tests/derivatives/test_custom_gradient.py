@@ -382,7 +382,7 @@ def test_recomputing_keeps_one_record():
     with tf.GradientTape() as tape:
         tape.watch(x)
         tf.recompute_grad(lambda v: tf.sin(tf.sin(tf.sin(v))))(x)
-    assert len(tape._tape.records) == 1
+    assert len(tape.tape.records) == 1
 
 
 @pytest.mark.parametrize("make", [tf.Variable, tf.constant], ids=["variable", "tensor"])

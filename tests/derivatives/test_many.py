@@ -52,7 +52,7 @@ def test_what_surrounds_one_thread_does_not_reach_another(around):
         with tf.GradientTape() as tape:
             tape.watch(x)
             in_a_thread(x)
-        assert not tape._tape.records
+        assert not tape.tape.records
     elif around == "accumulator":
         with tf.autodiff.ForwardAccumulator(x, [1.0, 1.0]):
             in_a_thread(x)

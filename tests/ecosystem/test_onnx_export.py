@@ -198,7 +198,7 @@ def test_an_export_leaves_the_model_as_it_was(tmp_path):
     before = [np.array(variable) for variable in model.variables]
     with tf.GradientTape() as tape:
         exported(model, tmp_path)
-    assert not tape._tape.records
+    assert not tape.tape.records
     assert all(np.array_equal(a, b) for a, b in zip(before, model.variables, strict=True))
 
 

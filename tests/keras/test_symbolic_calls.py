@@ -271,7 +271,7 @@ def test_no_tape_sees_a_trial():
     layer = layers.Dense(2)
     with tf.GradientTape() as tape:
         layer(Input((3,)))
-        assert len(tape._tape.records) == 0
+        assert len(tape.tape.records) == 0
 
 
 def test_a_trial_that_fails_says_so_and_leaves_the_layer_unbuilt():

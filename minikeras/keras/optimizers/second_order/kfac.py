@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ....core import GradientTape, Tensor, Variable
+from ....core import Tensor, Variable
 from ....core.arrays import namespace
 from ....core.effects import State
+from ....core.primitive import Record
 from ....core.registry import operations
 from ....derivatives.flat import unflatten
 from ....derivatives.output_curvature import OutputCurvature
@@ -147,7 +149,7 @@ def layer_factors(problem: LossProblem) -> list[Factors]:
 def _means_of_squares(curvature: OutputCurvature, cotangent: Tensor) -> list[Any]:
     """Kernel, bias, A and G of every dense layer, in turn."""
     z, tape, dtype = curvature.outputs, curvature.tape, curvature.variables[0].dtype
-    uses = dense_uses(tape, curvature.variables)
+    uses = dense_uses(tape.tape.records, curvature.variables)
     seed = reshape(cotangent, z.shape)
     gradients = tape.gradient(z, [y for _, _, _, y in uses], seed, unconnected_gradients="zero")
     found: list[Any] = []
@@ -159,12 +161,12 @@ def _means_of_squares(curvature: OutputCurvature, cotangent: Tensor) -> list[Any
     return found
 
 
-def dense_uses(tape: GradientTape, variables: list[Variable]) -> list[tuple[int, int | None, Tensor, Tensor]]:
+def dense_uses(records: Sequence[Record], variables: list[Variable]) -> list[tuple[int, int | None, Tensor, Tensor]]:
     """Products of a matrix of rows with a kernel that was read: kernel, bias, rows and result. A shared layer counts once."""
     positions = {variable.key: i for i, variable in enumerate(variables)}
     reads: dict[int, int] = {}
     uses: dict[int, tuple[int, int | None, Tensor, Tensor]] = {}
-    for record in tape._tape.records:
+    for record in records:
         primitive, inputs, weight = record.primitive, record.inputs, record.primitive.weight
         if primitive is operations.cast and inputs[0].key in reads:  # a mixed policy computes in another dtype
             reads[record.outputs.key] = reads[inputs[0].key]

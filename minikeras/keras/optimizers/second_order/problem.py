@@ -18,7 +18,7 @@ from ....core.forward import ForwardAccumulator
 from ....core.stack import current
 from ....core.variable import restore, snapshot
 from ....derivatives.curvature import random_signs
-from ....derivatives.first_order import found_any, run_once
+from ....derivatives.first_order import run_once
 from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
 from ....derivatives.output_curvature import Decision, OutputCurvature
@@ -131,7 +131,7 @@ class LossProblem:
             gradient = self._recorded.flat
         else:
             gradient = flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))
-        return loss, gradient, found_any(tape)
+        return loss, gradient, tape.found_any
 
     # Curvature ---------------------------------------------------------------------------------------------------------
 
