@@ -76,7 +76,11 @@ class _Forwarding:
         """Write an assignment in place of those before it; False if it is not a plain one."""
         variable, value = record.inputs
         how = record.params["conversion"]
-        plain = _is_plain(variable) and isinstance(value, Slot) and (value.shape, value.dtype) == _kind(variable)
+        plain = (
+            _is_plain(variable)
+            and isinstance(value, Slot)
+            and (value.shape, value.dtype) == (variable._array.shape, variable._array.dtype)
+        )
         if not plain or not (how is Write.ASSIGN or how in _CHANGES):
             return False
         if how in _CHANGES:
@@ -93,7 +97,7 @@ class _Forwarding:
     def _value(self, variable: Variable, record: Record) -> Slot:
         """What a Variable holds; it is read if it was not yet."""
         if variable.key not in self._values:
-            shape, dtype = _kind(variable)
+            shape, dtype = variable.array.shape, variable.array.dtype
             slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype, namespace(variable.array))
             self.records.append(Record(read_variable, [variable], {}, slot))
         return self._values[variable.key]
@@ -108,10 +112,6 @@ class _Forwarding:
 def _is_plain(variable: Any) -> bool:
     """Whether an operand is a Variable that holds an array."""
     return isinstance(variable, Variable) and is_array(variable.array)
-
-
-def _kind(variable: Variable) -> tuple[tuple[int, ...], Any]:
-    return variable.array.shape, variable.array.dtype
 
 
 def touched(record: Record) -> set[int] | None:

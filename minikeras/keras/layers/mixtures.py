@@ -13,7 +13,6 @@ from ...functions.indexing import gather
 from ...functions.shaping import reshape
 from .. import random
 from .augmentation import Augmentation, Transformation, one_for_each
-from .layer import Layer
 
 
 class PatchMixing(Augmentation):
@@ -100,18 +99,21 @@ class RandomErasing(PatchMixing, described=True, makes_nothing=True):
         return where(transformation["batch_masks"], cast(transformation["fill_value"], images.dtype), images)
 
 
-def _mixed(layer: Layer, labels: Tensor, weight: Tensor, order: Tensor) -> Tensor:
-    """Labels of images that are mixed with others: weight * y + (1 - weight) * y[order]."""
-    if labels.ndim < 2 or not labels.dtype.is_floating:
-        raise DTypeError(
-            f"Layer '{layer.name}' ({type(layer).__name__}) mixes labels in shares, so they must be floats of shape "
-            f"(batch, classes), such as tf.one_hot gives; found {labels.dtype.name} of shape {tuple(labels.shape)}."
-        )
-    share = cast(reshape(weight, (-1, *[1] * (labels.ndim - 1))), labels.dtype)
-    return share * labels + (1.0 - share) * gather(labels, order)
+class LabelMixing(Augmentation):
+    """Base of layers that mix the images of a batch, and with them their labels."""
+
+    def _mixed(self, labels: Tensor, weight: Tensor, order: Tensor) -> Tensor:
+        """Labels of images that are mixed with others: weight * y + (1 - weight) * y[order]."""
+        if labels.ndim < 2 or not labels.dtype.is_floating:
+            raise DTypeError(
+                f"Layer '{self.name}' ({type(self).__name__}) mixes labels in shares, so they must be floats of shape "
+                f"(batch, classes), such as tf.one_hot gives; found {labels.dtype.name} of shape {tuple(labels.shape)}."
+            )
+        share = cast(reshape(weight, (-1, *[1] * (labels.ndim - 1))), labels.dtype)
+        return share * labels + (1.0 - share) * gather(labels, order)
 
 
-class MixUp(Augmentation, described=True, makes_nothing=True):
+class MixUp(LabelMixing, described=True, makes_nothing=True):
     """Each image mixed with another of the batch: w x + (1 - w) x', with w of a beta distribution; labels likewise.
 
     Args:
@@ -140,13 +142,13 @@ class MixUp(Augmentation, described=True, makes_nothing=True):
         return share * images + (1.0 - share) * gather(images, transformation["permutation_order"])
 
     def transform_labels(self, labels: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
-        return _mixed(self, labels, transformation["mix_weight"], transformation["permutation_order"])
+        return self._mixed(labels, transformation["mix_weight"], transformation["permutation_order"])
 
     def transform_segmentation_masks(self, masks: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
         return self.transform_images(cast(masks, self.compute_dtype), transformation)
 
 
-class CutMix(PatchMixing, described=True, makes_nothing=True):
+class CutMix(PatchMixing, LabelMixing, described=True, makes_nothing=True):
     """In each image a rectangle is that of another image of the batch; labels are mixed by its area.
 
     Args:
@@ -178,4 +180,4 @@ class CutMix(PatchMixing, described=True, makes_nothing=True):
         return where(transformation["batch_masks"], gather(images, transformation["permutation_order"]), images)
 
     def transform_labels(self, labels: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
-        return _mixed(self, labels, transformation["mix_weight"], transformation["permutation_order"])
+        return self._mixed(labels, transformation["mix_weight"], transformation["permutation_order"])

@@ -57,9 +57,15 @@ def overrides(owner: Any, name: str) -> bool:
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
-    """What of a layer or container has a place, as Keras names it."""
+    """What of a layer or container has a place, as Keras names it and in its order: of a layer the layers of a chain or graph,
+    then attributes by name, private ones last.
+    """
     if isinstance(value, Layer):
-        yield from ((name, child) for name, child in _attributes(value) if _has_place(child) or _is_container(child))
+        chained = {"_chain", "_layers"} & set(vars(value))
+        held = {name: one for name, one in attributes(value, also=(*value.checkpointed, "loss")) if name not in chained}
+        named = [("layers", value.layers)] if chained else []
+        named += sorted(held.items(), key=lambda item: (item[0].startswith("_"), item[0]))
+        yield from ((name, child) for name, child in named if _has_place(child) or _is_container(child))
     elif _is_container(value) and not _has_place(value):
         names: Counter[str] = Counter()
         for _, child in elements(value):
@@ -67,15 +73,6 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
                 name = snake_case(type(child).__name__) if _has_place(child) else "container"
                 yield (f"{name}_{names[name]}" if names[name] else name), child
                 names[name] += 1
-
-
-def _attributes(layer: Layer) -> Iterator[tuple[str, Any]]:
-    """What a layer holds, in Keras's order: the layers of a chain or graph, then attributes by name, private ones last."""
-    chained = {"_chain", "_layers"} & set(vars(layer))
-    if chained:
-        yield "layers", layer.layers
-    held = {name: value for name, value in attributes(layer, also=(*layer.checkpointed, "loss")) if name not in chained}
-    yield from sorted(held.items(), key=lambda item: (item[0].startswith("_"), item[0]))
 
 
 def _is_container(value: Any) -> bool:
@@ -152,7 +149,7 @@ class Assignments:
             self.add_by_itself(place, arrays)
             return
         before = optimizer.state.slots
-        problem = _misfit(optimizer, arrays)
+        problem = self._misfit(optimizer, arrays)
         untrained = not problem and not arrays["0"].any()  # and that is how the file has it: no slots are made
         if not problem and not optimizer.built and not untrained:
             problem = "it has not been built, whereas the saved optimizer has taken steps without slots"
@@ -161,7 +158,7 @@ class Assignments:
                 optimizer.prepare(variables)
             except ValueError:  # PerLayer: its rules are about other Variables
                 continue
-            if not _misfit(optimizer, arrays):
+            if not self._misfit(optimizer, arrays):
                 problem = ""
                 break
             optimizer.state.restore(before)
@@ -207,6 +204,20 @@ class Assignments:
                 ) from error
             self.mismatched.append(problem)
 
+    def _misfit(self, optimizer: Optimizer, arrays: Arrays) -> str:
+        """Why these arrays cannot be the Variables of an optimizer; '' if they can."""
+        variables = optimizer.variables
+        if {str(number) for number in range(len(variables))} != set(arrays):
+            return f"it has {len(variables)} variables whereas the saved optimizer has {len(arrays)} variables"
+        for number, variable in enumerate(variables):
+            array, wanted = arrays[str(number)], variable._array
+            if array.shape != wanted.shape or converted(array, wanted.dtype, False) is None:
+                return (
+                    f"its variable {number} ({variable.name}) is {wanted.dtype.name} of shape {wanted.shape}, the saved one "
+                    f"{array.dtype.name} of shape {array.shape}"
+                )
+        return ""
+
     def _lines(self) -> list[str]:
         lines = listed("mis-shaped", self.mismatched) + listed("not in the file", self.missing)
         return lines + listed("in the file, but nowhere to put", self.unexpected)
@@ -222,18 +233,3 @@ class Assignments:
             warnings.warn("\n".join([f"load_weights: parts of '{self._file}' were left out.", *lines]), stacklevel=5)
         if self._skipped_optimizers:
             warnings.warn("\n".join(self._skipped_optimizers), stacklevel=5)
-
-
-def _misfit(optimizer: Optimizer, arrays: Arrays) -> str:
-    """Why these arrays cannot be the Variables of an optimizer; '' if they can."""
-    variables = optimizer.variables
-    if {str(number) for number in range(len(variables))} != set(arrays):
-        return f"it has {len(variables)} variables whereas the saved optimizer has {len(arrays)} variables"
-    for number, variable in enumerate(variables):
-        array, wanted = arrays[str(number)], variable.array
-        if array.shape != wanted.shape or converted(array, wanted.dtype, False) is None:
-            return (
-                f"its variable {number} ({variable.name}) is {wanted.dtype.name} of shape {wanted.shape}, the saved one "
-                f"{array.dtype.name} of shape {array.shape}"
-            )
-    return ""

@@ -16,7 +16,7 @@ from ....functions.elementwise import cast
 from ....types import Array
 from ...arguments import plain, whole
 from ..layer import Layer
-from .encoding import ColumnLayer, batches, check_mode, encode
+from .encoding import ColumnLayer, batches, encode
 
 _MODES = ("int", "one_hot", "multi_hot", "count")
 
@@ -64,7 +64,7 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
         name: str | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
-        self.output_mode, self.sparse = check_mode(self, output_mode, _MODES, sparse), False
+        self.output_mode, self.sparse = self._check_mode(output_mode, _MODES, sparse), False
         whole("Discretization: num_bins", num_bins, 1, optional=True)
         if not 0 < epsilon <= 1:
             raise ValueError(f"Discretization: epsilon must be above 0 and at most 1, found {epsilon}.")

@@ -56,6 +56,39 @@ class EncodedLayer(Layer):
         shapes = nest.map_structure(lambda one: one.shape, x)
         return Spec(self.compute_output_shape(shapes), as_dtype(self.output_dtype))
 
+    def _check_mode(self, mode: Any, modes: tuple[str, ...], sparse: bool) -> str:
+        """An output mode, which must be one of these; sparse results are refused."""
+        mode = {"binary": "multi_hot", "tf-idf": "tf_idf"}.get(mode, mode)
+        kind = type(self).__name__
+        if mode not in modes:
+            raise ValueError(f"{kind}: Invalid value for argument `output_mode`. Expected one of {modes}, received: {mode!r}.")
+        if sparse and mode == "int":
+            encoded = ", ".join(repr(one) for one in modes[1:])
+            raise ValueError(
+                f"{kind}: `sparse` may only be true if `output_mode` is one of {encoded}; integers are never sparse."
+            )
+        if sparse:
+            raise ValueError(
+                f"{kind}: sparse=True is not available: all tensors are dense here, as on Keras's backends other than "
+                "TensorFlow. Leave it out; for many columns use output_mode='int' and an Embedding."
+            )
+        return str(mode)
+
+    def _as_integers(self, x: Tensor) -> Tensor:
+        """Integers as int64, floats cut off.
+
+        Raises:
+            DTypeError: for text.
+            ValueError: for NaN and infinity.
+        """
+        if x.dtype.name == "string" or x.dtype.is_complex:
+            raise DTypeError(
+                f"Layer '{self.name}' ({type(self).__name__}) takes integers, found {x.dtype.name}{list(x.shape)}."
+            )
+        if x.dtype.is_floating:
+            check_values(x, _finite)
+        return cast(x, "int64")
+
 
 class ColumnLayer(EncodedLayer):
     """Base of layers whose input is a column of text or integers."""
@@ -74,20 +107,6 @@ def as_column(values: Any) -> Any:
     if is_data(values) and (array := np.asarray(values)).dtype == object and array.size and type(array.flat[0]) is int:
         return convert_to_tensor(array.astype(np.int64) if set(map(type, array.flat)) == {int} else array)
     return convert_to_tensor(values)
-
-
-def as_integers(layer: Layer, x: Tensor) -> Tensor:
-    """Integers as int64, floats cut off.
-
-    Raises:
-        DTypeError: for text.
-        ValueError: for NaN and infinity.
-    """
-    if x.dtype.name == "string" or x.dtype.is_complex:
-        raise DTypeError(f"Layer '{layer.name}' ({type(layer).__name__}) takes integers, found {x.dtype.name}{list(x.shape)}.")
-    if x.dtype.is_floating:
-        check_values(x, _finite)
-    return cast(x, "int64")
 
 
 def _finite(values: Array) -> None:
@@ -116,23 +135,6 @@ def batches(data: Any, steps: int | None, listed: bool) -> Iterator[Array]:
     for batch in itertools.islice(data, steps):
         first = batch[0] if isinstance(batch, tuple) and batch and is_data(batch[0]) else batch
         yield to_numpy(as_column(first).array)
-
-
-def check_mode(layer: Layer, mode: Any, modes: tuple[str, ...], sparse: bool) -> str:
-    """An output mode, which must be one of these; sparse results are refused."""
-    mode = {"binary": "multi_hot", "tf-idf": "tf_idf"}.get(mode, mode)
-    kind = type(layer).__name__
-    if mode not in modes:
-        raise ValueError(f"{kind}: Invalid value for argument `output_mode`. Expected one of {modes}, received: {mode!r}.")
-    if sparse and mode == "int":
-        encoded = ", ".join(repr(one) for one in modes[1:])
-        raise ValueError(f"{kind}: `sparse` may only be true if `output_mode` is one of {encoded}; integers are never sparse.")
-    if sparse:
-        raise ValueError(
-            f"{kind}: sparse=True is not available: all tensors are dense here, as on Keras's backends other than TensorFlow. "
-            "Leave it out; for many columns use output_mode='int' and an Embedding."
-        )
-    return str(mode)
 
 
 def _rows_of(xp: Any, indices: Array, depth: int, dtype: Any, counts: bool, some_absent: bool) -> Array:
@@ -224,7 +226,7 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
         self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False, **options: Any
     ) -> None:
         super().__init__(**options)
-        self.output_mode = check_mode(self, output_mode, ("one_hot", "multi_hot", "count"), sparse)
+        self.output_mode = self._check_mode(output_mode, ("one_hot", "multi_hot", "count"), sparse)
         self.sparse = False
         if num_tokens is None:
             raise ValueError(
@@ -246,7 +248,7 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
                     f"output_mode={self.output_mode!r}. Leave the weights out, or count."
                 )
             count_weights = cast(tensor(count_weights), self.compute_dtype)
-        indices = as_integers(self, tensor(inputs))
+        indices = self._as_integers(tensor(inputs))
         check_values(indices, self._within)
         return encode(indices, self.output_mode, self.num_tokens, self.compute_dtype, count_weights)
 

@@ -19,7 +19,7 @@ from ....errors import DTypeError, ShapeError
 from ....types import Array
 from ...arguments import whole
 from ...config import floatx
-from .encoding import ColumnLayer, EncodedLayer, Shape, as_column, as_integers, check_mode, encode, encoded_shape, texts
+from .encoding import ColumnLayer, EncodedLayer, Shape, as_column, encode, encoded_shape, texts
 
 _K0, _K1, _K2 = np.uint64(0xC3A5C85C97CB3127), np.uint64(0xB492B66FBE98F273), np.uint64(0x9AE16A3B2F90404F)
 _JOIN = np.uint64(0xC6A4A7935BD1E995)
@@ -251,7 +251,7 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
         super().__init__(**{**options, "dtype": _dtype(output_mode, options.get("dtype"))})
         whole("Hashing: num_bins", num_bins, 1)
         self.num_bins, self.mask_value, self.salt = num_bins, mask_value, checked_salt("Hashing", salt)
-        self.output_mode, self.sparse = check_mode(self, output_mode, ("int", "one_hot", "multi_hot", "count"), sparse), False
+        self.output_mode, self.sparse = self._check_mode(output_mode, ("int", "one_hot", "multi_hot", "count"), sparse), False
         if self.output_mode == "int" and self.dtype not in ("int32", "int64"):
             raise ValueError(
                 "When `output_mode=\"int\"`, `dtype` should be an integer type, 'int32' or 'int64'. "
@@ -269,7 +269,7 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
                 f"Layer '{self.name}' (Hashing): mask_value={self.mask_value!r} cannot be found among {inputs.dtype.name} "
                 "values. Give a mask of their kind."
             )
-        x = as_integers(self, inputs) if inputs.dtype.is_floating else inputs
+        x = self._as_integers(inputs) if inputs.dtype.is_floating else inputs
         found = _bins(x, bins=self.num_bins, key=self.salt, mask=self.mask_value)
         return encode(found, self.output_mode, self.num_bins, self.compute_dtype)
 
@@ -304,7 +304,7 @@ class HashedCrossing(EncodedLayer, described=True, makes_nothing=True):
         super().__init__(**{**options, "dtype": _dtype(output_mode, options.get("dtype"))})
         whole("HashedCrossing: num_bins", num_bins, 1)
         self.num_bins = num_bins
-        self.output_mode, self.sparse = check_mode(self, output_mode, ("int", "one_hot"), sparse), False
+        self.output_mode, self.sparse = self._check_mode(output_mode, ("int", "one_hot"), sparse), False
 
     def __call__(self, inputs: Any, **options: Any) -> Any:
         if not isinstance(inputs, (list, tuple)):

@@ -26,9 +26,7 @@ from ..layer import Layer
 from .encoding import (
     ColumnLayer,
     as_column,
-    as_integers,
     batches,
-    check_mode,
     encode,
     texts,
 )
@@ -129,7 +127,7 @@ class IndexLookup(ColumnLayer):
             raise ValueError(f"{kind}: oov_method must be 'floormod' or 'farmhash', found {oov_method!r}.")
         if salt is not None and not self._text and oov_method != "farmhash":
             raise ValueError(f"{kind}: `salt` can only be used when `oov_method='farmhash'`. Received: oov_method={oov_method}")
-        self.output_mode, self.sparse = check_mode(self, output_mode, _MODES, sparse), False
+        self.output_mode, self.sparse = self._check_mode(output_mode, _MODES, sparse), False
         if invert and self.output_mode != "int":
             raise ValueError(f"{kind}: `output_mode` must be `'int'` when `invert` is true. Received: {output_mode}")
         if idf_weights is not None and self.output_mode != "tf_idf":
@@ -255,7 +253,7 @@ class IndexLookup(ColumnLayer):
 
     def _keys(self, x: Tensor) -> Tensor:
         if not self._text:
-            return as_integers(self, x)
+            return self._as_integers(x)
         if x.dtype.name != "string":
             raise DTypeError(
                 f"Layer '{self.name}' ({type(self).__name__}) takes text, found {x.dtype.name}{list(x.shape)}. Use "
@@ -340,7 +338,7 @@ class IndexLookup(ColumnLayer):
                 f"the vocabulary of layer '{self.name}' before calling it: give it a `vocabulary`, or call `adapt` with data."
             )
         if self.invert:
-            found: Tensor = _look_back(as_integers(self, inputs), vocabulary=self._vocabulary, other=self.oov_token)
+            found: Tensor = _look_back(self._as_integers(inputs), vocabulary=self._vocabulary, other=self.oov_token)
             return found
         method = "farmhash" if self._text else self.oov_method
         first = len(self._special()) - self.num_oov_indices

@@ -18,7 +18,7 @@ from ....types import Array
 from ...arguments import whole
 from ...saving.objects import deserialize_keras_object
 from ..layer import Layer
-from .encoding import ColumnLayer, Shape, as_column, batches, check_mode, texts
+from .encoding import ColumnLayer, Shape, as_column, batches, texts
 from .lookup import StringLookup
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -131,7 +131,7 @@ class TextVectorization(ColumnLayer, described=True):
         if not widths or not all(isinstance(n, int) and n > 0 for n in widths):
             raise ValueError(f"TextVectorization: ngrams must be a positive integer or several, found {ngrams!r}.")
         modes = ("int", "multi_hot", "count", "tf_idf")
-        self.output_mode, self.sparse, self.ragged = check_mode(self, output_mode, modes, sparse), False, False
+        self.output_mode, self.sparse, self.ragged = self._check_mode(output_mode, modes, sparse), False, False
         whole("TextVectorization: output_sequence_length", output_sequence_length, 1, optional=True)
         if output_sequence_length is not None and self.output_mode != "int":
             raise ValueError(
