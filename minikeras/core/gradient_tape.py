@@ -58,14 +58,14 @@ class GradientTape:
     """
 
     __slots__ = (
-        *("__weakref__", "_active", "_entered", "_persistent", "answer", "moments", "spent", "strict", "tape", "trace"),
+        *("__weakref__", "_active", "_entered", "persistent", "answer", "moments", "spent", "strict", "tape", "trace"),
         *("was_reset", "watched_at"),
     )
 
     def __init__(
         self, persistent: bool = False, watch_accessed_variables: bool = True, strict: bool = False, trace: bool = False
     ) -> None:
-        self._persistent = persistent
+        self.persistent = persistent
         self.strict = strict
         self.tape = Tape(watch_accessed_variables)
         self.trace = hook("Trace")() if strict or trace else None
@@ -84,7 +84,7 @@ class GradientTape:
         _alive[id(self)] = weakref.ref(self)
         if len(_alive) > 256:
             _forget_the_dead()
-        if self._persistent:
+        if self.persistent:
             tell_of_tapes_that_outlive(self)
         if self.trace is not None:
             self.trace.__enter__()
@@ -120,7 +120,7 @@ class GradientTape:
 
     def _use_up(self) -> None:
         """Let go of the Records after the only use, unless they were to be kept for explanations."""
-        if not self._persistent:
+        if not self.persistent:
             self.spent = True
             if self.trace is None:
                 self.tape.records = []
@@ -349,7 +349,7 @@ class GradientTape:
             )
         if not self._active:
             return
-        if self._persistent:
+        if self.persistent:
             warn(1, INSIDE_OWN_BLOCK)
         else:
             self._pause()

@@ -243,7 +243,7 @@ class DerivativesOfTape:
         self, target: Any, leaves: Sequence[Any], seeds: Any, vectorized: bool, chunk_size: int | None, fill: Any
     ) -> dict[int, Any]:
         """The gradients for a stack of seeds, by key of the source; uses the tape up."""
-        if not vectorized and not self.tape._persistent:
+        if not vectorized and not self.tape.persistent:
             raise TapeError(
                 "GradientTape must be created with persistent=True to compute the jacobian with eager execution enabled and "
                 "with  experimental_use_pfor set to False."

@@ -173,7 +173,7 @@ class Ensemble:
         A member whose loss is no longer finite ends, with a warning, and the others go on.
         """
         for member in self._members:
-            member.model._trainer.need_compile("fit")
+            member.model.training_loops.need_compile("fit")
             if member.model.optimizer is None:
                 raise ValueError("fit: a member was compiled without an optimizer; give one: compile(optimizer='adam').")
         trainer.check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
@@ -218,7 +218,7 @@ class Ensemble:
         for member in self._members:
             member.make_ready(batches.unpack_x_y_sample_weight(batch)[0])
         models = [member.model for member in self._members]
-        now = [one for model in models for one in (model, model._trainer._arguments)]
+        now = [one for model in models for one in (model, model.training_loops.arguments)]
         known = len(now) == len(self._checked) and all(map(operator.is_, now, self._checked))
         found = [ModelOptions(model).settings() for model in models]
         if not known or found != self._settings:
@@ -241,7 +241,7 @@ class Ensemble:
     ) -> Any:
         """Loss and metrics of each member: arrays with one number for each, in the forms that `Model.evaluate` has."""
         for member in self._members:
-            member.model._trainer.need_compile("evaluate")
+            member.model.training_loops.need_compile("evaluate")
         trainer.check_counts("evaluate", 1, batch_size=batch_size, steps=steps)
         text = trainer.takes_text(self[0])
         source = batches.source("evaluate", x, y, sample_weight, batch_size, False, text=text)

@@ -114,7 +114,7 @@ class Problem:
     def compile(self, model: Model, optimizer: Any) -> None:
         """Give a model an optimizer, and loss and options of this problem or its own."""
         given = self.build if isinstance(self.build, Model) else model
-        own = dict(given._trainer._arguments) if given.compiled else {}
+        own = dict(given.training_loops.arguments) if given.compiled else {}
         arguments = {**own, **self.options, "optimizer": optimizer}
         if self.loss is not None:
             arguments["loss"] = self.loss
@@ -144,7 +144,7 @@ class TimedSteps:
 
     def __init__(self, model: Model, problem: Problem, planned: int) -> None:
         optimizer = model.optimizer
-        model._trainer.steps.planned = planned
+        model.training_loops.steps.planned = planned
         self._model, self._problem, self._feed, self._pace = model, problem, problem.feed(1), Pace()
         self._attempt = Transaction(model)
         self._counts_itself = isinstance(optimizer, SecondOrder) and "evaluations" in optimizer.logs()
@@ -181,7 +181,7 @@ class TimedSteps:
     def _timed(self, feed: Feed) -> float:
         """Train for an epoch of a feed; how long it took."""
         self._model.reset_metrics()
-        step = self._model._trainer.steps.of(self._model, "train_step")
+        step = self._model.training_loops.steps.of(self._model, "train_step")
         began = time.perf_counter()
         executions = Executions("compare", self._attempt, Steps(step), feed, 0, None, self._pace)
         logs: Any = {}

@@ -77,8 +77,9 @@ class ModelStack:
     # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------
 
     @property
-    def _trainer(self) -> Any:
-        return self.model._trainer
+    def training_loops(self) -> Any:
+        """Those of the model that is run."""
+        return self.model.training_loops
 
     @property
     def metrics(self) -> list[Any]:
@@ -132,7 +133,7 @@ class ModelStack:
             for place in places:
                 model = self._given[place].model
                 with self._drawing(place):
-                    found[place] = model._trainer.steps.of(model, "train_step")(batches[place])
+                    found[place] = model.training_loops.steps.of(model, "train_step")(batches[place])
         results = [found.get(place, found[places[0]]) for place in range(self.members.size)]
         leaves = [[tensor(leaf).array for leaf in nest.flatten(result)] for result in results]
         return nest.pack(results[0], [Tensor(np.stack(parts)) for parts in zip(*leaves, strict=True)])
@@ -166,8 +167,8 @@ class ModelStack:
 
     def _settle(self) -> None:
         """Let the members know their losses and metrics, once a batch has shown which they are."""
-        found = self._trainer.targets
-        for own in [member.model._trainer for member in self._given] if found is not None else ():
+        found = self.training_loops.targets
+        for own in [member.model.training_loops for member in self._given] if found is not None else ():
             if own.targets is None:
                 own.targets = found.like(own.need_compile("fit"))
 

@@ -104,7 +104,7 @@ class Description:
             _layer(layer, names) for layer in layers if layer.name not in known and (config is None or layer is not model)
         ]
         if model.compiled:
-            told = model._trainer._arguments.items()
+            told = model.training_loops.arguments.items()
             found["compile"] = {name: _plain(_config_of(one), names) for name, one in told if name != "optimizer"}
         return found
 

@@ -53,7 +53,7 @@ def clone_model(
 
     if isinstance(model, Sequential):
         return _compiled_alike(model, _cloned_chain(model, input_tensors, cloned))
-    if isinstance(model, Model) and model._graph is not None and type(model).__init__ is Model.__init__:
+    if isinstance(model, Model) and model.layer_graph is not None and type(model).__init__ is Model.__init__:
         call = call_function or (lambda layer, *a, **k: layer(*a, **k))
         return _compiled_alike(model, _cloned_graph(model, input_tensors, cloned, call))
     if input_tensors is not None or clone_function is not None:
@@ -90,7 +90,7 @@ def _cloned_chain(model: Sequential, input_tensors: Any, cloned: Callable[[Any],
 
 
 def _cloned_graph(model: Any, input_tensors: Any, cloned: Callable[[Any], Any], call: Callable[..., Any]) -> Any:
-    graph = model._graph
+    graph = model.layer_graph
     layers = {operation: cloned(operation) for operation in graph.operations if not isinstance(operation, InputLayer)}
     if input_tensors is None:
         inputs = [entrance(InputLayer(**one.node.operation.get_config())) for one in nest.flatten(graph.inputs)]

@@ -40,7 +40,7 @@ def config_of(model: Any, functional: bool) -> dict[str, Any]:
     """The configuration that `model_of` takes."""
     if not functional:
         return _subclass_config(model)
-    return {"name": model.name, "trainable": model._trainable, **_written(model._graph)}
+    return {"name": model.name, "trainable": model._trainable, **_written(model.layer_graph)}
 
 
 def model_of(cls: Any, config: dict[str, Any], custom_objects: Mapping[str, Any] | None) -> Any:

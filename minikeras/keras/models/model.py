@@ -144,6 +144,11 @@ class Model(Layer, described=True):
             raise ValueError(f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}.")
         return found
 
+    @property
+    def layer_graph(self) -> LayerGraph | None:
+        """The layers of a functional model and how they are joined; None of another one."""
+        return self._graph
+
     def _need_graph(self, what: str) -> LayerGraph:
         if self._graph is None:
             raise AttributeError(
@@ -294,6 +299,11 @@ class Model(Layer, described=True):
         >>> model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
         """
         self._trainer.compile(self, {name: value for name, value in locals().items() if name != "self"})
+
+    @property
+    def training_loops(self) -> trainer.Trainer:
+        """What `compile` was given, and the loops of `fit`, `evaluate` and `predict` with their compiled steps."""
+        return self._trainer
 
     @property
     def compiled(self) -> bool:

@@ -78,7 +78,7 @@ def _shown(model: Any, expand: bool, layer_range: Sequence[str] | None, depth: i
 def parts(model: Any) -> list[Any]:
     """The layers of a model; of a functional one the operators too."""
     if getattr(model, "_layers", None) is not None:
-        return list(model._graph.operations)
+        return list(model.layer_graph.operations)
     return list(model.layers)
 
 
@@ -107,7 +107,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 def calls_in(holder: Any, layer: Any) -> list[Any]:
     """The calls of a layer in the graph of a model; none if the model has no graph."""
-    return holder._graph.calls_of(layer) if getattr(holder, "_graph", None) is not None else []
+    return holder.layer_graph.calls_of(layer) if getattr(holder, "layer_graph", None) is not None else []
 
 
 def shapes_in(holder: Any, layer: Any) -> list[str]:
@@ -144,7 +144,7 @@ def _sources(layer: Any, holder: Any) -> list[Any]:
     texts = []
     for node in calls_in(holder, layer):
         for x in node.inputs:
-            graph = holder._graph
+            graph = holder.layer_graph
             operation, call, position = graph.place(x)
             if operation not in parts(holder):  # the entrance of a Sequential, which has no row
                 continue

@@ -134,7 +134,7 @@ class RankedSteps(Steps):
 
     def step(self, split: BatchSplit | None) -> StepFunction:
         """The step on these rows."""
-        steps: CompiledSteps = self._model._trainer.steps
+        steps: CompiledSteps = self._model.training_loops.steps
         return steps.of(self._model, self._name, None if self._predicts else split)
 
     def computing_on(self, split: BatchSplit | None) -> AbstractContextManager[None]:
@@ -203,7 +203,7 @@ def agree(model: ModelLike, strategy: DataParallel, source: Source, predicts: bo
 
 def _build(model: ModelLike, data: Any, predicts: bool) -> None:
     """Make all Variables, without a change of any, and of random streams by no more than initial values need."""
-    lacks_targets = not predicts and model._trainer.targets is None
+    lacks_targets = not predicts and model.training_loops.targets is None
     if data is not None and not model.is_overridden("train_step") and (lacks_targets or not model.built):
         before, step = snapshot(_variables(model)), model.predict_step if predicts else model.test_step
         try:
@@ -220,7 +220,7 @@ def _build(model: ModelLike, data: Any, predicts: bool) -> None:
 
 
 def _variables(model: ModelLike) -> list[Variable]:
-    holders: list[Any] = [*model.metrics] if model._trainer.compiled else []
+    holders: list[Any] = [*model.metrics] if model.training_loops.compiled else []
     if model.optimizer is not None:
         holders.append(model.optimizer)
     found: Iterable[Variable] = [*model.collect_contents().variables, *(one for holder in holders for one in holder.variables)]
@@ -232,7 +232,7 @@ def _check_structure(model: ModelLike) -> None:
     ranks = world()
     if ranks.size == 1:
         return
-    compiled = model._trainer._compiled
+    compiled = model.training_loops._compiled
     told = () if compiled is None else (*nest.flatten(compiled.loss), compiled.loss_weights)
     parts = (*model.collect_contents().sublayers, model.optimizer, *told)
     described = [_described(part) for part in parts if part is not None]

@@ -48,9 +48,11 @@ class ModelLike(Protocol):
     stop_training: bool
     stop_evaluating: bool
     stop_predicting: bool
-    _trainer: Any
-    _graph: Any
 
+    @property
+    def training_loops(self) -> Any: ...
+    @property
+    def layer_graph(self) -> Any: ...
     @property
     def name(self) -> str: ...
     @property
@@ -132,12 +134,12 @@ class Transaction:
         """Run a step; if it raises, all state is as it was before."""
         if isinstance(step, CompiledFunction) and step.whole and (found := step.replay_whole((data,))) is not None:
             return found[0]
-        targets, before = self._model._trainer.targets, self.snapshot()
+        targets, before = self._model.training_loops.targets, self.snapshot()
         try:
             return step(data)
         except BaseException:
             before.restore()
-            self._model._trainer.targets = targets
+            self._model.training_loops.targets = targets
             raise
 
     def replay(self, step: CompiledFunction, batches: RowBatches) -> Any:
@@ -145,7 +147,7 @@ class Transaction:
 
         If a step raises, all state is as it was after the one before it.
         """
-        targets = self._model._trainer.targets
+        targets = self._model.training_loops.targets
         before: list[Snapshot] = []
 
         def keep_state() -> None:
@@ -156,7 +158,7 @@ class Transaction:
         except BaseException:
             for snapshot in before:
                 snapshot.restore()
-            self._model._trainer.targets = targets
+            self._model.training_loops.targets = targets
             raise
         return None if found is None else found[0]
 
@@ -252,7 +254,7 @@ def named_variables(model: Any) -> dict[str, Variable]:
     """
     groups: list[tuple[str, Iterable[Variable]]] = [("model", model.variables)]
     groups += [(name, value.variables) for name, value in vars(model).items() if isinstance(value, Optimizer)]
-    groups += [(f"metrics/{label}", metric.variables) for label, metric in model._trainer.labelled_metrics(model)]
+    groups += [(f"metrics/{label}", metric.variables) for label, metric in model.training_loops.labelled_metrics(model)]
     found = {}
     for group, variables in groups:
         for number, variable in enumerate(variables):  # the path of a weight; others are found by their group and name

@@ -32,7 +32,7 @@ class Predicted(NamedTuple):
 
     def measure(self, model: ModelLike) -> Logs:
         """Let it enter all metrics."""
-        track(model._trainer.loss_tracker, self.loss, _rows(self.x))
+        track(model.training_loops.loss_tracker, self.loss, _rows(self.x))
         return model.compute_metrics(self.x, self.y, self.y_pred, self.sample_weight)
 
 
@@ -70,7 +70,7 @@ def _minimize(model: ModelLike, x: Any, y: Any, sample_weight: Any) -> Logs:
     objective = _objective(model, x, y, sample_weight, predicted)
     variables = _trained(model)
     loss = model.optimizer.minimize(objective, variables) if variables else objective()
-    track(model._trainer.loss_tracker, loss, _rows(x))
+    track(model.training_loops.loss_tracker, loss, _rows(x))
     logs: Logs = model.compute_metrics(x, y, predicted[0], sample_weight) | model.optimizer.logs()
     return logs
 
@@ -84,7 +84,7 @@ def _objective(model: ModelLike, x: Any, y: Any, sample_weight: Any, predicted: 
         return y_pred
 
     def loss_of_outputs(y_pred: Any) -> Any:
-        return total(model._trainer.settle(model, y, y_pred).loss(y, y_pred, sample_weight))
+        return total(model.training_loops.settle(model, y, y_pred).loss(y, y_pred, sample_weight))
 
     def penalty() -> Any:
         terms = model.losses
@@ -125,7 +125,7 @@ def predict_step(model: ModelLike, data: Any) -> Any:
 
 def compute_loss(model: ModelLike, y: Any, y_pred: Any, sample_weight: Any) -> Tensor:
     """The loss of a batch, with everything that `add_loss` and regularizers add."""
-    terms = [] if model.loss is None else model._trainer.settle(model, y, y_pred).loss(y, y_pred, sample_weight)
+    terms = [] if model.loss is None else model.training_loops.settle(model, y, y_pred).loss(y, y_pred, sample_weight)
     terms += model.losses
     if not terms:
         raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`, or call `add_loss` in a layer.")
@@ -137,7 +137,7 @@ def compiled_loss(
 ) -> Tensor:
     """`compute_loss` as steps for TensorFlow 2 call it: the mean of a training shows it, and regularizers are in it anyway."""
     loss = _loss(model, None, y, y_pred, sample_weight, True)
-    track(model._trainer.loss_tracker, loss, _rows(y))
+    track(model.training_loops.loss_tracker, loss, _rows(y))
     return loss
 
 

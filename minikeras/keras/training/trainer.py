@@ -50,7 +50,7 @@ class Trainer:
         self.strategy: DataParallel | None = distribution()
         self._agreed: set[bool] = set()
         """On what ranks have agreed: True on what predicts, False on all that trains."""
-        self._arguments: dict[str, Any] = {}
+        self.arguments: dict[str, Any] = {}
         self._compiled: Compiled | None = None
 
     # Configuration -------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class Trainer:
         model.optimizer, model.loss = chosen, arguments["loss"]
         model.run_eagerly, model.jit_compile = arguments["run_eagerly"], jit_compile
         model.steps_per_execution = steps_per_execution
-        self._arguments, self.steps = arguments, CompiledSteps()
+        self.arguments, self.steps = arguments, CompiledSteps()
         self._compiled, self.targets = compiled, None
         self.strategy, self._agreed = distribution() or self.strategy, set()
         self.loss_tracker.reset_state()
@@ -89,7 +89,7 @@ class Trainer:
 
     def compile_config(self, optimizer: Any) -> dict[str, Any] | None:
         """The arguments of `compile`, with the optimizer that the model has now, as plain data; None if that cannot be."""
-        arguments = dict(self._arguments)
+        arguments = dict(self.arguments)
         if not arguments:
             return None
         if arguments["steps_per_execution"] == "auto":  # the default here, and a word that Keras does not know
@@ -144,7 +144,7 @@ class Trainer:
             compiled = self.need_compile("fit")
             if y_pred is None:
                 raise ValueError(returned_none(model))
-            self.targets = Targets(compiled, y, y_pred, None if model._graph is None else model.output_names)
+            self.targets = Targets(compiled, y, y_pred, None if model.layer_graph is None else model.output_names)
         return self.targets
 
     def direction(self, model: ModelLike, name: str) -> str | None:
