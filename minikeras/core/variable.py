@@ -113,7 +113,7 @@ class Variable(Operand):
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__weakref__", "_array", "_constraint", "_name", "_open", "_spare", "_trainable", "key", "update_lock")
+    __slots__ = ("__weakref__", "_constraint", "_name", "_open", "_spare", "_trainable", "array", "key", "update_lock")
 
     def __init__(
         self,
