@@ -220,9 +220,9 @@ class DerivativesOfTape:
         found = self._rows_by_source(target, [leaf], row_seeds, vectorized, chunk_size, fill)
         whole = (*target.shape, *leaf.shape[1:])
         if leaf.key not in found:
-            return operations.zeros_like(Tensor(namespace(leaf._array).zeros(whole, dtype=leaf._array.dtype)))
+            return operations.zeros_like(Tensor(namespace(leaf.array).zeros(whole, dtype=leaf.array.dtype)))
         rows = found[leaf.key]
-        columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows._array.size else 0), rank=len(rows.shape))
+        columns = operations.reshape(rows, shape=(rows.shape[0], batch, -1 if rows.array.size else 0), rank=len(rows.shape))
         turned = operations.transpose(columns, perm=(-2, -3, -1))
         return operations.reshape(turned, shape=whole, rank=3)
 

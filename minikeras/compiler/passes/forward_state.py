@@ -79,7 +79,7 @@ class _Forwarding:
         plain = (
             _is_plain(variable)
             and isinstance(value, Slot)
-            and (value.shape, value.dtype) == (variable._array.shape, variable._array.dtype)
+            and (value.shape, value.dtype) == (variable.array.shape, variable.array.dtype)
         )
         if not plain or not (how is Write.ASSIGN or how in _CHANGES):
             return False

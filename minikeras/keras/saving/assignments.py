@@ -210,7 +210,7 @@ class Assignments:
         if {str(number) for number in range(len(variables))} != set(arrays):
             return f"it has {len(variables)} variables whereas the saved optimizer has {len(arrays)} variables"
         for number, variable in enumerate(variables):
-            array, wanted = arrays[str(number)], variable._array
+            array, wanted = arrays[str(number)], variable.array
             if array.shape != wanted.shape or converted(array, wanted.dtype, False) is None:
                 return (
                     f"its variable {number} ({variable.name}) is {wanted.dtype.name} of shape {wanted.shape}, the saved one "
