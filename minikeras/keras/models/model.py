@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,8 @@ class Model(Layer, described=True):
     checkpointed = ("optimizer",)
     unwatched = (*Layer.unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
     compiled_loss, compiled_metrics = steps.compiled_loss, property(steps.compiled_metrics)
+    layer_graph = property(attrgetter("_graph"), doc="The layers of a functional model and how they are joined, or None.")
+    training_loops = property(attrgetter("_trainer"), doc="What `compile` was given, and the loops with their compiled steps.")
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         if cls is Model and configuration.is_functional(arguments, options):
@@ -143,11 +146,6 @@ class Model(Layer, described=True):
         if found is None:
             raise ValueError(f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}.")
         return found
-
-    @property
-    def layer_graph(self) -> LayerGraph | None:
-        """The layers of a functional model and how they are joined; None of another one."""
-        return self._graph
 
     def _need_graph(self, what: str) -> LayerGraph:
         if self._graph is None:
@@ -299,11 +297,6 @@ class Model(Layer, described=True):
         >>> model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
         """
         self._trainer.compile(self, {name: value for name, value in locals().items() if name != "self"})
-
-    @property
-    def training_loops(self) -> trainer.Trainer:
-        """What `compile` was given, and the loops of `fit`, `evaluate` and `predict` with their compiled steps."""
-        return self._trainer
 
     @property
     def compiled(self) -> bool:
