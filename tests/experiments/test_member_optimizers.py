@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.compiler import Function
+from minikeras.compiler import CompiledFunction
 from minikeras.core.batch import BatchedTensor
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
@@ -51,7 +51,7 @@ def step_of(model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
 def ready(step: Callable[[Any, Any], Any], jit_compile: Any) -> Callable[[Any, Any], Any]:
     if not jit_compile:
         return step
-    return Function(step, jit_compile=None if jit_compile == "auto" else True)
+    return CompiledFunction(step, jit_compile=None if jit_compile == "auto" else True)
 
 
 class Stack:
