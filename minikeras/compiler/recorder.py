@@ -119,7 +119,7 @@ class Recorder(Interpreter):
         before: what Variables held before the run changed them; of those that it made, what they held first.
     """
 
-    sees_all = True
+    keeps_run = sees_all = True
     """It stays on the stack where custom gradients hide their insides from tapes."""
 
     def __init__(self, arguments: Sequence[Tensor], strict: bool, frozen: bool = False, first: Program | None = None) -> None:
@@ -178,7 +178,7 @@ class Recorder(Interpreter):
             return
         if not primitive.repeatable:
             what = params.get("conversion", "a result whose shape or number of steps depends on values")
-            if any(not self._is_fixed(x) for x in inputs):
+            if any(not self.is_fixed(x) for x in inputs):
                 self.refuse(f"{what} of a tensor" if primitive.escapes else what)
         elif assigns:
             self._assign(inputs, params, outputs)
@@ -307,7 +307,8 @@ class Recorder(Interpreter):
         slot.order = _order(array)
         return slot
 
-    def _is_fixed(self, x: Any) -> bool:
+    def is_fixed(self, x: Any) -> bool:
+        """Whether no argument, Variable or random number decides a value."""
         if isinstance(x, Variable) or type(x) is BatchedTensor:
             return False
         return not isinstance(x, Tensor) or self.slot(x).fixed

@@ -67,10 +67,15 @@ def check_values(x: Tensor, test: Callable[[np.ndarray[Any, Any]], None]) -> Non
     check(x, test, _values(x))
 
 
-def _values(x: Tensor) -> np.ndarray[Any, Any]:
+def innermost(x: Tensor) -> Tensor:
+    """The tensor that holds all that one stands for."""
     while isinstance(x, BatchedTensor):
         x = x.stacked
-    return to_numpy(x.array)
+    return x
+
+
+def _values(x: Tensor) -> np.ndarray[Any, Any]:
+    return to_numpy(innermost(x).array)
 
 
 def own_values(x: Tensor) -> np.ndarray[Any, Any]:

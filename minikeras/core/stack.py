@@ -32,6 +32,10 @@ class Interpreter:
     """Whether it asks for shapes and dtypes alone: values need not be such as data may have."""
     unrolls_loops = False
     """Whether it asks for each step of a loop, not for the loop as one operation."""
+    keeps_run = False
+    """Whether it keeps what happens, to be done again with other values."""
+    keeps_step = False
+    """Whether what it keeps is one step of a loop, which another cannot be like where Python reads values."""
 
     def __enter__(self) -> Self:
         switch(Frame(self, current()))
@@ -52,6 +56,10 @@ class Interpreter:
     def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
         """Carry out an assignment by other means; whether it was done."""
         return False
+
+    def is_fixed(self, x: Tensor) -> bool:
+        """Whether a Tensor has the same value each time that what is kept is done again."""
+        return True
 
 
 class Frame:
@@ -163,6 +171,21 @@ def only_shapes() -> bool:
 def unrolls_loops() -> bool:
     """Whether an interpreter on this thread's stack asks for each step of a loop."""
     return any([one.unrolls_loops for one in interpreters()])
+
+
+def is_recording() -> bool:
+    """Whether an interpreter on this thread's stack keeps what happens."""
+    return any([one.keeps_run for one in interpreters()])
+
+
+def is_in_step() -> bool:
+    """Whether an interpreter on this thread's stack keeps one step of a loop."""
+    return any([one.keeps_step for one in interpreters()])
+
+
+def is_fixed(x: Tensor) -> bool:
+    """Whether a Tensor has the same value each time that what is kept on this thread's stack is done again."""
+    return all([one.is_fixed(x) for one in interpreters()])
 
 
 def interpreters() -> Iterator[Interpreter]:

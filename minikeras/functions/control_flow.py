@@ -11,6 +11,7 @@ from ..core import Tensor, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor, all_values
 from ..core.stack import only_shapes
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..nn_ops.counted_loop import counted_loop
 from ..nn_ops.scan import scan as repeated
 from ..types import DTypeLike, TensorLike, TensorShape, as_dtype
 from .catalogue import row
@@ -294,7 +295,16 @@ def while_loop(
     [3]
     """
     values, steps, inferred = list(loop_vars), 0, only_shapes()
-    while maximum_iterations is None or steps < int(maximum_iterations):
+
+    def turn(leaves: list[Any]) -> tuple[list[Any], Any]:
+        now = nest.pack(values, leaves)
+        going, after = cond(*now), body(*now)
+        after = list(after) if isinstance(after, (list, tuple)) else [after]
+        nest.assert_same_structure(now, after)
+        return nest.flatten(after), going
+
+    found = counted_loop(turn, nest.flatten(values), None if maximum_iterations is None else int(maximum_iterations))
+    while found is None and (maximum_iterations is None or steps < int(maximum_iterations)):
         going = tensor(cond(*values))
         batched = isinstance(going, BatchedTensor)
         if not (all_values(going).any() if batched else bool(going) or (inferred and not steps)):
@@ -308,6 +318,7 @@ def while_loop(
         if fixed:  # values may never end the loop
             break
     values = nest.map_structure(lambda value: value if isinstance(value, TensorArray) else tensor(value), values)
+    values = values if found is None else nest.pack(values, found)
     return type(loop_vars)(*values) if hasattr(loop_vars, "_fields") else type(loop_vars)(values)
 
 

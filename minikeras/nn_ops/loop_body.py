@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.arrays import is_array, to_numpy
+from ..core.batch import innermost
 from ..core.convert import convert_to_tensor
-from ..core.effects import State
+from ..core.effects import State, checked
 from ..core.primitive import Primitive
-from ..core.stack import BOTTOM, Frame, Interpreter, interpreters, on_top, only_shapes, perform
+from ..core.stack import BOTTOM, Frame, Interpreter, is_fixed, on_top, only_shapes, perform
 from ..core.tensor import Tensor
 from ..core.variable import read_variable
+from ..errors import InvalidArgumentError
 from ..types import Array
 
 
@@ -83,7 +86,8 @@ class LoopBody:
     def name(self) -> str:
         """The program in one line, as it is shown within a program that holds the loop."""
         lines = [
-            f"{', '.join(f'r{y}' for y in one.outputs)} = {one.primitive.name}({', '.join(map(self._shown, one.operands))})"
+            f"{', '.join(f'r{y}' for y in one.outputs)}{' = ' * bool(one.outputs)}{one.primitive.name}"
+            f"({', '.join(map(self._shown, one.operands))})"
             for one in self.instructions
         ]
         return f"{'; '.join(lines)} -> {', '.join(f'r{y}' for y in self.results)}"
@@ -124,6 +128,9 @@ def _hashable(value: Any) -> Any:
         return type(value), tuple(map(_hashable, value))
     if isinstance(value, dict):
         return tuple((name, _hashable(value[name])) for name in value)
+    if isinstance(value, types.FunctionType):  # one that is defined in each step, such as a test
+        held = [cell.cell_contents for cell in value.__closure__ or ()]
+        return value.__code__, _hashable(held), _hashable(value.__defaults__)
     if isinstance(value, slice):
         return slice, value.start, value.stop, value.step
     if is_array(value):
@@ -136,10 +143,10 @@ def _hashable(value: Any) -> Any:
 
 
 def needed(instructions: Iterable[Instruction], results: Iterable[int]) -> list[Instruction]:
-    """The instructions on which results depend, in their order."""
+    """The instructions on which results depend, and checks, in their order."""
     wanted, kept = set(results), []
     for one in reversed(list(instructions)):
-        if not wanted.isdisjoint(one.outputs):
+        if one.primitive is checked or not wanted.isdisjoint(one.outputs):
             wanted.update(one.operands)
             kept.append(one)
     return kept[::-1]
@@ -148,7 +155,10 @@ def needed(instructions: Iterable[Instruction], results: Iterable[int]) -> list[
 def replay(instructions: Iterable[Instruction], values: list[Any]) -> list[Any]:
     """Carry out instructions on Tensors; every interpreter on the stack sees them. The list is filled and returned."""
     for one in instructions:
-        found = perform(one.primitive, [values[i] for i in one.operands], one.params)
+        operands = [values[i] for i in one.operands]
+        if one.primitive is checked:
+            operands = [innermost(x) for x in operands]
+        found = perform(one.primitive, operands, one.params)
         for place, y in zip(one.outputs, found if one.several else (found,), strict=True):
             values[place] = y
     return values
@@ -167,7 +177,7 @@ class BodyRecorder(Interpreter):
         constants: the Tensors from elsewhere, by the numbers of their values.
     """
 
-    sees_all = True
+    keeps_run = keeps_step = sees_all = True
 
     def __init__(self, outer: Frame | None = None) -> None:
         self.outer, self.only_shapes = outer, only_shapes()
@@ -215,10 +225,12 @@ class BodyRecorder(Interpreter):
                 with on_top(self.outer):
                     self._read[variable.key] = perform(primitive, inputs, params)
             return self._read[variable.key]
+        if primitive is checked:  # of the loop's values, when there are some
+            return self._check(inputs, params)
         if primitive.effect or not primitive.repeatable or State.OPERANDS in primitive.reads:
             raise Unrepeatable(primitive.name)
         operands = tuple(map(self.number, inputs))
-        outputs = BOTTOM.process(primitive, [Tensor(x.array) if isinstance(x, Tensor) else x for x in inputs], params)
+        outputs = self._computed(primitive, [Tensor(x.array) if isinstance(x, Tensor) else x for x in inputs], params)
         several = type(outputs) is tuple
         made = outputs if several else (outputs,)
         for y in made:
@@ -226,17 +238,39 @@ class BodyRecorder(Interpreter):
         self.instructions.append(Instruction(primitive, operands, params, tuple([self.number(y) for y in made]), several))
         return outputs
 
+    def _computed(self, primitive: Primitive, inputs: list[Any], params: dict[str, Any]) -> Any:
+        """The results on examples. Of zeros that the operation refuses, as matrices to be inverted, they are those of NaN."""
+        try:
+            return BOTTOM.process(primitive, inputs, params)
+        except InvalidArgumentError:
+            if self.outer is not None:  # values of the user's
+                raise
+            undefined = [_not_a_number(x) if isinstance(x, Tensor) and x.dtype.is_differentiable else x for x in inputs]
+            return BOTTOM.process(primitive, undefined, params)
+
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Refuse what leaves for Python, what is checked, and functions with a gradient of their own."""
-        raise Unrepeatable(primitive.name)
+        """Refuse what leaves for Python, and functions with a gradient of their own."""
+        if primitive is not checked:
+            raise Unrepeatable(primitive.name)
+        self._check([innermost(x) for x in inputs], params)
+
+    def _check(self, inputs: Sequence[Any], params: dict[str, Any]) -> tuple[()]:
+        """Keep a test of values, which may refuse them."""
+        self.instructions.append(Instruction(checked, tuple(map(self.number, inputs)), params, (), True))
+        return ()
 
     def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
         """Refuse it, before it happens."""
         raise Unrepeatable(str(how))
 
-    def body(
-        self, carried: Sequence[Tensor], sliced: Sequence[Tensor], results: Sequence[Any]
-    ) -> tuple[LoopBody, list[Tensor]]:
+    def is_fixed(self, x: Tensor) -> bool:
+        """Whether it is a constant of the step, and outside of the loop too."""
+        if self.outer is None or (x.key in self._numbers and self._numbers[x.key] not in self.constants):
+            return False
+        with on_top(self.outer):
+            return is_fixed(x)
+
+    def body(self, carried: Sequence[Tensor], sliced: Sequence[Tensor], results: Sequence[Any]) -> tuple[LoopBody, list[Tensor]]:
         """The body over these values, and its constants."""
         numbers = [self.number(x) for x in results]
         ends = ([self.number(x) for x in carried], [self.number(x) for x in sliced])
@@ -256,9 +290,8 @@ class BodyRecorder(Interpreter):
         return len(self.values) - 1
 
 
-def is_recorded() -> bool:
-    """Whether this thread runs a step of a loop to record it."""
-    return any([isinstance(one, BodyRecorder) for one in interpreters()])
+def _not_a_number(x: Tensor) -> Tensor:
+    return Tensor(np.full(x.shape, np.nan, x.array.dtype))
 
 
 @functools.lru_cache(maxsize=256)

@@ -15,6 +15,7 @@ import numpy as np
 from ..core import convert_to_tensor
 from ..core.arrays import namespace
 from ..core.batch import Batch, BatchedTensor
+from ..core.effects import checked
 from ..core.forward import ForwardAccumulator
 from ..core.indexed_slices import IndexedSlices
 from ..core.ops.arithmetic import add
@@ -64,7 +65,7 @@ def scan(
         if not trusted and length > 1:
             again = [x.array[-2 if reverse else 1, ...] for x in sliced]
             other, others, _ = record(step, outer, [x.array for x in following], again)
-            if body != other or not all(map(_same, constants, others)):
+            if not same_step(body, constants, other, others):
                 raise Unrepeatable("the second step differs from the first")
     except Unrepeatable:
         if not length:
@@ -78,6 +79,11 @@ def scan(
 
 def _no_slice(array: Array) -> Array:
     return namespace(array).zeros(array.shape[1:], dtype=array.dtype)
+
+
+def same_step(body: LoopBody, constants: Sequence[Tensor], other: LoopBody, others: Sequence[Tensor]) -> bool:
+    """Whether two recorded steps do the same."""
+    return body == other and all(map(_same, constants, others))
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
@@ -199,7 +205,9 @@ def _divided(body: LoopBody, length: int) -> tuple[list[Instruction], list[Instr
 
 
 def _can_be_stacked(body: LoopBody, one: Instruction, length: int) -> bool:
-    """Whether an operation may be done for all steps at once."""
+    """Whether an operation may be done for all steps at once; a check may, of values of any number."""
+    if one.primitive is checked:
+        return True
     return one.primitive.batching != "loop" and all(length * _bytes(body.values[y]) <= _MOST for y in one.outputs)
 
 

@@ -101,6 +101,14 @@ def test_other_dtypes_have_the_numbers_of_numpy(dtype):
         np.testing.assert_array_equal(one, other)
 
 
+def test_what_is_carried_may_follow_another(scans):
+    for step in (lambda c, x: ((c[1], c[0] * 0.5 + x, c[1]), None), lambda c, x: ((c[2], c[0], c[1] + x), c[0])):
+        mine, theirs = both(step, (tf.zeros([4, 3]), tf.ones([4, 3]), X[0]), X)
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert scans
+
+
 def test_numbers_and_rows_of_64_kb_are_carried():
     x = tf.constant(np.random.default_rng(2).normal(size=(5, 200, 100)).astype("float32"))
     mine, theirs = both(lambda c, x: ((c[0] + 1.0, tf.tanh(c[1] + x)), c[1]), (tf.constant(0.0), tf.zeros([200, 100])), x)

@@ -18,6 +18,7 @@ from ..families import linear
 from ..indexed_slices import IndexedSlices
 from ..primitive import Primitive
 from ..registry import operations, register
+from ..stack import is_in_step
 from ..tensor import Tensor
 
 Key = tuple[Any, ...]
@@ -319,7 +320,7 @@ def getitem(x: Any, key: Any) -> Any:
     if not parts:
         return x
     key = _canonical(parts, shape)
-    if any(isinstance(part, BatchedTensor) for part in key):
+    if any(isinstance(part, Tensor) for part in key):
         x, key = _picked_for_each(x, key)
     return strided_slice(x, key=key, shape=tuple(x.shape))
 
@@ -360,10 +361,10 @@ def checked_indices(name: str, indices: Tensor, size: int) -> Tensor:
 
 
 def _picked_for_each(x: Tensor, key: Key) -> tuple[Tensor, Key]:
-    """Indices that differ between many slices are gathered; the axes stay with size 1, and the key picks what is there."""
+    """Indices that differ between slices or steps are gathered; the axes stay with size 1, and the key picks what is there."""
     axis, rest = -x.ndim, []
     for part in key:
-        if isinstance(part, BatchedTensor):
+        if isinstance(part, Tensor):
             place = operations.select(part < 0, part + x.shape[axis], part)
             place = operations.reshape(checked_indices("index", place, x.shape[axis]), shape=(1,), rank=0)
             x, part = gather_rows(x, place, axis=axis), 0
@@ -400,7 +401,8 @@ def _index(part: Any, axis: int, size: int) -> Any:
         if bounds[2] == 0:
             raise InvalidArgumentError("slice step cannot be zero.")
         return slice(*bounds)
-    if isinstance(part, BatchedTensor) and not part.ndim and part.dtype.is_integer:
+    differs = isinstance(part, BatchedTensor) or (isinstance(part, Tensor) and is_in_step())
+    if differs and not part.ndim and part.dtype.is_integer:
         return part
     position = _integer(part)
     if not -size <= position < size:

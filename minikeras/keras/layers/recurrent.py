@@ -9,11 +9,12 @@ from typing import Any
 
 from ... import nest
 from ...core import Tensor, convert_to_tensor
+from ...core.stack import is_in_step
 from ...errors import ShapeError
 from ...functions.creation import zeros, zeros_like
 from ...functions.elementwise import cast, where
 from ...functions.shaping import concat, reshape, reverse, transpose
-from ...nn_ops.loop_body import Unrepeatable, is_recorded
+from ...nn_ops.loop_body import Unrepeatable
 from ...nn_ops.scan import scan
 from ..saving.description import described_kind
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
@@ -276,7 +277,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         layers = [self.cell, *self.cell.collect_contents().sublayers] if is_layer(self.cell) else []
         counts = [len(one._losses) for one in layers]
         yield
-        if is_recorded() and [len(one._losses) for one in layers] != counts:
+        if is_in_step() and [len(one._losses) for one in layers] != counts:
             for one, count in zip(layers, counts, strict=True):
                 del one._losses[count:]
             raise Unrepeatable("a cell adds losses")

@@ -20,6 +20,7 @@ from ...functions import control_flow, creation, indexing, segments, shaping
 from ...functions import elementwise as tf
 from ...functions.catalogue import takes_symbols
 from ...functions.creation import range as numbers
+from ...nn_ops.counted_loop import counted_loop
 from ...nn_ops.scan import scan as repeated
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config
@@ -273,7 +274,16 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     6
     """
     value = nest.map_structure(to_tensor, init_val)
-    for i in builtins.range(int(lower), int(upper)):
+    start, stop = int(lower), int(upper)
+
+    def turn(leaves: list[Any]) -> tuple[list[Any], Any]:
+        i, *rest = leaves
+        return [i + 1, *nest.flatten(body_fun(i, nest.pack(value, rest)))], i < stop
+
+    found = counted_loop(turn, [start, *nest.flatten(value)]) if start < stop else None
+    if found is not None:
+        return nest.pack(value, found[1:])
+    for i in builtins.range(start, stop):
         value = body_fun(i, value)
     return value
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....core import Tensor
+from ....errors import InvalidArgumentError
 from ....nn_ops.loop_body import LoopBody, replay
 from ....types import Array
 from ...ir import Program, Slot
@@ -43,11 +44,15 @@ def scan_of(
 
 
 def _program_of(body: LoopBody) -> Program | None:
-    """The step as a program, recorded on zeros; None if one of its values is no array of NumPy without gaps."""
+    """The step as a program, recorded on zeros; None if it refuses values, or one is no array of NumPy without gaps."""
+    if any(one.primitive.effect for one in body.instructions):
+        return None
     given = [Tensor(np.zeros(one.shape or (), one.dtype)) for one in (body.values[place] for place in body.operands)]
     with Recorder(given, strict=False) as recorder:
         try:
             values = replay(body.instructions, body.filled(given))
+        except InvalidArgumentError:  # zeros are no matrix to be inverted
+            return None
         finally:
             recorder.put_back()
     if recorder.refusal is not None or recorder.born:
@@ -62,6 +67,7 @@ class _Step(NamedTuple):
         calls: the kernels.
         given: the operands that they read.
         results: what is carried next, then what the step gives.
+        order: the numbers of carried values that a step changes, as they have to be copied.
         arguments: the positions of operands, by key.
         movable: keys of results that lie wherever their address says: no kernel knows them by a view.
     """
@@ -69,6 +75,7 @@ class _Step(NamedTuple):
     calls: list[KernelCall]
     given: list[Given]
     results: list[Slot]
+    order: list[int]
     arguments: dict[int, int]
     movable: set[int]
 
@@ -92,17 +99,30 @@ class _Step(NamedTuple):
             else:
                 return None
         made = {y.key for call in calls for y in call.results}
-        for number, x in enumerate(program.results):
-            as_it_is = arguments.get(x.key, carried)
-            if x.key not in made and (as_it_is >= carried or (number < carried and as_it_is != number)):
-                return None  # a constant, a slice as it is, or what is carried under another number
+        sources = [None if x.key in made else arguments.get(x.key, carried) for x in program.results]
+        order = _order(sources[:carried])
+        if order is None or any(source is not None and source >= carried for source in sources):
+            return None  # values that change places, a constant, or a slice as it is
         for call in calls:
             call.places(builder.address)
         plan = builder.plan
         viewed = {plan.root(key) for key in builder.addressed if plan.root(key) != key}
         if any(one.slot.key in viewed for one in given):
             return None
-        return cls(calls, given, list(program.results), arguments, made - viewed)
+        return cls(calls, given, list(program.results), order, arguments, made - viewed)
+
+
+def _order(sources: Sequence[int | None]) -> list[int] | None:
+    """What of the carried values a step changes, each behind those that take its value; None where two change places."""
+    order: list[int] = []
+    pending = {number: source for number, source in enumerate(sources) if source != number}
+    while pending:
+        ready = [number for number in pending if number not in pending.values()]
+        if not ready:
+            return None
+        order += ready
+        pending = {number: source for number, source in pending.items() if number not in ready}
+    return order
 
 
 class KernelScan:
@@ -187,7 +207,5 @@ class KernelScan:
                 to = self._places + number
                 last.append(copy_to(Value(places[slot.key], slot), to))
             moves.append((to, direction * slot.bytes))
-        for number, slot in enumerate(step.results[: self._carried]):
-            if step.arguments.get(slot.key) != number:
-                last.append(copy_to(Value(places[slot.key], slot), self._places + number))
+        last += [copy_to(Value(places[step.results[i].key], step.results[i]), self._places + i) for i in step.order]
         return Around([], last, moves, len(step.results))
