@@ -285,6 +285,9 @@ def while_loop(
         maximum_iterations: an upper bound on the number of steps.
         shape_invariants, parallel_iterations, back_prop, swap_memory: accepted for compatibility, ignored.
 
+    Within a `tf.function` the loop is one operation, if integers that are known there decide about each step; then `cond` and
+    `body` run twice, to be recorded.
+
     Returns:
         What `body` gave last, in a container like `loop_vars`. Each slice of a `vectorized_map` has its own last step.
 

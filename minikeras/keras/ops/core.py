@@ -268,7 +268,7 @@ def while_loop(
 
 @operation
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: TensorLike) -> Any:
-    """`body_fun(i, value)` applied for each i from `lower` to `upper`, without that one.
+    """`body_fun(i, value)` applied for each i from `lower` to `upper`, without that one; within a `tf.function` one operation.
 
     >>> print(tf.keras.ops.fori_loop(0, 4, lambda i, total: total + i, tf.constant(0)).numpy())
     6
