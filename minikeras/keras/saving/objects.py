@@ -253,7 +253,7 @@ def _instance(config: Mapping[str, Any], kind: Any, inner: dict[str, Any]) -> An
             f"{kind.__name__} could not be made from its configuration {inner!r:.200}: {error}. Objects within a configuration "
             "(layers, functions) have to be read by `from_config`; and `get_config` must hold every argument of `__init__`."
         ) from error
-    if config.get("build_config") and hasattr(made, "build_from_config") and not made.built:
+    if config.get("build_config") and hasattr(made, "build_from_config") and not getattr(made, "_built", made.built):
         made.build_from_config(_read(config["build_config"], {}))
     if config.get("compile_config") and hasattr(made, "compile_from_config"):
         made.compile_from_config(config["compile_config"])

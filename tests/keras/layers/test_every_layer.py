@@ -69,6 +69,15 @@ def test_a_configuration_makes_the_same_layer_again(row):
 
 
 @each
+def test_what_a_description_says_is_said_again_by_the_layer_that_it_makes(row):
+    layer = row.make()
+    layer(row.inputs("float32"))
+    described = json.loads(json.dumps(tf.keras.saving.serialize_keras_object(layer)))
+    twin = tf.keras.saving.deserialize_keras_object(described)
+    assert json.loads(json.dumps(tf.keras.saving.serialize_keras_object(twin))) == described
+
+
+@each
 def test_the_shape_of_the_output_is_foretold(row):
     layer = row.make()
     y = layer(row.inputs("float32"))

@@ -216,6 +216,7 @@ def test_a_pipeline_is_its_layers_one_after_the_other():
     y = layer(X[0])
     assert y.shape == (3, 4) and (y.numpy() == 0).any()  # in training, as in Keras
     twin = L.Pipeline.from_config(layer.get_config())
+    assert twin.get_config() == layer.get_config()
     assert twin.name == "pipe" and [type(one).__name__ for one in twin.layers] == ["Dense", "Dropout"]
     assert twin.compute_output_shape((None, 5)) == (None, 4)
 
