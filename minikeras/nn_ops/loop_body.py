@@ -270,7 +270,9 @@ class BodyRecorder(Interpreter):
         with on_top(self.outer):
             return is_fixed(x)
 
-    def body(self, carried: Sequence[Tensor], sliced: Sequence[Tensor], results: Sequence[Any]) -> tuple[LoopBody, list[Tensor]]:
+    def body(
+        self, carried: Sequence[Tensor], sliced: Sequence[Tensor], results: Sequence[Any]
+    ) -> tuple[LoopBody, list[Tensor]]:
         """The body over these values, and its constants."""
         numbers = [self.number(x) for x in results]
         ends = ([self.number(x) for x in carried], [self.number(x) for x in sliced])

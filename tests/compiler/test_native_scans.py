@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import minikeras as tf
+from minikeras.compiler.executors.llvm import encode
 from minikeras.compiler.executors.llvm.scans import KernelScan
 
 layers = tf.keras.layers
@@ -33,9 +34,24 @@ def scans(monkeypatch):
     return found
 
 
-def trained(make, units, native):
+@pytest.fixture
+def refused(monkeypatch):
+    """The steps of loops for which there were no kernels."""
+    found, scan_of = [], encode.scan_of
+
+    def watched(whole, flushes, body, length, reverse):
+        scan = scan_of(whole, flushes, body, length, reverse)
+        if scan is None:
+            found.append(body.name)
+        return scan
+
+    monkeypatch.setattr(encode, "scan_of", watched)
+    return found
+
+
+def trained(make, units, native, optimizer=tf.keras.optimizers.Adam):
     model = tf.keras.Sequential([tf.keras.Input((7, 5)), make(units), layers.Dense(3)])
-    model.compile(tf.keras.optimizers.Adam(0.01), "mse", jit_compile=native)
+    model.compile(optimizer(0.01), "mse", jit_compile=native)
     random = np.random.default_rng(0)
     model.set_weights([random.normal(size=x.shape) * 0.5 / np.sqrt(x.shape[0]) for x in model.get_weights()])
     x, y = random.normal(size=(40, 7, 5)).astype("float32"), random.normal(size=(40, 3)).astype("float32")
@@ -46,12 +62,21 @@ def trained(make, units, native):
 
 @pytest.mark.parametrize("units", [6, 300])
 @pytest.mark.parametrize("name", LAYERS)
-def test_recurrent_layers_are_trained_as_by_numpy(name, units, scans):
+def test_recurrent_layers_are_trained_as_by_numpy(name, units, scans, refused):
     expected = trained(LAYERS[name], units, False)
     assert not scans
     for mine, theirs in zip(trained(LAYERS[name], units, True), expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=2e-4, atol=2e-5)
-    assert scans
+    assert scans and not refused
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_loops_with_results_of_more_than_64_kb_are_kernels(name, refused):
+    """Parts of such results are copied to where they belong; nothing else needs them as parts."""
+    expected, found = (trained(LAYERS[name], 600, native, tf.keras.optimizers.SGD) for native in (False, True))
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-4, atol=2e-5)
+    assert not refused
 
 
 def both(step, carried, sliced, reverse=False):

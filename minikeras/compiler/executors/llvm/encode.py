@@ -62,6 +62,7 @@ def _as_a_whole(program: Program) -> tuple[Program, list[Lowered]]:
     for record in program.records:
         encoder.encode(record)
     results = [encoder.without_gaps(x, makers.get(x.key)) for x in program.results]
+    encoder.wanted = {x.key for x in results}
     return Program(program.arguments, program.records, results, None), in_phases(list(encoder.calls()))
 
 
@@ -117,7 +118,8 @@ class Encoder:
         """The loops that make slots."""
         self._readers = collections.Counter(x.key for record in program.records for x in slots_in(record.inputs))
         self._readers.update(x.key for x in slots_in(program.results))
-        self._wanted = {x.key for x in slots_in(program.results)}
+        self.wanted = {x.key for x in slots_in(program.results)}
+        """Results, which are read although no call does."""
         self._trains = any("optimizer" in record.params for record in program.records)
         self._is_whole = whole or self._trains
         self._staged: dict[int, list[Lowered]] = {}
@@ -217,7 +219,7 @@ class Encoder:
         """All calls but views that nothing reads; operands are brought early, where they cut no segment in two."""
         waiting = dict(self._staged)
         made = {y.key for call in self._found for y in call.results}
-        read = self._wanted | {x.key for calls in waiting.values() for call in calls for x in slots_in(call.operands)}
+        read = self.wanted | {x.key for calls in waiting.values() for call in calls for x in slots_in(call.operands)}
         for call in reversed(self._found):
             if not isinstance(call, View) or call.results[0].key in read:
                 read |= {x.key for x in slots_in(call.operands)}
