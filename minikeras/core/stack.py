@@ -173,19 +173,9 @@ def unrolls_loops() -> bool:
     return any([one.unrolls_loops for one in interpreters()])
 
 
-def is_recording() -> bool:
-    """Whether an interpreter on this thread's stack keeps what happens."""
-    return any([one.keeps_run for one in interpreters()])
-
-
 def is_in_step() -> bool:
     """Whether an interpreter on this thread's stack keeps one step of a loop."""
     return any([one.keeps_step for one in interpreters()])
-
-
-def is_fixed(x: Tensor) -> bool:
-    """Whether a Tensor has the same value each time that what is kept on this thread's stack is done again."""
-    return all([one.is_fixed(x) for one in interpreters()])
 
 
 def interpreters() -> Iterator[Interpreter]:

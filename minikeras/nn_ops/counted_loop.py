@@ -7,9 +7,9 @@ from typing import Any
 
 from ..core import convert_to_tensor
 from ..core.ops.shaping import stack
-from ..core.stack import BOTTOM, current, is_fixed, is_recording, on_top, only_shapes, unrolls_loops
+from ..core.stack import BOTTOM, current, interpreters, on_top, only_shapes, unrolls_loops
 from ..core.tensor import Tensor
-from .loop_body import LoopBody, interned, needed, record, replay
+from .loop_body import LoopBody, interned, is_fixed, needed, record, replay
 from .scan import run, same_step
 
 Turn = Callable[[list[Any]], tuple[Sequence[Any], Any]]
@@ -30,7 +30,7 @@ def counted_loop(turn: Turn, first: Sequence[Any], most: int | None = None) -> l
         first: what is carried at first, Tensors or integers.
         most: the greatest number of steps.
     """
-    if not is_recording() or only_shapes() or unrolls_loops():
+    if not any([one.keeps_run for one in interpreters()]) or only_shapes() or unrolls_loops():
         return None
     if not all(type(x) is int or isinstance(x, Tensor) for x in first):
         return None

@@ -14,7 +14,7 @@ from ..core.batch import innermost
 from ..core.convert import convert_to_tensor
 from ..core.effects import State, checked
 from ..core.primitive import Primitive
-from ..core.stack import BOTTOM, Frame, Interpreter, is_fixed, on_top, only_shapes, perform
+from ..core.stack import BOTTOM, Frame, Interpreter, interpreters, on_top, only_shapes, perform
 from ..core.tensor import Tensor
 from ..core.variable import read_variable
 from ..errors import InvalidArgumentError
@@ -294,6 +294,11 @@ class BodyRecorder(Interpreter):
 
 def _not_a_number(x: Tensor) -> Tensor:
     return Tensor(np.full(x.shape, np.nan, x.array.dtype))
+
+
+def is_fixed(x: Tensor) -> bool:
+    """Whether a Tensor has the same value each time that what is kept on this thread's stack is done again."""
+    return all([one.is_fixed(x) for one in interpreters()])
 
 
 @functools.lru_cache(maxsize=256)
