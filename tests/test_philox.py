@@ -11,10 +11,10 @@ from in_threads import in_threads
 from scipy import special, stats
 
 import minikeras as tf
+from minikeras import parallel
 from minikeras.compiler.executors import llvm
 from minikeras.nn_ops import draws
 from minikeras.nn_ops import philox4x32 as philox
-from minikeras.parallel import threads
 
 KNOWN = [
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
@@ -85,11 +85,11 @@ def test_a_draw_is_the_same_on_one_thread_and_on_several(monkeypatch):
         (lambda size: philox.uniform((5, 6), size, "float32", 3), 9 * philox.SHARED + 1),
         (lambda size: philox.normal((5, 6), size, "float64"), 4 * philox.SHARED + 3),
         (lambda size: philox.words(5, 6, size[0], 7), 8 * philox.SHARED),
-        (lambda size: drawn("gamma", (5, 6), size, "float32", np.array(0.7)), 2 * threads.WORTHWHILE + 1),
+        (lambda size: drawn("gamma", (5, 6), size, "float32", np.array(0.7)), 2 * parallel.WORTHWHILE + 1),
     ):
         found = []
         for count in (1, 2, 3):
-            monkeypatch.setattr(threads, "thread_count", lambda count=count: count)
+            monkeypatch.setattr(parallel, "thread_count", lambda count=count: count)
             found.append(function((size,)))
         assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
 

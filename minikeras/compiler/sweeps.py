@@ -25,7 +25,7 @@ from .executors.numpy.builder import build
 from .executors.numpy.lowering import lowered
 from .ir import Program, slots_in, slots_of
 from .passes.pipeline import optimized
-from .planning.flat_variables import FlatBuffer, unused_buffer
+from .planning import FlatBuffer, unused_buffer
 from .recorder import Recorder
 
 Plan = Callable[[Sequence[Array]], list[Any]]

@@ -1,7 +1,7 @@
 # mypy: implicit-reexport
-"""`tf.config.threading`: how many threads compute. Names only; definitions are in `parallel/threads.py`."""
+"""`tf.config.threading`: how many threads compute. Names only; definitions are in `parallel.py`."""
 
-from ..parallel.threads import (
+from ..parallel import (
     get_inter_op_parallelism_threads,
     get_intra_op_parallelism_threads,
     set_inter_op_parallelism_threads,

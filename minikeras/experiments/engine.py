@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.forks import ForkSafeLock
 from ..errors import MissingExtraError
-from ..parallel import threads
+from ..parallel import get_intra_op_parallelism_threads, set_intra_op_parallelism_threads, thread_count
 
 ATTEMPTS = 3
 """Deaths of workers without the end of a group between them, until each group is trained alone; and attempts for each then."""
@@ -95,7 +95,7 @@ def _joblib() -> Any:
 
 def _by_joblib(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:
     joblib = _joblib()
-    share = max(1, threads.thread_count() // max(1, workers(n_jobs)))
+    share = max(1, thread_count() // max(1, workers(n_jobs)))
     tasks = [joblib.delayed(in_worker)(os.getpid(), share, work, number, *arguments) for number, arguments in groups.items()]
     try:
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
@@ -111,9 +111,9 @@ def in_worker(parent: int, share: int, work: Callable[..., Any], number: int, *a
     with _group_at_a_time:
         if os.getpid() == parent:
             return number, work(*arguments)
-        before = threads.get_intra_op_parallelism_threads()
-        threads.set_intra_op_parallelism_threads(share)
+        before = get_intra_op_parallelism_threads()
+        set_intra_op_parallelism_threads(share)
         try:
             return number, work(*arguments)
         finally:
-            threads.set_intra_op_parallelism_threads(before)
+            set_intra_op_parallelism_threads(before)

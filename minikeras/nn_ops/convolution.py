@@ -15,9 +15,7 @@ import numpy as np
 
 from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
 from ..core.primitive import Primitive
-from ..parallel.blas import on_one_thread
-from ..parallel.products import product
-from ..parallel.threads import in_parallel
+from ..parallel import in_parallel, on_one_thread, product
 from ..types import Array
 
 Sizes = tuple[int, ...]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..parallel.threads import in_parallel
+from ..parallel import in_parallel
 from ..types import Array
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57

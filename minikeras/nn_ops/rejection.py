@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgumentError
-from ..parallel.threads import in_parallel
+from ..parallel import in_parallel
 from ..types import Array
 from .philox4x32 import SHARED, words_of_blocks
 from .special import log_gamma

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.compiler.planning.flat_variables import assign_flat, flatten, read_flat
+from minikeras.compiler.planning import assign_flat, flatten, read_flat
 from minikeras.core.stack import perform
 from minikeras.layout import Layout
 

@@ -15,8 +15,7 @@ from minikeras.compiler.executors.numpy.lowering import Call, Flatten, View, low
 from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.passes.pipeline import optimized
-from minikeras.compiler.planning.arena import ALIGNMENT, Interval, allocate
-from minikeras.compiler.planning.flat_variables import FlatBuffer, FlatVariables
+from minikeras.compiler.planning import ALIGNMENT, FlatBuffer, FlatVariables, Interval, allocate
 from minikeras.core import Tensor
 from minikeras.layout import Layout
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minikeras as tf
-from minikeras.parallel import blas, products, threads
-from minikeras.parallel.threads import in_parallel, thread_count
+from minikeras import parallel
+from minikeras.parallel import in_parallel, thread_count
 
 settings = tf.config.threading
 
@@ -107,7 +107,7 @@ def test_without_threadpoolctl_the_blas_of_numpys_wheel_is_told(monkeypatch, cap
     import threadpoolctl
 
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    if not (found := blas.libraries()):
+    if not (found := parallel.libraries()):
         pytest.skip("NumPy is not installed from a wheel with OpenBLAS")
     settings.set_intra_op_parallelism_threads(3)
     assert [library.get_num_threads() for library in found] == [3] * len(found)
@@ -139,8 +139,8 @@ def test_with_threadpoolctl_nothing_is_logged(caplog):
 @pytest.fixture
 def not_chosen(monkeypatch):
     """As where neither the environment nor the program says how many threads BLAS has."""
-    monkeypatch.setattr(products, "chosen_by_user", lambda: False)
-    if blas.on_one_thread() is None:
+    monkeypatch.setattr(parallel, "chosen_by_user", lambda: False)
+    if parallel.on_one_thread() is None:
         pytest.skip("the BLAS library cannot be told")
 
 
@@ -149,33 +149,33 @@ def not_chosen(monkeypatch):
     "shapes", [((300, 400), (400, 300)), ((2, 128, 96), (96, 64)), ((3, 4), (4, 2)), ((1, 2048), (2048, 9000))]
 )
 def test_a_product_is_that_of_numpy_whatever_the_number_of_threads(monkeypatch, not_chosen, number, shapes):
-    monkeypatch.setattr(threads, "thread_count", lambda: number)
-    monkeypatch.setattr(threads, "_pool", None)
-    monkeypatch.setattr(products, "PART", 1 << 22)
+    monkeypatch.setattr(parallel, "thread_count", lambda: number)
+    monkeypatch.setattr(parallel, "_pool", None)
+    monkeypatch.setattr(parallel, "PART", 1 << 22)
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape, np.float32) for shape in shapes)
     out = np.empty_like(a @ b)
-    assert products.product(a, b, out) is out
+    assert parallel.product(a, b, out) is out
     np.testing.assert_allclose(out, a @ b, rtol=1e-4, atol=1e-4)
-    np.testing.assert_array_equal(products.product(a, b), out)
+    np.testing.assert_array_equal(parallel.product(a, b), out)
     transposed = np.ascontiguousarray(b.T).T
-    np.testing.assert_allclose(products.product(a, transposed), a @ b, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(parallel.product(a, transposed), a @ b, rtol=1e-4, atol=1e-4)
 
 
 def test_a_long_product_is_shared_and_blas_has_one_thread_for_each_part(monkeypatch, not_chosen):
-    monkeypatch.setattr(threads, "thread_count", lambda: 2)
-    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(parallel, "thread_count", lambda: 2)
+    monkeypatch.setattr(parallel, "_pool", None)
     seen, multiply = [], np.matmul
-    libraries = blas.libraries()
+    libraries = parallel.libraries()
     before = [library.get_num_threads() for library in libraries]
 
     def watched(a, b, out=None):
         seen.append((len(a), min(library.get_num_threads() for library in libraries)))
         return multiply(a, b, out=out)
 
-    monkeypatch.setattr(products.np, "matmul", watched)
+    monkeypatch.setattr(parallel.np, "matmul", watched)
     x = np.ones((512, 512), np.float32)
-    products.product(x, x)
+    parallel.product(x, x)
     assert sorted(seen) == [(256, 1), (256, 1)]
     assert [library.get_num_threads() for library in libraries] == before
 
@@ -183,10 +183,10 @@ def test_a_long_product_is_shared_and_blas_has_one_thread_for_each_part(monkeypa
 def test_what_the_environment_says_about_blas_is_left_alone():
     program = """
 import os, numpy as np
-from minikeras.parallel import blas, products
+from minikeras import parallel
 x = np.ones((512, 512), np.float32)
-products.product(x, x)
-print(products.chosen_by_user(), blas.on_one_thread.cache_info().currsize)
+parallel.product(x, x)
+print(parallel.chosen_by_user(), parallel.on_one_thread.cache_info().currsize)
 """
     for number, expected in (("2", "True 0"), ("", "False 1")):
         environment = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
@@ -233,7 +233,7 @@ def test_parts_run_at_the_same_time(two_threads):
 
 
 def test_a_short_range_starts_no_thread(two_threads, monkeypatch):
-    monkeypatch.setattr(threads, "_new_pool", lambda: pytest.fail("a thread was asked for"))
+    monkeypatch.setattr(parallel, "_new_pool", lambda: pytest.fail("a thread was asked for"))
     assert parts_of(63, least=32) == ([(0, 63)], {threading.current_thread().name})
     settings.set_intra_op_parallelism_threads(1)
     assert parts_of(6400, least=32) == ([(0, 6400)], {threading.current_thread().name})
@@ -325,22 +325,22 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(two_threads, mo
     def refuse():
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threads, "_new_pool", refuse)
+    monkeypatch.setattr(parallel, "_new_pool", refuse)
     parts, names = parts_of(100, least=32)
     assert len(parts) == 2 and names == {threading.current_thread().name}
 
 
 ALONE = """
 import os, threading
-from minikeras.parallel import threads
-threads.set_intra_op_parallelism_threads(2)
+from minikeras import parallel
+parallel.set_intra_op_parallelism_threads(2)
 
 def names():
     both, found = threading.Barrier(2, timeout=30), []
     def work(start, stop):
         both.wait()
         found.append(threading.current_thread().name)
-    threads.in_parallel(work, 100, least=32)
+    parallel.in_parallel(work, 100, least=32)
     return len(set(found))
 """
 
@@ -373,7 +373,7 @@ def test_a_thread_that_outlives_the_main_one_can_go_on(before):
 def later():
     threading.main_thread().join()
     done = []
-    threads.in_parallel(lambda start, stop: done.append(stop - start), 100, least=32)
+    parallel.in_parallel(lambda start, stop: done.append(stop - start), 100, least=32)
     print(sum(done))
 threading.Thread(target=later).start()
 """
@@ -384,7 +384,7 @@ def test_another_number_ends_the_threads_there_were():
     script = """
 names()
 before = threading.active_count()
-threads.set_intra_op_parallelism_threads(1)
+parallel.set_intra_op_parallelism_threads(1)
 for thread in threading.enumerate():
     if thread is not threading.main_thread():
         thread.join(30)

@@ -11,7 +11,7 @@ import minikeras as tf
 from minikeras.errors import MissingExtraError
 from minikeras.experiments import Sweep, engine
 from minikeras.experiments.runs import Training
-from minikeras.parallel.threads import thread_count
+from minikeras.parallel import thread_count
 
 joblib = pytest.importorskip("joblib")
 keras, L = tf.keras, tf.keras.layers

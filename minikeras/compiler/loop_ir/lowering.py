@@ -14,7 +14,7 @@ from ..ir import Slot, outputs_of, slots_in, slots_of
 from ..loops import Code, elementwise_body, loop_of_parts
 from ..passes.convolutions import add_rows_of_windows, windows_as_rows
 from ..passes.expansion import add_at, take_at
-from ..planning.flat_variables import flatten, part
+from ..planning import flatten, part
 from . import draws, indexed, moves
 from .bodies import DTYPES, NoNest
 from .groups import group, group_nests

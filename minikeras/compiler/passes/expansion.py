@@ -23,7 +23,7 @@ from ...layout import Layout
 from ...types import Array
 from ..ir import Program, Slot, slots_in
 from ..loops import Body, Untraceable, loop, traced
-from ..planning.flat_variables import assign_flat, flatten, part, read_flat, variables_of
+from ..planning import assign_flat, flatten, part, read_flat, variables_of
 
 # Kernels that are made of other operations become these operations, which then share results, memory and loops.
 #

@@ -19,7 +19,7 @@ from ...loop_ir.bodies import DTYPES
 from ...loop_ir.groups import Domain, axes_of, group, is_reduction, levels
 from ...loop_ir.softmax import loss_and_gradient
 from ...loops import elementwise_body
-from ...planning.flat_variables import part, read_flat
+from ...planning import part, read_flat
 from ...render.cuda import Group
 from .lowering import is_written
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...ir import Program, Slot
-from ...planning.arena import Interval, allocate, lifetimes, touched
+from ...planning import Interval, allocate, lifetimes, touched
 from .nodes import LaunchNode
 from .preparation import rounded
 from .schedule import NodeSchedule

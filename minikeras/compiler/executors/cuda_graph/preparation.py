@@ -12,7 +12,7 @@ from ....core.variable import read_variable
 from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loops import loop
-from ...planning.flat_variables import part
+from ...planning import part
 from .lt import ALIGNMENT
 
 

@@ -19,7 +19,7 @@ from ....core.variable import assigned, read_variable
 from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...passes.forward_state import only_counts, touched
-from ...planning.flat_variables import assign_flat, flats_of, flatten, part, read_flat, variables_of
+from ...planning import assign_flat, flats_of, flatten, part, read_flat, variables_of
 from .homes import Home
 from .lt import KINDS, MatrixProduct
 from .nodes import CallNode, CopyNode, CudaKernel, LaunchNode, Node, ProductNode

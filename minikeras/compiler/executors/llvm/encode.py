@@ -21,7 +21,7 @@ from ...loop_ir.matrices import Kind, Result
 from ...loop_ir.operations import contraction, copy_of, has_nest, launches
 from ...loop_ir.strided import Access, contiguous, view_of
 from ...loops import Body, Step, body_of, elementwise_body
-from ...planning.flat_variables import flatten, part
+from ...planning import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, Flatten, Lowered, Lowering, ReadFlat, View
 from .calls import (

@@ -21,7 +21,7 @@ from ....types import Array
 from ...ir import Program, Slot
 from ...loop_ir.expression import size
 from ...loop_ir.rows import gather
-from ...planning.flat_variables import flats_of, part, variables_of
+from ...planning import flats_of, part, variables_of
 from ...render.llvm import NestKernel
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop, Linked, Step, is_quiet

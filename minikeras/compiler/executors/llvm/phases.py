@@ -13,7 +13,7 @@ from ....core.effects import State
 from ....core.variable import assigned
 from ...ir import slots_in
 from ...passes.forward_state import only_counts, touched
-from ...planning.flat_variables import flats_of, variables_of
+from ...planning import flats_of, variables_of
 from ..numpy.lowering import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
 
 

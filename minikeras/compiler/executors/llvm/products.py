@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core.forks import importing
-from ....parallel import blas
-from ....parallel.blas import OneThread
+from ....parallel import OneThread
+from ....parallel import on_one_thread as library_on_one_thread
 from . import jit
 from .functions import Instructions, Value, constant, function_text, type_of
 from .kernels import ALIGN, load_address, load_operand, part_of
@@ -445,4 +445,4 @@ def _cython_blas() -> Any:
 def on_one_thread() -> OneThread | None:
     """What keeps SciPy's BLAS on one thread; None if it cannot be told, and then shares products among its own."""
     gemm(np.dtype(np.float32))  # the library is loaded by now
-    return blas.on_one_thread("scipy")
+    return library_on_one_thread("scipy")

@@ -20,7 +20,7 @@ import numpy as np
 
 from ....core.forks import ForkSafeLock
 from ....core.ownership import Owned, called_with_others
-from ....parallel.threads import thread_count
+from ....parallel import thread_count
 from ....types import Array
 from . import jit
 from .functions import Instructions, Value, function_text

@@ -16,7 +16,7 @@ import numpy as np
 from ....core import Variable
 from ....core.variable import restore, snapshot
 from ....errors import InvalidArgumentError
-from ....parallel.threads import thread_count
+from ....parallel import thread_count
 from ....types import Array
 from ...ir import Slot
 from ...loop_ir.matrices import Kind, Output, Result, matrix_nest

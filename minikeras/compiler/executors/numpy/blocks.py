@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ....parallel.threads import CALL, WORTHWHILE, in_parallel
+from ....parallel import CALL, WORTHWHILE, in_parallel
 from ....types import Array
 from ...loops import Body, Step, on_arrays
-from ...planning.arena import ALIGNMENT, Interval, allocate, memory_of
+from ...planning import ALIGNMENT, Interval, allocate, memory_of
 
 BLOCK = 1 << 16
 """Elements of a block in one thread: Adam over 235,146 takes 490 us, 520 in blocks of 2^15, 570 of 2^14, 610 as one."""

@@ -13,8 +13,7 @@ from ....core.arrays import brought_together, namespace, to_device
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot, slots_in
-from ...planning.arena import touched
-from ...planning.flat_variables import buffer_of
+from ...planning import buffer_of, touched
 from .blocks import put
 from .lowering import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View, kernel_of
 from .memory_plan import MemoryPlan

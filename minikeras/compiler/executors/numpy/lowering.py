@@ -17,12 +17,11 @@ from ....core import Primitive, Record
 from ....core.ops.contractions import LONG
 from ....core.precision import is_short
 from ....core.registry import operations
-from ....parallel.products import product
-from ....parallel.threads import WORTHWHILE
+from ....parallel import WORTHWHILE, product
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
 from ...passes.expansion import add_at, take_at
-from ...planning.flat_variables import assign_flat, flats_of, flatten, part, read_flat, variables_of
+from ...planning import assign_flat, flats_of, flatten, part, read_flat, variables_of
 from .blocks import BlockLoop, copied, writing
 
 # What instructions are lowered to: calls, each with operands, results and the instruction that it comes from.

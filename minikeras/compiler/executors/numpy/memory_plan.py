@@ -16,8 +16,7 @@ import numpy as np
 from ....core.ownership import Owned
 from ....types import Array
 from ...ir import Program, Slot, slots_in
-from ...planning.arena import Interval, allocate, lifetimes, memory_of, touched
-from ...planning.flat_variables import FlatBuffer, FlatVariables, flats_of, variables_of
+from ...planning import FlatBuffer, FlatVariables, Interval, allocate, flats_of, lifetimes, memory_of, touched, variables_of
 from .lowering import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View
 
 LIMIT = 1 << 25

@@ -18,7 +18,7 @@ from ....core.update_lock import HeldLocks, UpdateLock, UpdateLocks
 from ....core.variable import restore, snapshot
 from ....core.warnings import explained
 from ....errors import MinikerasError
-from ....parallel.products import quiet_blas
+from ....parallel import quiet_blas
 from ....types import Array
 from ...ir import Program, Slot, slots_of
 from .lowering import Lowered, multiplications

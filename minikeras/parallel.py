@@ -1,22 +1,27 @@
-"""How many threads compute, and work on a long array shared among them.
+"""How many threads compute, and work shared among them: long arrays by threads of our own, products by those and BLAS.
 
 The calling thread takes a part, and takes back what no other thread has begun: a thread that does not wake is not waited for.
 """
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import itertools
 import logging
 import operator
 import os
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.forks import ForkSafeLock
-from ..errors import kind_of
-from .blas import libraries
+import numpy as np
+
+from .core.forks import ForkSafeLock, importing
+from .core.ops.contractions import LONG
+from .errors import kind_of
+from .types import Array
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -247,3 +252,138 @@ def _set_blas(number: int) -> None:
             "number.",
             number,
         )
+
+
+# The BLAS libraries that are loaded, and the number of threads that they have for a product.
+
+
+class Library(NamedTuple):
+    """A BLAS library, as `threadpoolctl` describes one."""
+
+    filepath: str
+    get_num_threads: Callable[[], int]
+    set_num_threads: Callable[[int], Any]
+
+
+def libraries() -> list[Any]:
+    """The BLAS libraries that are loaded: those that `threadpoolctl` finds, or else those of the wheels of NumPy and SciPy."""
+    try:
+        with importing:
+            from threadpoolctl import ThreadpoolController
+    except ModuleNotFoundError:
+        return [library for package in ("numpy", "scipy") if package in sys.modules for library in _of_wheel(package)]
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _of_wheel(package: str) -> list[Library]:
+    import ctypes
+    import pathlib
+
+    folder = pathlib.Path(sys.modules[package].__file__ or "").parent
+    found = []
+    for path in (*folder.parent.glob(f"{package}.libs/*openblas*"), *folder.glob(".dylibs/*openblas*")):
+        loaded = ctypes.CDLL(str(path))
+        for name in ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}"):
+            count, change = [getattr(loaded, name.format(call), None) for call in ("get_num_threads", "set_num_threads")]
+            if count and change:
+                found.append(Library(str(path), count, change))
+                break
+    return found
+
+
+class OneThread(contextlib.ContextDecorator):
+    """While it is entered, by any number of threads, BLAS uses one thread for each product; then as many as before."""
+
+    def __init__(self, libraries: list[Any]) -> None:
+        self._libraries = libraries
+        self._lock = ForkSafeLock()
+        self._entered = 0
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._entered:
+                self._before = [library.get_num_threads() for library in self._libraries]
+                self._set([1] * len(self._before))
+            self._entered += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._entered -= 1
+            if not self._entered:
+                self._set(self._before)
+
+    def leave(self) -> None:
+        """In a forked process: no other thread is within it."""
+        if self._entered:
+            self._entered = 0
+            self._set(self._before)
+
+    def _set(self, numbers: list[int]) -> None:
+        for library, number, before in zip(self._libraries, numbers, self._before, strict=True):
+            if before != 1:
+                library.set_num_threads(number)
+
+
+@functools.cache
+def on_one_thread(package: str = "numpy") -> OneThread | None:
+    """Keeps the BLAS of a package, which is loaded by now, on one thread; None if it cannot be told."""
+    found = _of_wheel(package)  # whose own calls take a tenth of the time of those of `threadpoolctl`
+    if not found:
+        found = libraries()
+        own = [one for one in found if any(part.startswith(package) for part in one.filepath.split(os.sep)[:-1])]
+        found = own or found
+    if not found:
+        return None
+    keeper = OneThread(found)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=keeper.leave)
+    return keeper
+
+
+@functools.cache
+def set_by_environment() -> bool:
+    """Whether the environment gave BLAS a number of threads."""
+    return any(os.environ.get(f"{name}_NUM_THREADS") for name in ("OPENBLAS", "GOTO", "OMP", "MKL", "BLIS"))
+
+
+# Products of matrices by BLAS, long ones in parts for several threads.
+#
+# A BLAS library shares a product among threads that wait actively for one another: where another process wants a processor too,
+# a product takes ten times as long. So the library has one thread for a product here, and a long one is cut in parts for
+# threads that do not wait, unless the user has set a number. Other calls of the library keep its own number of threads.
+
+
+PART = 1 << 23
+"""Multiplications of a part from which another thread pays: to hand it over takes 60 us, the part 250."""
+
+
+def chosen_by_user() -> bool:
+    """Whether the user has said how many threads BLAS has, by the environment or `tf.config.threading`."""
+    return set_by_environment() or get_intra_op_parallelism_threads() > 0
+
+
+def quiet_blas() -> contextlib.AbstractContextManager[Any]:
+    """A block in which BLAS has one thread, unless the user has given it a number, or it cannot be told."""
+    return contextlib.nullcontext() if chosen_by_user() else on_one_thread() or contextlib.nullcontext()
+
+
+def product(a: Array, b: Array, out: Array | None = None) -> Array:
+    """`numpy.matmul` of matrices or stacks of them.
+
+    The bits of a long product depend on the number of threads, as those of a BLAS library do, and on nothing else.
+    """
+    count = max(a.size * b.shape[-1], b.size * a.shape[-2])
+    if count < LONG or chosen_by_user() or (one_thread := on_one_thread()) is None:
+        return np.matmul(a, b, out=out)
+    with one_thread:
+        if count < 2 * PART or a.ndim > 2 or b.ndim > 2:
+            return np.matmul(a, b, out=out)
+        rows = len(a)
+        whole = np.empty((rows, b.shape[1]), np.result_type(a, b)) if out is None else out
+
+        def multiply(start: int, stop: int) -> None:
+            np.matmul(a[start:stop], b, out=whole[start:stop])
+
+        in_parallel(multiply, rows, -(-rows * PART // count))
+        return whole

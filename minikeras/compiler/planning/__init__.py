@@ -1,1 +1,0 @@
-"""Which memory the results of a program get."""
