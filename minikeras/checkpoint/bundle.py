@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..errors import CheckpointBusyError, LoadError, NotFoundError
 from ..files import durable, strict_json, tensors
 from ..files.reading import excerpt, read_file, refused
-from ..state.tree import StateValues
+from ..state import StateValues
 
 FORMAT = "minikeras checkpoint 1"
 INDEX = ".index"

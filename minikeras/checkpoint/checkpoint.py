@@ -17,8 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..core import Variable
-from ..state.restoring import COUNTER, Restoration, listed
-from ..state.tree import StateTree, is_trackable, trackable_children
+from ..state import COUNTER, Restoration, StateTree, is_trackable, listed, trackable_children
 from . import bundle, pointer
 
 

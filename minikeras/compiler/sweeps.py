@@ -24,7 +24,7 @@ from ..types import Array
 from .executors.numpy.builder import build
 from .executors.numpy.lowering import lowered
 from .ir import Program, slots_in, slots_of
-from .passes.pipeline import optimized
+from .passes import optimized
 from .planning import FlatBuffer, unused_buffer
 from .recorder import Recorder
 

@@ -14,7 +14,7 @@ from audit import audited
 import minikeras as tf
 from minikeras.checkpoint import bundle, pointer
 from minikeras.errors import LoadError
-from minikeras.state.tree import StateTree
+from minikeras.state import StateTree
 
 pytest.importorskip("safetensors")
 layers = tf.keras.layers

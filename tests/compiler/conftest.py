@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from minikeras.compiler.executors.base import Executor
+    from minikeras.compiler.executors import Executor
 
 _KERAS = Path(__file__).parent.parent / "keras"
 sys.path += [str(folder) for folder in (_KERAS, _KERAS / "layers", Path(__file__).parent) if str(folder) not in sys.path]
@@ -32,22 +32,23 @@ def fresh_session() -> Iterator[None]:
 @pytest.fixture(params=["numpy", "llvm"])
 def executor(request: pytest.FixtureRequest) -> Executor:
     """What carries programs out."""
-    from minikeras.compiler.executors import base, llvm
+    from minikeras.compiler import executors
+    from minikeras.compiler.executors import llvm
 
     if request.param == "numpy":
-        return base.NUMPY
+        return executors.NUMPY
     if not llvm.installed():
         pytest.skip("llvmlite and SciPy are not installed")
-    return base.LLVM
+    return executors.LLVM
 
 
 @pytest.fixture
 def lowering(executor: Executor) -> Callable[..., Any]:
     """What turns the instructions of a program into calls: of NumPy, or of kernels of LLVM."""
-    from minikeras.compiler.executors import base
+    from minikeras.compiler import executors
     from minikeras.compiler.executors.numpy.lowering import lowered
 
-    if executor is base.NUMPY:
+    if executor is executors.NUMPY:
         return lowered
     from minikeras.compiler.executors.llvm.encode import encode
 

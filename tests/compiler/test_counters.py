@@ -7,7 +7,7 @@ from side_by_side import assert_same, leaves
 from small_training import LABELS, X, needs_llvm, same, trained
 
 import minikeras as tf
-from minikeras.compiler.executors import base as executors
+from minikeras.compiler import executors
 from minikeras.compiler.executors import llvm
 
 optimizers = tf.keras.optimizers

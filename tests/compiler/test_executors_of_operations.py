@@ -20,7 +20,7 @@ import minikeras as tf
 from minikeras.compiler import Program
 from minikeras.compiler.executors import llvm
 from minikeras.compiler.ir import outputs_of, slots_in
-from minikeras.compiler.passes.pipeline import optimized
+from minikeras.compiler.passes import optimized
 from minikeras.compiler.recorder import Recorder
 from minikeras.core import Tensor
 

@@ -8,7 +8,7 @@ from side_by_side import assert_same, leaves, with_gradient
 from specimens import SPECIMENS
 
 import minikeras as tf
-from minikeras.compiler.executors.base import NUMPY
+from minikeras.compiler.executors import NUMPY
 from minikeras.compiler.executors.numpy.blocks import BlockLoop
 from minikeras.compiler.executors.numpy.lowering import Call, View, _rows, lowered
 from minikeras.compiler.ir import Program, Slot

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.compiler.executors import base, llvm
+from minikeras.compiler import executors
+from minikeras.compiler.executors import llvm
 
 layers = tf.keras.layers
 pytestmark = pytest.mark.skipif(not llvm.installed(), reason="needs llvmlite and SciPy")
@@ -82,13 +83,13 @@ def wide_and_deep():
 def compiled_step(monkeypatch, model):
     """A native step of training, and the loss after three."""
     found = []
-    compile_program = base.LLVMExecutor.compile
+    compile_program = executors.LLVMExecutor.compile
 
     def compile_and_keep(self, program):
         found.append(compile_program(self, program))
         return found[-1]
 
-    monkeypatch.setattr(base.LLVMExecutor, "compile", compile_and_keep)
+    monkeypatch.setattr(executors.LLVMExecutor, "compile", compile_and_keep)
     tf.random.set_seed(1)
     model = model()
     random = np.random.default_rng(0)

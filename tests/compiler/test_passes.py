@@ -10,9 +10,9 @@ from side_by_side import assert_same, leaves
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.compiler.executors.base import NUMPY
+from minikeras.compiler.executors import NUMPY
 from minikeras.compiler.ir import Program
-from minikeras.compiler.passes.pipeline import PASSES, optimized
+from minikeras.compiler.passes import PASSES, optimized
 from minikeras.compiler.passes.simplification import (
     LARGEST,
     eliminate_common_subexpressions,

@@ -14,7 +14,7 @@ from minikeras.compiler.executors import llvm
 from minikeras.compiler.executors.numpy.lowering import Call, Flatten, View, lowered
 from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.ir import Slot
-from minikeras.compiler.passes.pipeline import optimized
+from minikeras.compiler.passes import optimized
 from minikeras.compiler.planning import ALIGNMENT, FlatBuffer, FlatVariables, Interval, allocate
 from minikeras.core import Tensor
 from minikeras.layout import Layout

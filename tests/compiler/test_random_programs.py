@@ -11,10 +11,9 @@ from random_programs import INSTRUCTION, Case, arguments, cases, eagerly, record
 from side_by_side import assert_same, leaves
 from slow import mostly_slow
 
-from minikeras.compiler.executors import llvm
-from minikeras.compiler.executors.base import LLVM, NUMPY
+from minikeras.compiler.executors import LLVM, NUMPY, llvm
 from minikeras.compiler.executors.numpy import blocks, lowering
-from minikeras.compiler.passes.pipeline import optimized
+from minikeras.compiler.passes import optimized
 
 ANY = st.booleans()
 CHANGES = ("assign", "assign_sub", "optimize", "optimize twice")

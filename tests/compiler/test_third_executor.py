@@ -10,7 +10,7 @@ from slow import mostly_slow
 from specimens import SPECIMENS
 
 import minikeras as tf
-from minikeras.compiler.executors import base as executors
+from minikeras.compiler import executors
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot, outputs_of
 from minikeras.core import Tensor

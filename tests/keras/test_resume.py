@@ -13,7 +13,8 @@ import pytest
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.compiler.executors import base, llvm
+from minikeras.compiler import executors
+from minikeras.compiler.executors import llvm
 from minikeras.errors import LoadError
 from minikeras.nn_ops import streams
 
@@ -333,7 +334,7 @@ needs_llvm = pytest.mark.skipif(not llvm.installed(), reason="llvmlite and SciPy
 @pytest.fixture(params=[True, pytest.param("auto", marks=pytest.mark.slow)])
 def by_llvm(request, monkeypatch):
     """What `jit_compile` is, where every run is long enough for LLVM."""
-    monkeypatch.setattr(base, "COMPILING", 0.0)
+    monkeypatch.setattr(executors, "COMPILING", 0.0)
     return request.param
 
 

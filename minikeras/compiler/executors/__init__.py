@@ -1,1 +1,173 @@
-"""Executors carry out programs; `base.py` is their interface."""
+"""Executors carry out programs: NumPy, which is always there, LLVM where it is installed, CUDA graphs on a GPU.
+
+One compiles a program to an executable, a function of arrays. What there is no kernel for stays a call of NumPy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...core import Record
+from ...core.forks import importing
+from ...core.warnings import logger
+from ...types import Array
+from ..ir import Program
+from ..passes import optimized
+from . import llvm
+from .numpy.builder import build
+from .numpy.lowering import lowered
+
+if TYPE_CHECKING:
+    from ...data.table import RowBatches
+
+COMPILING = 1.0
+"""Seconds that LLVM takes at most to be loaded and to compile the kernels of a usual step."""
+SAVED = 0.3
+"""The part of a step that it saves at least."""
+
+
+class Executable(Protocol):
+    """A program, ready to run any number of times, also in several threads at once."""
+
+    program: Program
+    exact: bool
+    """Whether it gives the bits of an eager run."""
+    whole: bool
+    """Whether each run happens whole or not at all, whatever raises."""
+
+    def __call__(self, arguments: Sequence[Array]) -> list[Any]:
+        """The leaves of the result: Tensors, and other values as they are. State is read, drawn and assigned anew."""
+        ...
+
+    def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
+        """One run after another, each with the next batch as its arguments, and with the bits of as many calls.
+
+        If a run fails, those before it are done and its error is raised.
+
+        Args:
+            batches: at least one. Iterated they give the arguments of each run; `columns` and `rows` are what an executable
+                needs that gathers by itself.
+            keep_state: called before each run that may leave traces if it fails, so that the caller can go back. An executable
+                whose runs happen as a whole or not at all need not call it.
+            stacked: whether Tensors of the result have the results of all runs, along a new first axis; else those of the last.
+        """
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """What a run takes NumPy, roughly."""
+        ...
+
+    @property
+    def kernels(self) -> int:
+        """Calls from Python in each run."""
+        ...
+
+    @property
+    def buffers(self) -> int:
+        """Pieces of memory that are kept from run to run, Variables not counted."""
+        ...
+
+    @property
+    def bytes(self) -> int:
+        """The memory that they take together."""
+        ...
+
+
+class Executor(Protocol):
+    """Compiles programs."""
+
+    def supports(self, instruction: Record) -> bool:
+        """Whether it may carry an instruction out itself; it is not asked to compile programs of which it supports nothing."""
+        ...
+
+    def compile(self, program: Program) -> Executable:
+        """The program, ready to run."""
+        ...
+
+
+class NumPyExecutor:
+    """Calls of NumPy functions that write where they are told; of CuPy's for values on a GPU."""
+
+    def supports(self, instruction: Record) -> bool:
+        """Always: an instruction without such a call runs its own kernel."""
+        return True
+
+    def compile(self, program: Program) -> Executable:
+        """The program, ready to run."""
+        return build(program, lowered(program))
+
+
+class LLVMExecutor:
+    """Kernels that LLVM compiles, on several threads; NumPy does the rest."""
+
+    def supports(self, instruction: Record) -> bool:
+        """Whether there may be a kernel for it."""
+        with importing:
+            from .llvm.encode import supports
+        return supports(instruction)
+
+    def compile(self, program: Program) -> Executable:
+        """The program, ready to run."""
+        with importing:
+            from .llvm.encode import encode, in_usual_order
+            from .llvm.in_a_row import link
+        program = in_usual_order(program)
+        return build(program, encode(program), link)
+
+
+NUMPY: Executor = NumPyExecutor()
+LLVM: Executor = LLVMExecutor()
+
+
+def on_device(program: Program) -> Executable | None:
+    """A recorded program as graphs, if all its values lie on one GPU that can carry it out; None otherwise, with a warning."""
+    if program.library in (None, np):
+        return None
+    from .cuda_graph.device import device_of
+    from .cuda_graph.runner import compiled
+    from .cuda_graph.schedule import Unsupported
+
+    device = device_of(program.library)
+    if device is None:
+        return None
+    try:
+        executable = compiled(program, device)
+        executable.prepare()
+    except Exception as error:  # a compiler or a library that fails, in kinds of CuPy's own; the operations still run
+        reason = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}: {str(error)[:300]}"
+        logger.warning("A function runs on the GPU operation by operation, not as a CUDA graph: %s.", reason)
+        return None
+    return executable
+
+
+def natively(program: Program) -> Executable:
+    """The program, optimized and ready to run: by LLVM, if it can be had and supports any instruction, otherwise by NumPy."""
+    native = available()
+    program = optimized(program, native=native)
+    return (LLVM if native and any(map(LLVM.supports, program.records)) else NUMPY).compile(program)
+
+
+@functools.cache
+def available() -> bool:
+    """Whether LLVM can be had. The first question that is answered no says what to install."""
+    missing = llvm.missing()
+    if missing:
+        logger.warning(
+            "jit_compile=True: %s not installed, so NumPy carries out compiled functions. To have LLVM compile them: "
+            "pip install 'minikeras[jit]'.",
+            " and ".join(missing) + (" is" if len(missing) == 1 else " are"),
+        )
+    return not missing
+
+
+def is_worth_compiling(seconds: float) -> bool:
+    """Whether a run that would take NumPy so many seconds is long enough for LLVM to pay.
+
+    That its kernels may be compiled already is not asked: the same run is to give the same bits the second time.
+    """
+    return seconds * SAVED > COMPILING and llvm.installed()

@@ -1,1 +1,43 @@
-"""Passes over programs, one in each file; `pipeline.py` has their order."""
+"""The passes over a program before it is compiled, in their order. Each takes a program and returns one with the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...core import Primitive
+from ..ir import Program
+from ..loops import KINDS
+from .expansion import expand
+from .forward_state import forward_state
+from .fusion import fuse
+from .simplification import eliminate_common_subexpressions, eliminate_dead_code, fold_constants, remove_identities
+
+SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
+    remove_identities,
+    fold_constants,
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+)
+PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
+
+
+def simplified(program: Program) -> Program:
+    """The program without what need not be computed."""
+    for run_pass in SIMPLIFICATIONS:
+        program = run_pass(program)
+    return program
+
+
+def optimized(
+    program: Program, whole: Sequence[Primitive] = (), kinds: str = KINDS, graphs: bool = False, native: bool = False
+) -> Program:
+    """The program after all passes; instructions of `whole`, for which an executor has kernels, stay what they are.
+
+    Args:
+        kinds: of dtypes that the executor has loops for.
+        graphs: whether each instruction costs a launch: elementwise neighbours are one loop also if they share no value, and
+            sums over each of several flattened arrays are one.
+        native: whether loops become kernels, in which a choice between two values costs nothing.
+    """
+    program = expand(simplified(program), whole, graphs, native)
+    return fuse(forward_state(program, graphs), kinds, graphs)

@@ -25,13 +25,12 @@ from ...core.stack import BOTTOM, current
 from ...core.warnings import logger
 from ...errors import CompileError
 from ...types import TensorSpec
-from ..executors import base as executors
-from ..executors import llvm
-from ..executors.base import Executable
+from .. import executors
+from ..executors import Executable, llvm
 from ..guards.facts import REMEDY, Guards, Unguarded, draws
 from ..guards.walk import guards_of
 from ..ir import Outdated, Program
-from ..passes.pipeline import optimized, simplified
+from ..passes import optimized, simplified
 from ..recorder import ProgramComparison, Recorder
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 

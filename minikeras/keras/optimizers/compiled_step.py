@@ -17,9 +17,9 @@ import numpy as np
 
 from ...compiler.ir import PLAIN, Program, Slot, outputs_of
 from ...compiler.loops import Pass, SumScope, Untraceable, loop_of_parts, sums_shape, traced_passes
+from ...compiler.passes import SIMPLIFICATIONS
 from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...compiler.passes.forward_state import forward_state
-from ...compiler.passes.pipeline import SIMPLIFICATIONS
 from ...compiler.recorder import Recorder
 from ...core import Record, Tensor, Variable
 from ...core.arrays import is_array, namespace, to_numpy

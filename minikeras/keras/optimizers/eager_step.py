@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.executors.base import NUMPY, Executable
+from ...compiler.executors import NUMPY, Executable
 from ...compiler.ir import Program, Slot
-from ...compiler.passes.pipeline import optimized
+from ...compiler.passes import optimized
 from ...core import Record, Variable
 from ...core.arrays import is_on_host, namespace
 from ...core.effects import State, clock, effect

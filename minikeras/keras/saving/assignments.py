@@ -18,7 +18,7 @@ from ...core import Tensor, Variable
 from ...core.variable import drop_spares, preserved, restore, snapshot
 from ...errors import ShapeError
 from ...module import attributes, elements, snake_case, walk
-from ...state.restoring import converted, listed
+from ...state import converted, listed
 from ..layers import weight_discovery
 from ..layers.layer import Layer
 from ..losses import Loss

@@ -18,8 +18,7 @@ from ...core.arrays import to_numpy
 from ...core.tensor import Operand
 from ...files import archive, durable, hdf5, strict_json, tensors
 from ...files.reading import budget, read_file, refused
-from ...state.restoring import Restoration
-from ...state.tree import StateTree, StateValues
+from ...state import Restoration, StateTree, StateValues
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
 from .assignments import Assignments, ObjectPlace, overrides, places

@@ -24,7 +24,7 @@ from ...data.table import RowBatches
 from ...errors import LoadError
 from ...module import Named, elements, walk
 from ...nn_ops import streams
-from ...state.tree import join, split
+from ...state import join, split
 from ..batches import Feed
 from ..callbacks import CallbackList
 from ..layers.layer import Layer

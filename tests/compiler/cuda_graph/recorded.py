@@ -22,8 +22,8 @@ from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.bodies import DTYPES
+from minikeras.compiler.passes import optimized
 from minikeras.compiler.passes.convolutions import lower_convolutions
-from minikeras.compiler.passes.pipeline import optimized
 from minikeras.core import Record
 from minikeras.nn_ops import streams
 

@@ -11,8 +11,8 @@ import recorded
 import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.ir import outputs_of
+from minikeras.compiler.passes import optimized
 from minikeras.compiler.passes.convolutions import lower_convolutions, windows_as_rows
-from minikeras.compiler.passes.pipeline import optimized
 from minikeras.core.registry import operations
 
 GEOMETRIES = {

@@ -17,7 +17,7 @@ from minikeras.compiler.executors.cuda_graph.lowering import Emitter
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.groups import Domain, group
 from minikeras.compiler.loop_ir.softmax import loss_and_gradient
-from minikeras.compiler.passes.pipeline import optimized
+from minikeras.compiler.passes import optimized
 from minikeras.core import Record
 from minikeras.core.registry import operations
 from minikeras.nn_ops import streams

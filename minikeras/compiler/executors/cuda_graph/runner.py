@@ -24,8 +24,8 @@ from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot
 from ...loop_ir.bodies import DTYPES
+from ...passes import optimized
 from ...passes.convolutions import lower_convolutions
-from ...passes.pipeline import optimized
 from ...render.cuda_functions import PREAMBLE
 from ..numpy.lowering import kernel_of
 from ..numpy.replay import Rollback, joined, locks_of, rollback_of

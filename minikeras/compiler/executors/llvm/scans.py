@@ -12,7 +12,7 @@ from ....errors import InvalidArgumentError
 from ....nn_ops.loop_body import LoopBody, replay
 from ....types import Array
 from ...ir import Program, Slot
-from ...passes.pipeline import optimized
+from ...passes import optimized
 from ...recorder import Recorder
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ....compiler import Program
-from ....compiler.executors.base import NUMPY, Executable
+from ....compiler.executors import NUMPY, Executable
 from ....compiler.ir import Slot, outputs_of
+from ....compiler.passes import optimized
 from ....compiler.passes.expansion import EXPANSIONS, Writer
-from ....compiler.passes.pipeline import optimized
 from ....compiler.recorder import Recorder
 from ....core import Primitive, Record, Tensor, Variable
 from ....core.effects import State, decide, effect
