@@ -230,7 +230,7 @@ def apply_tree(changes: Iterable[tuple[Any, Any]]) -> None:
             for leaf, value in changes:
                 if isinstance(leaf, Variable):
                     array = to_device(value.astype(leaf.array.dtype, copy=False), namespace(leaf.array))
-                    leaf._note(None, array, Write.FIRST)
+                    leaf.note_assignment(None, array, Write.FIRST)
                     restore([(leaf, array)])
                 else:
                     set_state(leaf, value)

@@ -142,7 +142,7 @@ class Variable(Operand):
         self.constraint = constraint
         self.update_lock: UpdateLock | None = None
         self.key = next_key()
-        self._note(initial_value, array, Write.INITIAL)
+        self.note_assignment(initial_value, array, Write.INITIAL)
 
     @property
     def name(self) -> str:
@@ -220,7 +220,7 @@ class Variable(Operand):
         self._combine(array, _COMBINING[Write.ASSIGN], value, Write.ASSIGN)
         return self if read_value else None
 
-    def _note(self, value: Any, array: Array, how: Write) -> None:
+    def note_assignment(self, value: Any, array: Array, how: Write) -> None:
         """Notify the interpreters that a value goes into this Variable, which still holds the old one."""
         frame = current()
         if frame is not BOTTOM:
@@ -254,7 +254,7 @@ class Variable(Operand):
         lock = acquired(self)  # other threads see the old value or the new one, and lose no update
         try:
             if noted is not None:
-                self._note(value, change, noted)
+                self.note_assignment(value, change, noted)
             self.array = combine(self.array, change)
         finally:
             lock.release()
@@ -368,7 +368,7 @@ class Variable(Operand):
                 f"scatter: indices {list(where.shape)} into variable '{self.name}' of shape {self.shape} need updates of shape "
                 f"{expected}, found {tuple(new.shape)}."
             )
-        self._note(updates, new, Write.SCATTER)
+        self.note_assignment(updates, new, Write.SCATTER)
         return self._rewrite(lambda values: write(values, positions, new))
 
     def _rewrite(self, write: Callable[[np.ndarray[Any, Any]], None]) -> Variable:
@@ -434,7 +434,7 @@ class VariablePart(Tensor):
         index = tuple(self._index) if isinstance(self._index, list) else self._index
         value = self._variable._stacked(value)
         new = to_numpy(self._variable.convert(value))
-        self._variable._note(value, new, Write.PART)
+        self._variable.note_assignment(value, new, Write.PART)
         return self._variable._rewrite(lambda values: values.__setitem__(index, new))
 
 

@@ -116,7 +116,7 @@ class SeedGenerator:
         """Start from the seed that its layer has for it, unless it was given one or its state has changed since."""
         if self._first is not None and self.state.array is self._first:
             first = np.array([seed, 0], dtype=np.uint32)
-            self.state._note(None, first, Write.FIRST)
+            self.state.note_assignment(None, first, Write.FIRST)
             self.state.array = first
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:

@@ -5,6 +5,7 @@ known, `call` holds only mathematics.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
+from operator import attrgetter
 from typing import Any
 
 from ... import nest
@@ -58,6 +59,7 @@ class Layer(Module):
     is_described, _makes_nothing = True, False
     """See `described_kind`; and whether there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     call_spec = inputs.CallSpec()
+    added_losses = property(attrgetter("_losses"), doc="The list that `add_loss` adds to, of this layer alone.")
     unwatched: tuple[str, ...] = ("_accepted",)
     not_walked: tuple[str, ...] = (
         *("_losses", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),

@@ -275,11 +275,11 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
     def _without_losses(self) -> Iterator[None]:
         """Losses that a cell adds are those of one step each: such a step is not recorded."""
         layers = [self.cell, *self.cell.collect_contents().sublayers] if is_layer(self.cell) else []
-        counts = [len(one._losses) for one in layers]
+        counts = [len(one.added_losses) for one in layers]
         yield
-        if is_in_step() and [len(one._losses) for one in layers] != counts:
+        if is_in_step() and [len(one.added_losses) for one in layers] != counts:
             for one, count in zip(layers, counts, strict=True):
-                del one._losses[count:]
+                del one.added_losses[count:]
             raise Unrepeatable("a cell adds losses")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:

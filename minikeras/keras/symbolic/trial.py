@@ -289,7 +289,7 @@ class Trial(Interpreter):
     def run(self, call: Callable[[], Any], below: Frame = BOTTOM) -> Any:
         """The result of a call on top of `below`; state is put back."""
         kept = snapshot(_variables(self._operation))
-        losses = [(layer, list(layer._losses)) for layer in self._holders]
+        losses = [(layer, list(layer.added_losses)) for layer in self._holders]
         complete = all(layer.built for layer in self._holders)
         random_state, training = streams.states(), context.training
         self._born.clear()
@@ -302,9 +302,9 @@ class Trial(Interpreter):
             context.training = training
             restore((*kept, *self._born.values(), *snapshot(self._building.values())))
             for layer in _holders(self._operation):
-                layer._losses.clear()
+                layer.added_losses.clear()
             for layer, values in losses:
-                layer._losses.extend(values)
+                layer.added_losses.extend(values)
             if complete:  # else the first weights have drawn from the streams, and what comes next must not draw the same
                 streams.set_states(random_state)
 
