@@ -298,8 +298,6 @@ class Pipeline(Layer, described=True):
     [6.]
     """
 
-    supports_masking = True
-
     def __init__(self, layers: Any, name: str | None = None) -> None:
         super().__init__(name=name)
         self._pipeline_layers = list(layers)
@@ -313,11 +311,7 @@ class Pipeline(Layer, described=True):
         inputs = marked(inputs, mask)
         for layer in self._pipeline_layers:
             inputs = layer(inputs, training=training)
-        return inputs
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: the last layer has left its own."""
-        return None
+        return inputs  # with the mask that the last layer has left
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The last layer's."""
