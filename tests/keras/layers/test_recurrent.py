@@ -257,6 +257,9 @@ OPTIMIZERS = {
     "adam": "adam",
     "per layer": lambda: optimizers.PerLayer({"series": optimizers.Adam(0.01), "head": optimizers.SGD(0.1)}),
     "newton_cg": lambda: optimizers.NewtonCG(max_iterations=5),
+    "newton_cg per layer": lambda: optimizers.PerLayer(
+        {"series": optimizers.NewtonCG(max_iterations=5), "head": optimizers.Adam()}
+    ),
     "gauss_newton": lambda: optimizers.GaussNewton(damping=0.1),
 }
 
@@ -311,6 +314,22 @@ def test_members_of_an_ensemble_equal_models_alone(kind, monkeypatch):
     assert bodies and dict(tf.autodiff.loop_fallbacks) == fallbacks
 
 
+@pytest.mark.parametrize("optimizer", ["newton_cg", "newton_cg per layer"])
+def test_members_with_second_order_equal_models_alone(optimizer):
+    def built():
+        model = keras.Sequential([keras.Input((6, 3)), L.LSTM(3, name="series"), L.Dense(1, name="head")])
+        model.compile(OPTIMIZERS[optimizer](), "mse")
+        return model
+
+    ensemble = tf.experiments.Ensemble(built, 2, (1, 5))
+    ensemble.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    for place, seed in enumerate((1, 5)):
+        tf.random.set_seed(seed)
+        alone = built()
+        alone.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+        assert_same(alone, ensemble[place], 1e-6)
+
+
 class Broken(Exception):
     """What breaks off a run."""
 
@@ -326,14 +345,14 @@ class BreakOff(keras.callbacks.Callback):
 
 
 @pytest.mark.parametrize("stateful", [False, True])
-@pytest.mark.parametrize("optimizer", ["adam", "newton_cg"])
+@pytest.mark.parametrize("optimizer", ["adam", "newton_cg", "newton_cg per layer"])
 def test_a_run_that_was_broken_off_is_resumed_bit_for_bit(tmp_path, optimizer, stateful):
     pytest.importorskip("safetensors")
 
     def run(folder, after=-1):
         tf.random.set_seed(1)
-        layer = L.LSTM(3, dropout=0.2 if optimizer == "adam" else 0.0, stateful=stateful)
-        model = keras.Sequential([keras.Input(batch_shape=(8, 6, 3)), layer, L.Dense(1)])
+        layer = L.LSTM(3, dropout=0.2 if optimizer == "adam" else 0.0, stateful=stateful, name="series")
+        model = keras.Sequential([keras.Input(batch_shape=(8, 6, 3)), layer, L.Dense(1, name="head")])
         chosen = OPTIMIZERS[optimizer]
         model.compile(chosen() if callable(chosen) else chosen, "mse")
         backup = keras.callbacks.BackupAndRestore(folder, save_freq=1, delete_checkpoint=False)
