@@ -11,8 +11,7 @@ from minikeras.derivatives.flat import flatten, unflatten
 from minikeras.keras.optimizers.second_order.kfac import layer_factors
 from minikeras.keras.optimizers.second_order.lbfgs import two_loops
 from minikeras.keras.optimizers.second_order.newton import steihaug
-from minikeras.keras.optimizers.second_order.objective import run_objective
-from minikeras.keras.optimizers.second_order.problem import LossProblem
+from minikeras.keras.optimizers.second_order.problem import LossProblem, run_objective
 from minikeras.keras.optimizers.second_order.search import CURVATURE, SUFFICIENT, strong_wolfe
 
 optimizers = keras.optimizers

@@ -7,4 +7,4 @@ from .kfac import KFAC
 from .lbfgs import LBFGS
 from .levenberg_marquardt import LevenbergMarquardt
 from .newton import GaussNewton, Newton, NewtonCG
-from .objective import Objective
+from .problem import Objective
