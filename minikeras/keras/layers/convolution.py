@@ -13,7 +13,7 @@ from ..weight import Weight
 from . import building
 from .building import activated, without_absent
 from .inputs import InputSpec
-from .windows import Geometry, SpatialLayer, check_positive, one_for_each
+from .windows import SpatialLayer, WindowGeometry, check_positive, one_for_each
 
 
 class KernelLayer(SpatialLayer, takes_one_tensor=True):
@@ -41,7 +41,7 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
     ) -> None:
         super().__init__(**without_absent(self, options))
         given = (kernel_size, strides, padding, dilation_rate, data_format)
-        self._geometry = Geometry.checked(self, self.rank, *given, causal=self.may_be_causal)
+        self._geometry = WindowGeometry.checked(self, self.rank, *given, causal=self.may_be_causal)
         self.kernel_size, self.strides, self.padding, self.dilation_rate, self.data_format = self._geometry
         self.activation, self.use_bias = activations.get(activation), bool(use_bias)
         building.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)

@@ -14,7 +14,7 @@ from ...functions.shaping import reshape
 from ...nn_ops.nn import masked_fill
 from .normalization import wide
 from .reshaping import checked_format
-from .windows import Geometry, SpatialLayer, checked_padding, one_for_each
+from .windows import SpatialLayer, WindowGeometry, checked_padding, one_for_each
 
 
 class PoolingLayer(SpatialLayer):
@@ -48,7 +48,7 @@ class Pooling(PoolingLayer):
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, channels)."""
-        geometry = Geometry(self.pool_size, self.strides, self.padding, (1,) * self.rank, self.data_format)
+        geometry = WindowGeometry(self.pool_size, self.strides, self.padding, (1,) * self.rank, self.data_format)
         return geometry.output_shape(self, input_shape)
 
 

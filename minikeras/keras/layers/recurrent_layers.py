@@ -16,7 +16,7 @@ from .inputs import InputSpec
 from .layer import Layer
 from .recurrent import RNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
-from .windows import Geometry, check_positive
+from .windows import WindowGeometry, check_positive
 
 _OF_LAYERS = (*constructor_arguments(Layer, object), *constructor_arguments(RNN, Layer), "input_shape", "input_dim")
 
@@ -145,7 +145,7 @@ class ConvLSTMCell(LSTMCell, described=True):
         check_positive(self, filters=filters)
         super().__init__(filters, activation, recurrent_activation, use_bias, implementation=1, **options)
         self.rank, self.filters = rank, filters
-        self._geometry = Geometry.checked(self, rank, kernel_size, strides, padding, dilation_rate, data_format)
+        self._geometry = WindowGeometry.checked(self, rank, kernel_size, strides, padding, dilation_rate, data_format)
         self.kernel_size, self.strides, self.padding, self.dilation_rate, self.data_format = self._geometry
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(f"ConvLSTM: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")

@@ -41,7 +41,7 @@ class SpatialLayer(Layer):
         return (input_shape[0], depth, *sizes) if self._first_axis == 2 else (input_shape[0], *sizes, depth)
 
 
-class Geometry(NamedTuple):
+class WindowGeometry(NamedTuple):
     """A window that slides along the axes between batch and channels."""
 
     window: tuple[int, ...]
@@ -61,7 +61,7 @@ class Geometry(NamedTuple):
         dilation: Any,
         data_format: Any,
         causal: bool = False,
-    ) -> Geometry:
+    ) -> WindowGeometry:
         """The geometry of a convolution, from what its constructor is given."""
         return cls(
             one_for_each(layer, "kernel_size", window, rank),

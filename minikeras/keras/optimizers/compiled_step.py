@@ -36,7 +36,7 @@ from .options import COMMON
 from .state import Change, SlotState
 from .step import (
     Flags,
-    Group,
+    FlatGroup,
     Sight,
     TracedFormula,
     carry_out,
@@ -127,13 +127,13 @@ def compiled_step(writer: Writer, record: Record) -> bool:
     return write is not None
 
 
-class _Group(Group):
+class _Group(FlatGroup):
     """Variables whose steps are written together.
 
     Args:
         traced: the step's formula.
         decay: weight decay, 0 for none.
-        given: the others, as of `Group`.
+        given: the others, as of `FlatGroup`.
     """
 
     def __init__(self, traced: TracedFormula, decay: float, *given: Any) -> None:

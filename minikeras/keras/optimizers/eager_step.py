@@ -28,7 +28,7 @@ from .options import all_finite
 from .state import Change, SlotState, Stepper, constrained
 from .step import (
     Flags,
-    Group,
+    FlatGroup,
     StepFormula,
     carry_out,
     changes_others,
@@ -49,7 +49,7 @@ SMALL = BLOCK // 2
 they have at most a block of elements, so that they stay in the cache."""
 
 
-class ArrayGroup(Group):
+class ArrayGroup(FlatGroup):
     """Variables whose arrays the formula is given together. What stays the same from step to step is looked up once."""
 
     def __init__(self, states: Sequence[SlotState], places: Sequence[int], is_flat: bool, formula: StepFormula) -> None:
@@ -163,7 +163,7 @@ class _OnArrays:
         """One gradient, clipped by its norm."""
         return in_float32(clipped_by_norm)(gradient, limit=self._own.clipnorm)
 
-    def total(self, groups: Sequence[Group], part: str, gradients: Sequence[Array], sums: Flags) -> Array:
+    def total(self, groups: Sequence[FlatGroup], part: str, gradients: Sequence[Array], sums: Flags) -> Array:
         """A sum over each of the groups that a compiled step has, as it adds up; of 16-bit floats in float32."""
         own, method = self._own, getattr(StepFormula(0), part)
         given, found = [gradient.reshape(-1) for gradient, _ in self.incoming(gradients)], []

@@ -175,7 +175,7 @@ class StepFormula:
         return (~np.isfinite(gradient)).astype(gradient.dtype)
 
 
-class Group:
+class FlatGroup:
     """Variables of one dtype and weight decay whose steps are taken together: flattened, or one by itself.
 
     Args:
@@ -196,7 +196,7 @@ class Group:
 
 
 def carry_out(
-    on: Any, groups: Sequence[Group], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool, known: Flags
+    on: Any, groups: Sequence[FlatGroup], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool, known: Flags
 ) -> None:
     """Carry out a step: first what looks at several elements, then the formula.
 

@@ -25,7 +25,7 @@ from .kernels import ALIGN, load_address, load_operand, part_of
 # A panel is a strip of columns, two vectors wide, whose rows are neighbours in memory.
 
 
-class Tile(NamedTuple):
+class ResultTile(NamedTuple):
     """A piece of the result.
 
     Attributes:
@@ -64,7 +64,7 @@ class Vectors:
 
     # A tile -----------------------------------------------------------------------------------------------------------------
 
-    def tile(self, name: str, tile: Tile) -> Iterator[str]:
+    def tile(self, name: str, tile: ResultTile) -> Iterator[str]:
         """All of a tile: for each of k, a row of b times one element of each row of a; with `adds` added to what is there.
 
         `row` and `column` are the strides of a, `line` that of b, n that of the result; `count` columns are left.
@@ -328,7 +328,7 @@ class Tiles:
     def text(self) -> str:
         """The function, and before it those of tiles and panels."""
         vectors = self._vectors
-        tiles = [Tile(rows, *kind) for rows in self._heights for kind in _KINDS.values()]
+        tiles = [ResultTile(rows, *kind) for rows in self._heights for kind in _KINDS.values()]
         return "\n".join(
             [
                 *vectors.declarations(),
@@ -402,7 +402,7 @@ class Tiles:
             c = to.add(f"getelementptr {kind}, ptr %c, i64 {to.add(f'add i64 {line}, {j}')}")
             for label, one in _KINDS.items():
                 with to.when(fits[label]):
-                    to.do(f"call void @{self.name}_{Tile(height, *one).name}(ptr {c}, ptr {a}, {given})")
+                    to.do(f"call void @{self.name}_{ResultTile(height, *one).name}(ptr {c}, ptr {a}, {given})")
         return to.add(f"add i64 {first}, {to.add(f'mul i64 {count}, {height}')}")
 
 
