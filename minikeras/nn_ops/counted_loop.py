@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import convert_to_tensor
+from ..core.arrays import namespace
 from ..core.ops.shaping import stack
 from ..core.stack import BOTTOM, current, interpreters, on_top, only_shapes, unrolls_loops
 from ..core.tensor import Tensor
@@ -35,6 +38,8 @@ def counted_loop(turn: Turn, first: Sequence[Any], most: int | None = None) -> l
     if not all(type(x) is int or isinstance(x, Tensor) for x in first):
         return None
     carried = list(map(convert_to_tensor, first))
+    if namespace(*(x.array for x in carried)) is not np:  # a graph of kernels has no loops: Python would carry out each step
+        return None
     try:
         body, constants = _recorded(turn, carried)
     except Exception:  # whatever Tensors are not fit for; the loop in Python says it where it still happens

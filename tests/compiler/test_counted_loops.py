@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from strict_array import StrictArray
 
 import minikeras as tf
+from minikeras.core.arrays import to_numpy
 
 ops = tf.keras.ops
 W = tf.constant(np.random.default_rng(0).normal(size=(6, 3, 3)).astype("float32") * 0.5)
@@ -234,6 +236,17 @@ def test_few_elementwise_steps_become_one_loop_over_elements():
     assert names(loop, X) == ["loop"]
     many = tf.function(lambda x: tf.while_loop(lambda i, h: i < 500, lambda i, h: (i + 1, tf.sin(h) + x), [0, x])[1])
     assert names(many, X) == ["scan"]
+
+
+def test_steps_on_a_device_are_recorded_one_by_one():
+    """They are nodes of a graph there; between graphs Python would carry out each step."""
+    with tf.device("STRICT:0"):
+        w, x = tf.constant(W.numpy()), tf.constant(X.numpy())
+        function = tf.function(of_while)
+        assert type(x.array) is StrictArray
+        assert "scan" not in names(function, w, x)
+        found = function(w, x)
+    np.testing.assert_allclose(to_numpy(found.array), of_while(W, X), rtol=1e-5)
 
 
 @pytest.mark.parametrize("native", EXECUTORS)
