@@ -21,7 +21,7 @@ from .stack import Frame, Interpreter, on_top
 from .tensor import Tensor, next_key
 
 loop_fallbacks: Counter[str] = Counter()
-"""How often an operation without a rule for stacks was carried out value by value, by name."""
+"""The number of times that an operation without a batching rule was carried out value by value, by name."""
 
 
 class BatchedTensor(Tensor):
@@ -136,7 +136,7 @@ class Batch(Interpreter):
         return Tensor(x.array) if self.holds(x) else x
 
     def stack_of(self, x: Any) -> Tensor:
-        """What a result is as a tensor with a first axis: its values, or repetitions of the one value there is."""
+        """A result as a tensor with a batch axis: its values, or its one value broadcast along that axis."""
         return x.stacked if self.holds(x) else operations.broadcast_to(x, shape=(self.size, *x.shape), rank=len(x.shape))
 
     # The rules that a primitive may name ---------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def holds_tensor(value: Any) -> bool:
 
 
 def read(value: Any) -> Any:
-    """What holds a Tensor, as a Tensor: Variables are read, lists are stacked. Anything else as it is.
+    """A value that holds a Tensor, as a Tensor: Variables are read, lists are stacked. Other values are returned as they are.
 
     Every function asks this of what it is given before it looks at values. So a list of Tensors reaches tapes, stacks of values
     and recordings as the operation that it is.
@@ -86,7 +86,7 @@ def _stacked(value: Any, dtype: DType | None) -> Tensor:
 
 
 def _element(value: Any, dtype: DType, beside: Tensor, cast: bool) -> Tensor:
-    """What stands in a list with Tensors, as one of them."""
+    """An element of a list with Tensors, as a Tensor."""
     if not holds_tensor(value):
         return convert_to_tensor(_operand(value, dtype, beside), dtype)
     if isinstance(value, (list, tuple)):
@@ -240,7 +240,7 @@ _REFUSALS = (BufferError, RuntimeError, TypeError, ValueError)
 
 
 def is_foreign(value: Any) -> bool:
-    """Whether another library's array, series or image is to be adopted."""
+    """True if a value is an array, series or image of another library, which `adopt` takes."""
     return hasattr(value, "__dlpack__") or hasattr(value, "__array__")
 
 

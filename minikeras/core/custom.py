@@ -144,7 +144,7 @@ def _in_order(found: Any, structure: tuple[Any, ...]) -> list[Any]:
 def _rule(
     name: str, grad_fn: Function, structure: tuple[Any, ...], count: int, variables: Sequence[Variable], several: bool
 ) -> Primitive:
-    """The primitive that stands for one call: it has a rule, and is never computed again."""
+    """The primitive of one call of a function with a custom gradient: it has a rule, and is never computed again."""
 
     def gradients(g: Any) -> list[Any]:
         bare = not isinstance(g[0] if several else g, Tensor)
@@ -176,7 +176,7 @@ def _rule(
 
 
 def is_custom(primitive: Primitive) -> bool:
-    """Whether an operation stands for a function with a gradient of its own."""
+    """True if an operation stands for a function with a custom gradient."""
     return primitive.kernel is _kernel
 
 

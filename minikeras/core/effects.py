@@ -21,7 +21,7 @@ from .tensor import Tensor
 
 
 class State(Enum):
-    """What effects read and write."""
+    """The state that effects read and write."""
 
     OPERANDS = "the Variables among the operands"
     VARIABLES = "any Variables"
@@ -30,7 +30,7 @@ class State(Enum):
 
 
 class Write(StrEnum):
-    """How a value goes into a Variable."""
+    """The ways in which a value gets into a Variable."""
 
     INITIAL = "an initial value"
     FIRST = "a first value"
@@ -42,7 +42,7 @@ class Write(StrEnum):
 
     @property
     def makes(self) -> bool:
-        """Whether the Variable held nothing before."""
+        """True if the Variable held nothing before."""
         return self in (Write.INITIAL, Write.FIRST)
 
     def __repr__(self) -> str:
@@ -83,13 +83,13 @@ def effect(
 
 
 def only_checks(primitive: Primitive) -> bool:
-    """Whether all that an effect may do is to refuse its operands: where they are constant, once is enough."""
+    """True if an effect can only refuse its operands: for constant operands, one run is enough."""
     state = primitive.reads or primitive.writes
     return primitive.effect and primitive.repeatable and not state and not primitive.escapes
 
 
 def is_told(primitive: Primitive) -> bool:
-    """Whether all that an effect does is to tell someone outside, which cannot be put back: it prints."""
+    """True if an effect only writes output that cannot be taken back: it prints."""
     return primitive.effect and primitive.repeatable and primitive.escapes and not (primitive.reads or primitive.writes)
 
 
@@ -148,7 +148,7 @@ _numbers = itertools.count(1)
 
 
 class Clock:
-    """What tells whether anything was set.
+    """A counter that changes whenever something is set.
 
     Attributes:
         now: another number after each change. Two threads never set the same one.
@@ -196,5 +196,5 @@ def watched(cls: type[Owner]) -> type[Owner]:
 
 
 def is_watched(value: Any) -> bool:
-    """Whether the clock moves when an attribute of this object is set."""
+    """True if the clock ticks when an attribute of this object is set."""
     return hasattr(type(value), "unwatched")

@@ -160,7 +160,7 @@ def linear(name: str, function: Callable[..., Any], transpose: Rule, **options: 
         return result(*directions, **params)
 
     def constant(x: Any, kinds: set[str]) -> Any:
-        """What stands for an input without tangent: zero, or itself if the map is not linear in it (indices, a mask)."""
+        """The operand in place of a missing tangent: zero, or the input if the map is not linear in it (indices, a mask)."""
         if type(x) in (int, float, complex):
             return 0
         return operations.zeros_like(x) if hasattr(x, "dtype") and x.dtype.kind in kinds else x

@@ -55,7 +55,7 @@ class ForkSafeLock:
 
 
 class cached_property(functools.cached_property[T]):
-    """That of `functools`, without the lock of Python 3.11, which is one for all objects."""
+    """`functools.cached_property` without the lock of Python 3.11, which all objects share."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         super().__init__(function)
@@ -66,7 +66,7 @@ _all: WeakValueDictionary[int, ForkSafeLock] = WeakValueDictionary()
 importing = ForkSafeLock(patience=LONGEST)
 """Held while what compiles and draws imports what it needs: Python's own locks of imports stay held in a child."""
 _taken: dict[int, list[ForkSafeLock]] = {}
-"""What each thread that is forking has taken."""
+"""The locks that each forking thread has taken."""
 
 
 def _alive() -> list[ForkSafeLock]:

@@ -1,4 +1,4 @@
-"""What a tape is asked for, checked before the sweep: targets, sources, seeds, and what stands for a missing gradient."""
+"""Arguments of a tape, checked before the sweep: targets, sources, seeds, and the values of missing gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .warnings import describe
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `gradient` returns for a source that the target does not depend on.
+    """The result of `gradient` for a source that the target does not depend on: None or zeros.
 
     >>> x, y = tf.Variable(1.0), tf.Variable(2.0)
     >>> with tf.GradientTape() as tape:
@@ -54,7 +54,7 @@ def watchable_leaves(structure: Any) -> list[Any]:
 
 
 def checked_chunk_size(chunk_size: int | None) -> int | None:
-    """How many cotangents to carry at once; None for all.
+    """The number of cotangents to carry at once; None for all.
 
     Raises:
         ValueError: if it is less than one.
@@ -101,7 +101,7 @@ class ScalarBatchError(ValueError, IndexError):
 
 
 def absent_jacobian(shape: tuple[int, ...], source: Any, fill: UnconnectedGradients) -> Tensor | None:
-    """What stands for a Jacobian that is not connected."""
+    """The Jacobian of an unconnected source: None or zeros."""
     if fill is UnconnectedGradients.NONE:
         return None
     return Tensor(namespace(source.array).zeros(shape, dtype=source.array.dtype))
@@ -133,7 +133,7 @@ def differentiable_leaves(role: str, structure: Any) -> list[Any]:
 
 
 def _remedy(role: str, leaf: Any) -> str:
-    """What to do about what is no Tensor."""
+    """The advice for a target or source that is no Tensor."""
     if role == "target" and isinstance(leaf, (int, float, np.ndarray, np.generic)):
         return (
             "NumPy's functions, float() and .numpy() leave the tape: compute with those of tf instead, such as tf.reduce_sum "

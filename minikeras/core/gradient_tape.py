@@ -358,7 +358,7 @@ class GradientTape:
 
     @property
     def found_any(self) -> bool:
-        """Whether the last target depends on any of the sources that the tape was asked for."""
+        """True if the last target depends on any of the sources that the tape was asked for."""
         return self.answer is not None and bool(self.answer[1])
 
     def explain(self, target: Any, sources: Any) -> Any:
@@ -384,7 +384,7 @@ class GradientTape:
         return nest.pack(sources, hook("Inquiry")(self, targets).explanations(leaves))
 
     def memory(self) -> int:
-        """Bytes of the arrays that the Records hold, each buffer counted once, also those that others hold as well.
+        """The bytes of the arrays that the Records hold, each buffer counted once, even if others hold it as well.
 
         >>> x = tf.Variable([1.0, 2.0])
         >>> with tf.GradientTape() as tape:

@@ -63,7 +63,7 @@ class IndexedSlices:
 
     @property
     def device(self) -> str:
-        """Where the values are."""
+        """The device of the values."""
         return str(self.values.device)
 
     def read_value(self) -> Any:

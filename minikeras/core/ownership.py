@@ -1,8 +1,8 @@
-"""What else refers to an array: CPython counts references, and this is the only module that asks for the count.
+"""References to an array: CPython counts them, and this is the only module that asks for the count.
 
-Memory is written again only if no other reference could show the change. A Tensor, a tape, a view and an export hold one each.
-The interpreter's lock keeps other threads from what a Variable holds between the count and the write. A Python without it never
-writes there on the CPU: new values go into another buffer, which only programs know.
+A buffer is overwritten only if no other reference could show the change. A Tensor, a tape, a view and an export hold one each.
+The interpreter's lock keeps other threads from a Variable's buffer between the count and the write. A Python without that lock
+never overwrites it on the CPU: new values go into another buffer, which only programs know.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from ..types import Array
 
 IS_LOCKED = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
-"""Whether the threads of this Python take turns."""
+"""True if the threads of this Python take turns: it has a global interpreter lock."""
 
 
 class Owned:
@@ -41,16 +41,16 @@ class Owned:
 
     @property
     def is_shared(self) -> bool:
-        """Whether anything else refers to one of them: a Variable, a Tensor, a view."""
+        """True if anything else refers to one of the arrays: a Variable, a Tensor, a view."""
         return sum(map(sys.getrefcount, self.arrays)) != self._own
 
     def is_shared_by(self, count: int) -> bool:
-        """Whether there are so many other references, all together."""
+        """True if there are exactly `count` other references to all arrays together."""
         return sum(map(sys.getrefcount, self.arrays)) == self._own + count
 
 
 def called_with_others(function: Callable[[Any, int], Any], argument: Any, owned: Sequence[tuple[Owned, int]]) -> Any:
-    """`function(argument, others)`: how many references there are beside those that are known, together, of each `Owned`.
+    """Call `function(argument, others)`: `others` is the number of references to all `Owned` together beside the known ones.
 
     Python's other threads get no turn between the count and the call: all is one chain of calls in C.
 
@@ -69,7 +69,7 @@ def called_with_others(function: Callable[[Any, int], Any], argument: Any, owned
 
 
 def is_only_reference(owner: Any, attribute: str) -> bool:
-    """Whether nothing but this attribute refers to its value.
+    """True if this attribute holds the only reference to its value.
 
     >>> from types import SimpleNamespace
     >>> cell = SimpleNamespace(value=[1])

@@ -1,4 +1,4 @@
-"""Where many 16-bit floats become one number, float32 carries the sum, and the result is rounded once.
+"""Reductions of many 16-bit floats to one number: float32 accumulates the sum, and the result is rounded once.
 
 In bfloat16 256 + 1 is 256 and in float16 2048 + 1 is 2048, so ten thousand ones would add up to that.
 """

@@ -1,4 +1,4 @@
-"""What an operation is, and the Record of one that was carried out."""
+"""Primitive, an operation, and Record, an operation that was carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the core looks up when it is called: operations by name, for `Tensor.__add__` or the sums of cotangents, and hooks.
+"""Names that the core looks up when it is called: operations, for `Tensor.__add__` or the sums of cotangents, and hooks.
 
 Every primitive registers itself when it is defined. A floor above registers hooks when it is loaded, by name alone: what they
 stand for is loaded when it is first asked for.
@@ -14,7 +14,7 @@ operations: Any = SimpleNamespace()
 """`operations.multiply` is the primitive of that name."""
 
 _hooks: dict[str, str] = {}
-"""Which module defines what is looked up under a name."""
+"""The module that defines the hook of a name."""
 _loaded: dict[str, Any] = {}
 
 
@@ -35,14 +35,14 @@ def register_hooks(module: str, *names: str) -> None:
 
 
 def find_hook(name: str) -> Any:
-    """What a floor above the core defines under a name, loaded now; None if no floor that is loaded has registered it."""
+    """The object that a floor above the core defines under a name, loaded now; None if no loaded floor has registered it."""
     if name not in _loaded and name in _hooks:
         _loaded[name] = getattr(importlib.import_module(_hooks[name]), name)
     return _loaded.get(name)
 
 
 def hook(name: str) -> Any:
-    """What a floor above the core defines under a name, loaded now.
+    """The object that a floor above the core defines under a name, loaded now.
 
     Raises:
         NotImplementedError: if no floor that is loaded has registered it.

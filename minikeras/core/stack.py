@@ -20,22 +20,22 @@ from .warnings import explained
 
 
 class Interpreter:
-    """Base of what can be on the stack: override `observe` to watch operations, `process` to rewrite them.
+    """Base of the interpreters on the stack: override `observe` to watch operations, `process` to rewrite them.
 
     `with interpreter:` puts it on the stack of this thread. Outputs are a Tensor, or a tuple of several.
     """
 
     __slots__ = ()
     sees_all = False
-    """Whether it sees what happens within a custom gradient, rather than the custom gradient alone."""
+    """True if it sees the operations within a custom gradient, rather than the custom gradient alone."""
     only_shapes = False
-    """Whether it asks for shapes and dtypes alone: values need not be such as data may have."""
+    """True if it needs shapes and dtypes alone: the values need not be plausible data."""
     unrolls_loops = False
-    """Whether it asks for each step of a loop, not for the loop as one operation."""
+    """True if it needs each step of a loop, not the loop as one operation."""
     keeps_run = False
-    """Whether it keeps what happens, to be done again with other values."""
+    """True if it records the run, to repeat it with other values."""
     keeps_step = False
-    """Whether what it keeps is one step of a loop, which another cannot be like where Python reads values."""
+    """True if it records one step of a loop; where Python reads values, other steps may differ from it."""
 
     def __enter__(self) -> Self:
         switch(Frame(self, current()))
@@ -54,11 +54,11 @@ class Interpreter:
         """Take note of an operation that was carried out, or of whose results `notify` tells."""
 
     def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
-        """Carry out an assignment by other means; whether it was done."""
+        """Carry out an assignment by other means; True if that was done."""
         return False
 
     def is_fixed(self, x: Tensor) -> bool:
-        """Whether a Tensor has the same value each time that what is kept is done again."""
+        """True if a Tensor has the same value each time that the recording is repeated."""
         return True
 
 
@@ -164,22 +164,22 @@ def current() -> Frame:
 
 
 def only_shapes() -> bool:
-    """Whether an interpreter on this thread's stack asks for shapes and dtypes alone."""
+    """True if an interpreter on this thread's stack needs shapes and dtypes alone."""
     return any([one.only_shapes for one in interpreters()])
 
 
 def unrolls_loops() -> bool:
-    """Whether an interpreter on this thread's stack asks for each step of a loop."""
+    """True if an interpreter on this thread's stack needs each step of a loop."""
     return any([one.unrolls_loops for one in interpreters()])
 
 
 def is_in_step() -> bool:
-    """Whether an interpreter on this thread's stack keeps one step of a loop."""
+    """True if an interpreter on this thread's stack records one step of a loop."""
     return any([one.keeps_step for one in interpreters()])
 
 
 def interpreters() -> Iterator[Interpreter]:
-    """Those on this thread's stack, from the top."""
+    """The interpreters on this thread's stack, from the top."""
     frame = _thread.frame
     while frame is not BOTTOM:
         yield frame.interpreter
@@ -222,7 +222,7 @@ def notify(frame: Frame, primitive: Primitive, inputs: Sequence[Any], params: di
 
 
 def redirected(variable: Any, value: Any, how: Any) -> bool:
-    """Let the interpreters carry out an assignment by other means, the highest first; whether one has."""
+    """Let the interpreters carry out an assignment by other means, the highest first; True if one has."""
     frame = _thread.frame
     while frame is not BOTTOM:
         if frame.interpreter.assign(variable, value, how, frame.below):
@@ -232,7 +232,7 @@ def redirected(variable: Any, value: Any, how: Any) -> bool:
 
 
 def _are_ready(primitive: Primitive, inputs: Sequence[Any]) -> bool:
-    """Whether these are Tensors of one dtype, or floating ones with real numbers beside them; others need `operands`."""
+    """True if all are Tensors of one dtype, or floating Tensors beside real numbers; other inputs need `operands`."""
     if len(inputs) == 2:  # the usual ones, spelt out
         a, b = inputs
         if type(a) is Tensor:

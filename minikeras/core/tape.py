@@ -16,7 +16,7 @@ from .variable import Variable, read_variable
 
 
 class Tape(Interpreter):
-    """What depends on what. `GradientTape` has one, and adds TensorFlow's rules: nests, one use or many, errors.
+    """The record of operations on watched values. `GradientTape` adds TensorFlow's rules: nests, one use or many, errors.
 
     Args:
         watch_accessed: whether trainable Variables are watched when they are read.
@@ -80,7 +80,7 @@ class Tape(Interpreter):
             self.records.append(Record(primitive, inputs, params, outputs))
 
     def _unusual(self, primitive: Primitive, outputs: Any) -> list[int]:
-        """Keys of results worth a Record though NumPy calls none a float: of bfloat16, and of what is to refuse a gradient."""
+        """Keys of results worth a Record though NumPy calls none a float: bfloat16, and results that refuse a gradient."""
         results = outputs if type(outputs) is tuple else (outputs,)
         smooth = [y.key for y in results if y.dtype.is_differentiable]
         self.lifted = self.lifted or bool(smooth)
@@ -88,7 +88,7 @@ class Tape(Interpreter):
 
     @property
     def bare(self) -> bool:
-        """Whether rules may run on bare arrays: no interpreter is there to see what they compute."""
+        """True if rules may run on bare arrays: no interpreter is there to see what they compute."""
         return current() is BOTTOM and not self.lifted
 
     def planned(self, targets: Sequence[Any], sources: Sequence[Any]) -> list[Any] | None:

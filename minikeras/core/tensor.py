@@ -71,7 +71,7 @@ class Operand:
 
     @property
     def device(self) -> str:
-        """Where the values are, for example 'CPU:0'."""
+        """The device of the values, for example 'CPU:0'."""
         return device_name(self.array)
 
     def get_shape(self) -> TensorShape:
@@ -79,7 +79,7 @@ class Operand:
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Nothing, as a value has its shape; refused if that differs. None fits any size."""
+        """Check the shape, which a value cannot change: another one raises a ShapeError. None fits any size."""
         if not self.shape.is_compatible_with(shape):
             raise ShapeError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
 

@@ -114,7 +114,7 @@ class HeldLocks:
 
 
 _shared = UpdateLock()
-"""Of all Variables that no optimizer has taken. A thread that holds it waits for no other lock."""
+"""The lock of all Variables that no optimizer has taken. A thread that holds it waits for no other lock."""
 _waiting: dict[int, UpdateLock] = {}
 """The lock that each waiting thread waits for."""
 
@@ -157,7 +157,7 @@ class Before(dict[int, tuple[Any, Any]]):
         return {variable.update_lock for variable, _ in list(self.values()) if variable.update_lock is not None}
 
     def tell(self, lock: UpdateLock, variable: Any) -> None:
-        """This thread updates a Variable, or if that is None those of a lock."""
+        """Note that this thread updates a Variable or, if that is None, the Variables of a lock."""
         if get_ident() != self._thread and (lock in self._locks() if variable is None else variable.key in self):
             self._torn = True
 
@@ -187,7 +187,7 @@ def _wait_for(lock: UpdateLock) -> None:
 
 
 def _closes_circle(thread: int) -> bool:
-    """Whether a waiting thread is in a circle, and the one of it that gives up."""
+    """True if a waiting thread is in a deadlock cycle and is the one that gives up."""
     circle = [thread]
     while (lock := _waiting.get(circle[-1])) is not None:
         owner = lock.owner

@@ -151,7 +151,7 @@ class Variable(Operand):
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch it by themselves."""
+        """True if tapes watch it by themselves."""
         return self._trainable
 
     @trainable.setter
@@ -420,7 +420,7 @@ class Variable(Operand):
 
 
 class VariablePart(Tensor):
-    """What indexing a Variable gives: a Tensor, with `assign` to write that part of the Variable."""
+    """A part of a Variable, as indexing gives it: a Tensor, with `assign` to write that part of the Variable."""
 
     __slots__ = ("_index", "_read", "_variable")
 
@@ -480,7 +480,7 @@ Snapshot = list[tuple[Variable, Array]]
 
 
 def snapshot(variables: Iterable[Variable]) -> Snapshot:
-    """What Variables hold now.
+    """The values that Variables hold now.
 
     >>> v = tf.Variable(1.0)
     >>> before = snapshot([v])
@@ -493,7 +493,7 @@ def snapshot(variables: Iterable[Variable]) -> Snapshot:
 
 
 def are_held(arrays: Iterable[Array], variables: Sequence[Variable]) -> bool:
-    """Whether Variables hold these very arrays."""
+    """True if Variables hold these very arrays."""
     for variable, array in zip(variables, arrays, strict=False):  # noqa: SIM110 (0.39 us for 12; `all` takes 0.58)
         if variable.array is not array:
             return False

@@ -1,4 +1,4 @@
-"""What the core says: warnings through the package's logger, a limited number from each line of the user's code, and errors."""
+"""Warnings of the core through the package's logger, a limited number from each line of the user's code, and its errors."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ def mixed_dtypes(name: str, inputs: Sequence[Any]) -> Exception:
 # A warning for persistent tapes that pile up in a loop, found as idle ones that were entered on the same line.
 
 BYTES = 64 * 2**20
-"""What the tapes of a loop may hold together before the warning comes."""
+"""The bytes that the tapes of a loop may hold together before the warning comes."""
 
 ITERATIONS = 4
-"""How many times a loop goes round before its tapes are looked at, and then after twice as many, and so on."""
+"""The number of iterations of a loop before its tapes are examined; then they are after twice as many, and so on."""
 
 OUTLIVED = (
     "%d recordings of persistent tapes that were entered on this line are still alive and hold %d MiB. Entering a persistent "

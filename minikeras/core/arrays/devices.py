@@ -1,4 +1,4 @@
-"""Where new arrays are made: the CPU, or a GPU through CuPy, which is imported and tested when a GPU is first asked for."""
+"""The device of new arrays: the CPU, or a GPU through CuPy, which is imported and tested when a GPU is first asked for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .namespaces import counters, device_name, is_array, is_on_host, namespace, 
 
 
 class Probe(NamedTuple):
-    """Whether a GPU works here, and the reason in words."""
+    """The result of testing the GPU: True if it works here, and the reason in words."""
 
     works: bool
     reason: str
@@ -86,7 +86,7 @@ _soft_placement = False
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Whether `tf.device` with a GPU that cannot be used goes on with the CPU and warns, instead of raising an error.
+    """Set whether `tf.device` falls back to the CPU with a warning, instead of raising an error, if a GPU cannot be used.
 
     >>> set_soft_device_placement(True)
     >>> get_soft_device_placement()
@@ -98,7 +98,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def get_soft_device_placement() -> bool:
-    """Whether `tf.device` may put the CPU in the place of a GPU; False unless it was set.
+    """True if `tf.device` may fall back to the CPU when a GPU cannot be used; False unless it was set.
 
     >>> get_soft_device_placement()
     False
@@ -224,7 +224,7 @@ def free_bytes() -> float:
 
 
 def device_report() -> dict[str, str]:
-    """What arrays are made on here and why: device, the probe's reason, and versions; of a GPU its name and memory too.
+    """A report on the device of new arrays: its name, the probe's reason and versions; of a GPU its name and memory too.
 
     >>> device_report()["device"]
     'CPU:0'

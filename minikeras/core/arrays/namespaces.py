@@ -1,4 +1,4 @@
-"""Which library an array belongs to, by its type, the names that it may be asked for, and what is copied between them."""
+"""The library of an array, by its type; the names that kernels may ask of a library; and copies between host and device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES = """
     linalg.slogdet linalg.solve linalg.svd lib.stride_tricks.as_strided
 """
 ALLOWED_NAMES = tuple(_NAMES.split())
-"""What kernels may ask of a library: names that NumPy and CuPy both have, with the meaning that both share.
+"""The names that kernels may ask of a library: NumPy and CuPy both have them, with the same meaning.
 
 CuPy's `max` and `min` have no `initial` and no `where`, `argsort` knows the kind 'stable' only, and `take` wraps indices
 that are not checked beforehand.
@@ -170,18 +170,18 @@ class Transfers:
 
 
 counters: list[Transfers] = []
-"""Those that count at this moment."""
+"""The counters that are active now."""
 
 
 def note_to_device(size: int) -> None:
-    """A copy of so many bytes to a device."""
+    """Count a copy of `size` bytes to a device."""
     for one in counters:
         one.to_device += 1
         one.bytes_to_device += size
 
 
 def note_to_host(size: int) -> None:
-    """A copy of so many bytes to the host."""
+    """Count a copy of `size` bytes to the host."""
     for one in counters:
         one.to_host += 1
         one.bytes_to_host += size

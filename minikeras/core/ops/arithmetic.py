@@ -191,7 +191,7 @@ absolute = primitive("absolute", lambda xp, x: abs(x), _absolute_vjp, batching="
 
 
 def _across(y: Any, x: Any, change: Any) -> Any:
-    """How y = x / |x| turns with x: the part of the change at right angles to y, by |x|; 0 at 0. Its own transpose."""
+    """The change of y = x / |x| for a change of x: its part at right angles to y, by |x|; 0 at 0. Its own transpose."""
     along = _complex_like(real(multiply(conj(y), change)), x)
     return divide_no_nan(subtract(change, multiply(y, along)), _complex_like(absolute(x), x))
 

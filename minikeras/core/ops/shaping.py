@@ -65,7 +65,7 @@ def _part(g: Any, axis: int, start: int, stop: int) -> Any:
 
 
 def split_keys(sizes: Sizes, axis: int) -> list[tuple[Any, ...]]:
-    """What indexes the pieces of an array, given their sizes along a negative axis."""
+    """The keys that index the pieces of an array, given their sizes along a negative axis."""
     behind, stops = (slice(None),) * (-1 - axis), itertools.accumulate(sizes)
     return [(Ellipsis, slice(stop - size, stop), *behind) for size, stop in zip(sizes, stops, strict=True)]
 
