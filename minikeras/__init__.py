@@ -81,6 +81,6 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    """What is loaded and what can be, so that completion works."""
+    """The names that are loaded or can be loaded, so that completion works."""
     found = dir(_importlib.import_module("._names", __name__))
     return sorted({*globals(), *_LATE, *(name for name in found if not name.startswith("_"))})

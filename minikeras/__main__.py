@@ -1,4 +1,4 @@
-"""What there is here: version, devices, executors and extras, and how to get what is missing: `python -m minikeras`."""
+"""A report on this installation: version, devices, executors, extras, and how to get what is missing: `python -m minikeras`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def devices() -> dict[str, str]:
-    """Where arrays may be made."""
+    """The devices, each with a description."""
     report = device_report()
     works = "cupy" in report
     gpu = f"{report['gpu_name']}, {report['gpu_memory']}, CUDA {report['cuda']}" if works else f"none: {report['gpu']}"
@@ -36,19 +36,19 @@ def devices() -> dict[str, str]:
 
 
 def executors() -> dict[str, str]:
-    """What carries out compiled steps."""
+    """The executors of compiled steps, each with a description."""
     graphs = "for steps on the GPU" if "cupy" in device_report() else "none: they need a GPU"
     return {"NumPy": "always there", "LLVM": f"for jit_compile=True: {state('jit')}", "CUDA graphs": graphs}
 
 
 def extras() -> dict[str, str]:
-    """What each extra is for, and what of it is installed."""
+    """The extras, each with its purpose and its installed or missing packages."""
     width = max(len(extra.purpose) for extra in EXTRAS.values())
     return {name: f"{extra.purpose:{width}}  {state(name)}" for name, extra in EXTRAS.items()}
 
 
 def state(name: str) -> str:
-    """The packages of an extra with their versions; or what is missing, and the command that brings it."""
+    """The packages of an extra with their versions; or the missing packages, and the command that installs them."""
     if missing(name):
         return f"missing {', '.join(missing(name))}: {command(name)}"
     return ", ".join(f"{package} {version}" for package, version in found(name).items())

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=type)
 
 FAILURES = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
-"""What Python's operations raise when they are given what they cannot use."""
+"""The errors that Python's operations raise for arguments that they cannot use."""
 
 _OURS = (__package__, "numpy")
 _RAISE = opcode.opmap["RAISE_VARARGS"]
@@ -63,7 +63,7 @@ def explaining_methods(kind: K) -> K:
 
 
 def is_failure(error: BaseException) -> bool:
-    """Whether an operation of this package failed, in NumPy or Python too; not what we raised, nor what a user's code did."""
+    """True if an operation of this package failed, in NumPy or Python too; False for errors that we or a user's code raised."""
     trace, package, last = error.__traceback__, "", None
     while trace is not None:
         package = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
@@ -74,7 +74,7 @@ def is_failure(error: BaseException) -> bool:
 
 
 def _can_be_called(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether no argument is missing or unknown; if one is, Python says so well itself."""
+    """True if no argument is missing or unknown; otherwise Python's own message says so well enough."""
     try:
         inspect.signature(function).bind(*args, **options)
     except TypeError:
@@ -94,7 +94,7 @@ def shown(value: Any) -> str:
 
 
 def _complaint(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], error: Exception) -> str:
-    """What was asked, what does not fit its annotation or else all that was given, and what Python said."""
+    """The message: the call, the arguments that do not fit their annotations or else all of them, and Python's error."""
     function = inspect.unwrap(function)
     signature = inspect.signature(function)
     name = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
@@ -115,7 +115,7 @@ def _complaint(function: Callable[..., Any], args: tuple[Any, ...], options: dic
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated class; True for annotations that say more than that."""
+    """True if a value is of an annotated class, and for annotations that say more than a class."""
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return any(_fits(value, one) for one in typing.get_args(hint))
     kind = typing.get_origin(hint) or hint

@@ -1,4 +1,4 @@
-"""What the programs `python -m minikeras...` share."""
+"""The part that the programs `python -m minikeras...` share."""
 
 from __future__ import annotations
 

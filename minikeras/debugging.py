@@ -73,7 +73,7 @@ def active_checks() -> list[NumericsCheck]:
 
 
 def _complaint(primitive: Primitive, inputs: Sequence[Any], output: Any, index: tuple[int, ...]) -> str:
-    """What was made, of what, and where."""
+    """The message: the operation that made NaN or Inf, its inputs and result, and the place."""
     while hasattr(output, "stacked"):
         output = output.stacked
     value = to_numpy(output.array)[index]

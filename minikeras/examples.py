@@ -19,7 +19,7 @@ from .extras import command, extra_with
 
 
 def folder() -> Path:
-    """Where the examples are.
+    """The folder of the examples.
 
     >>> (folder() / "regression.py").is_file()
     True

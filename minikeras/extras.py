@@ -9,7 +9,7 @@ __all__ = ["EXTRAS", "Extra", "command", "extra_with", "found", "missing"]
 
 
 class Extra(NamedTuple):
-    """What is installed by `pip install 'minikeras[NAME]'`.
+    """The packages that `pip install 'minikeras[NAME]'` installs.
 
     Attributes:
         purpose: what needs it.

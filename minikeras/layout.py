@@ -1,4 +1,4 @@
-"""Where arrays lie in one flat array: for eager and compiled steps of optimizers, and derivatives by all parameters at once."""
+"""The layout of arrays in one flat array, for eager and compiled steps of optimizers and derivatives by all parameters."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Module:
     not_walked: tuple[str, ...] = ()
     """Attributes that are no parts of it, such as a back reference."""
     checkpointed: tuple[str, ...] = ()
-    """Those of them that files hold."""
+    """The attributes in `not_walked` that checkpoints hold all the same."""
     checkpoint_names: Mapping[str, str] = {}
     """Attributes that checkpoints hold under the name, and as the value, of a property."""
 
@@ -109,7 +109,7 @@ class Module:
         return self._found(Variable)
 
     def _found(self, kind: type[Any]) -> list[tuple[str, Any]]:
-        """What there is of one kind, each once, with its dotted path, in the order of `named_variables`."""
+        """The objects of one kind, each once, with its dotted path, in the order of `named_variables`."""
         return list(_held("", self, kind, {id(self)}))
 
 
@@ -128,7 +128,7 @@ def snake_case(name: str) -> str:
 
 
 def _held(start: str, module: Module, kind: type[Any], met: set[int]) -> Iterator[tuple[str, Any]]:
-    """What a module holds of one kind and was not met before, and then what the modules hold that it holds."""
+    """The objects of one kind that a module holds and that were not met before, then those of the modules in it."""
     modules = []
     for path, value, _ in walk((start, module), children=lambda x: _followed(x, module), separator="."):
         if id(value) not in met:
@@ -142,7 +142,7 @@ def _held(start: str, module: Module, kind: type[Any], met: set[int]) -> Iterato
 
 
 def _followed(value: Any, module: Module) -> Named:
-    """What may lead to Modules and Variables, sorted; the name of an attribute is its own without underscores before it."""
+    """The children that may lead to Modules and Variables, sorted; attributes by name, without underscores before it."""
     if value is module:
         found = sorted((name, child) for name, child in attributes(value) if isinstance(child, _FOLLOWED))
         return [(name.lstrip("_"), child) for name, child in found]

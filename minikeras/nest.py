@@ -26,12 +26,12 @@ def is_nested(structure: Any) -> bool:
 
 @functools.cache
 def _is_container(kind: type) -> bool:
-    """Whether elements of this type are visited; kept by type, since asking an abstract class takes long."""
+    """True if elements of this type are visited; cached by type, since asking an abstract class takes long."""
     return issubclass(kind, (list, tuple, Mapping, *_VIEWS)) and not hasattr(kind, "as_list")
 
 
 def keys(structure: Any) -> list[Any]:
-    """What the elements of a container are found by, in the order in which they are visited.
+    """The keys or indices of a container's elements, in the order in which the elements are visited.
 
     Raises:
         TypeError: if the keys of a dict have no order.
@@ -76,7 +76,7 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def flatten_up_to(structure: Any, other: Any) -> list[Any]:
-    """What stands in `other` where `structure` has a leaf, in flattening order; lists and tuples may stand for one another.
+    """The parts of `other` at the leaves of `structure`, in flattening order; lists and tuples may stand for one another.
 
     >>> flatten_up_to({"a": 0, "b": [0]}, {"a": [1, 2], "b": [(3, 4)]})
     [[1, 2], (3, 4)]
@@ -174,7 +174,7 @@ def pair(structure: Any, *others: Any, check_types: bool = True) -> list[tuple[A
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Nothing, if two nests have the same containers; dicts may be filled in any order.
+    """Check that two nests have the same containers; dicts may be filled in any order.
 
     >>> assert_same_structure({"a": 1, "b": [2]}, {"b": [3], "a": 4})
 
@@ -210,7 +210,7 @@ def _assert_alike(first: Any, second: Any, check_types: bool, path: str) -> None
 
 
 def _kind(structure: Any) -> Any:
-    """What must be the same of two containers: any two mappings are alike, named tuples by name and fields."""
+    """The properties that must be the same of two containers: mappings are all alike, named tuples by name and fields."""
     if isinstance(structure, Mapping):
         return Mapping
     if hasattr(structure, "_fields"):

@@ -1,4 +1,4 @@
-"""How many threads compute, and work shared among them: long arrays by threads of our own, products by those and BLAS.
+"""The number of threads, and work shared among them: long arrays by threads of our own, products by those and BLAS.
 
 The calling thread takes a part, and takes back what no other thread has begun: a thread that does not wake is not waited for.
 """
@@ -39,7 +39,7 @@ Work = Callable[[int, int], Any]
 
 _logger = logging.getLogger("minikeras")
 _inside = contextvars.ContextVar("inside", default=False)
-"""Whether this is a part of some work already."""
+"""True within a part of some shared work."""
 
 _intra_op, _inter_op = 0, 0
 _blas_at_first: dict[str, int] = {}
@@ -49,7 +49,7 @@ _pool: ThreadPoolExecutor | None = None
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """How many threads one operation may use: products (BLAS), passes over long arrays, and kernels of compiled steps.
+    """Set the number of threads of one operation: products (BLAS), passes over long arrays, and kernels of compiled steps.
 
     BLAS libraries that are loaded by now are told, through `threadpoolctl` where it is installed. The number may be changed at
     any time, and holds for the whole process. As long as neither it nor the environment says anything about BLAS, it has one
@@ -78,7 +78,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """What `set_intra_op_parallelism_threads` was given last; 0, which is automatic, if it was not called.
+    """The number that `set_intra_op_parallelism_threads` was given last; 0, which is automatic, if it was not called.
 
     >>> get_intra_op_parallelism_threads()
     0
@@ -106,7 +106,7 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """What `set_inter_op_parallelism_threads` was given last, and 0 before.
+    """The number that `set_inter_op_parallelism_threads` was given last; 0 if it was not called.
 
     >>> get_inter_op_parallelism_threads()
     0
@@ -115,7 +115,7 @@ def get_inter_op_parallelism_threads() -> int:
 
 
 def thread_count() -> int:
-    """How many threads an operation uses: the number that was set, or that of the processors this process may run on.
+    """The number of threads of an operation: the number that was set, or that of the processors this process may run on.
 
     >>> thread_count() >= 1
     True
@@ -125,7 +125,7 @@ def thread_count() -> int:
 
 @functools.cache
 def _processors() -> int:
-    """Those that this process may run on, when it is asked first."""
+    """The number of processors that this process may run on, counted once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -343,7 +343,7 @@ def on_one_thread(package: str = "numpy") -> OneThread | None:
 
 @functools.cache
 def set_by_environment() -> bool:
-    """Whether the environment gave BLAS a number of threads."""
+    """True if the environment gives BLAS a number of threads."""
     return any(os.environ.get(f"{name}_NUM_THREADS") for name in ("OPENBLAS", "GOTO", "OMP", "MKL", "BLIS"))
 
 
@@ -359,7 +359,7 @@ PART = 1 << 23
 
 
 def chosen_by_user() -> bool:
-    """Whether the user has said how many threads BLAS has, by the environment or `tf.config.threading`."""
+    """True if the user has set the number of BLAS threads, by the environment or `tf.config.threading`."""
     return set_by_environment() or get_intra_op_parallelism_threads() > 0
 
 

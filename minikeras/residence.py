@@ -1,11 +1,11 @@
-"""How much of a data set may stay on a device, where batches are gathered without the host."""
+"""The limit on data sets that stay on a device as a whole, where batches are gathered without the host."""
 
 from __future__ import annotations
 
 from .core.arrays.devices import free_bytes
 
 _SHARE = 0.25
-"""Of the device's free memory, by default."""
+"""The default limit, as a share of the device's free memory."""
 
 _limit: float | None = None
 

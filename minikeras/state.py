@@ -107,7 +107,7 @@ class StateValues(NamedTuple):
 
 
 class StateTree:
-    """What is reachable from some objects, each given with the path at which it lies.
+    """All objects that are reachable from some roots; each root is given with its path.
 
     Attributes:
         leaves: values by path; a Variable, or an object with a state (`is_stateful`).
@@ -150,7 +150,7 @@ class StateTree:
         return [(place, holder) for place, holder in self.holders.items() if hasattr(holder, "_checkpoint_slots")]
 
     def _add_slots(self, place: str, optimizer: Any, paths: Mapping[int, str]) -> None:
-        """What an optimizer keeps, by the path of the Variable; also by number, for a graph without that Variable."""
+        """Add the slots of an optimizer, by the path of the Variable; also by number, for a graph without that Variable."""
         for number, (variable, slots) in enumerate(optimizer._checkpoint_slots()):
             numbered = joined(place, f"#{number}")
             own = joined(place, paths[variable.key]) if variable.key in paths else numbered
@@ -160,12 +160,12 @@ class StateTree:
 
 
 def joined(path: str, name: str) -> str:
-    """The path of what is called `name` within `path`."""
+    """The path of the object `name` within `path`."""
     return f"{path}/{name}" if path else name
 
 
 def trackable_children(value: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds that belongs in a checkpoint, with names that stay the same from run to run."""
+    """The children of an object that belong in a checkpoint, with names that stay the same from run to run."""
     if is_stateful(value):
         return
     if _holds(value):
@@ -188,7 +188,7 @@ def _attributes(module: Module) -> Iterator[tuple[str, Any]]:
 
 
 def is_trackable(value: Any) -> bool:
-    """Whether a value is, or may hold, something that belongs in a checkpoint."""
+    """True if a value is, or may hold, something that belongs in a checkpoint."""
     return isinstance(value, (Variable, Module, Mapping, list, tuple)) or is_stateful(value) or _holds(value)
 
 
@@ -197,7 +197,7 @@ def _holds(value: Any) -> bool:
 
 
 def is_stateful(value: Any) -> bool:
-    """Whether a value has a state of plain data: `tf.random.Generator`, or an object with `get_state` and `set_state`.
+    """True if a value has a state of plain data: `tf.random.Generator`, or an object with `get_state` and `set_state`.
 
     A Module or an optimizer with such methods is still saved by what it holds.
     """
@@ -244,7 +244,7 @@ def apply_tree(changes: Iterable[tuple[Any, Any]]) -> None:
 
 
 STEPS = "/iterations"
-"""What every optimizer keeps."""
+"""The end of the path of an optimizer's step counter, which every optimizer keeps."""
 COUNTER = "save_counter"
 SHOWN = 8
 """Number of paths of one kind that a message lists."""
@@ -341,11 +341,11 @@ class Restoration:
         return graph
 
     def is_done(self, leaf: Any) -> bool:
-        """Whether this object has its value already."""
+        """True if this object has its value already."""
         return id(leaf) in self._done and self._done[id(leaf)]() is leaf
 
     def _mismatch(self, leaf: Any, key: str) -> str:
-        """What keeps a value from its place; '' if nothing does."""
+        """The reason why a value does not fit its place; '' if it does."""
         if not isinstance(leaf, Variable):
             return "" if key in self._states else f"'{key}': an array was saved, the object has a state"
         if key not in self._arrays:
@@ -435,7 +435,7 @@ class Restoration:
         self.visit(*(place for place in sorted(alive, key=lambda place: len(place[0])) if place[0] in top))
 
     def take_back(self, path: str, holder: Any) -> None:
-        """What lies at `path` is as it was before: values that had found a place in what is gone are due again."""
+        """Note that `path` is as it was before: values whose places are gone are due again."""
         left = StateTree((path, holder)).leaves
         for key, place in list(self.used.items()):
             if (place.startswith(f"{path}/") or f"/{SLOTS}/{path}/" in place) and place not in left:
@@ -469,7 +469,7 @@ class Deferred:
 
 
 def outermost(places: Collection[str]) -> list[str]:
-    """Those of some paths that lie within no other; all lie within ''."""
+    """The outermost of some paths: those that lie within no other; all lie within ''."""
     if "" in places:
         return [""]
     return [place for place in sorted(places) if not any(place.startswith(f"{other}/") for other in places)]

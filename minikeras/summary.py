@@ -123,7 +123,7 @@ def histogram(name: str, data: Any, step: Any = None, buckets: int | None = None
 
 
 def histogram_of(name: str, values: Array, buckets: int | None = None) -> dict[str, Any]:
-    """How the finite ones of some numbers are distributed, as a row for `SummaryWriter.write`."""
+    """The distribution of the finite values, as a row for `SummaryWriter.write`."""
     elements = values.ravel().astype(np.float64)
     elements = elements[np.isfinite(elements)]
     counts, edges = np.histogram(elements, bins=buckets or 30)

@@ -32,7 +32,7 @@ Values = np.ndarray[Any, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GradientCheck:
-    """What `check_gradients` found. str() is one line.
+    """The result of `check_gradients`. str() is one line.
 
     Attributes:
         first: the largest error of first order, relative to the largest element of the derivative or to 1.
@@ -140,11 +140,11 @@ class _Problem:
         return [result for result in found if result.dtype.is_floating]
 
     def point(self) -> Values:
-        """Where the derivatives are taken."""
+        """The point at which the derivatives are taken."""
         return np.concatenate([np.ravel(to_numpy(source.array)).astype(np.float64) for source in self.sources])
 
     def element(self, i: int, point: Values | None = None) -> str:
-        """Which element of which source stands at a place of the flat vector, and why it has no gradient if it has none."""
+        """The source and index of element `i` of the flat vector; given a point, also the reason if it has no gradient."""
         position = int(np.searchsorted(self.layout.starts, i, side="right")) - 1
         source = self.sources[position]
         index = [int(k) for k in np.unravel_index(i - self.layout.starts[position], source.shape)]

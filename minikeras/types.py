@@ -13,16 +13,16 @@ Array: TypeAlias = Any
 """An array of any backend: `numpy.ndarray` or a NumPy scalar, `cupy.ndarray`, or a test's strict array."""
 
 TensorLike: TypeAlias = Any
-"""What public operations accept: Tensor, Variable, array, Python number, or nested lists of these."""
+"""A value that public operations accept: Tensor, Variable, array, Python number, or nested lists of these."""
 
 Axis: TypeAlias = "SupportsIndex | Sequence[SupportsIndex] | None"
 """One axis, several of them, or None for all."""
 
 ShapeLike: TypeAlias = Any
-"""What stands for a shape: an int, a TensorShape, a list of ints and scalar tensors, or a vector of integers."""
+"""A shape as users give it: an int, a TensorShape, a list of ints and scalar tensors, or a vector of integers."""
 
 DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any] | None"
-"""What `as_dtype` makes a DType of; None where a function has a dtype of its own."""
+"""A dtype as users give it, for `as_dtype`; None where a function has a dtype of its own."""
 
 
 class DType:
@@ -68,7 +68,7 @@ class DType:
 
     @property
     def info(self) -> Any:
-        """What `np.finfo` or `np.iinfo` say of it, such as `info.eps`."""
+        """The limits that `np.finfo` or `np.iinfo` give, such as `info.eps`."""
         if self.is_integer:
             return np.iinfo(self.numpy)
         if self.name == "bfloat16":  # NumPy does not know it
@@ -79,12 +79,12 @@ class DType:
 
     @property
     def real_dtype(self) -> DType:
-        """That of the parts of a complex number; itself otherwise."""
+        """The dtype of the parts of a complex number; of real numbers the dtype itself."""
         return as_dtype(self.numpy.type(0).real.dtype) if self.is_complex else self
 
     @property
     def base_dtype(self) -> DType:
-        """Itself: there are no dtypes of references."""
+        """The dtype itself: there are no reference dtypes."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -232,7 +232,7 @@ class TensorShape(tuple[int, ...]):
         return math.prod(self) if self.is_fully_defined() else None
 
     def is_fully_defined(self) -> bool:
-        """Whether all sizes are known: always those of a tensor, but not all of a TensorSpec need be."""
+        """True if all sizes are known: always for a tensor, not always for a TensorSpec."""
         return self.rank is not None and None not in self
 
     def concatenate(self, other: Iterable[int]) -> TensorShape:
@@ -249,21 +249,21 @@ class TensorShape(tuple[int, ...]):
     # Shapes that leave something open ----------------------------------------------------------------------------------
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether some shape fits both."""
+        """True if some shape fits both."""
         other = TensorShape(other)
         if None in (self.rank, other.rank):
             return True
         return len(self) == len(other) and all(None in pair or pair[0] == pair[1] for pair in zip(self, other, strict=True))
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether every shape that fits this one fits the other."""
+        """True if every shape that fits this one fits the other."""
         other = TensorShape(other)
         if None in (self.rank, other.rank):
             return other.rank is None
         return len(self) == len(other) and all(wide in (None, size) for size, wide in zip(self, other, strict=True))
 
     def merge_with(self, other: Any) -> TensorShape:
-        """The shape that says what either says.
+        """The intersection of two partial shapes.
 
         Raises:
             ValueError: if no shape fits both.
@@ -345,13 +345,13 @@ class TensorShape(tuple[int, ...]):
 
 
 class _AnyShape(TensorShape):
-    """What `TensorShape(None)` gives: neither the sizes nor their number are known."""
+    """`TensorShape(None)`: neither the sizes nor their number are known."""
 
     __slots__ = ()
 
     @property
     def rank(self) -> None:
-        """Not known."""
+        """None: the number of axes is not known."""
         return None
 
     def _refuse(self, *key: Any) -> Any:
@@ -402,7 +402,7 @@ class TensorSpec:
         return cls(tensor.shape, tensor.dtype, name)
 
     def is_compatible_with(self, value: Any) -> bool:
-        """Whether a tensor, or another spec, has this dtype and fits this shape."""
+        """True if a tensor, or another spec, has this dtype and fits this shape."""
         if as_dtype(value.dtype) != self.dtype:
             return False
         return TensorShape(self.shape).is_compatible_with(value.shape)
