@@ -35,7 +35,7 @@ def run_loss(loss_fn: Callable[[], Any], chosen: Sequence[Any], strict: bool = F
 
 
 def scalar(loss: Any) -> Tensor:
-    """What a loss function returned, as a Tensor without axes."""
+    """The result of a loss function, as a Tensor without axes."""
     loss = convert_to_tensor(loss)
     if tuple(loss.shape) != ():
         raise ShapeError(f"loss_fn must return a scalar, found shape {loss.shape}; use tf.reduce_mean or tf.reduce_sum.")
@@ -43,7 +43,7 @@ def scalar(loss: Any) -> Tensor:
 
 
 def unconnected(strict: bool) -> str:
-    """What stands for a variable that the result does not depend on: zeros, but a strict tape is to raise."""
+    """The gradient of a variable that the result does not depend on: zeros, or none, so that a strict tape raises."""
     return "none" if strict else "zero"
 
 

@@ -107,7 +107,7 @@ LEAST = 64
 
 
 def cached_rows(size: int, largest: int) -> int:
-    """How many of `size` rows to carry at once, for the cache's sake, where an intermediate result has `largest` elements."""
+    """The number of rows, of `size`, to carry at once for the cache's sake; an intermediate result has `largest` elements."""
     return max(CACHED // largest, math.ceil(size / MOST), LEAST)
 
 

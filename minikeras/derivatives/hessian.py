@@ -178,7 +178,7 @@ def _sources_of_scalar(name: str, target: Any, sources: Any) -> list[Any]:
 
 
 class DerivativesOfTape:
-    """What `GradientTape` gives beside `gradient`: each method is that of its name there."""
+    """The derivatives that `GradientTape` gives beside `gradient`; each method serves the method of its name there."""
 
     def __init__(self, tape: GradientTape) -> None:
         self.tape = tape
@@ -191,7 +191,7 @@ class DerivativesOfTape:
         vectorized: bool,
         chunk_size: int | None,
     ) -> Any:
-        """What `GradientTape.jacobian` returns."""
+        """The Jacobian, as `GradientTape.jacobian` returns it."""
         fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
         leaves = one_target("jacobian", target, sources)
         found = self._rows_by_source(target, leaves, unit_rows, vectorized, chunk_size, fill)
@@ -213,7 +213,7 @@ class DerivativesOfTape:
         vectorized: bool,
         chunk_size: int | None,
     ) -> Any:
-        """What `GradientTape.batch_jacobian` returns."""
+        """The Jacobian of each batch row, as `GradientTape.batch_jacobian` returns it."""
         fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
         (leaf,) = one_target("batch_jacobian", target, source, single=True)
         batch = common_batch(target, leaf)
@@ -227,14 +227,14 @@ class DerivativesOfTape:
         return operations.reshape(turned, shape=whole, rank=3)
 
     def hessian(self, target: Any, sources: Any, flat: bool, chunk_size: int | None) -> Any:
-        """What `GradientTape.hessian` returns."""
+        """The Hessian, as `GradientTape.hessian` returns it."""
         chunk_size = checked_chunk_size(chunk_size)
         leaves = _sources_of_scalar("hessian", target, sources)
         matrix = RecordedGradient(self.tape, target, leaves).matrix(None, chunk_size)
         return matrix if flat else split_blocks(matrix, leaves)
 
     def hvp(self, target: Any, sources: Any, vector: Any) -> Any:
-        """What `GradientTape.hvp` returns."""
+        """The product of the Hessian and a vector, as `GradientTape.hvp` returns it."""
         leaves = _sources_of_scalar("hvp", target, sources)
         parts, like = directions(vector, leaves, sources)
         return like(RecordedGradient(self.tape, target, leaves).product(parts))

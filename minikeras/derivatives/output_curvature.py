@@ -31,14 +31,14 @@ from .hessian import RecordedGradient
 
 
 class Decision(NamedTuple):
-    """Whether rows were found to be apart, and the largest difference between two ways and number, which say so."""
+    """A decision whether rows are independent, and its grounds: the largest difference of two results, the largest value."""
 
     apart: bool
     difference: Tensor
     size: Tensor
 
     def holds(self) -> bool:
-        """Whether these numbers decide so; what is not finite is not told apart."""
+        """True if these numbers support the decision; numbers that are not finite do not count as a difference."""
         difference, size = (float(to_numpy(x.array)) for x in (self.difference, self.size))
         return self.apart != (difference > 100.0 * float(np.finfo(self.size.array.dtype).eps) * size)
 
@@ -114,7 +114,7 @@ class OutputCurvature:
         return cls(tape, stage, outputs, bare, variables, penalty, loss, decisions, around)
 
     def gradient(self) -> tuple[Tensor, bool]:
-        """Of the loss, flat, and whether it depends on any of the variables."""
+        """The flat gradient of the loss; True if the loss depends on any of the variables."""
         tape = self._tape_of(self.records)
         return flatten(tape.gradient(self.loss, self.variables, unconnected_gradients="zero")), tape.found_any
 
@@ -255,9 +255,9 @@ class OutputCurvature:
         return blocks if self._apart(apart, self._bent_rows(probe)) or self._rows_of_loss_apart(probe) else None
 
     def _rows_of_loss_apart(self, probe: Tensor) -> bool:
-        """Whether H times some rows of a direction is exactly 0 in all others, for choices of rows that tell any two apart.
+        """True if H times some rows of a direction is exactly 0 in all others, for choices of rows that tell any two apart.
 
-        Where H is all but 0, as that of a saturated softmax, it is nothing but rounding, which no comparison tells from more.
+        Where H is almost 0, as that of a saturated softmax, it is rounding errors alone, which no comparison tells from more.
         """
         rows, array = self._shape[0], probe.array
         numbers, found = np.arange(rows)[:, None], [operations.zeros_like(probe)]
@@ -274,7 +274,7 @@ class OutputCurvature:
         return self.decisions is not None or current() is BOTTOM
 
     def _apart(self, found: Tensor, expected: Tensor) -> bool:
-        """Whether two tensors differ by rounding only."""
+        """True if two tensors differ by rounding only."""
         axes = tuple(range(-len(expected.shape), 0))
         largest = [operations.reduce_max(abs(x), axes=axes, keepdims=False) for x in (found - expected, expected)]
         decision = Decision(True, *largest)

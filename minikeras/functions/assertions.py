@@ -17,7 +17,7 @@ from .catalogue import name_like_definition
 from .elementwise import cast
 from .operands import integer, tensor, tensors
 
-_DOCUMENTATION = """Nothing, if {what} for every element; shapes are broadcast.
+_DOCUMENTATION = """Check that {what} for every element; shapes are broadcast.
 
 Raises:
     InvalidArgumentError: with `message`, and the first place where it does not hold.
@@ -98,7 +98,7 @@ def assert_near(
     summarize: Any = None,
     name: str | None = None,
 ) -> None:
-    """Nothing, if |x - y| <= atol + rtol |y| for every element; both tolerances are 10 times the dtype's precision by default.
+    """Check that |x - y| <= atol + rtol |y| for every element; both tolerances are 10 times the dtype's precision by default.
 
     >>> tf.debugging.assert_near([1.0, 2.0], [1.0, 2.0000002])
     """
@@ -109,7 +109,7 @@ def assert_near(
 
 
 def Assert(condition: TensorLike, data: Any, summarize: Any = None, name: str | None = None) -> None:
-    """Nothing, if all elements of a condition are true.
+    """Check that all elements of a condition are true.
 
     Args:
         condition: bool tensor.
@@ -133,7 +133,7 @@ def _refuse_unless(good: bool, name: str, message: str | None, found: str, kind:
 
 
 def assert_rank(x: TensorLike, rank: int, message: str | None = None, name: str | None = None) -> None:
-    """Nothing, if a tensor has that many axes.
+    """Check that a tensor has `rank` axes.
 
     >>> tf.debugging.assert_rank([[1.0]], 2)
     """
@@ -142,7 +142,7 @@ def assert_rank(x: TensorLike, rank: int, message: str | None = None, name: str 
 
 
 def assert_rank_at_least(x: TensorLike, rank: int, message: str | None = None, name: str | None = None) -> None:
-    """Nothing, if a tensor has that many axes or more.
+    """Check that a tensor has `rank` axes or more.
 
     >>> tf.debugging.assert_rank_at_least([[1.0]], 1)
     """
@@ -153,7 +153,7 @@ def assert_rank_at_least(x: TensorLike, rank: int, message: str | None = None, n
 
 
 def assert_rank_in(x: TensorLike, ranks: Iterable[int], message: str | None = None, name: str | None = None) -> None:
-    """Nothing, if the number of a tensor's axes is one of those.
+    """Check that the number of a tensor's axes is one of `ranks`.
 
     >>> tf.debugging.assert_rank_in([[1.0]], (1, 2))
     """
@@ -162,7 +162,7 @@ def assert_rank_in(x: TensorLike, ranks: Iterable[int], message: str | None = No
 
 
 def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | None = None) -> None:
-    """Nothing, if a tensor has no axes.
+    """Check that a tensor has no axes.
 
     >>> tf.debugging.assert_scalar(1.0)
     """
@@ -172,7 +172,7 @@ def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | No
 def assert_shapes(
     shapes: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
 ) -> None:
-    """Nothing, if tensors have the shapes, in which a letter stands for the same size wherever it occurs.
+    """Check the shapes of tensors; a letter stands for the same size wherever it occurs.
 
     Args:
         shapes: pairs (tensor, shape), or a dict of them by `tensor.ref()`; a shape is a list of sizes, of letters, and of None
@@ -200,7 +200,7 @@ def assert_shapes(
 
 
 def assert_type(tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None) -> None:
-    """Nothing, if a tensor has that dtype.
+    """Check that a tensor has the dtype `tf_type`.
 
     >>> tf.debugging.assert_type(tf.constant(1), tf.int32)
     """
@@ -214,7 +214,7 @@ _tensor = tensor
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
-    """Nothing, if a tensor holds integers.
+    """Check that a tensor holds integers.
 
     >>> tf.debugging.assert_integer(1)
     """
@@ -236,7 +236,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike = None) -> Any
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Nothing, if `values` can be iterated over and is no single tensor, array or text.
+    """Check that `values` can be iterated over and is no single tensor, array or text.
 
     >>> tf.debugging.assert_proper_iterable([1, 2])
     """

@@ -223,7 +223,7 @@ def _band(name: str, k: Any) -> tuple[int, int]:
 
 
 def _places(name: str, shape: tuple[int, int], low: int, high: int, align: str) -> np.ndarray[Any, Any]:
-    """Where the elements of diagonals stand in a matrix, row by row; a row for each from the highest on, padded by -1."""
+    """Flat indices of the elements of diagonals in a matrix; one row for each diagonal from the highest on, padded by -1."""
     rows, columns = shape
     sides = str(align).upper().split("_")
     within = low == high == 0 or -rows < low <= high < columns

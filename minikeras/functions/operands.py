@@ -1,4 +1,4 @@
-"""What functions are given, checked and converted: tensors on one device, axes, shapes, 16-bit floats."""
+"""Operands of functions, checked and converted: tensors on one device, axes, shapes, 16-bit floats."""
 
 from __future__ import annotations
 

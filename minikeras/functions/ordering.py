@@ -238,7 +238,7 @@ def searchsorted(
     out_type: DTypeLike = "int32",
     name: str | None = None,
 ) -> Tensor:
-    """Where to insert each value so that the sorted sequence (last axis) stays sorted.
+    """Indices at which to insert each value so that the sorted sequence (last axis) stays sorted.
 
     >>> print(tf.searchsorted([1.0, 3.0, 5.0], [2.0, 5.0]).numpy())
     [1 2]

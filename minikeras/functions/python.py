@@ -119,14 +119,14 @@ def executing_eagerly() -> bool:
 
 
 def no_op(name: str | None = None) -> None:
-    """Nothing; what is listed elsewhere as an operation to be run has run already.
+    """Do nothing: an operation listed elsewhere as one to be run has run already.
 
     >>> tf.no_op()
     """
 
 
 def group(*inputs: Any, name: str | None = None) -> None:
-    """Nothing, since the operations have run.
+    """Do nothing: the operations have run already.
 
     >>> tf.group(tf.constant(1.0))
     """

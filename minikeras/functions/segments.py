@@ -52,12 +52,12 @@ def _divisor(x: Tensor, ids: Tensor, axis: int, size: int) -> Tensor:
 
 @rounded_once
 def _mean(x: Tensor, ids: Tensor, axis: int, size: int) -> Tensor:
-    """Of integers float64, as any quotient."""
+    """The mean of each segment; of integers it is float64, as any quotient."""
     return arithmetic.divide(_sum(x, ids, axis, size), _divisor(x, ids, axis, size))
 
 
 def _sorted_mean(x: Tensor, ids: Tensor, axis: int, size: int) -> Tensor:
-    """Of integers integers, rounded toward zero."""
+    """The mean of each segment; of integers it is an integer, rounded toward zero."""
     mean = _mean(x, ids, axis, size)
     return cast(mean, x.dtype) if x.dtype.is_integer else mean
 

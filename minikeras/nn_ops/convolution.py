@@ -23,7 +23,7 @@ Pairs = tuple[Sizes, ...]
 
 
 BLOCK = 1 << 18
-"""Numbers under the windows of as many images as are taken at once: what is made of them stays in the cache."""
+"""The number of elements under the windows of one block of images, so that intermediate results stay in the cache."""
 ROWS = 256
 """Windows that are taken at least, so that the kernel need not be packed for a few."""
 PARTS = 8
@@ -39,7 +39,7 @@ class SamePadding(tuple[Sizes, ...]):
 
 
 def places(sizes: Sizes, window: Sizes, strides: Sizes, padding: Pairs, dilation: Sizes) -> Sizes:
-    """How many windows fit along each axis."""
+    """The number of windows that fit along each axis."""
     return tuple(
         max(0, (size + before + after - (width - 1) * spread - 1) // step + 1)
         for size, width, step, (before, after), spread in zip(sizes, window, strides, padding, dilation, strict=True)
@@ -47,7 +47,7 @@ def places(sizes: Sizes, window: Sizes, strides: Sizes, padding: Pairs, dilation
 
 
 def offsets(window: Sizes, count: Sizes, strides: Sizes, dilation: Sizes) -> Iterator[tuple[Any, ...]]:
-    """For each element of the window, the key of what lies under it in all places; the last axis holds channels."""
+    """For each element of the window, the key of the inputs under it in all places; the last axis holds channels."""
     for position in itertools.product(*map(range, window)):
         parts = zip(position, count, strides, dilation, strict=True)
         yield (
@@ -58,7 +58,7 @@ def offsets(window: Sizes, count: Sizes, strides: Sizes, dilation: Sizes) -> Ite
 
 
 def _images_at_once(x: Any, window: Sizes, count: Sizes, channels: int) -> int:
-    """How many images one block has; 0 if they are taken whole: few of them, or arrays that are not NumPy's."""
+    """The number of images in a block; 0 if they are taken whole: few of them, or arrays that are not NumPy's."""
     batch, covered = len(x) if x.ndim else 0, math.prod(count)
     each = covered * math.prod(window) * channels
     size = max(1, BLOCK // max(each, 1), ROWS // max(covered, 1))
@@ -66,7 +66,7 @@ def _images_at_once(x: Any, window: Sizes, count: Sizes, channels: int) -> int:
 
 
 def _share(work: Callable[[int, int], Any], count: int) -> None:
-    """Share so many pieces of work among threads, each with one thread of BLAS."""
+    """Share `count` pieces of work among threads, each with one thread of BLAS."""
     one_thread = on_one_thread()
     if one_thread is None:  # it may take all processors for each piece
         work(0, count)
@@ -121,12 +121,12 @@ def _padded(xp: Any, x: Array, padding: Pairs, value: Any = 0) -> Array:
 
 
 def _cropped(x: Array, padding: Pairs, sizes: Sizes) -> Array:
-    """What is left without the padding."""
+    """The array without its padding."""
     return x[(Ellipsis, *(slice(before, before + n) for (before, _), n in zip(padding, sizes, strict=True)), slice(None))]
 
 
 def _count(x: Any, window: Sizes, geometry: dict[str, Any]) -> Sizes:
-    """How many windows fit along each axis of x."""
+    """The number of windows that fit along each axis of x."""
     return places(
         tuple(x.shape[-len(window) - 1 : -1]), window, *(geometry[name] for name in ("strides", "padding", "dilation"))
     )
@@ -307,7 +307,7 @@ def _products_over_images(xp: Any, x: Array, g: Array, window: Sizes, geometry: 
 
 
 def _repeated_parts(xp: Any, x: Array, window: Sizes, times: int, geometry: dict[str, Any]) -> Iterator[Array]:
-    """What lies under each element of the window, each channel so many times."""
+    """For each element of the window, the inputs under it in all places, each channel repeated `times` times."""
     return _under(xp, xp.repeat(x, times, -1) if times > 1 else x, geometry | {"window": window})
 
 
@@ -363,14 +363,14 @@ correlate: Primitive = bilinear(
 
 
 def _under(xp: Any, x: Array, geometry: dict[str, Any], value: Any = 0) -> Iterator[Array]:
-    """What lies under each element of the window, in all places."""
+    """For each element of the window, the inputs under it in all places."""
     window, count = geometry["window"], _count(x, geometry["window"], geometry)
     source = _padded(xp, x, geometry["padding"], value)
     return (source[key] for key in offsets(window, count, geometry["strides"], geometry["dilation"]))
 
 
 def _lowest(x: Array) -> Any:
-    """What no maximum prefers."""
+    """The least value of x's dtype, which no maximum prefers."""
     if x.dtype.kind in "iu":
         return -(2 ** (8 * x.dtype.itemsize - 1)) if x.dtype.kind == "i" else 0
     return -float("inf")

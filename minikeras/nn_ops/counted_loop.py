@@ -16,17 +16,17 @@ from .loop_body import LoopBody, interned, is_fixed, needed, record, replay
 from .scan import run, same_step
 
 Turn = Callable[[list[Any]], tuple[Sequence[Any], Any]]
-"""From what is carried to what is carried next, and whether there is another step after this one."""
+"""Maps the carried values to the next carried values, and tells whether there is another step after this one."""
 
 _FUSED = 256
 """So many elementwise instructions of all steps become few loops over elements, which are faster than one over steps."""
 
 
 def counted_loop(turn: Turn, first: Sequence[Any], most: int | None = None) -> list[Any] | None:
-    """What a loop carries in the end, if it is recorded and can be one operation; None if Python has to carry it out.
+    """The final carried values of a loop, if it is recorded and can be one operation; None if Python has to carry it out.
 
-    It can if scalars decide about each step that are integers, whose first values are known while the program is recorded. They
-    are computed for all steps at once, before the loop.
+    It can if integer scalars decide about each step, and their first values are known while the program is recorded. They are
+    computed for all steps at once, before the loop.
 
     Args:
         turn: asks the condition, then takes a step.

@@ -156,7 +156,7 @@ log_determinant = primitive(
 
 
 def _is_regular(xp: Any, a: Array, inverted: Array) -> bool:
-    """Whether all matrices are far enough from singular for half of the digits of their inverses to be right."""
+    """True if all matrices are far enough from singular for half of the digits of their inverses to be right."""
     size = abs(a).sum(axis=-1).max(axis=-1) * abs(inverted).sum(axis=-1).max(axis=-1)
     return bool(to_numpy((size < float(np.finfo(a.dtype).eps) ** -0.5).all()))
 

@@ -44,15 +44,15 @@ class Instruction(NamedTuple):
 
 
 class LoopBody:
-    """What happens in each step of a loop, over numbered values.
+    """The instructions of one step of a loop, over numbered values.
 
     Two bodies are equal if they do the same, so what is derived from one is found again for the next.
 
     Args:
         values: shape and dtype of each value, by its number.
         carried: the values that a step hands to the next one.
-        sliced: those of which each step gets its slice.
-        constants: those that are the same in each step.
+        sliced: the values of which each step gets its slice.
+        constants: the values that are the same in each step.
         instructions: in their order.
         results: what is carried next, in the order of `carried`, and then what each step gives.
     """
@@ -123,7 +123,7 @@ class LoopBody:
 
 
 def _hashable(value: Any) -> Any:
-    """What tells a parameter from others: by value where it has one, else by identity."""
+    """A hashable key of a parameter: by value where it has one, else by identity."""
     if isinstance(value, (list, tuple)):
         return type(value), tuple(map(_hashable, value))
     if isinstance(value, dict):
@@ -264,7 +264,7 @@ class BodyRecorder(Interpreter):
         raise Unrepeatable(str(how))
 
     def is_fixed(self, x: Tensor) -> bool:
-        """Whether it is a constant of the step, and outside of the loop too."""
+        """True if a Tensor is a constant of the step, and fixed outside of the loop too."""
         if self.outer is None or (x.key in self._numbers and self._numbers[x.key] not in self.constants):
             return False
         with on_top(self.outer):
@@ -297,7 +297,7 @@ def _not_a_number(x: Tensor) -> Tensor:
 
 
 def is_fixed(x: Tensor) -> bool:
-    """Whether a Tensor has the same value each time that what is kept on this thread's stack is done again."""
+    """True if a Tensor has the same value each time that the recordings on this thread's stack are repeated."""
     return all([one.is_fixed(x) for one in interpreters()])
 
 

@@ -22,7 +22,7 @@ from ..types import Array
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 INCREMENTS = 0x9E3779B9, 0xBB67AE85
-"""Of the two words of the key, from round to round."""
+"""Increments of the two words of the key, from round to round."""
 ROUNDS = 10
 HALVES = 1 << 16
 """A mask compares 16 bits of each element with its rate, which so counts in steps of 2**-16."""
@@ -62,7 +62,7 @@ _FACTORS = np.array(MULTIPLIERS, _WORD)[:, None]
 
 
 class _Thread(threading.local):
-    """What each thread that draws keeps.
+    """The buffers of a thread that draws.
 
     Attributes:
         memory: for the words of a chunk, what they are made of and what becomes of them, 3 MB. It begins with a line of the
@@ -198,7 +198,7 @@ def _drawn(
 
 
 def threshold(rate: float) -> int:
-    """What 16 bits must be at least for an element to be kept.
+    """The least 16-bit number for which an element is kept.
 
     >>> threshold(0.5), threshold(1e-9), threshold(1.0)
     (32768, 0, 65536)
@@ -306,7 +306,7 @@ def truncated_normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 
 
 
 def words_of_integer(span: int) -> int:
-    """Of how many words one integer is made, if there are so many to choose from.
+    """The number of words that one integer is made of, if there are `span` integers to choose from.
 
     Those of a power of two are equally probable; the others differ by less than 2**-16 of their probability.
 

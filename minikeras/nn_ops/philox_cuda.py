@@ -80,7 +80,7 @@ static __device__ inline unsigned long long integer_of(const unsigned* w, int wo
   return upper_product(high, span) + (words == 4 && low + upper_product(two_of(w, 0), span) < low);
 }}
 """
-"""What kernels of draws call."""
+"""Functions that kernels of draws call."""
 
 _EAGER = r"""
 #define EACH(count) \
@@ -155,11 +155,11 @@ SOURCE = PHILOX + _EAGER
 """The kernels of single draws."""
 THREADS, MOST_BLOCKS = 256, 4096
 OPTIONS = "--std=c++17", "--fmad=false"
-"""How every kernel is compiled, here and in graphs: products and sums stay apart, so both have the same bits."""
+"""Compiler options of every kernel, here and in graphs: products and sums stay apart, so both have the same bits."""
 
 
 def draws_on(xp: Any) -> bool:
-    """Whether kernels draw the arrays of a library."""
+    """True if kernels draw the arrays of a library: it is CuPy."""
     return getattr(xp, "__name__", None) == "cupy"
 
 

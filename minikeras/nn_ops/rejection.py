@@ -26,7 +26,7 @@ SEARCHED = 10.0
 CHUNK = 8192
 """Numbers that are proposed at once: their arrays stay in the cache, and glibc keeps their memory for the next ones."""
 MOST_STEPS = 100
-"""Of such a search: larger counts have probabilities below 1e-60."""
+"""Most steps of such a search: larger counts have probabilities below 1e-60."""
 
 
 def gamma(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, start: int = 0) -> Array:

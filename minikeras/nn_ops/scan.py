@@ -31,7 +31,7 @@ from ..types import Array
 from .loop_body import BodyRecorder, BodyValue, Instruction, LoopBody, Unrepeatable, needed, record, replay
 
 Step = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
-"""From what is carried and the slices to what is carried next and what the step gives."""
+"""Maps carried values and slices to the next carried values and the outputs of the step."""
 
 _MOST = 2**28
 """Results of more bytes than this are not computed for all steps at once."""
@@ -82,12 +82,12 @@ def _no_slice(array: Array) -> Array:
 
 
 def same_step(body: LoopBody, constants: Sequence[Tensor], other: LoopBody, others: Sequence[Tensor]) -> bool:
-    """Whether two recorded steps do the same."""
+    """True if two recorded steps compute the same."""
     return body == other and all(map(_same, constants, others))
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether two constants of a step have the same values."""
+    """True if two constants of a step have the same values."""
     while isinstance(one, BatchedTensor) and isinstance(other, BatchedTensor) and one.batch is other.batch:
         one, other = one.stacked, other.stacked
     if one.key == other.key or one.array is other.array:
@@ -172,7 +172,7 @@ def _carried_out(
 
 
 def _is_watched(operands: Sequence[Any]) -> bool:
-    """Whether a tape on the stack keeps what depends on one of these."""
+    """True if a tape on the stack tracks one of these operands."""
     keys = set()
     for x in operands:
         while isinstance(x, BatchedTensor):
@@ -205,7 +205,7 @@ def _divided(body: LoopBody, length: int) -> tuple[list[Instruction], list[Instr
 
 
 def _can_be_stacked(body: LoopBody, one: Instruction, length: int) -> bool:
-    """Whether an operation may be done for all steps at once; a check may, of values of any number."""
+    """True if an operation may be done for all steps at once, which a check may whatever its size."""
     if one.primitive is checked:
         return True
     return one.primitive.batching != "loop" and all(length * _bytes(body.values[y]) <= _MOST for y in one.outputs)

@@ -176,7 +176,7 @@ def _quotient(x: Array, coefficients: tuple[Sequence[float], Sequence[float]]) -
 
 
 def _normal_quantile(xp: Any, middle: Array, tail: Array) -> Array:
-    """Where the normal distribution function is 1/2 + middle; `tail` is the smaller of that and of its difference from 1."""
+    """The x at which the normal distribution function is 1/2 + middle; `tail` is the smaller of that and 1 minus that."""
     centre = middle * _quotient(0.180625 - xp.minimum(middle * middle, 0.180625), _CENTRE)
     root = xp.sqrt(-xp.log(tail))
     near, far = _quotient(xp.minimum(root, 5.0) - 1.6, _NEAR_TAIL), _quotient(xp.minimum(root, 30.0) - 5.0, _FAR_TAIL)
@@ -310,7 +310,7 @@ def _bessel_ie(xp: Any, x: Array, order: int) -> Array:
 
 
 def _gamma_slope(xp: Any, alpha: Array, z: Array) -> Array:
-    """How a sample z of the gamma distribution P moves with alpha while its rank stays: -(dP/dalpha) / (dP/dz).
+    """The derivative of a sample z of the gamma distribution P by alpha, at fixed rank: -(dP/dalpha) / (dP/dz).
 
     P(alpha, z) is exp(-z) z**alpha times the sum over k of z**k / gamma(alpha + k + 1): DLMF 8.7.1.
     M. Figurnov, S. Mohamed, A. Mnih, Implicit Reparameterization Gradients (2018), equation (6).

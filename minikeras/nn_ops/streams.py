@@ -115,7 +115,7 @@ def global_stream() -> Stream:
 
 
 def is_seeded() -> bool:
-    """Whether the global seed was set, and not taken from the system."""
+    """True if the global seed was set, not taken from the system."""
     return _here.seeded[0]
 
 
