@@ -1,4 +1,4 @@
-"""What a checkpoint is on the disk: an index, and a file of arrays that it vouches for.
+"""The files of a checkpoint: an index, and a file of arrays that it vouches for.
 
     ckpt-3.index                            JSON: keys, states, and bytes and SHA-256 of the file of arrays
     ckpt-3.data-9f86d081884c7d65.safetensors   the arrays, safetensors
@@ -52,7 +52,7 @@ def unsealed(text: bytes | bytearray, file: object) -> Any:
 
 
 class WriterIdentity:
-    """What saves: a process, and within it one object. No writer replaces or deletes what is another's."""
+    """A writer of checkpoints: a process, and within it one object. No writer replaces or deletes the files of another."""
 
     def __init__(self) -> None:
         self._begin()
@@ -63,7 +63,7 @@ class WriterIdentity:
 
     @property
     def mark(self) -> str:
-        """What the index of a checkpoint says of its writer; another one after a fork."""
+        """The name of the writer in the index of a checkpoint; another one after a fork."""
         if self._process != os.getpid():
             self._begin()
         return f"{self._process} {self._name} {platform.node()}"
@@ -74,7 +74,7 @@ class WriterIdentity:
         self._begin()
 
     def may_replace(self, mark: str) -> bool:
-        """Whether a checkpoint with this mark is its own, or that of a writer that is gone."""
+        """True if a checkpoint with this mark is this writer's own, or its writer is gone."""
         process, _, rest = mark.partition(" ")
         name, _, host = rest.partition(" ")
         if not process or name == self._name:
@@ -84,13 +84,13 @@ class WriterIdentity:
         return host == platform.node() and not durable.is_alive(process)  # who can tell on another host
 
     def may_adopt(self, mark: str) -> bool:
-        """Whether a checkpoint with this mark counts as its own: may be replaced, or is of its process, as in a notebook."""
+        """True if a checkpoint with this mark counts as its own: may be replaced, or is of its process, as in a notebook."""
         process, _, rest = mark.partition(" ")
         return self.may_replace(mark) or (process == str(os.getpid()) and rest.endswith(f" {platform.node()}"))
 
 
 _here: weakref.WeakValueDictionary[str, WriterIdentity] = weakref.WeakValueDictionary()
-"""Those of this process."""
+"""The writers of this process, by name."""
 
 
 class TakenError(CheckpointBusyError):
@@ -153,7 +153,7 @@ def write(
 
 
 def may_be_of(prefix: Path, saved: float) -> bool:
-    """Whether the checkpoint of this name may be the one saved at this time: no other was saved under its name since."""
+    """True if the checkpoint of this name may be the one saved at this time: no other was saved under its name since."""
     try:
         return bool(read_index(prefix)["saved"] == saved)
     except (NotFoundError, LoadError):
@@ -161,7 +161,7 @@ def may_be_of(prefix: Path, saved: float) -> bool:
 
 
 def is_taken(prefix: Path, may: Callable[[str], bool]) -> bool:
-    """Whether there is a checkpoint of this name with which a writer may not do something: its `may_replace` or `may_adopt`."""
+    """True if there is a checkpoint of this name for which `may`, a writer's `may_replace` or `may_adopt`, is False."""
     try:
         return not may(read_index(prefix)["writer"])
     except NotFoundError:
@@ -243,6 +243,6 @@ def read_index(prefix: Path) -> dict[str, Any]:
 
 
 def _is_data(name: str, facts: Any) -> bool:
-    """Whether an index may name this file: one beside it, with the name that `write` gives."""
+    """True if an index may name this file: one beside it, with the name that `write` gives."""
     sound = isinstance(facts, list) and [type(fact) for fact in facts] == [int, str] and len(facts[1]) == 64
     return sound and _DATA_NAME.fullmatch(name) is not None

@@ -22,7 +22,7 @@ from . import bundle, pointer
 
 
 class CheckpointOptions:
-    """How to write.
+    """Options of writing a checkpoint.
 
     Args:
         enable_async: return as soon as the values are taken; the files are written by another thread. An error shows at the

@@ -89,7 +89,7 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The `Checkpoint` that is saved."""
         return self._checkpoint
 
     @property
@@ -99,7 +99,7 @@ class CheckpointManager:
 
     @property
     def checkpoints(self) -> list[str]:
-        """Paths of the checkpoints that are kept, oldest first, without those that are kept for good."""
+        """Paths of the last few checkpoints that are kept, oldest first, without those that are kept for good."""
         return list(self._known)
 
     @property

@@ -22,7 +22,7 @@ NAME = "checkpoint"
 
 
 class CheckpointState(NamedTuple):
-    """What a folder holds.
+    """The list of a folder's checkpoints.
 
     Attributes:
         model_checkpoint_path: the newest, or ''.
@@ -48,7 +48,7 @@ class CheckpointState(NamedTuple):
 
 
 def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None) -> CheckpointState | None:
-    """What the file 'checkpoint' of a folder says; None if it is not there or damaged.
+    """The content of the file 'checkpoint' of a folder; None if it is missing or damaged.
 
     >>> import tempfile
     >>> print(tf.train.get_checkpoint_state(tempfile.mkdtemp()))
@@ -185,7 +185,7 @@ def newest_complete(paths: Sequence[str]) -> str | None:
 
 
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-"""What TensorFlow appends to the path of a Variable."""
+"""The suffix that TensorFlow appends to the path of a Variable."""
 
 
 def as_prefix(place: str | os.PathLike[str]) -> Path:
@@ -214,7 +214,7 @@ class Reader:
         return {key: as_dtype(array.dtype) for key, array in sorted(self._values.items())}
 
     def has_tensor(self, name: str) -> bool:
-        """Whether there is a value of this key, or of this path."""
+        """True if there is a value of this key, or of this path."""
         return name in self._values or name + VALUE in self._values
 
     def get_tensor(self, name: str) -> Any:

@@ -53,7 +53,7 @@ def with_shapes(spec: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def varies(spec: Any) -> bool:
-    """Whether the first axis of a leaf is open, as that of batches is."""
+    """True if the first axis of any leaf is open, as that of batches is."""
     return any((getattr(leaf, "shape", None) or (0,))[0] is None for leaf in nest.flatten(spec))
 
 
@@ -193,7 +193,7 @@ def need_function(method: str, given: Any) -> None:
 
 
 def is_dataset(value: Any) -> bool:
-    """Whether a value is a Dataset, whose module imports this one."""
+    """True if a value is a Dataset, whose module imports this one."""
     return hasattr(value, "rows_from")
 
 

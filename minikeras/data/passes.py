@@ -70,7 +70,7 @@ class Passes:
 
     @property
     def under_way(self) -> bool:
-        """Whether a pass has begun and not come to its end."""
+        """True if a pass has begun and not ended."""
         return self._pass is not None
 
     def begin(self) -> None:
@@ -94,7 +94,7 @@ class Passes:
         raise StopIteration
 
     def state(self) -> dict[str, Any]:
-        """Where it stands, as plain values: the streams now, those at the beginning of the pass under way, elements taken."""
+        """The position, as plain values: random streams now and at the beginning of the pass under way, elements taken."""
         began = {"began": self._began, "taken": self.taken} if self.under_way else {}
         return self._streams() | began
 
@@ -157,7 +157,7 @@ class Resumable:
         self.epoch += 1
 
     def get_state(self) -> dict[str, Any]:
-        """Where it stands, as plain data: random streams now and when the pass began, passes and elements taken."""
+        """The position, as plain data: random streams now and when the pass began, passes and elements taken."""
         return {"epoch": self.epoch} | self._passes.state()
 
     def set_state(self, state: Mapping[str, Any]) -> None:

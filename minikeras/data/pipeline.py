@@ -81,7 +81,7 @@ class ElementStream:
         return f"<Dataset {spec}cardinality={words.get(self._cardinality, self._cardinality)}>"
 
     def _states_spec(self) -> bool:
-        """Whether no function has to make an element to tell what elements are like."""
+        """True if the spec of elements is known without running a function to make one."""
         return self._spec is not None and all(parent._states_spec() for parent in self._parents)
 
     def cardinality(self) -> Tensor:
@@ -185,11 +185,11 @@ class Iterator:
 
     @property
     def element_spec(self) -> Any:
-        """As that of the Dataset."""
+        """The spec of the Dataset's elements."""
         return self._dataset.element_spec
 
     def get_state(self) -> dict[str, Any]:
-        """Where it stands, as plain data: random streams now and when it began, elements taken."""
+        """The position, as plain data: random streams now and when it began, elements taken."""
         return self._passes.state()
 
     def set_state(self, state: Mapping[str, Any]) -> None:

@@ -90,7 +90,7 @@ class Explanation:
         return f"{sentence} {self.hint}{further}" if self.hint else sentence
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         verdict = "A gradient flows" if self.connected else f"No gradient: {self.reason}"
         others = "".join(markup.element("li", f"{other.text}.") for other in self.others)
         lines = [markup.element("div", line) for line in (f"{self.text[:1].upper()}{self.text[1:]}.", self.hint) if line]
@@ -257,7 +257,7 @@ class Inquiry:
                 yield because("assigned_after_use", name, where=where, detail="nothing was made of it" + used)
 
     def _older(self, target: Any, source: Any) -> bool:
-        """Whether the target's value was final before the source existed. A Variable has no final value."""
+        """True if the target's value was final before the source existed. A Variable has no final value."""
         return isinstance(target, Tensor) and bool(target.key < source.key)
 
     def _really_used(self, source: Any) -> str:
@@ -294,7 +294,7 @@ class Inquiry:
     # Following what happened -----------------------------------------------------------------------------------------
 
     def _path(self, source: Any, uncut: bool = False) -> tuple[bool, list[Event]]:
-        """Whether the source reaches a target, and the Events on the way that no gradient passes, the last one first.
+        """True if the source reaches a target, and the Events on the way that no gradient passes, the last one first.
 
         Args:
             source: the Tensor or Variable to start from.
@@ -361,7 +361,7 @@ class Inquiry:
         return needed
 
     def _ancestors(self) -> str:
-        """What the target does depend on, in words."""
+        """The Variables that the target does depend on, in words."""
         if not self.known:
             return "the tape was used up, so its Records are gone"
         found = self._made_of([target.key for target in self.targets])

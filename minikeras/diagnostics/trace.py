@@ -125,7 +125,7 @@ def _cut(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], re
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TapeSummary:
-    """How much a tape holds. str() is one line.
+    """The size of a tape's recording. str() is one line.
 
     Attributes:
         records: number of Records.

@@ -158,7 +158,7 @@ def all_reduce(x: Any, op: str = "sum") -> Tensor:
 
 
 def sum_of_all_parts(x: Any) -> Tensor:
-    """The sum over the whole batch, of which each rank gives that over its rows; outside of parts the sum as it is."""
+    """The sum over the whole batch, from each rank's sum over its rows; outside of parts the sum as it is."""
     tensor, part = convert_to_tensor(x), check_exchange("a sum over a whole batch")
     if part is None:
         return tensor
@@ -166,7 +166,7 @@ def sum_of_all_parts(x: Any) -> Tensor:
 
 
 def rows_of_all_parts(x: Any) -> Tensor:
-    """The rows of the whole batch, of which each rank gives those that it computes on; outside of parts the rows themselves."""
+    """The rows of the whole batch, from the rows that each rank computes on; outside of parts the rows themselves."""
     tensor, part = convert_to_tensor(x), check_exchange("an operation on the rows of a whole batch")
     if part is None:
         return tensor

@@ -225,7 +225,7 @@ def _sent(call: str) -> Array:
 
 
 def processors() -> set[int]:
-    """Those that this process may run on."""
+    """The processors that this process may run on."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 

@@ -86,13 +86,13 @@ def check_exchange(what: str) -> BatchPart | None:
 
 
 def adds_up() -> bool:
-    """Whether optimizers of this thread step by the sum of the gradients of all ranks."""
+    """True if optimizers of this thread step by the sum of the gradients of all ranks."""
     return _here.adds_up
 
 
 @contextlib.contextmanager
 def adding_up() -> Iterator[None]:
-    """Within the block optimizers of this thread do."""
+    """Within the block optimizers of this thread step by that sum."""
     before, _here.adds_up = _here.adds_up, True
     try:
         yield

@@ -173,7 +173,7 @@ def hosts_of(listed: str) -> list[Host]:
 
 
 def _hosts_in(path: str) -> list[Host]:
-    """Those of a file."""
+    """The hosts that a file lists."""
     try:
         return hosts_of(Path(path).read_text())
     except (OSError, ValueError) as error:

@@ -159,7 +159,7 @@ class DataParallel:
 
     @property
     def is_active(self) -> bool:
-        """Whether steps are any others than those of one process."""
+        """True if steps differ from those of a single process."""
         return world().size > 1 or self.virtual_shards is not None
 
     @contextlib.contextmanager
@@ -331,7 +331,7 @@ def distribution() -> DataParallel | None:
 
 
 def has_strategy() -> bool:
-    """Whether there is one.
+    """True if a strategy is active.
 
     >>> tf.distribute.has_strategy()
     False

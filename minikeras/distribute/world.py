@@ -59,7 +59,7 @@ def joined() -> Communicator | None:
 
 
 def is_first() -> bool:
-    """Whether this is the rank that writes files and lines for all: the first, or the only one."""
+    """True if this rank writes files and lines for all: the first rank, or the only one."""
     return _world is None or _world.size == 1 or _world.rank == 0
 
 

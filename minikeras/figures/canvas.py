@@ -20,7 +20,7 @@ LINE_OF_TEXT = 0.05
 
 
 class AxisParts(NamedTuple):
-    """What lies along one side of a matrix: rows or columns of each part, and their names; without names they are counted."""
+    """One side of a matrix: rows or columns of each part, and the names of the parts; without names they are counted."""
 
     label: str
     sizes: Sequence[int]
@@ -28,7 +28,7 @@ class AxisParts(NamedTuple):
 
 
 class Style(NamedTuple):
-    """How a matrix is drawn: the arguments that all pictures of matrices share."""
+    """The style of a matrix: the arguments that all pictures of matrices share."""
 
     title: str | None
     limit: float | None

@@ -170,7 +170,7 @@ def plot_batch_jacobian(
 
 
 def _holds_tensors(given: Any) -> bool:
-    """Whether this is a nest of several derivatives, rather than one, which may be written as a list of numbers."""
+    """True for a nest of several derivatives; False for a single one, which may be written as a list of numbers."""
     return nest.is_nested(given) and any(leaf is None or hasattr(leaf, "shape") for leaf in nest.flatten(given))
 
 
@@ -183,7 +183,7 @@ def _shapes(variables: Any) -> list[Shape]:
 
 
 def _names(variables: Any, kind: str, count: int) -> list[str]:
-    """What to call the variables: the keys of a dict, their own names without the folder they share, or numbers."""
+    """The names of the variables: the keys of a dict, their own names without the folder they share, or numbers."""
     if isinstance(variables, Mapping) and len(variables) == count:
         return list(map(str, variables))
     listed = [] if variables is None else _listed(variables)
@@ -228,7 +228,7 @@ def _halved(blocks: Sequence[Any], rank: int | None) -> Shape:
 
 
 def _is_flat(blocks: Sequence[Any], shapes: Sequence[Shape]) -> bool:
-    """Whether one matrix holds all sources side by side."""
+    """True if one matrix holds all sources side by side."""
     if len(blocks) != 1 or blocks[0] is None or (len(shapes) == 1 and _ends_in(blocks[0].shape, shapes[0])):
         return False
     return blocks[0].shape[-1:] == (sum(map(math.prod, shapes)),)
@@ -239,7 +239,7 @@ def _ends_in(whole: Shape, shape: Shape) -> bool:
 
 
 def _before(blocks: Sequence[Any], shapes: Sequence[Shape]) -> Shape:
-    """The target's shape: what stands before those of the sources."""
+    """The target's shape: the axes in front of those of the sources."""
     pairs = [(block.shape, shape) for block, shape in zip(blocks, shapes, strict=False) if block is not None]
     targets = {whole[: len(whole) - len(shape)] for whole, shape in pairs if _ends_in(whole, shape)}
     if len(blocks) != len(shapes) or len(targets) != 1 or not all(_ends_in(*pair) for pair in pairs):

@@ -111,7 +111,7 @@ def room(count: int, axes: Any, asked: str) -> tuple[Any, list[Any]]:
 
 
 def _size(count: int) -> tuple[float, float]:
-    """Of a figure with so many panels, in inches."""
+    """The size of a figure with `count` panels, in inches."""
     columns = min(count, MOST_COLUMNS)
     return PANEL[0] * columns, PANEL[1] * -(-count // columns)
 
@@ -145,7 +145,7 @@ WIDE = 1.7
 LETTER = 0.072
 """Width of a letter of the legend, in inches."""
 SPAN = 20.0
-"""Numbers of which the largest is so many times the smallest get a logarithmic axis."""
+"""The ratio of the largest number to the smallest from which an axis is logarithmic."""
 
 
 MOST_MARKS = 6
@@ -299,9 +299,9 @@ LINE_COLOURS, DASHES = 10, ("-", "--", ":", "-.")
 """So many lines differ by colour; those after them are dashed."""
 FEW_POINTS = 15
 LINE_OF_LEGEND, LEGEND_MARK = 130, 8
-"""How many letters have room below the panels, and the room of a line's mark in letters."""
+"""The number of letters that fit below the panels, and the room of a line's mark in letters."""
 SPREAD = 5
-"""Where one curve would take less than so small a part of the axis, the axis is logarithmic."""
+"""The ratio of the longest run to the shortest above which the axis is logarithmic."""
 
 
 def plot_comparison(
@@ -352,7 +352,7 @@ def plot_comparison(
 
 
 class _Line(NamedTuple):
-    """What is drawn of a curve: the points at which more than half of its runs have a finite value."""
+    """The line drawn for a curve: the points at which more than half of its runs have a finite value."""
 
     label: str
     steps: Any
@@ -364,7 +364,7 @@ class _Line(NamedTuple):
 
     @classmethod
     def of(cls, label: str, curve: Any, name: str) -> _Line:
-        """Of the values of one name."""
+        """The line of the values of one name."""
         values = curve.logs[name]
         finite = np.isfinite(values)
         shown = 2 * finite.sum(axis=1) > values.shape[1]

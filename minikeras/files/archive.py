@@ -82,7 +82,7 @@ def _check_extents(listed: list[zipfile.ZipInfo], start: int, content: Content, 
 
 
 def _local_end(content: Content, member: zipfile.ZipInfo, file: object) -> int:
-    """Where the data of a member end, after its own header was found to say the same as the list at the end of the archive."""
+    """The end of a member's data, after a check that its own header agrees with the list at the end of the archive."""
     header = bytes(content[member.header_offset : member.header_offset + _HEADER])
     refuse_if(len(header) < _HEADER, file, excerpt(member.filename), "its header is cut off")
     magic, _, flags, method, _, _, crc, packed, size, length, extra = struct.unpack("<4s5H3I2H", header)

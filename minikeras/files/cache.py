@@ -20,7 +20,7 @@ def _expanded() -> str:
 
 
 def offline() -> bool:
-    """Whether `MINIKERAS_OFFLINE` forbids downloads."""
+    """True if `MINIKERAS_OFFLINE` forbids downloads."""
     return os.environ.get("MINIKERAS_OFFLINE", "0").lower() not in ("", "0", "false", "no")
 
 

@@ -158,7 +158,7 @@ def remove_stale(directory: str | os.PathLike[str], age: float = STALE_SECONDS) 
 
 
 def is_alive(process: str) -> bool:
-    """Whether a process of this number runs here; when in doubt, yes."""
+    """True if a process of this number runs here, and when in doubt."""
     if not process.isascii() or not process.isdigit() or os.name != "posix":
         return not process.isdigit()
     try:

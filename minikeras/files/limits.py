@@ -23,7 +23,7 @@ DEFAULT_BYTES = 128 * MEGABYTE
 
 
 class Budget:
-    """What is left: bytes for weights, whose values the file holds, bytes for other state, and work in microseconds."""
+    """The rest of a budget: bytes for weights, whose values the file holds, bytes for other state, work in microseconds."""
 
     def __init__(self, weights: int, state: int) -> None:
         self.weights, self.state = weights, state
@@ -49,7 +49,7 @@ def loading(budget: Budget) -> Iterator[None]:
 
 
 def is_loading() -> bool:
-    """Whether what is made now is made for a file."""
+    """True if objects are being made for a file."""
     return _current.get() is not None
 
 

@@ -66,6 +66,6 @@ def dumps_in_order(value: Any) -> bytes:
 
 
 def _depth(raw: bytes) -> int:
-    """How deep brackets nest, outside of strings."""
+    """The depth of nested brackets, outside of strings."""
     brackets = np.frombuffer(_STRINGS.sub(b"", raw).translate(_STEPS, _NO_BRACKETS), np.int8)
     return int(np.cumsum(brackets, dtype=np.int64).max(initial=0))

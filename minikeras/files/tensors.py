@@ -81,7 +81,7 @@ def _empty(metadata: Mapping[str, str]) -> bytes:
 
 
 def _place_of_digest(header: bytes | bytearray, digest: str) -> int:
-    """Where the digest stands in the header."""
+    """The position of the digest in the header."""
     return header.index(f'"{digest}"'.encode(), header.index(f'"{DIGEST}"'.encode())) + 1
 
 

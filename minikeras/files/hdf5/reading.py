@@ -128,7 +128,7 @@ class StoredGroup(NamedTuple):
         return self.attributes.get(name)
 
     def get(self, path: str) -> StoredGroup | StoredArray | None:
-        """What lies at a path such as 'layers/dense/vars/0'; None if there is nothing."""
+        """The group or array at a path such as 'layers/dense/vars/0'; None if there is nothing."""
         found: StoredGroup | StoredArray | None = self
         for name in path.split("/"):
             found = found.members.get(name) if isinstance(found, StoredGroup) else None
@@ -299,7 +299,7 @@ class _File:
     # Groups --------------------------------------------------------------------------------------------------------------
 
     def members(self, table: _Message, path: str, depth: int) -> dict[str, StoredGroup | StoredArray]:
-        """What a group holds."""
+        """The members of a group, by name."""
         self.refuse_if(len(table.data) < 16, path, "a symbol table is cut off")
         tree, heap = int.from_bytes(table.data[:8], "little"), int.from_bytes(table.data[8:16], "little")
         header = bytes(self.part(heap, 32, path, "a heap of names"))
