@@ -241,7 +241,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
     _member_numbers = ("dropout",)
     supports_masking = True
     _projections = ""
-    """How the names of the attributes that hold the projections begin: Keras's files have them."""
+    """The prefix of the names of the attributes that hold the projections; Keras's files have these names."""
 
     def __init__(
         self,
@@ -336,7 +336,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         return made
 
     def _build_attention(self, rank: int) -> None:
-        """What depends on the number of axes of the query: the products, and the axes of the softmax."""
+        """Set the einsum equations, the softmax and the dropout for a query with `rank` axes."""
         axes = self.attention_axes or tuple(range(1, rank - 1))
         if not axes or any(not -rank <= axis < rank or axis % rank in (0, rank - 1) for axis in axes):
             raise ShapeError(
@@ -407,7 +407,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         training: bool | None = None,
         return_attention_scores: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """What the heads of the query find among the values, and their weights; a subclass may have another way."""
+        """The outputs of all heads and the attention weights; subclasses may override it."""
         scores = einsum(self._dot_product_equation, key, query * (1.0 / math.sqrt(self.key_dim)))
         if attention_mask is not None and not (self.dropout > 0 or return_attention_scores or query.ndim != 4):
             scores = where(attention_mask, scores, 0.7 * float(as_dtype(scores.dtype).min))

@@ -48,7 +48,7 @@ class Augmentation(Layer):
 
     _gives_floats = True
     moves_pixels = False
-    """Whether a segmentation mask changes as its image does."""
+    """True if a segmentation mask is transformed along with its image."""
 
     def __init__(
         self, seed: int | None = None, data_format: str | None = None, bounding_box_format: str | None = None, **options: Any

@@ -1,4 +1,4 @@
-"""How a layer gets its weights, with the options that it keeps for each.
+"""Building: a layer makes its weights, with the options that it keeps for each.
 
 A layer is built once, within the name scope and random stream of the layer that calls it, and locked afterwards. So names,
 paths and first weights follow the structure of the model and not the order in which layers were made.
@@ -33,8 +33,8 @@ class Buildable(WeightOwner, Protocol):
     """A layer, as it is built within a scope of names and a tree of random streams.
 
     Attributes:
-        _stream: the seed of its stream; None until it is known what it lies below. There it is called `_label`.
-        _labels: how many seeds of each name have been given to what lies below it.
+        _stream: the seed of its stream; None until its parent is known. The parent calls it `_label`.
+        _labels: the number of seeds of each name that its children have been given.
     """
 
     _stream: int | None
@@ -164,7 +164,7 @@ def seed_for(layer: Buildable, label: str) -> int:
 def build_arguments(
     layer: Module, build: Callable[..., Any], call_names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What the `build` of a layer is given at its first call: shapes of the arguments that `call` takes under these names."""
+    """The arguments of a layer's `build` at its first call: shapes of the arguments that `call` takes under these names."""
     parameters = _shapes_of(build)
     names = [one.name for one in parameters]
     if len(inspect.signature(build).parameters) == 1:  # self

@@ -153,7 +153,7 @@ class Masking(SameShape, described=True, makes_nothing=True):
         return takes_symbols(reduce_any)(self._counts(inputs), -1)
 
     def _counts(self, inputs: Any) -> Tensor:
-        """Which features are not the value; integers and bools never equal a value that is not whole."""
+        """True for features that differ from `mask_value`; integers and bools never equal a value that is not whole."""
         x = inputs if isinstance(inputs, KerasTensor) else tensor(inputs)
         if x.dtype.is_floating:
             return not_equal(x, self.mask_value)
@@ -166,7 +166,7 @@ _EQUATION = re.compile(r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a
 
 
 class EquationSizes(NamedTuple):
-    """What an equation means for an input: shapes, and the axes of the kernel that count inputs and outputs."""
+    """The sizes of an equation for an input: shapes, and the axes of the kernel that count inputs and outputs."""
 
     kernel: tuple[Any, ...]
     bias: tuple[Any, ...] | None
@@ -258,7 +258,7 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
     # What the equation says -----------------------------------------------------------------------------------------------
 
     def _parsed(self) -> tuple[bool, str, str, str]:
-        """Whether '...' comes before the labels, and the labels of input, kernel and output."""
+        """The parsed equation: True if '...' comes before the labels, then the labels of input, kernel and output."""
         found = _EQUATION.fullmatch(self.equation.replace(" ", "")) if isinstance(self.equation, str) else None
         wrong = found is None or (found[1], found[3]) != (found[5], found[7]) or (found[1] and found[3])
         if (

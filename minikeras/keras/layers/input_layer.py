@@ -65,7 +65,7 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
         return self.input_dtype.name
 
     def passes(self, x: Any) -> bool:
-        """Whether a call would only return `x`: a tensor without a mask, of its dtype and of the shape that it saw last."""
+        """True if a call would only return `x`: a tensor without a mask, of its dtype and of the shape that it saw last."""
         return (
             type(x) is Tensor
             and x.array.shape == self._accepted

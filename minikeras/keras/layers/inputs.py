@@ -1,4 +1,4 @@
-"""What goes into a layer: its shapes against an `InputSpec`, which knows the weight that fixed it, and its masks."""
+"""The inputs of a layer: their shapes against an `InputSpec`, which knows the weight that fixed it, and their masks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...types import as_dtype
 
 
 class CallSpec(NamedTuple):
-    """What the `call` of a class of layers takes.
+    """The parameters of the `call` of a class of layers.
 
     Attributes:
         names: of its arguments.
@@ -37,7 +37,7 @@ class CallSpec(NamedTuple):
 
     @classmethod
     def of(cls, call: Callable[..., Any]) -> CallSpec:
-        """That of a method `call`."""
+        """The spec of a method `call`."""
         parameters = dict(list(inspect.signature(call).parameters.items())[1:])
         names, training = tuple(parameters), parameters.get("training")
         named = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
@@ -105,7 +105,7 @@ class InputSpec:
         return f"InputSpec({', '.join(said)})"
 
     def complaint(self, shape: tuple[Any, ...]) -> str | None:
-        """What is expected instead of a shape, or None if it is all right; None in a shape fits any size."""
+        """The expectation that a shape fails, in words, or None if it fits; None in a shape fits any size."""
         wanted, found = self.shape, shape
         if self.allow_last_axis_squeeze and wanted is not None:
             wanted, found = _squeezed(wanted), _squeezed(found)
@@ -179,7 +179,7 @@ def _introduced(layer: Any, spec: InputSpec) -> str:
 
 
 def called_on_none(layer: Any) -> str:
-    """What to say where a layer that needs a tensor is called without one."""
+    """The message for a layer that needs a tensor and is called on None."""
     return (
         f"'{layer.name}' ({type(layer).__name__}) was called on None, a tensor is needed. Does a `call` or function before it "
         "end without `return`?"
@@ -282,7 +282,7 @@ def pass_masks(layer: Any, x: Any, outputs: Any, masks: Any) -> None:
 
 
 def unusable(layer: Module, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
-    """What to raise when an operation failed over inputs: an error that names them and the layer."""
+    """The error to raise when an operation failed on inputs; it names them and the layer."""
     given = [*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items() if name != "training")]
     said = f"cannot be called on {', '.join(given) or 'nothing'} ({type(error).__name__}: {error})"
     kind = ValueError if isinstance(error, ValueError) else TypeError

@@ -55,9 +55,9 @@ class Layer(Module):
     _policy: mixed_precision.DTypePolicy
     _is_layer = True
     _open = False
-    """Whether further state may be added after building."""
+    """True if further state may be added after building."""
     is_described, _makes_nothing = True, False
-    """See `described_kind`; and whether there is nothing to build, neither weights nor sublayers. Each subclass says both."""
+    """See `described_kind`; and True if there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     call_spec = inputs.CallSpec()
     added_losses = property(attrgetter("_losses"), doc="The list that `add_loss` adds to, of this layer alone.")
     unwatched: tuple[str, ...] = ("_accepted",)
@@ -141,7 +141,7 @@ class Layer(Module):
 
     @property
     def input_spec(self) -> Any:
-        """What is expected of the inputs: an InputSpec or a list of them, or None."""
+        """The expected inputs: an InputSpec or a list of them, or None."""
         return self._input_spec
 
     @input_spec.setter
@@ -277,7 +277,7 @@ class Layer(Module):
 
     @property
     def trainable(self) -> bool:
-        """Whether the weights are trained. Setting it reaches all sublayers; nothing has to be compiled again."""
+        """True if the weights are trained. Setting it reaches all sublayers; nothing has to be compiled again."""
         return self._trainable
 
     @trainable.setter
@@ -379,7 +379,7 @@ class Layer(Module):
 
     @property
     def built(self) -> bool:
-        """Whether the weights exist: at once if there are none to make."""
+        """True if the weights exist, or if there are none to make."""
         return self._built or self._makes_nothing
 
     @built.setter
@@ -429,7 +429,7 @@ class Layer(Module):
 
     @property
     def losses(self) -> list[Any]:
-        """What `add_loss` added in the last outermost call, and the penalties of the weights that are trained."""
+        """The losses that `add_loss` added in the last outermost call, and the penalties of the weights that are trained."""
         contents = self.collect_contents()
         added = [loss for layer in (self, *contents.sublayers) for loss in layer._losses]
         return added + [
@@ -459,13 +459,13 @@ class Layer(Module):
 
     _made_in_call = False
     supports_masking = False
-    """Whether a mask of the input is passed on to the output, by `compute_mask`."""
+    """True if `compute_mask` passes a mask of the input on to the output."""
     _takes_text = False
-    """Whether it is meant for text, so that columns of it may be given to a model."""
+    """True if the layer takes text, so that a model with it takes columns of text."""
     _takes_one_tensor = False
-    """Whether a list of several inputs is a mistake."""
+    """True if the layer takes one tensor, so that a list of several is a mistake."""
     _gives_floats = False
-    """Whether integers become floats; other layers hand integers on as such, or refuse them when they are called."""
+    """True if integers become floats; other layers keep integers as they are, or refuse them when they are called."""
     _computes_mask = False
 
     def call(self, *args: Any, **kwargs: Any) -> Any:

@@ -340,7 +340,7 @@ _EXAMPLES = {
     "Multiply": "[[3. 2.]]",
     "Subtract": "[[-2.  1.]]",
 }
-"""What the documentation of each function shows."""
+"""The output of the example in the docstring of each function."""
 
 
 def _function(layer: Callable[..., Merge]) -> Callable[..., Any]:
@@ -351,7 +351,7 @@ def _function(layer: Callable[..., Merge]) -> Callable[..., Any]:
         return layer(*arguments, **options)(inputs)
 
     name_like_definition(merged, name.lower(), __package__ or "")
-    merged.__doc__ = f"""What the layer `{name}` gives for a list of inputs; further arguments go to the layer.
+    merged.__doc__ = f"""The output of the layer `{name}` for a list of inputs; further arguments go to the layer.
 
     >>> x, y = tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 1.0]])
     >>> print(tf.keras.layers.{name.lower()}([x, y]{_ARGUMENTS.get(name, "")}).numpy())

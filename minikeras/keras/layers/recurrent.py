@@ -266,7 +266,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         return _swapped(reverse(rows[0], [0]) if self.go_backwards else rows[0]), states
 
     def _place_of_output(self, states: Any) -> int | None:
-        """Which of the states is the output; None if that is not known."""
+        """The position of the output among the flattened states; None if it is not known."""
         if not all(isinstance(cell, Cell) and type(cell).call is described_kind(type(cell)).call for cell in self._cells):
             return None
         return len(nest.flatten(states[:-1])) if self._is_stack else 0

@@ -19,7 +19,7 @@ from .layer import Layer
 from .windows import check_positive
 
 _BY_ELEMENTS = (activations.sigmoid, activations.hard_sigmoid, activations.tanh, activations.relu)
-"""What may be applied to several gates at once."""
+"""Elementwise activations, which may be applied to several gates at once."""
 
 
 class Cell(Layer, described=True):
@@ -126,7 +126,7 @@ class Cell(Layer, described=True):
         return self._masked(self.recurrent_product, state, kernel, bias, masks)
 
     def input_bias(self) -> Any:
-        """What is added to the product of the inputs."""
+        """The bias that is added to the product of the inputs, or None."""
         return None if self.bias is None else self.bias.read_value()
 
     def product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:

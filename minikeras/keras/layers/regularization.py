@@ -29,7 +29,7 @@ class Noise(SameShape):
     """Base of layers that do something in training only, with random numbers of their own."""
 
     rate = 0.0
-    """How much noise there is; without any there is no stream either."""
+    """The amount of noise; at 0 there is no random stream either."""
 
     def __init__(self, seed: int | None = None, **options: Any) -> None:
         super().__init__(**options)
@@ -76,7 +76,7 @@ class Dropout(Noise, described=True, makes_nothing=True):
         return nn.dropped(inputs, keys, shape, self.rate, **self.part_of_mask(shape))
 
     def part_of_mask(self, shape: tuple[int, ...]) -> dict[str, int]:
-        """Where the mask of a part of a batch begins in that of the whole; one for all rows has no parts."""
+        """The position of the mask for a part of a batch within the mask of the whole; empty if all rows share one mask."""
         return {} if self.noise_shape is not None and self.noise_shape[0] == 1 else part_of_draw(shape)
 
     def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ class Reshape(Layer, described=True, makes_nothing=True, takes_one_tensor=True):
         return reshape(inputs, shape=self.compute_output_shape(tuple(inputs.shape)), rank=inputs.ndim)
 
     def output_spec(self, x: KerasTensor) -> Spec | None:
-        """What comes out where axes beside the batch are open: few of their sizes fit, so there is nothing to try."""
+        """The spec of the output if axes beside the batch are unknown: a trial would need one of the few sizes that fit."""
         return Spec(self.compute_output_shape(x.shape), x.dtype) if None in x.shape[1:] else None
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:

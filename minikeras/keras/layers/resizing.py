@@ -139,7 +139,7 @@ class Resized(SpatialLayer):
     """Base of layers that change each size between batch and channels."""
 
     def new_sizes(self, sizes: tuple[int | None, ...]) -> list[int | None]:
-        """What becomes of the sizes."""
+        """The sizes of the output for those of the input."""
         raise NotImplementedError
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
@@ -163,7 +163,7 @@ class Margins(Resized):
         return tuple(one_for_each(self, name, part, 2, least=0) for part in parts)
 
     def of_each_axis(self, kept: Any) -> list[tuple[int, int]]:
-        """What `pairs` kept, as a pair for each axis."""
+        """The result of `pairs` as a list, with a pair for each axis."""
         return [kept] if self.rank == 1 else list(kept)
 
 

@@ -22,7 +22,7 @@ _NO_WEIGHTS = SeedState, CarriedState
 
 
 class Contents(NamedTuple):
-    """What a layer holds, sublayers included, each thing once."""
+    """The Variables, sublayers and metrics of a layer and its sublayers, each once."""
 
     variables: list[Variable]
     sublayers: list[Any]
@@ -69,12 +69,12 @@ class Structure:
 
 
 class WeightOwner(Protocol):
-    """A layer, as what it holds is found and frozen: beside its attributes it knows these.
+    """A layer, as the search for its state and freezing see it: it has these attributes.
 
     Attributes:
         _added: the weights that `add_weight` made; they count whether or not they are kept in an attribute.
-        _settled: what it held when `trainable` was last set; what comes later is frozen if it is, once.
-        _frozen: keys of what `add_weight` did not make that is trainable by nature, and frozen.
+        _settled: the state that it held when `trainable` was last set; state that comes later is frozen once, if the layer is.
+        _frozen: keys of frozen state that is trainable by nature and that `add_weight` did not make.
     """
 
     _structure: Structure
@@ -90,7 +90,7 @@ class WeightOwner(Protocol):
 
 
 def is_layer(value: Any) -> bool:
-    """Whether a value is a layer or a model."""
+    """True if a value is a layer or a model."""
     return bool(getattr(type(value), "_is_layer", False))
 
 
@@ -109,7 +109,7 @@ def forget(layer: WeightOwner, thing: Any) -> None:
 
 
 def held_by(layer: WeightOwner) -> tuple[list[Any], list[Loose]]:
-    """What is held directly or in containers, and those of them that may change unseen."""
+    """The state and layers held directly or in containers, and those containers that may change unseen."""
     found: list[Any] = []
     loose: list[Loose] = []
     roots = [(name, value) for name, value in attributes(layer) if may_hold_state(value)]
@@ -261,17 +261,17 @@ def assign_all(name: str, held: Sequence[Any], values: Sequence[Any]) -> None:
 
 
 def may_hold_state(value: Any) -> bool:
-    """Whether a value is state, or leads to some."""
+    """True if a value is state, or may lead to some."""
     return isinstance(value, (Variable, Module, SeedGenerator, Metric, Mapping, list, tuple))
 
 
 def _is_state(value: Any) -> bool:
-    """Whether a value is what a layer looks for. What that holds in its turn is its own."""
+    """True if a value is state or a layer. What such a value holds in its turn is not searched."""
     return isinstance(value, (Variable, SeedGenerator, Metric)) or is_layer(value)
 
 
 def _within(value: Any) -> Named:
-    """What may be state, or lead to some, in a container or a Module that is no layer."""
+    """The children of a container, or of a Module that is no layer, that are state or may lead to some."""
     if _is_state(value):
         return ()
     held = attributes(value) if isinstance(value, Module) else elements(value)

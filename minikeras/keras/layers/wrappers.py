@@ -67,11 +67,11 @@ class Lambda(Layer, described=True):
         return self.function(inputs, **self.arguments, **{name: known[name] for name in self._named})
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """What `mask` is or gives."""
+        """The option `mask`, or its result if it is a function."""
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """What `output_shape` is or gives."""
+        """The shape that the option `output_shape` gives, with the batch axis; else the shape that a trial finds."""
         if self._output_shape is None:
             return super().compute_output_shape(input_shape)
         if callable(self._output_shape):
@@ -80,7 +80,7 @@ class Lambda(Layer, described=True):
         return map_shapes(lambda shape: (batch, *shape), self._output_shape)
 
     def output_spec(self, x: Any) -> Spec | None:
-        """What comes out where `output_shape` says so; the function is not tried then."""
+        """The spec of the output if `output_shape` gives it; the function is not tried then."""
         shape = None if self._output_shape is None else self.compute_output_shape(shapes_of(x))
         return Spec(tuple(shape), as_dtype(self.compute_dtype)) if shape and not isinstance(shape[0], (list, tuple)) else None
 
@@ -188,12 +188,12 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
         return stack([self._on_step(inputs[:, step], training, masks[step]) for step in range(steps)], 1)
 
     def output_spec(self, x: KerasTensor) -> Spec:
-        """What comes out, by the rule of the layer: a trial would call it for each of many steps."""
+        """The spec of the output, by the rule of the layer: a trial would call it for each of many steps."""
         floating = x.dtype.is_floating or self._gives_floats
         return Spec(self.compute_output_shape(x.shape), as_dtype(self.compute_dtype) if floating else x.dtype)
 
     def _has_separate_rows(self) -> bool:
-        """Whether the layer is known to do to each row what it would do to it alone, so that all steps may be one batch."""
+        """True if the layer is known to treat each row independently of the others, so that all steps may be one batch."""
         layer = self.layer
         joins_rows = isinstance(layer, (BatchNormalization, Lambda)) or layer.activity_regularizer is not None
         return layer.is_described and not joins_rows and not layer.collect_contents().sublayers

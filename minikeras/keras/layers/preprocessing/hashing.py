@@ -175,7 +175,7 @@ def _sip_rounds(v: list[Any], count: int) -> None:
 
 
 _FIRST = 0xDECAFCAFFE
-"""What TensorFlow begins a crossing with."""
+"""The first fingerprint of a crossing, as in TensorFlow."""
 
 
 def hashes(values: list[Any], key: list[int] | None = None) -> Array:
@@ -212,7 +212,7 @@ def checked_salt(kind: str, salt: Any) -> list[int] | None:
 
 
 def _dtype(mode: str, dtype: Any) -> Any:
-    """That of the result: int64 or the default float dtype if none is given."""
+    """The dtype of the result: int64 or the default float dtype if none is given."""
     return dtype if dtype is not None else "int64" if mode == "int" else floatx()
 
 
@@ -320,7 +320,7 @@ class HashedCrossing(EncodedLayer, described=True, makes_nothing=True):
         return encode(_cross(*inputs, bins=self.num_bins), self.output_mode, self.num_bins, self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
-        """That of the columns, and in mode 'one_hot' of a row for each."""
+        """The shape of one column, and in mode 'one_hot' that of a row of bins for each of its elements."""
         first, *others = map(tuple, input_shape)
         if len(first) > 2 or (len(first) == 2 and first[1] != 1):
             raise ShapeError(

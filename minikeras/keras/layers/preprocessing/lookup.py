@@ -88,7 +88,7 @@ _look_up, _look_back = by_elements("places_of_tokens", _places), by_elements("to
 
 
 class IndexLookup(ColumnLayer):
-    """What both lookups are; `_text` says which tokens they know."""
+    """Base of both lookups: `_text` is True if tokens are texts, False if they are integers."""
 
     _text: bool
     not_walked = (*ColumnLayer.not_walked, "_vocabulary", "_input", "_counts", "_found_in")
@@ -383,7 +383,7 @@ class IndexLookup(ColumnLayer):
             store["idf_weights"] = self.idf_weights.numpy()
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """What `save_own_variables` wrote."""
+        """Read what `save_own_variables` wrote."""
         if self.output_mode == "tf_idf":
             if np.shape(store["idf_weights"]) != (self._depth,):
                 raise ValueError(

@@ -29,7 +29,7 @@ _STANDARDS: dict[Any, dict[int, Any]] = {
     "strip_punctuation": _NO_PUNCTUATION,
     "lower_and_strip_punctuation": _LOWER | _NO_PUNCTUATION,
 }
-"""What becomes of characters; letters beyond ASCII stay as they are, as in TensorFlow."""
+"""By name of the standardization, the table of characters for `str.translate`; letters beyond ASCII stay, as in TensorFlow."""
 _SPLITS: dict[Any, Callable[[str], list[str]]] = {"whitespace": re.compile(r"[^ \t\n\v\f\r]+").findall, "character": list}
 
 
