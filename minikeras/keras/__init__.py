@@ -79,7 +79,7 @@ def _operations(module: str) -> dict[str, type[Operation]]:
 
 
 def _feature_space() -> dict[str, type]:
-    """What files of feature spaces name."""
+    """The classes that files of feature spaces name."""
     from .feature_space import CLASSES
 
     return CLASSES

@@ -81,7 +81,7 @@ def standardize_dtype(dtype: Any) -> str:
 
 
 def is_float_dtype(dtype: Any) -> bool:
-    """Whether a dtype, given in any form, is one of floats.
+    """True if a dtype, given in any form, is a float dtype.
 
     >>> is_float_dtype("bfloat16"), is_float_dtype("int32")
     (True, False)
@@ -90,7 +90,7 @@ def is_float_dtype(dtype: Any) -> bool:
 
 
 def is_int_dtype(dtype: Any) -> bool:
-    """Whether it is one of integers, with or without a sign.
+    """True if a dtype, given in any form, is an integer dtype, signed or unsigned.
 
     >>> is_int_dtype("uint8"), is_int_dtype(bool)
     (True, False)
@@ -99,7 +99,7 @@ def is_int_dtype(dtype: Any) -> bool:
 
 
 def is_keras_tensor(x: Any) -> bool:
-    """Whether a value is one of a functional model.
+    """True if a value is a KerasTensor, a symbolic value of a functional model.
 
     >>> is_keras_tensor(tf.keras.Input((2,))), is_keras_tensor(tf.ones([2]))
     (True, False)

@@ -1,4 +1,4 @@
-"""What the calls of layers around the present one have settled, for each thread."""
+"""The context of the current layer call, for each thread: settings of the outer calls, and scopes of names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ setattr(Tensor, "_keras_mask", vars(Tensor)["attached"])  # noqa: B010  what Ker
 
 
 class CallContext(threading.local):
-    """`training` as the outer calls have it, and the layer that is being called or built; the scopes that were opened in it."""
+    """`training` of the outer calls, the layer that is being called or built, and the scopes that were opened in it."""
 
     training: bool | None = None
     caller: Any = None

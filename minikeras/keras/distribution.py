@@ -12,7 +12,7 @@ __getattr__, __dir__ = _late(__name__, {})
 
 
 def list_devices(device_type: str | None = None) -> list[str]:
-    """What computes in all ranks together: a 'gpu:n' for each rank that has one, else a 'cpu:n' for each rank.
+    """The devices of all ranks together: a 'gpu:n' for each rank that has one, else a 'cpu:n' for each rank.
 
     Args:
         device_type: 'cpu' or 'gpu', in any case; None for GPUs if there are any.
@@ -33,7 +33,7 @@ def list_devices(device_type: str | None = None) -> list[str]:
 
 
 def get_device_count(device_type: str | None = None) -> int:
-    """How many there are; see `list_devices`.
+    """The number of devices; see `list_devices`.
 
     >>> tf.keras.distribution.get_device_count("cpu")
     1

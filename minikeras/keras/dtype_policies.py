@@ -82,5 +82,5 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 
 def __getattr__(name: str) -> NoReturn:
-    """What Keras has and this package has not is explained."""
+    """Refuse a name; one that Keras has and this package has not is explained."""
     raise _error(__name__, name)

@@ -280,7 +280,7 @@ class FeatureSpace(Layer, described=True):
         return self.inputs
 
     def get_encoded_features(self) -> Any:
-        """What becomes of these inputs: a KerasTensor, or a dict of them."""
+        """The encoded features of these inputs: a KerasTensor, or a dict of them."""
         self._need_adapt()
         return self.encoded_features
 
@@ -319,7 +319,7 @@ class FeatureSpace(Layer, described=True):
         return x, False
 
     def _encode(self, columns: Mapping[str, Any]) -> Any:
-        """What becomes of columns of shape (batch, n)."""
+        """The encoded features of columns of shape (batch, n)."""
         found = {name: self.preprocessors[name](column) for name, column in columns.items()}
         crossed = {
             cross.name: self.crossers[cross.name]([found[name] for name in cross.feature_names]) for cross in self.crosses

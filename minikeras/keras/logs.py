@@ -37,7 +37,7 @@ def as_number(value: Any) -> str:
 
 
 def in_notebook() -> bool:
-    """Whether a notebook shows what is printed."""
+    """True if a notebook shows what is printed."""
     return type(sys.stdout).__module__.partition(".")[0] == "ipykernel"
 
 
@@ -70,7 +70,7 @@ def disable_interactive_logging() -> None:
 
 
 def is_interactive_logging_enabled() -> bool:
-    """Whether bars are drawn.
+    """True if bars are drawn.
 
     >>> tf.keras.config.disable_interactive_logging()
     >>> tf.keras.config.is_interactive_logging_enabled()

@@ -19,7 +19,7 @@ __getattr__, __dir__ = late(__name__, {"LossScaleOptimizer": ".optimizers"})
 
 
 class DTypePolicy:
-    """Which dtypes a layer uses.
+    """The dtypes of a layer: of its computation and of its weights.
 
     Args:
         name: a dtype for both, such as 'float32' or 'bfloat16'; or 'mixed_float16', 'mixed_bfloat16': computation in half
@@ -50,7 +50,7 @@ class DTypePolicy:
 
     @property
     def name(self) -> str:
-        """What it was made from."""
+        """The name from which it was made."""
         return self._name
 
     @property

@@ -20,7 +20,7 @@ def auto_name(prefix: str) -> str:
 
 
 def is_auto_name(name: str, prefix: str) -> bool:
-    """Whether a name is one that `auto_name` gives.
+    """True if a name is one that `auto_name` gives.
 
     >>> is_auto_name("dense_12", "dense"), is_auto_name("dense_a", "dense")
     (True, False)
@@ -30,7 +30,7 @@ def is_auto_name(name: str, prefix: str) -> bool:
 
 
 def get_uid(prefix: str = "") -> int:
-    """How often this was asked for a prefix.
+    """The number of calls with a prefix, this one included.
 
     >>> get_uid("layer of mine"), get_uid("layer of mine")
     (1, 2)
@@ -75,7 +75,7 @@ def counted_anew() -> Iterator[None]:
 
 Value = TypeVar("Value")
 LONGEST, REPEATS = 300, 3
-"""What a pattern from a file may have: characters, and signs of repetition; and the characters of a path that is matched.
+"""The most characters of a pattern from a file, and of a path that is matched, and the most signs of repetition in a pattern.
 Matching could take years otherwise.
 """
 
@@ -95,7 +95,7 @@ class PathMap(MutableMapping[str, Value]):
         raise NotImplementedError
 
     def __getitem__(self, key: str) -> Value:
-        """What belongs to a path; ValueError if several patterns match it."""
+        """The value for a path; ValueError if several patterns match it."""
         if key in self._entries:
             return self._entries[key]
         if len(key) > LONGEST:

@@ -48,7 +48,7 @@ def result_type(*dtypes: Any) -> str:
 
 
 def _is_weak(dtype: Any) -> bool:
-    """Whether it is that of Python's numbers; a DType, which equals `float` too, is not."""
+    """True for the dtypes of Python's numbers; False for a DType, although one may equal `float`."""
     return isinstance(dtype, (type, str)) and dtype in _WEAK
 
 
@@ -76,5 +76,5 @@ def floating(value: TensorLike) -> Tensor:
 
 
 def is_float(dtype: DType) -> bool:
-    """Whether a dtype holds floats or complex numbers; bfloat16, whose kind NumPy does not know, does."""
+    """True if a dtype holds floats or complex numbers; bfloat16, whose kind NumPy does not know, does."""
     return dtype.is_floating or dtype.is_complex

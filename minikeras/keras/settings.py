@@ -56,7 +56,7 @@ def set_epsilon(value: float) -> None:
 
 
 def image_data_format() -> str:
-    """Where the channels are in new layers that are not told.
+    """The position of the channels in new layers that are given none.
 
     >>> image_data_format()
     'channels_last'
@@ -88,7 +88,7 @@ def backend() -> str:
 
 
 def max_epochs() -> int | None:
-    """How many epochs `fit` trains at most, None for as many as it is told.
+    """The most epochs that `fit` trains, None for no limit.
 
     >>> print(tf.keras.config.max_epochs())
     None
@@ -108,7 +108,7 @@ def set_max_epochs(max_epochs: int | None) -> None:
 
 
 def max_steps_per_epoch() -> int | None:
-    """How many batches `fit`, `evaluate` and `predict` take at most in an epoch.
+    """The most batches that `fit`, `evaluate` and `predict` take in an epoch, None for no limit.
 
     >>> print(tf.keras.config.max_steps_per_epoch())
     None

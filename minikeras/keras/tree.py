@@ -18,7 +18,7 @@ Path = tuple[Any, ...]
 
 
 class MAP_TO_NONE:
-    """What a function of `traverse` returns to put None in the place of a part.
+    """The result by which a function of `traverse` puts None in the place of a part.
 
     >>> tf.keras.tree.traverse(lambda part: tf.keras.tree.MAP_TO_NONE if part == 2 else None, [1, 2])
     [1, None]

@@ -76,7 +76,7 @@ class Variable(Operators, KerasVariable):
         return self._compared(other, False)
 
     def _compared(self, other: Any, equality: bool) -> Any:
-        """Whether elements are equal, or unequal, to those of another operand; in one dtype if that holds numbers."""
+        """The elementwise equality, or inequality, with another operand; in one dtype if that holds numbers."""
         first, second = promoted(self, other) if is_data(other) or is_numbers(other) else (self, other)
         return elementwise_equality(first, second, equality)
 

@@ -54,7 +54,7 @@ class KerasVariable(Variable):
 
 
 class CarriedState(KerasVariable):
-    """What a layer carries from batch to batch: state that is put back and resumed, but no weight, so no file has it."""
+    """State that a layer carries from batch to batch: it is put back and resumed, but is no weight, so no file has it."""
 
     __slots__ = ()
 

@@ -272,7 +272,7 @@ class Feed:
             yield from self._passes.rest()
 
     def state(self) -> dict[str, Any]:
-        """Where it stands, as plain values."""
+        """The position of the feed, as plain values."""
         return self._passes.state()
 
     def resume(self, state: Mapping[str, Any]) -> None:

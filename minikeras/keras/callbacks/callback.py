@@ -51,9 +51,9 @@ class Callback:
 
     params: Mapping[str, Any] = {}
     runs_last = False
-    """Whether its hooks come after those of all others, for a callback that looks at what they leave behind."""
+    """True if its hooks run after those of all others, for a callback that looks at what they leave behind."""
     first_rank_only = False
-    """Whether its hooks are called on the first of several ranks alone, for one that writes files."""
+    """True if its hooks run on the first rank alone, for a callback that writes files."""
     _model: Any = None
 
     @property

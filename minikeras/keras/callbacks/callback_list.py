@@ -119,7 +119,7 @@ class CallbackList:
         return self._hooks[hook]
 
     def _called(self, hook: str) -> list[tuple[Callback, Callable[..., Any]]]:
-        """Those of them that are called on this rank."""
+        """The callbacks that do anything at this hook and are called on this rank, with their methods."""
         found = self._those(hook)
         return found if is_first() else [(one, method) for one, method in found if not one.first_rank_only]
 
@@ -140,12 +140,12 @@ class CallbackList:
     # Batches of a model ----------------------------------------------------------------------------------------------------
 
     def listens(self, phase: str) -> bool:
-        """Whether a callback has a hook for the batches of 'train' or 'test'."""
+        """True if a callback has a hook for the batches of 'train' or 'test'."""
         return bool(self._listeners(phase))
 
     def group(self, phase: str) -> int | None:
-        """These hooks are called once for this number of batches; None if there are none but those of a progress bar, which
-        can be told of any number at a time.
+        """The number of batches for which these hooks are called once; None if all are those of a progress bar, which can be
+        told of any number at a time.
         """
         return None if all(_is_bars_own(method) for _, method in self._listeners(phase)) else self._group
 
@@ -223,13 +223,13 @@ def _flat(callbacks: Any) -> list[Callback]:
 
 
 def _is_bars_own(method: Any) -> bool:
-    """Whether a hook is one of the progress bar, not one of a user's that inherits from it."""
+    """True if a hook is a method of ProgressBar itself, not an override in a user's subclass."""
     function = getattr(method, "__func__", None)
     return function is not None and function in vars(ProgressBar).values()
 
 
 def _does_something(callback: Callback, hook: str, method: Any) -> bool:
-    """Whether a hook is overridden, itself or under its short name, and of use."""
+    """True if a callback overrides a hook, under its full name or its short one, and the condition of `used_if` holds."""
     if getattr(method, "__func__", None) is not getattr(Callback, hook):
         used = getattr(method, "used", None)
         return used is None or bool(used(callback))

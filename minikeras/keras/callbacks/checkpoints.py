@@ -144,7 +144,7 @@ class ModelCheckpoint(_Saver, Monitor):
             ) from None
 
     def _is_best(self, epoch: int, path: str, logs: Mapping[str, Any]) -> bool:
-        """Whether the value is the best so far, which it then is; True if there is none to compare."""
+        """True if the value is the best so far, which is then kept; True as well if there is none to compare."""
         current = self.value(logs)
         if current is None or np.ndim(current):
             return True

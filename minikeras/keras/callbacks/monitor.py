@@ -24,14 +24,14 @@ class Monitor(Remembering):
         self.monitor, self.mode, self.min_delta, self.best = monitor, mode, abs(min_delta), best
 
     def is_better(self, value: float, reference: float | None) -> bool:
-        """Whether a value beats another by more than `min_delta`; NaN beats nothing, and every other number beats None."""
+        """True if a value beats another by more than `min_delta`; NaN beats nothing, and every other number beats None."""
         direction = self.direction()
         if reference is None:
             return not math.isnan(value)
         return value - self.min_delta > reference if direction == "max" else value + self.min_delta < reference
 
     def is_best(self, value: float) -> bool:
-        """Whether a value beats the best so far, which it then is."""
+        """True if a value beats the best so far; it is then kept as the best."""
         better = self.is_better(value, self.best)
         if better:
             self.best = value
@@ -194,7 +194,7 @@ class LearningRateScheduler(Callback):
 
 
 def _takes_two(schedule: Callable[..., Any]) -> bool:
-    """Whether a schedule asks for the present rate as well as for the epoch."""
+    """True if a schedule takes the present rate as well as the epoch."""
     try:
         inspect.signature(schedule).bind(0, 0.0)
     except TypeError:
@@ -253,7 +253,7 @@ class ReduceLROnPlateau(Monitor):
         self.wait = self.cooldown_counter = 0
 
     def in_cooldown(self) -> bool:
-        """Whether a reduction is so recent that nothing is counted."""
+        """True during the `cooldown` epochs after a reduction, which do not count toward `patience`."""
         return self.cooldown_counter > 0
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:

@@ -159,7 +159,7 @@ def _notebook_bar(**options: Any) -> Any:
 
 
 def _has_widgets() -> bool:
-    """Whether a bar is one of widgets, in a notebook."""
+    """True if bars are drawn as widgets, in a notebook."""
     return in_notebook() and importlib.util.find_spec("ipywidgets") is not None
 
 

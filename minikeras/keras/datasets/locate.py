@@ -75,7 +75,7 @@ def _directories(name: str) -> Iterator[Path]:
 
 
 def cache_directory(name: str) -> Path:
-    """Where downloads of a dataset are kept."""
+    """The directory for the downloads of a dataset."""
     return cache.home() / "datasets" / name
 
 

@@ -137,7 +137,7 @@ class Graph:
         return self.add("Squeeze", self._size(size))
 
     def knows(self, size: Any) -> bool:
-        """Whether some value has an axis of that size."""
+        """True if some value has an axis of that size."""
         return size in self._sizes
 
 

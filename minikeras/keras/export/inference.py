@@ -1,6 +1,6 @@
-"""What a model computes in inference mode, as a program with the sizes that may vary left open.
+"""The computation of a model in inference mode, as a program with the sizes that may vary left open.
 
-It is recorded twice, on inputs of two sizes and other values: what is the same is constant, a number that differs is a size.
+It is recorded twice, on inputs with different sizes and values: an integer that differs is a size, all else is constant.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TracedCall(NamedTuple):
 
 
 class OpenProgram(NamedTuple):
-    """What a model computes: the given Values, calls of Values and Python numbers in order, and a nest of Values."""
+    """The program of a model: the input Values, calls on Values and Python numbers in order, and a nest of output Values."""
 
     inputs: list[TracedValue]
     calls: list[TracedCall]
@@ -149,10 +149,10 @@ def refused(why: str, layer: str | None = None) -> ExportError:
 
 
 def program(operation: Any, structure: Any, specs: Sequence[tuple[tuple[int | None, ...], Any]]) -> OpenProgram:
-    """What a layer or model computes in inference mode, on inputs with these shapes (None for an axis of any size) and dtypes.
+    """The program of a layer or model in inference mode, on inputs with these shapes (None for an axis of any size) and dtypes.
 
     Raises:
-        ExportError: if it does something that a graph cannot do, or another thing for another batch size.
+        ExportError: if it does something that a graph cannot do, or another computation for another batch size.
     """
     shapes = [tuple(open_size(axis) if size is None else size for axis, size in enumerate(shape)) for shape, _ in specs]
     runs = []
@@ -179,7 +179,7 @@ class _Comparison:
         self._values: dict[int, TracedValue] = {}
 
     def program(self, shapes: Sequence[tuple[Any, ...]]) -> OpenProgram:
-        """What both have in common, for inputs of these shapes."""
+        """The program that both recordings share, for inputs of these shapes."""
         first, second = self._first.program, self._second.program
         inputs = [TracedValue(shape, slot.dtype) for shape, slot in zip(shapes, first.arguments, strict=True)]
         self._values.update((slot.key, value) for slot, value in zip(first.arguments, inputs, strict=True))
@@ -247,7 +247,7 @@ def _open(a: Slot, b: Slot, layer: str) -> TracedValue:
 
 
 def _merged(a: Any, b: Any, layer: str) -> Any:
-    """What two runs have in common: the same, or Sizes where integers differ."""
+    """The value that two runs share, with Sizes where integers differ."""
     if isinstance(a, tuple) and type(a) is type(b) and len(a) == len(b):
         return type(a)(_merged(x, y, layer) for x, y in zip(a, b, strict=True))
     if isinstance(a, slice) and isinstance(b, slice):

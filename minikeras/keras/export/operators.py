@@ -394,7 +394,7 @@ def _placed(s: Site, window: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _pads(s: Site) -> list[int]:
-    """What is added in front of each axis, then behind each."""
+    """The padding before each axis, then the padding after each."""
     before, after = zip(*s.fixed(s.params["padding"]), strict=True)
     return [*before, *after]
 
@@ -422,7 +422,7 @@ def _spread(s: Site) -> str:
 
 
 def _added_at_the_end(s: Site, window: tuple[int, ...], run: str) -> list[int]:
-    """How much larger than what the windows reach each axis was in one of the runs."""
+    """The output padding of each axis: its size in one of the runs, less the part that the windows reach."""
     given = s.params
     sizes, places = ([getattr(n, run, n) for n in several] for several in (given["sizes"], s.x.shape[1:-1]))
     rows = zip(sizes, places, window, given["strides"], given["padding"], given["dilation"], strict=True)

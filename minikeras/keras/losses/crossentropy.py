@@ -113,7 +113,7 @@ def _sparse(labels: Tensor, predictions: Tensor, from_logits: bool) -> Tensor:
 
 
 _LEAST = {"bfloat16": (0.0, 2.0**-8), "float16": (2.0**-14, 2.0**-11)}
-"""How far probabilities stay from 0 and 1 at least: 1 / p must be finite, and 1 - p another number than 1."""
+"""By dtype, the least distance of probabilities from 0 and from 1: 1 / p must be finite, and 1 - p another number than 1."""
 
 
 def clip_probabilities(p: Tensor) -> Tensor:

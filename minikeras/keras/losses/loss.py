@@ -64,7 +64,7 @@ class Loss:
     """
 
     _float_labels = True
-    """Whether `call` gets labels as the predictions are; losses of class numbers take them as they come."""
+    """True if `call` gets labels in the dtype and rank of the predictions; losses of class numbers take them as they come."""
 
     def __init__(self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None) -> None:
         self.name: Any = name or snake_case(type(self).__name__)
@@ -103,7 +103,7 @@ class Loss:
         return result if narrow is None else cast(result, narrow)
 
     def _as_they_are(self, y_pred: Any) -> bool:
-        """Whether the loss is computed from these predictions, in their dtype."""
+        """True if the loss is computed from these predictions directly, in their dtype."""
         return (
             isinstance(y_pred, Tensor)
             and self.dtype is None
@@ -196,7 +196,7 @@ class LossFunctionWrapper(Loss):
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What is handed to the function beside labels and predictions."""
+        """The arguments of the function beside labels and predictions."""
         return self._options
 
     def call(self, y_true: Any, y_pred: Any) -> Tensor:
@@ -227,14 +227,14 @@ class FunctionLoss(LossFunctionWrapper):
 
     _function: ClassVar[Callable[..., Tensor]]
     _names: ClassVar[tuple[str, ...]]
-    """Those of the options, which are attributes."""
+    """The names of the options, which are attributes."""
 
     def __post_init__(self) -> None:
         super().__init__(self._function, self.reduction, self.name, self.dtype)
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What the function is given beside labels and predictions. The attributes can be changed, this only be read."""
+        """The arguments of the function beside labels and predictions. The attributes can be changed, this only read."""
         return MappingProxyType({name: getattr(self, name) for name in self._names})
 
 

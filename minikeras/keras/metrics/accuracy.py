@@ -98,7 +98,7 @@ def sparse_top_k_categorical_accuracy(
 
 
 def _among_the_best(labels: Tensor, predictions: Tensor, k: int) -> Tensor:
-    """Whether fewer than `k` predictions are larger than the label's, which must be finite."""
+    """Hits: fewer than `k` predictions are larger than that of the label, which must be finite."""
     place = one_hot(cast(labels, "int64"), predictions.shape[-1], on_value=True, off_value=False, dtype="bool")
     own = reduce_max(where(place, predictions, -float("inf")), -1, keepdims=True)
     larger = reduce_sum(cast(greater(predictions, own), "int32"), -1)

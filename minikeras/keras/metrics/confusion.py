@@ -79,7 +79,7 @@ class ThresholdMetric(Metric):
         self._count(*self._entries(y_true, y_pred, sample_weight))
 
     def _entries(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
-        """Which labels are positive (1 or 0), predictions and weights: three Tensors of one shape."""
+        """Labels as 1 (positive) or 0, predictions and weights: three Tensors of one shape."""
         labels, predictions = aligned(type(self).__name__, y_true, as_floats(y_pred, self.dtype))
         weights = spread_weights(1.0 if sample_weight is None else sample_weight, predictions)
         if self.top_k is not None:

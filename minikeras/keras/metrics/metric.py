@@ -55,7 +55,7 @@ def noted_results() -> Iterator[dict[int, tuple[Metric, Any]]]:
 
 
 def result_of(noted: tuple[Metric, Any]) -> Any:
-    """What a result that was noted is now."""
+    """The present value of a result that was noted."""
     metric, name = noted
     return metric.result() if name is None else metric.result()[name]
 
@@ -221,7 +221,7 @@ class Metric:
         raise NotImplementedError(f"{type(self).__name__} must implement result.")
 
     def stateless_update_state(self, metric_variables: Sequence[Any], *args: Any, **kwargs: Any) -> list[Tensor]:
-        """What `variables` would hold after `update_state`, had they held these values; they stay as they are.
+        """The values of `variables` after `update_state`, had they held `metric_variables`; they stay as they are.
 
         >>> mean = tf.keras.metrics.Mean()
         >>> float(mean.stateless_result(mean.stateless_update_state([6.0, 2.0], 3.0))), float(mean.total)
@@ -230,11 +230,11 @@ class Metric:
         return self._stateless(metric_variables, lambda: self.update_state(*args, **kwargs))[1][0]
 
     def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
-        """What `result` would give, had `variables` these values."""
+        """The `result`, had `variables` these values."""
         return self._stateless(metric_variables, self.result)[0]
 
     def stateless_reset_state(self) -> list[Tensor]:
-        """What `variables` would hold after `reset_state`."""
+        """The values of `variables` after `reset_state`; they stay as they are."""
         return self._stateless(self.variables, self.reset_state)[1][0]
 
     def _stateless(self, values: Sequence[Any], call: Callable[[], Any]) -> tuple[Any, list[list[Tensor]]]:
@@ -364,7 +364,7 @@ class MeanMetricWrapper(Mean):
         return {**super().get_config(), **own, **self._given()}
 
     def _given(self) -> dict[str, Any]:
-        """What the function is given beside labels and predictions."""
+        """The arguments of the function beside labels and predictions."""
         return self._options
 
     @classmethod

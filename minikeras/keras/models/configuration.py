@@ -26,7 +26,7 @@ def _functional(inputs: Any, outputs: Any, name: str | None = None, trainable: b
 
 
 def is_functional(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-    """Whether inputs and outputs were given."""
+    """True if inputs and outputs were given."""
     return len(arguments) >= 2 or (len(arguments) == 1 and "outputs" in options) or {"inputs", "outputs"} <= set(options)
 
 
@@ -158,7 +158,7 @@ class _Reading:
         self._results[name].append(nest.flatten(results))
 
     def has(self, name: Any, call: Any) -> bool:
-        """Whether a call has been repeated; True for what is no call at all, which `tensor` refuses."""
+        """True if a call has been repeated; True as well for what is no call at all, which `tensor` refuses."""
         sound = isinstance(name, str) and type(call) is int and name in self.layers
         return not sound or call < len(self._results[name])
 

@@ -237,7 +237,7 @@ def _crossing(rails: list[str | None], ends: list[int], middle: str, last: str) 
 
 
 def _graphviz() -> bool:
-    """Whether pydot and graphviz's program `dot` are there."""
+    """True if pydot and graphviz's program `dot` are installed."""
     import importlib.util
     import shutil
 

@@ -208,7 +208,7 @@ class LayerGraph:
             return self._refuse(given)
 
     def _holds(self, given: Mapping[str, Any], wanted: Collection[str]) -> bool:
-        """Whether a dict holds all inputs; a warning if it holds others, which are left out."""
+        """True if a dict holds all inputs; others that it holds are left out with a warning."""
         if not given.keys() >= set(wanted):
             return False
         if extra := sorted(given.keys() - set(wanted), key=str):
@@ -235,7 +235,7 @@ class LayerGraph:
 
     @cached_property
     def _index(self) -> Index:
-        """Where everything is; a copy of the graph, whose calls have other numbers, finds it anew."""
+        """The Index of the graph; a copy of the graph, whose calls have other numbers, makes its own."""
         calls: dict[int, list[Node]] = {}
         for node in sorted(self.nodes, key=lambda node: node.number):
             calls.setdefault(id(node.operation), []).append(node)
@@ -247,7 +247,7 @@ class LayerGraph:
         return nodes_of(operation) if isinstance(operation, InputLayer) else self._index.calls[id(operation)]
 
     def place(self, x: KerasTensor) -> tuple[Any, int, int]:
-        """Where a KerasTensor of this graph comes from: the layer, which of its calls, which of the results."""
+        """The origin of a KerasTensor of this graph: the layer, the number of its call, and the number of the result."""
         position = self._index.begins.get(x.key)
         if position is not None:
             return self._expected[position][0], 0, 0
@@ -255,7 +255,7 @@ class LayerGraph:
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    """Whether data of a shape may go where another was declared; the batch size is free."""
+    """True if data of a shape may go where another shape was declared; the batch size is free."""
     sizes = zip(wanted[1:], shape[1:], strict=False)
     return len(shape) == len(wanted) and all([size is None or size == found for size, found in sizes])
 

@@ -300,7 +300,7 @@ class Model(Layer, described=True):
 
     @property
     def compiled(self) -> bool:
-        """Whether `compile` was called."""
+        """True if `compile` was called."""
         return self._trainer.compiled
 
     @property
@@ -357,7 +357,7 @@ class Model(Layer, described=True):
         return [variable for variable in self.variables if getattr(variable, "learns", variable.trainable)]
 
     def is_overridden(self, name: str) -> bool:
-        """Whether a subclass has a method of its own."""
+        """True if a subclass overrides a method."""
         return getattr(type(self), name) is not getattr(Model, name)
 
     def _snapshot(self) -> Snapshot:

@@ -122,7 +122,7 @@ class Sequential(Model, described=True):
 
     @property
     def built(self) -> bool:
-        """Whether the weights of all layers exist."""
+        """True if the weights of all layers exist."""
         return self._built and all(layer.built for layer in self._chain)
 
     @built.setter

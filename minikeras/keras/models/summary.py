@@ -178,7 +178,7 @@ def _optimizer(layer: Any, optimizer_for: Any) -> list[str]:
 
 
 def _branches(model: Any) -> bool:
-    """Whether the graph of a model is more than a chain."""
+    """True if the graph of a model is more than a chain."""
     graph = getattr(model, "_graph", None)
     if graph is None or getattr(model, "_layers", None) is None:
         return False

@@ -141,7 +141,7 @@ def scatter_update(inputs: TensorLike, indices: TensorLike, updates: TensorLike,
 
 
 def _starts(x: Tensor, start_indices: TensorLike, shape: Sequence[int]) -> list[Tensor]:
-    """Where a block of a shape begins along each axis, moved so that it lies within x."""
+    """The start of a block of a shape along each axis, moved so that the block lies within x."""
     starts = tf.cast(to_tensor(start_indices), "int32")
     if len(shape) != x.ndim or tuple(starts.shape) != (x.ndim,) or any(k > n for k, n in zip(shape, x.shape, strict=False)):
         raise ShapeError(

@@ -100,7 +100,7 @@ def _specs(outputs: Any) -> list[tuple[Any, Any]]:
 
 
 def _public_name(function: Callable[..., Any]) -> str:
-    """Where a function of `tf` is found, without the `tf.`."""
+    """The public name of a function of `tf`, without the `tf.`."""
     return next(
         f"{module}.{name}".lstrip(".")
         for module in _PUBLIC

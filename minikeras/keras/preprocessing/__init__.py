@@ -1,5 +1,5 @@
 # mypy: implicit-reexport
-"""What prepares data, under Keras's older names; all of it is in `keras.utils`."""
+"""Preparation of data, under Keras's older names; all of it is in `keras.utils`."""
 
 from ...absent import late as _late
 from ..utils.arrays import timeseries_dataset_from_array

@@ -1,7 +1,7 @@
-"""Where the state of a model lies in Keras's files, and what a file is about to change: all of it or nothing.
+"""The places of a model's state in Keras's files, and the assignment of a file to it: all of it or nothing.
 
-A group for each object, named by the attribute that holds it (`emb/vars/0`), within models and containers by its class and
-number (`layers/dense_1/vars/0`). Within `vars` come its own Variables, trainable ones first.
+Each object has a group, named by the attribute that holds it (`emb/vars/0`), within models and containers by its class and
+number (`layers/dense_1/vars/0`). The subgroup `vars` holds its own Variables, trainable ones first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..metrics import Metric
 from ..optimizers import Optimizer
 
 STATE_METHODS = ("save_own_variables", "load_own_variables", "save_assets", "load_assets")
-"""What a class may define to take its state into its own hands."""
+"""The methods by which a class may save and load its state itself."""
 
 
 class ObjectPlace(NamedTuple):
@@ -51,14 +51,14 @@ def own_variables(owner: Any) -> list[Variable]:
 
 
 def overrides(owner: Any, name: str) -> bool:
-    """Whether the class of an object defines one of `STATE_METHODS` itself."""
+    """True if the class of an object overrides this one of `STATE_METHODS`."""
     found = getattr(type(owner), name, None)
     return found is not None and all(found is not getattr(base, name, None) for base in (Layer, Optimizer))
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any]]:
-    """What of a layer or container has a place, as Keras names it and in its order: of a layer the layers of a chain or graph,
-    then attributes by name, private ones last.
+    """The children of a layer or container that have a place, by Keras's names and in its order: of a layer first the layers of
+    its chain or graph, then attributes by name, private ones last.
     """
     if isinstance(value, Layer):
         chained = {"_chain", "_layers"} & set(vars(value))
@@ -90,7 +90,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Assignments:
-    """What is to be assigned, and what stands in the way; nothing is changed until `carry_out`.
+    """The assignments to make, and the obstacles to them; nothing is changed until `carry_out`.
 
     Args:
         skip: leave out what does not fit.

@@ -95,7 +95,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
 
 
 def is_described(cls: type[Any]) -> bool:
-    """Whether a class says of itself that it is described: what is derived from it may be otherwise."""
+    """True if a class itself is declared as described; its subclasses do not inherit that."""
     return bool(vars(cls).get("is_described"))
 
 
@@ -142,7 +142,7 @@ def _constructor(cls: Any) -> inspect.Signature:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is a number, text or None, or lists, tuples and dicts of them."""
+    """True if a value is a number, text or None, or lists, tuples and dicts of them."""
     if type(value) in (list, tuple):
         return all(map(_is_plain, value))
     if type(value) is dict:

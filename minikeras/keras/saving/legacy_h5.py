@@ -82,7 +82,7 @@ def compile_as(model: Any, config: Mapping[str, Any], file: Path, place: str) ->
 
 
 def allowance(root: hdf5.StoredGroup, file_size: int, max_bytes: int | None) -> limits.Budget:
-    """What may be made for a file with these weights."""
+    """The budget of loading a file with these weights."""
     return limits.Budget.of_file(sum(one.array.nbytes for one in root.datasets()) + SLACK, file_size, max_bytes)
 
 

@@ -28,7 +28,7 @@ FOREIGN = dict.fromkeys(("quantization_config", "lora_rank", "lora_alpha", "gptq
 
 
 class _Shared:
-    """What was met within a scope: configurations by the id of their object, and objects by the id in the file."""
+    """The objects of a scope: configurations by the id of their object, and objects by the id in the file."""
 
     def __init__(self) -> None:
         self.written: dict[int, tuple[Any, dict[str, Any], int]] = {}
@@ -99,7 +99,7 @@ def serialize_keras_object(obj: Any) -> Any:
 
 
 def _special(obj: Any) -> Any:
-    """What is neither plain nor configured."""
+    """The serialized form of a value that is neither plain nor has `get_config`."""
     if isinstance(obj, bytes):
         return {"class_name": "__bytes__", "config": {"value": obj.decode("utf-8")}}
     if isinstance(obj, slice):

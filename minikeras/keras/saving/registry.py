@@ -127,7 +127,7 @@ def know(module: str, source: Any, names: tuple[str, ...] | None = None) -> None
 
 
 def _entry(source: Any, names: tuple[str, ...] | None, name: str) -> Any:
-    """What a source has under a name, or None; nothing else of it is loaded."""
+    """The entry of a source under a name, or None; nothing else of it is loaded."""
     if name.startswith("_") or name in _NO_ENTRIES or (names is not None and name not in names):
         return None
     source = source() if callable(source) else source
@@ -202,7 +202,7 @@ def find(name: str, module: str | None = None, registered_name: str | None = Non
 
 
 def unknown(name: str, module: str | None, registered_name: str | None = None, kind: str = "class") -> str:
-    """What to say of a class or function that is in none of the tables."""
+    """The message about a class or function that is in none of the tables."""
     what = f"Could not locate {kind} '{name}'" + (f" of module '{module}'" if module else "")
     what += f" (registered as '{registered_name}')" if registered_name not in (None, name) else ""
     if name in ("Lambda", "__lambda__", "TFOpLambda", "SlicingOpLambda"):

@@ -181,7 +181,7 @@ def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -
 
 
 def _lacks_slots(place: ObjectPlace, arrays: Mapping[str, Any]) -> bool:
-    """Whether an optimizer has no slots, and the one that was saved took its steps without any; another kind may need some."""
+    """True if an optimizer has no slots, and the one that was saved took its steps without any; another kind may need some."""
     steps = arrays.get(f"{place.path}/iterations")
     with_slots = any("/slots/" in name for name in arrays if name.startswith(f"{place.path}/"))
     return not place.owner.built and not with_slots and steps is not None and bool(steps.any())
@@ -224,7 +224,7 @@ def _by_old_names(walked: list[ObjectPlace], root: hdf5.StoredGroup) -> list[Obj
 
 
 def _is_own_property(kind: type, name: str) -> bool:
-    """Whether a name is a property that a class has beyond the described one that it is derived from."""
+    """True if a name is a property that a class does not inherit from the described class that it is derived from."""
     found = getattr(kind, name, None)
     return isinstance(found, property) and found is not getattr(described_kind(kind), name, None)
 
@@ -249,7 +249,7 @@ def _of_layers(group: hdf5.StoredGroup) -> Iterator[hdf5.StoredArray]:
 
 
 def _is_optimizer(name: str, group: hdf5.StoredGroup) -> bool:
-    """Whether a group is that of an optimizer: by its name, or because its first Variable is a count of steps."""
+    """True if a group is that of an optimizer: by its name, or because its first Variable is a count of steps."""
     own = group.members.get("vars")
     first = own.members.get("0") if isinstance(own, hdf5.StoredGroup) else None
     counts = isinstance(first, hdf5.StoredArray) and first.array.shape == () and first.array.dtype.kind in "iu"

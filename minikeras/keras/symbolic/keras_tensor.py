@@ -62,7 +62,7 @@ class Node:
 
     @property
     def outputs(self) -> Any:
-        """What came out: a KerasTensor or a nest of them; the same ones as long as they are referenced."""
+        """The results of the call: a KerasTensor or a nest of them; the same objects as long as they are referenced."""
         return nest.map_structure(self._output, self.structure)
 
     def _output(self, position: int) -> KerasTensor:
@@ -80,7 +80,7 @@ def nodes_of(operation: Any) -> list[Node]:
 
 
 def _operate(name: str, *operands: Any) -> Any:
-    """What an operator gives: a call of the function of `keras.ops` of that name."""
+    """The result of an operator: that of the function of `keras.ops` of this name."""
     return hook("operate_on_symbols")(name, operands)
 
 
@@ -223,7 +223,7 @@ class KerasTensor(Operators):
         return _operate("get_item", self, key)
 
     def __eq__(self, other: object) -> Any:
-        """Whether both stand for the same output, so that `in` finds it in lists; with numbers and arrays part of the model.
+        """True if both stand for the same output, so that `in` finds it in lists; with numbers and arrays a step of the model.
         An unknown size is equal to None.
         """
         if isinstance(other, KerasTensor):

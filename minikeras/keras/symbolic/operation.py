@@ -42,7 +42,7 @@ class Operation:
 
     built, trainable, is_described = True, False, True
     measures = False
-    """Whether it asks its operands for their sizes alone."""
+    """True if its result depends on the sizes of its operands alone."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)

@@ -1,5 +1,5 @@
-"""What a layer gives by the rule of its class, without computing anything: a file decides on the layers that it holds, and so
-on what trial runs would cost. What has no rule is tried only on arrays that the budget of the file allows.
+"""The output specs of layers by the rules of their classes, without a computation: a file decides on the layers that it holds,
+and so on the cost of trial runs. A layer without a rule is tried only on arrays that the budget of the file allows.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _LARGEST = 2**22
 
 
 class Sizes(NamedTuple):
-    """What unknown axes are tried with: batch axes, others, and axes of a tensor that have to be of one size."""
+    """The sizes of unknown axes in a trial: of batch axes, of others, and of axes of a tensor for which only one size fits."""
 
     batch: int
     other: int
@@ -78,7 +78,7 @@ def output_shapes(layer: Any, input_shape: Any) -> Any:
 
 
 class Placeholder:
-    """Where a KerasTensor comes from that stands for a shape alone."""
+    """The operation of a KerasTensor that stands for a shape alone."""
 
     name = "placeholder"
 
@@ -113,7 +113,7 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
 
 
 def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
-    """What a layer itself says of its output, where a trial could not find it out."""
+    """The spec that a layer itself gives of its output, where a trial could not find it; else None."""
     knows = hasattr(operation, "output_spec") and args and all(map(_is_symbol, nest.flatten(args[0])))
     return operation.output_spec(args[0]) if knows else None
 
@@ -335,5 +335,5 @@ def _variables(operation: Any) -> list[Any]:
 
 
 def returned_none(layer: Any) -> str:
-    """What to say where a layer or model should have given a tensor."""
+    """The message for a layer or model that returned None instead of a tensor."""
     return f"'{layer.name}' ({type(layer).__name__}) returned None, a tensor is needed. Does its `call` end without `return`?"

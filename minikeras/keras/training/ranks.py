@@ -278,7 +278,7 @@ def check_weights(model: ModelLike) -> None:
 
 
 def any_rank(value: bool) -> bool:
-    """Whether it is true on any rank."""
+    """True if the value is true on any rank."""
     return bool(world().all_reduce(np.array([value], np.int64), "max")[0])
 
 

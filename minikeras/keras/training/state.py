@@ -207,8 +207,8 @@ State = dict[str, Any]
 
 
 class FitProgress:
-    """Where a call of `fit` stands: the epoch under way or next, how many of its batches are done, the logs of the last one,
-    whether a validation is under way, in which metrics hold other numbers, and how many steps are taken in a row.
+    """The progress of a call of `fit`: the epoch under way or next, the number of its batches done, the logs of the last one,
+    whether a validation is under way, in which metrics hold other numbers, and the number of steps taken in a row.
     """
 
     def __init__(self, epoch: int, feed: Feed, hooks: CallbackList) -> None:
@@ -220,11 +220,11 @@ class FitProgress:
 
     @property
     def goes_on(self) -> bool:
-        """Whether an epoch came before the one under way."""
+        """True if this call has trained an epoch before the one under way."""
         return self.epoch > self._first
 
     def position(self, stopped: bool) -> dict[str, Any]:
-        """All that is to be known to go on from here, apart from Variables."""
+        """The state from which another run goes on, apart from Variables."""
         return {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -235,7 +235,7 @@ class FitProgress:
         }
 
     def go_to(self, position: Mapping[str, Any]) -> bool:
-        """Stand where another run stood; whether that one was told to stop."""
+        """Go to the position of another run; True if that one was told to stop."""
         try:
             self.hooks.set_state(position["callbacks"])
             self.feed.resume(position["data"])

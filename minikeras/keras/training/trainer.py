@@ -78,7 +78,7 @@ class Trainer:
 
     @property
     def compiled(self) -> bool:
-        """Whether `compile` was called."""
+        """True if `compile` was called."""
         return self._compiled is not None
 
     def need_compile(self, name: str) -> Compiled:
@@ -131,7 +131,7 @@ class Trainer:
         return [("loss", self.loss_tracker), *chosen, *held]
 
     def logged_metrics(self, model: ModelLike) -> list[tuple[str, Any]]:
-        """Those that the logs tell of: all, or what a subclass has in a `metrics` of its own."""
+        """The metrics that appear in the logs: all, or those of the `metrics` that a subclass overrides."""
         labelled = self.labelled_metrics(model)
         if not model.is_overridden("metrics"):
             return labelled
@@ -385,7 +385,7 @@ def hooks_of(model: ModelLike, callbacks: Any, history: bool, verbose: Any, epoc
 
 
 def takes_text(model: Any) -> bool:
-    """Whether columns of text may be given to a model: an input or another layer of it is meant for them."""
+    """True if a model takes columns of text: an input or another layer of it is meant for them."""
     return any(layer._takes_text for layer in model.collect_contents().sublayers)
 
 
@@ -427,7 +427,7 @@ def listed(logs: Logs) -> Any:
 
 
 def due(frequency: Any) -> Callable[[int], bool]:
-    """Whether an epoch, counted from 0, is validated."""
+    """A predicate of epochs, counted from 0: True for those that are validated."""
     if isinstance(frequency, int) and frequency > 0:
         return lambda epoch: (epoch + 1) % frequency == 0
     if isinstance(frequency, (list, tuple, set)):

@@ -17,7 +17,7 @@ from ...functions.resizing import METHODS, resize
 from .images import MODES, channels_first, height_and_width, img_to_array, load_img, pillow, smart_resize
 
 _THREADS = 4
-"""That read files; the order is kept."""
+"""The number of threads that read files; the order is kept."""
 
 
 class _Files(NamedTuple):

@@ -30,7 +30,7 @@ def pillow(name: str) -> Any:
 
 
 def channels_first(name: str, data_format: str | None) -> bool:
-    """Whether channels come before height and width; None stands for the global setting."""
+    """True if channels come before height and width; None stands for the global setting."""
     if data_format not in (None, "channels_last", "channels_first"):
         raise ValueError(f"{name}: data_format must be 'channels_last' or 'channels_first', found {data_format!r}.")
     return (data_format or image_data_format()) == "channels_first"

@@ -105,7 +105,7 @@ def _at(rows: Tensor, places: Tensor) -> Tensor:
 
 @operation(name="SearchSorted")
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Literal["left", "right"] = "left") -> Tensor:
-    """Where values belong in a sorted sequence with one axis, as int32: before equal elements, or behind them ('right').
+    """The insertion points of values in a sorted sequence with one axis, as int32: before equal elements, or behind ('right').
 
     >>> print(tf.keras.ops.searchsorted([1, 3, 5], [3, 4]).numpy())
     [1 2]
