@@ -30,12 +30,12 @@ from .regularization import Dropout, checked_rate, dropped
 
 
 def order(rows: int, columns: int, causal: bool, window: int | None = None) -> Tensor | None:
-    """(rows, columns), true where a step may attend to another by their positions; None if each may to all.
+    """A mask (rows, columns), true where a step may attend to another by their positions; None if each may attend to all.
 
     Args:
         rows, columns: numbers of steps.
-        causal: whether only to those up to its own.
-        window: whether only to those fewer than so many steps away.
+        causal: whether steps attend only to steps up to their own.
+        window: None, or the distance below which steps attend to one another.
     """
     if not causal and window is None:
         return None
@@ -110,7 +110,7 @@ class Attention(Layer, described=True, gives_floats=True):
             self.concat_score_weight = self.add_weight((), "ones", name="concat_score_weight")
 
     def _calculate_scores(self, query: Tensor, key: Tensor) -> Tensor:
-        """(batch, T, S): how much each query has to do with each key."""
+        """The score of each query with each key, (batch, T, S)."""
         if self.score_mode == "dot":
             scores = matmul(query, key, transpose_b=True)
             return scores if self.scale is None else scores * self.scale
@@ -149,7 +149,7 @@ class Attention(Layer, described=True, gives_floats=True):
         return (*query[:-1], value[-1])
 
     def scores_shape(self, input_shape: Any) -> tuple[Any, ...]:
-        """The shape of the weights that are returned beside."""
+        """The shape of the attention weights that are returned beside the outputs."""
         query, value, *_ = self._listed(input_shape)
         return (*query[:-1], value[-2])
 
@@ -204,7 +204,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         use_bias: whether the projections have biases.
         output_shape: an int or a shape, the features of the output; those of the query if None.
         attention_axes: the axes of the inputs that are attended over; all but the batch and the features if None.
-        sliding_window: a step attends only to those fewer than so many steps away, if given.
+        sliding_window: None, or the distance below which steps attend to one another.
         flash_attention: accepted for compatibility; there is no kernel of that name here, so it may not be True.
         kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer, kernel_constraint,
             bias_constraint: of the projections, as in `EinsumDense`.
@@ -428,7 +428,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         return (*query_shape[:-1], *(self._output_shape or query_shape[-1:]))
 
     def scores_shape(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> tuple[Any, ...]:
-        """The shape of the weights that are returned beside."""
+        """The shape of the attention weights that are returned beside the outputs."""
         axes = self._axes
         rows = [size for axis, size in enumerate(query_shape[:-1]) if axis not in axes]
         return (*rows, self.num_heads, *(query_shape[axis] for axis in axes), *(value_shape[axis] for axis in axes))

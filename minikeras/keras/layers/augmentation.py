@@ -95,7 +95,7 @@ class Augmentation(Layer):
         return labels
 
     def transform_segmentation_masks(self, masks: Tensor, transformation: Transformation, training: bool = True) -> Tensor:
-        """Their segmentation masks: the same, unless pixels move."""
+        """The segmentation masks of the images: unchanged, unless pixels move."""
         return self.transform_images(masks, transformation) if self.moves_pixels else masks
 
     def outside_training(self, images: Tensor) -> Tensor:

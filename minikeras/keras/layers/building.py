@@ -52,14 +52,14 @@ ABSENT = ("lora_rank", "lora_alpha", "quantization_config", "overwrite_with_grad
 
 
 def keep(layer: Module, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None) -> None:
-    """Keep what the weight of that name will be made with, in attributes such as `kernel_initializer`."""
+    """Keep the options of the weight of that name, in attributes such as `kernel_initializer`."""
     setattr(layer, f"{name}_initializer", initializers.get(initializer))
     setattr(layer, f"{name}_regularizer", regularizers.get(regularizer))
     setattr(layer, f"{name}_constraint", constraints.get(constraint))
 
 
 def add(layer: Any, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
-    """Make a weight with what `keep` kept under a name, which is also its own unless it has another."""
+    """Make a weight with the options that `keep` kept under a name, which is also that of the weight unless `name` is given."""
     initializer, regularizer, constraint = (
         getattr(layer, f"{kept}_{option}") for option in ("initializer", "regularizer", "constraint")
     )

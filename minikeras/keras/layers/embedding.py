@@ -136,7 +136,7 @@ class ReversibleEmbedding(Embedding, described=True):
         return scores if self.logit_soft_cap is None else tanh(scores / self.logit_soft_cap) * self.logit_soft_cap
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: the call leaves the mask of the way from integers."""
+        """None: `call` itself attaches the mask, on the way from integers only."""
         return None
 
     def compute_output_shape(self, input_shape: Any, reverse: bool = False) -> tuple[Any, ...]:

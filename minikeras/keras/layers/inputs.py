@@ -135,7 +135,7 @@ def _squeezed(shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check(layer: Any, specs: Any, inputs: Any) -> None:
-    """Hold inputs against what a layer expects.
+    """Check inputs against the expectations of a layer.
 
     Raises:
         ShapeError: with the layer, its path, what is expected, what was found, and the weight that made it so.
@@ -169,7 +169,7 @@ def check(layer: Any, specs: Any, inputs: Any) -> None:
 
 
 def _introduced(layer: Any, spec: InputSpec) -> str:
-    """The layer with its path, and the weight that made it expect what it does."""
+    """The layer with its path, and the weight that fixed its expectations."""
     text = f"Layer '{layer.name}' ({layer.path}), {kind_of(layer)},"
     weight = spec.fixed_by
     if weight is None:

@@ -302,7 +302,7 @@ class Layer(Module):
             store[str(number)] = variable.numpy()
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """Have what `save_own_variables` wrote.
+        """Read what `save_own_variables` wrote.
 
         Raises:
             ValueError: if the numbers of Variables differ; nothing has changed then.
@@ -403,7 +403,7 @@ class Layer(Module):
 
     @building.within_scope
     def _become_built(self, input_shape: Any) -> None:
-        """Be built without making anything: the call that follows builds the sublayers."""
+        """Mark the layer as built without making anything: the call that follows builds the sublayers."""
 
     def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if type(self).build is Layer.build:
@@ -534,8 +534,8 @@ class Layer(Module):
     def stateless_call(
         self, trainable_variables: Any, non_trainable_variables: Any, *args: Any, return_losses: bool = False, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """The outputs for these values of the Variables, then what the others would hold after the call, then the losses if
-        asked for. Nothing changes, and derivatives reach the values.
+        """The outputs for these values of the Variables, then the values of the non-trainable ones after the call, then the
+        losses if asked for. Nothing changes, and derivatives reach the values.
 
         >>> layer = tf.keras.layers.Dense(1)
         >>> layer.build((None, 1))
@@ -555,7 +555,7 @@ class Layer(Module):
         return (outputs, others, losses) if return_losses else (outputs, others)
 
     def _accept(self, x: Any) -> None:
-        """Hold the inputs against what is expected; the same shape need not be asked for again."""
+        """Check the inputs against `input_spec`; the same shape is not checked again."""
         if self._input_spec is not None:
             inputs.check(self, self._input_spec, x)
         if isinstance(x, Tensor) and getattr(self._input_spec, "dtype", None) is None:

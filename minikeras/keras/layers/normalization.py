@@ -45,7 +45,7 @@ class ScalingLayer(SameShape, gives_floats=True):
         self.beta: Any = None
 
     def add_gamma_and_beta(self, shape: tuple[int, ...]) -> Any:
-        """Make the weights that the layer has; the result is one that has the shape, or None."""
+        """Make gamma and beta, as far as the layer has them; the result is one of them, for its shape, or None."""
         if self.scale:
             self.gamma = building.add(self, "gamma", shape, autocast=False)
         if self.center:

@@ -273,7 +273,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
 
     @contextlib.contextmanager
     def _without_losses(self) -> Iterator[None]:
-        """Losses that a cell adds are those of one step each: such a step is not recorded."""
+        """Within the block a cell must not add losses, which would differ from step to step: else the step is not recorded."""
         layers = [self.cell, *self.cell.collect_contents().sublayers] if is_layer(self.cell) else []
         counts = [len(one.added_losses) for one in layers]
         yield
@@ -283,7 +283,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
             raise Unrepeatable("a cell adds losses")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the series, if that is what comes out."""
+        """The mask of the series, if the output is a series."""
         mask = nest.flatten(mask)[0] if self.return_sequences and mask is not None else None
         return [mask, *(None for _ in self.state_size)] if self.return_state else mask
 
@@ -371,7 +371,7 @@ class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_
         return None if None in both else (*both[0], *both[1])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the series for each output that is one."""
+        """The mask of the series for each output that is a series."""
         mask = nest.flatten(mask)[0] if self.return_sequences and mask is not None else None
         outputs = (mask, mask) if self.merge_mode is None else (mask,)
         return outputs if len(outputs) > 1 or self.return_state else mask

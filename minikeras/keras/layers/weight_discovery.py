@@ -50,7 +50,7 @@ class Structure:
         self.kept: tuple[tuple[int, int], Contents, list[Loose]] | None = None
 
     def changed(self) -> None:
-        """Have the layer, and all that hold it, walk again when they are asked for what they hold."""
+        """Note a change: the layer, and all layers that hold it, walk again when they are next asked for their contents."""
         waiting, seen = [self], {id(self)}
         while waiting:
             structure = waiting.pop()
@@ -101,7 +101,7 @@ def freeze_newcomer(layer: WeightOwner, value: Any) -> None:
 
 
 def forget(layer: WeightOwner, thing: Any) -> None:
-    """Hold something no more: its attribute is gone."""
+    """Forget a value whose attribute is gone."""
     layer._added = tuple(weight for weight in layer._added if weight is not thing)
     layer._settled = [one for one in layer._settled if one is not thing]
     layer._structure.changed()
@@ -200,7 +200,7 @@ def set_trainable(layer: WeightOwner, value: bool) -> None:
 
 
 def set_trainable_alone(layer: WeightOwner, value: bool) -> None:
-    """Set it for this layer and for what it will hold, but for nothing that it holds now."""
+    """Set `trainable` for this layer and for what it will hold, not for what it holds now."""
     object.__setattr__(layer, "_trainable", bool(value))
     settled = [thing for thing in held_by(layer)[0] if isinstance(thing, Variable) or is_layer(thing)]
     object.__setattr__(layer, "_settled", settled)

@@ -127,7 +127,7 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
             self._summary = merged(summary_of(values, self.epsilon), self._summary, self.epsilon)
 
     def finalize_state(self) -> None:
-        """Have the quantiles of the summary as boundaries."""
+        """Take the quantiles of the summary as boundaries."""
         if not self._summary.size:
             raise ValueError(f"Cannot `adapt` layer '{self.name}': there is no data.")
         self.bin_boundaries = compressed(self._summary, 1.0 / (self.num_bins or 1))[0, :-1].tolist()

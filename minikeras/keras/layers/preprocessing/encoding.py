@@ -138,7 +138,7 @@ def batches(data: Any, steps: int | None, listed: bool) -> Iterator[Array]:
 
 
 def _rows_of(xp: Any, indices: Array, depth: int, dtype: Any, counts: bool, some_absent: bool) -> Array:
-    """A row for the integers along the last axis: how often each occurs, or whether; negative ones are not there."""
+    """A row for the integers along the last axis: the count of each, or 1 for each that occurs; negative ones do not count."""
     length = indices.shape[-1]
     rest = indices.shape[:-1]
     lines = indices.reshape(math.prod(rest), length)

@@ -55,8 +55,8 @@ class Vocabulary:
 
 
 def _places(x: Array, vocabulary: Vocabulary, oov: tuple[int, int, str, Any], encoding: str) -> Array:
-    """The place of each element; of tokens out of the vocabulary `oov` is the number of places, the first of them, how they are
-    spread, and a key.
+    """The place of each element. For tokens out of the vocabulary `oov` has the number of places, the first of them, the method
+    that spreads tokens over them, and a key.
     """
     flat, look_up = x.ravel(), vocabulary.places.get
     found = np.fromiter(map(look_up, flat.tolist(), repeat(_UNKNOWN)), np.int64, flat.size)
@@ -168,7 +168,7 @@ class IndexLookup(ColumnLayer):
         return masks + [self.oov_token] * self.num_oov_indices
 
     def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
-        """Have these tokens, instead of those that there are.
+        """Replace the vocabulary by these tokens.
 
         Args:
             vocabulary: a list or array of tokens, the special ones in front or left out; or the name of a file with one in each
@@ -212,7 +212,7 @@ class IndexLookup(ColumnLayer):
         self._input = Vocabulary(given, weights=idf_weights) if self._is_static and not is_path else None
 
     def _have(self, tokens: Sequence[Any], idf_weights: Any) -> None:
-        """Become the lookup of these tokens, with a weight for each and for the special ones."""
+        """Take these tokens as vocabulary, with a weight for each and for the special ones."""
         special = self._special()
         size, counted = len(special) + len(tokens), self.output_mode != "int" and not self.pad_to_max_tokens
         if counted and self._built and self._size not in (None, size):
@@ -298,7 +298,7 @@ class IndexLookup(ColumnLayer):
                 self._found_in.update(set(texts(row, self.encoding)))
 
     def finalize_state(self) -> None:
-        """Have the tokens that were counted as vocabulary."""
+        """Take the tokens that were counted as vocabulary."""
         for token in (self.mask_token, self.oov_token):
             self._counts.pop(token, None)
         if not self._counts:
