@@ -72,7 +72,7 @@ def version() -> str:
 
 
 def _operations(module: str) -> dict[str, type[Operation]]:
-    """The steps of functional models that functions of a module of `keras.ops` are, by Keras's names of their classes."""
+    """The classes of the functional model steps that a module of `keras.ops` defines, by Keras's names."""
     from .ops import symbols
 
     return _CLASSES.get(module, {})

@@ -64,7 +64,7 @@ _OPS: dict[str, tuple[str, dict[str, Any]]] = {
     "reverse": ("ops.flip", {}),
     "truncated_normal": ("random.truncated_normal", {}),
 }
-"""By the name of Keras 2: where the function is now, and what its arguments are if they are not given."""
+"""By the name of Keras 2: the present name of the function, and the defaults of its arguments."""
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 

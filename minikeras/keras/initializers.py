@@ -309,7 +309,7 @@ class Orthogonal(RandomInitializer):
 
 
 def compute_fans(shape: tuple[int, ...], input_axes: Any = None, output_axes: Any = None) -> tuple[int, int]:
-    """Numbers of inputs and outputs that one weight of this shape connects; the products of the axes that are said to be them.
+    """The fan-in and the fan-out of a weight of this shape: the products of the sizes along the axes that are given for each.
 
     >>> compute_fans((3, 3, 8, 16)), compute_fans((3, 8, 16), input_axes=[0], output_axes=[1, 2])
     ((72, 144), (3, 128))

@@ -47,7 +47,7 @@ _bars = True
 
 
 def enable_interactive_logging() -> None:
-    """Have `fit` and the like draw bars where they can, which they do unless they were told not to.
+    """Let `fit` and the like draw bars where they can, which is the default.
 
     >>> tf.keras.config.enable_interactive_logging()
     >>> tf.keras.config.is_interactive_logging_enabled()

@@ -65,7 +65,7 @@ def image_data_format() -> str:
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Make that 'channels_last' or 'channels_first'.
+    """Set the default to 'channels_last' or 'channels_first'.
 
     >>> tf.keras.backend.set_image_data_format("channels_first")
     >>> tf.keras.layers.Conv2D(1, 3).data_format
@@ -79,7 +79,7 @@ def set_image_data_format(data_format: str) -> None:
 
 
 def backend() -> str:
-    """'tensorflow', so that scripts that ask take the branch that is written in TensorFlow's names, which are those here.
+    """'tensorflow', so that scripts that ask take the branch for TensorFlow, whose names this package has.
 
     >>> backend()
     'tensorflow'

@@ -1,4 +1,4 @@
-"""Calls without effects: what Variables hold goes in as values, and what they would hold afterwards comes out."""
+"""Calls without effects: the values of Variables go in as arguments, and their values afterwards come out as results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Stateless(Interpreter):
         return super().process(primitive, inputs, params, below) if found is None else found
 
     def assign(self, variable: Variable, value: Any, how: Write, below: Frame) -> bool:
-        """Keep the new value; whether it is one of those."""
+        """Keep the new value; True if the Variable is one of those with values."""
         held = self.values.get(variable.key)
         if held is None:
             return False

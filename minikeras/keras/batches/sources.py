@@ -1,4 +1,4 @@
-"""Sources: what was handed over, as batches that can be had from any position on; and Feed, one epoch after another.
+"""Sources: the data of the user as batches, which can be read from any position on; and Feed, one epoch after another.
 
 Arrays become a `Dataset`, so that `fit` and a custom training loop see the same batches; a source draws its order from
 `order_stream()` alone.
@@ -39,8 +39,8 @@ class Source:
     Attributes:
         steps: their number; None if it is unknown, infinity without end.
         checked: whether it is sure that every batch has rows.
-        table: if batches are rows of arrays, these: a pass gives row numbers, of which `batch` makes batches.
-        random_streams: those that belong to its order beside `order_stream()`.
+        table: the arrays, if batches are rows of arrays: a pass gives row numbers, and `batch` takes these rows.
+        random_streams: the streams that its order draws from beside `order_stream()`.
         on_epoch_begin, on_epoch_end: called before and after each epoch.
     """
 
@@ -66,7 +66,7 @@ class Source:
         return None if element is None else self.batch(element)
 
     def first_element(self) -> Any:
-        """The element that stands for it."""
+        """The element that stands for the first batch."""
         with preserved_streams(self.random_streams):
             return next(iter(self.from_position(0)), None)
 
@@ -77,7 +77,7 @@ class Source:
         return next((int(leaf.shape[0]) for leaf in nest.flatten(element) if leaf is not None and leaf.ndim), 0)
 
     def cut(self, element: Any, rows: slice) -> Any:
-        """The element that stands for some rows of that batch."""
+        """The element that stands for some rows of the batch of an element."""
         return element[rows] if self.table is not None else cut(element, rows)
 
 
@@ -233,8 +233,8 @@ def _converted(batch: Any) -> Any:
 
 
 class Feed:
-    """The batches of `source` for `fit`, `evaluate` or `predict`: `steps` an epoch, of which one goes on where the last one
-    stopped; whole passes if None. `wanted` are the steps asked for, `steps` the batches an epoch if that is known.
+    """The batches of `source` for `fit`, `evaluate` or `predict`: `wanted` steps an epoch, each epoch from where the last one
+    stopped, or whole passes if None. The attribute `steps` is the number of batches an epoch, None if it is unknown.
     """
 
     def __init__(self, source: Source, steps: int | None = None) -> None:
@@ -263,7 +263,7 @@ class Feed:
         self.source.on_epoch_end()
 
     def _without_end(self) -> Iterator[Any]:
-        """One pass after another, if the source has a length, else what is left of its only one."""
+        """One pass after another, if the source has a length, else the rest of its only pass."""
         if not self._passes.under_way:
             self._passes.begin()
         yield from self._passes.rest()
@@ -276,7 +276,7 @@ class Feed:
         return self._passes.state()
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Stand where a feed of the same data stood, random streams included."""
+        """Go to the position of another feed of the same data, random streams included."""
         self._passes.resume(state)
 
 

@@ -20,7 +20,7 @@ Hook = TypeVar("Hook", bound=Callable[..., None])
 
 
 def used_if(condition: Callable[[Any], bool]) -> Callable[[Hook], Hook]:
-    """Mark a hook that does nothing unless a condition holds of the callback; steps between hooks that do nothing are taken in
+    """Mark a hook that does nothing unless a condition on the callback holds; steps between hooks that do nothing are taken in
     a row.
     """
 
@@ -144,13 +144,13 @@ class Remembering(Callback):
         return {name: getattr(self, name) for name in self.remembered}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Have them again."""
+        """Restore the attributes."""
         for name in self.remembered:
             setattr(self, name, state[name])
 
 
 def tell(text: str) -> None:
-    """A line for the user, above a progress bar if there is one; of several ranks the first one's."""
+    """Print a line for the user, above a progress bar if there is one; only the first rank prints."""
     if not is_first():
         return
     tqdm = sys.modules.get("tqdm")
@@ -264,10 +264,10 @@ class LambdaCallback(Callback):
 
 
 class TerminateOnNaN(Callback):
-    """Stops training when a loss is NaN or infinite, and says at which batch. The step that gave it is taken back.
+    """Stops training when a loss is NaN or infinite, and says at which batch. The step with this loss is rolled back.
 
-    So weights, slots and statistics are still good, unlike after the same in Keras. (With `steps_per_execution` above 1, the
-    steps since the loss was last looked at.)
+    So weights, slots and statistics are still good, unlike in Keras. (With `steps_per_execution` above 1, all steps since the
+    loss was last looked at are rolled back.)
 
     Args:
         raise_error: raise NotFiniteError instead of stopping.

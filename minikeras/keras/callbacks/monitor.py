@@ -16,7 +16,7 @@ from .callback import Callback, Remembering, tell
 
 
 class Monitor(Remembering):
-    """A callback that watches one value of the logs: which is better ('auto' asks the metric), by how much, what to beat."""
+    """A callback that watches a value of the logs: direction ('auto' asks the metric), least improvement, best value so far."""
 
     def __init__(self, monitor: str, mode: str, min_delta: float = 0.0, best: float | None = None) -> None:
         if mode not in ("auto", "min", "max"):
@@ -272,7 +272,7 @@ class ReduceLROnPlateau(Monitor):
                 self.cooldown_counter, self.wait = self.cooldown, 0
 
     def _reduced(self, epoch: int) -> bool:
-        """Make every learning rate smaller; whether any could be."""
+        """Reduce every learning rate; True if any was above the lower limit."""
         reduced = False
         for name, optimizer in learning_rates(self.model.optimizer, "leaders").items():
             old = float(optimizer.learning_rate)

@@ -46,7 +46,7 @@ class ProgressBar(Callback):
             self._bar = _bar(label, self.params.get("steps"), width, interval)
 
     def advance(self, batch: int, logs: Logs | None) -> None:
-        """So many steps are done as the number of the last one says."""
+        """Move the bar on: the step with the number `batch`, counted from 0, is done."""
         more, self._seen = batch + 1 - self._seen, batch + 1
         if self._live:
             if self._seen - self._bar.last_print_n >= self._bar.miniters:
@@ -69,7 +69,7 @@ class ProgressBar(Callback):
             self._bar = None
 
     def advance_to(self, batch: int) -> None:
-        """Count this number of steps of the epoch as done before."""
+        """Start the bar at this number of steps, which were done before."""
         self._seen = batch
         if self._live:
             self._bar.update(batch)

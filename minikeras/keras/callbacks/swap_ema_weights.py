@@ -12,7 +12,7 @@ from .callback import Callback
 
 
 class SwapEMAWeights(Callback):
-    """Has a model tested and used for prediction with the moving averages that its optimizer keeps (`use_ema=True`).
+    """Evaluates and predicts with the moving averages of the weights that the optimizer keeps (`use_ema=True`).
 
     Args:
         swap_on_epoch: also at the end of each epoch until the next one begins, so that what is saved there are averages.
@@ -31,7 +31,7 @@ class SwapEMAWeights(Callback):
         """The values of the Variables for training, while the averages stand in."""
 
     def _put_averages(self) -> None:
-        """Have the model hold the averages; the optimizer keeps them too."""
+        """Assign the averages to the weights of the model; the optimizer keeps them too."""
         if self._weights is None:
             kept = _averages(self.model.optimizer)
             self._weights = snapshot(one.variable for one in kept)

@@ -55,7 +55,7 @@ def _published(name: str, size: int, sha256: str, url: str = "", licence: str = 
 
 
 def _idx_files(mirrors: tuple[str, ...], hashes: tuple[str, str, str, str]) -> tuple[DataFile, ...]:
-    """The four IDX files that MNIST and Fashion-MNIST share the names and sizes of."""
+    """The four IDX files, whose names and sizes MNIST and Fashion-MNIST share."""
     names = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
     sizes = (47_040_016, 60_008, 7_840_016, 10_008)
     return tuple(

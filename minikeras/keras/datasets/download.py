@@ -31,7 +31,7 @@ class _GivenUpError(Exception):
 def download(
     urls: Sequence[str], target: Path, wanted: str | None, max_bytes: int, attempts: list[str], unwrap: bool = False
 ) -> bool:
-    """Fetch a file from the first address that delivers the right bytes; whether one did. Failures are added to `attempts`.
+    """Fetch a file from the first address that delivers the right bytes; True if one did. Failures are added to `attempts`.
 
     Hash (SHA-256 or MD5, None for any file) and bound are those of what is stored: `unwrap` decompresses what comes from
     addresses that end in `.gz`.
@@ -73,7 +73,7 @@ class _Limited(BufferedWriter):
 
 
 def _transfer(url: str, place: str, _: Any, max_bytes: int, unwrap: bool) -> None:
-    """One try; what cannot be better the next time is raised as `_GivenUpError`."""
+    """One try; a failure that another try would not cure is raised as `_GivenUpError`."""
     import requests
     from pooch import HTTPDownloader
 

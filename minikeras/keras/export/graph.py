@@ -44,7 +44,7 @@ class Graph:
             self.register(value, name)
 
     def register(self, value: TracedValue, name: str) -> None:
-        """A value has a name, and its sizes can be asked for there."""
+        """Enter a value under its name; open sizes can be read from its shape."""
         self.values[id(value)] = name
         for axis, size in enumerate(value.shape):
             if isinstance(size, Size):

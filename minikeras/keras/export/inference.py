@@ -32,7 +32,7 @@ from ..symbolic.trial import Trial
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A number that was one thing in the first run and another in the second: the size of an axis that is not fixed."""
+    """A number that differs between the two runs: the size of an axis that is not fixed."""
 
     first: int
     second: int
@@ -42,7 +42,7 @@ BATCH = Size(2, 3)
 
 
 def open_size(axis: int) -> Size:
-    """The sizes in both runs of an open axis: of each axis others, and far apart, so that what follows from them differs."""
+    """The sizes of an open axis in both runs: different for each axis and far apart, so that results differ, too."""
     return BATCH if axis == 0 else Size(128 * axis - 63, 184 * axis - 67)
 
 
@@ -217,7 +217,7 @@ class _Comparison:
         return self._values[a.key]
 
     def _common_constant(self, a: Slot, b: Slot) -> TracedValue | None:
-        """The constant that two slots are, if they are the same one."""
+        """The constant that two slots hold, or None if they hold different ones."""
         if a.key not in self._first.constants or b.key not in self._second.constants:
             return None
         x, y = self._arrays(a, b)
@@ -225,7 +225,7 @@ class _Comparison:
         return TracedValue(tuple(x.shape), x.dtype, x, name=self._first.names.get(id(a.array), "")) if same else None
 
     def _repeated_number(self, a: Slot, b: Slot, layer: str) -> TracedValue:
-        """A tensor that Python made, of one number as often as there are elements."""
+        """A tensor that Python made by repeating one number."""
         elements = np.concatenate([np.ravel(array) for array in self._arrays(a, b)])
         if not elements.size or (elements != elements[0]).any():
             raise refused(f"makes a tensor of shape {a.shape} in a way that was not seen, from a size or values", layer)

@@ -121,7 +121,7 @@ class Loss:
         return as_floats(predictions, wide), kind if kind.size < 4 else None
 
     def _rows_that_count(self, labels: Tensor, values: Tensor) -> Tensor | None:
-        """A mask of the values, or None for all: what a loss leaves out of its mean."""
+        """A mask of the values that count for the mean of the loss, or None if all do."""
         return None
 
     def get_config(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Loss:
 def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, mask: Any = None) -> Tensor:
     """Loss values of rows, weighted and reduced as in `Loss`; a mask leaves fewer values to divide by.
 
-    On a part of a batch it is the value of which the mean over all parts, weighted by their rows, is that of the batch.
+    On a part of a batch the value is such that the mean over all parts, weighted by their rows, is the value of the batch.
     """
     part = current_part()
     weights = None if sample_weight is None else spread_weights(sample_weight, values)
@@ -161,7 +161,7 @@ def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, ma
 
 
 def _even_sum(weights: Tensor, values: Tensor) -> Tensor:
-    """The sum of weights; on a part of a batch what it would be if all parts had an even share of the batch's."""
+    """The sum of weights; on a part of a batch, the sum over the whole batch times the share of this part."""
     found, part = reduce_sum(weights), current_part()
     if part is None or not weights.ndim or weights.shape[0] != values.shape[0]:  # the same for all rows
         return found
@@ -279,7 +279,7 @@ def get(identifier: Any) -> Any:
 
 
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
-    """The loss for a name, as of `get`, or for what `serialize` gave.
+    """The loss for a name, as from `get`, or for what `serialize` gave.
 
     >>> tf.keras.losses.deserialize(tf.keras.losses.serialize(tf.keras.losses.Huber(delta=2.0))).delta
     2.0

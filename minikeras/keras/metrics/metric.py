@@ -129,7 +129,7 @@ class Metric:
         super().__setattr__(name, value)
 
     def _note_within(self, value: Any) -> bool:
-        """Note the Variables and metrics in a value; whether there are any."""
+        """Note the Variables and metrics in a value; True if there are any."""
         if isinstance(value, Variable):
             self._note(value, Tensor(value.array))
         elif isinstance(value, Metric):

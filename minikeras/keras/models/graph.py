@@ -23,7 +23,7 @@ from ..symbolic.operation import Operation
 
 
 class Register(int):
-    """The position of a value in a run; stands in arguments for what will be there."""
+    """The position of a value in a run; in arguments it stands for the value that will be there."""
 
 
 class PlannedCall(NamedTuple):

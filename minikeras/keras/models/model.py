@@ -526,7 +526,7 @@ class Model(Layer, described=True):
         return self._trainer.get_state(self)
 
     def set_training_state(self, state: State) -> None:
-        """Have what `get_training_state` gave. If it was taken within `fit`, the next `fit` (or the one under way, in
+        """Restore what `get_training_state` gave. If it was taken within `fit`, the next `fit` (or the one under way, in
         `on_train_begin`) goes on from that batch and equals one that was never interrupted, bit for bit.
 
         A model, optimizer or metric that has no Variables yet gets them by a step on the first batch, which is then undone.

@@ -42,7 +42,7 @@ def get_state_tree(self: Trained, value_format: str = "backend_tensor") -> Tree:
 
 
 def set_state_tree(self: Trained, state_tree: Mapping[str, Any]) -> None:
-    """Have the values of a tree that `get_state_tree` gave, or of a part of it: all of them or, with an error, none.
+    """Assign the values of a tree that `get_state_tree` gave, or of a part of it: all of them or, with an error, none.
 
     Raises:
         ValueError: for a path that the model has not, such as those of an optimizer that is not built.

@@ -154,7 +154,7 @@ def _sources(layer: Any, holder: Any) -> list[Any]:
 
 
 def mode(layer: Any, holder: Any) -> list[str]:
-    """'Y', 'N' or a part; and the mode, where it is settled: of a frozen normalization, or by `training=` in the graph."""
+    """'Y', 'N' or 'partly'; and the mode, where it is fixed: of a frozen normalization, or by `training=` in the graph."""
     able = [weight for weight in _weights(layer) if getattr(weight, "learns", weight.trainable)]
     learning = [weight for weight in able if weight.trainable]
     text = ["-"] if not able else ["Y"] if len(learning) == len(able) else ["partly"] if learning else ["N"]

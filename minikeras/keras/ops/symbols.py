@@ -68,7 +68,7 @@ def mask_of_symbol(x: Any) -> Any:
 
 
 def call_on_symbols(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The step of a functional model that a call of a function of `tf` with KerasTensors is.
+    """The result of a function of `tf` on KerasTensors: that of a step of a functional model.
 
     Keras's function of the same name may give other dtypes, for integers for example; then the step is ours.
     """

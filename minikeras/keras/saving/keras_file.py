@@ -183,7 +183,7 @@ def _assets_of(model: Any) -> dict[str, bytes]:
 
 
 def _load_assets(model: Any, members: Mapping[str, bytes], file: Path) -> None:
-    """Let the objects of a model have what they saved; a LoadError if an object cannot use it, or no folder hold the name."""
+    """Let the objects of a model read their saved assets; LoadError if an object cannot use them, or a name is no safe path."""
     saved = {name: content for name, content in members.items() if name.startswith(FOLDER) and not name.endswith("/")}
     for place in places(model):
         if not hasattr(place.owner, "load_assets"):

@@ -99,7 +99,7 @@ def _json(root: hdf5.StoredGroup, name: str, file: object) -> Any:
 
 
 def _modern(config: Any, module: str | None = "keras") -> Any:
-    """A configuration of old as it would be today: with modules, which tell the layer Add from the function."""
+    """An old configuration in today's form: with modules, which tell the layer Add from the function."""
     if isinstance(config, list):
         return [_modern(one, module) for one in config]
     if not isinstance(config, dict):

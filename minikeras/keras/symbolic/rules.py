@@ -73,7 +73,7 @@ def _dtype(operation: Any, symbols: list[KerasTensor]) -> Any:
 
 
 def with_mask(operation: Any, args: tuple[Any, ...], specs: list[Spec]) -> list[Spec]:
-    """The specs, which know whether the outputs carry a mask: asked for arrays of one element."""
+    """The specs with the rank of the mask that the outputs carry: `compute_mask` is called on arrays of one element."""
     symbols = _symbols(args[:1])
     if not operation.supports_masking or len(symbols) != len(nest.flatten(args[:1])):
         return specs
@@ -122,8 +122,8 @@ def check_trial(
 
 
 def cost_of_anything(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
-    """Elements of the result and multiplications, at most: as many as there are ways to pick one element of each operand, for
-    each number that the call is given as many times as it says.
+    """An upper bound of the elements of the result, and of the multiplications: the product of the sizes of all operands and of
+    all numbers that the call is given.
     """
     numbers = [int(min(abs(leaf), 2**53)) for leaf in nest.flatten(given) if isinstance(leaf, (int, float)) and leaf == leaf]
     largest = math.prod(math.prod(shape) for shape in shapes) * math.prod(max(1, number) for number in numbers)

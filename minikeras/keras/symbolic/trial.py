@@ -32,8 +32,8 @@ from .rules import by_rule, check_trial, masked, rank_of_mask, with_mask
 from .shapes import is_data, is_numbers, map_shapes
 
 _PAIRS = ((2, 64), (5, 128)), ((12, 12), (24, 24)), ((2, 2), (3, 3)), ((2, 240), (4, 480))
-"""For batch axes and for other axes of unknown size: what trials use, twice. If the first fail: a batch axis may have to be as
-long as another one, a table of positions may have fewer rows, and a window more.
+"""The sizes of batch axes and of other unknown axes in two trials. The later pairs are for failures of the first: a batch axis
+may have to be as long as another one, a table of positions may have fewer rows, and a window more.
 """
 _USUAL = [1, 2, 3, 4, 8]
 """Sizes that functions may ask for: of what is broadcast, of parts of a complex number, channels, corners, projections."""
@@ -119,7 +119,7 @@ def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
 
 
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The results for each of the sizes that unknown axes are tried with."""
+    """The results of trials, one for each choice of sizes for the unknown axes."""
 
     others = [functools.partial(_repeated, numbers) for numbers in ([1], range(100)) if getattr(operation, "counts", False)]
 
@@ -194,8 +194,8 @@ def _known_sizes(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _without_sizes(error: Exception, other: Exception) -> Exception:
-    """The error of a trial and what it comes from, whose messages name no size that the trial has made up: no number in which
-    the error of another trial differs.
+    """The error of a trial and its causes, without the sizes that the trial made up: numbers that the error of another
+    trial does not share become None.
     """
     mine: Any = error
     others: Any = other
@@ -227,7 +227,7 @@ def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
 
 
 def _repeated(numbers: Sequence[int], shape: tuple[int, ...], dtype: DType) -> Tensor:
-    """A tensor that holds these numbers, over and over."""
+    """A tensor of a shape, filled with these numbers repeatedly."""
     return convert_to_tensor(np.resize(numbers, shape).astype(str if dtype == "string" else dtype.numpy))
 
 
@@ -282,7 +282,7 @@ class Trial(Interpreter):
                 context.training = training
 
     def undo(self) -> None:
-        """Have layers that this trial has built unbuilt again."""
+        """Restore the layers that this trial has built to their unbuilt state."""
         for layer, attributes in self._unbuilt:
             layer._restore(attributes)
 

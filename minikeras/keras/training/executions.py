@@ -27,7 +27,7 @@ from .state import Transaction
 
 StepFunction = Callable[[Any], Any]
 MOST = 64
-"""So many steps are recorded: where ranks bring batches of ever other sizes, further ones run eagerly."""
+"""The most steps that are recorded: where ranks bring batches of ever new sizes, further ones run eagerly."""
 
 
 class CompiledSteps:
@@ -81,8 +81,8 @@ def _recorded(model: Any, name: str, split: BatchSplit | None, strict: bool) -> 
 
 
 class Steps:
-    """The steps of one pass over data: one step on all rows of each batch. Those of ranks derive from it; they are about some
-    rows of a batch each.
+    """The steps of one pass over data: one step on all rows of each batch. `RankedSteps` derives from it: each rank takes some
+    rows of a batch.
 
     Attributes:
         ended: whether training was told to stop.
@@ -94,7 +94,7 @@ class Steps:
         self._step = step
 
     def agreed(self, count: int, stop: bool) -> int:
-        """The number, of so many steps, that are taken before the question is asked again; none if training is to stop."""
+        """The number of steps to take before asking again, at most `count`; 0 if training is to stop."""
         self.ended = stop
         return 0 if stop else count
 
@@ -147,7 +147,7 @@ class Executions:
         self._pace = pace
 
     def prepare(self, stop: bool = False) -> bool:
-        """Look up the batches of the next steps, unless training is to stop; whether there are any."""
+        """Look up the batches of the next steps, unless training is to stop; True if there are any."""
         left = 1 if self._feed.steps is None else self._feed.steps - self.done
         if self._group is not None:
             left = min(left, self._group - self.done % self._group)
@@ -180,10 +180,10 @@ class Executions:
         return result
 
     def keep(self, result: Any, split: Any) -> None:
-        """Have the result of a step on these rows, if it is wanted."""
+        """Keep the result of a step on these rows, if it is wanted."""
 
     def keep_many(self, results: Any, split: Any, count: int) -> None:
-        """Have what so many steps in a row gave."""
+        """Keep the results of `count` steps in a row."""
 
     def _replay(self, step: StepFunction, elements: list[Any]) -> Any:
         """Carry steps out in a row, if a program can."""
@@ -224,7 +224,7 @@ class Predictions(Executions):
     """Takes steps that predict, and keeps what they give.
 
     Args:
-        steps, feed, group: as of `Executions`.
+        steps, feed, group: as in `Executions`.
         reduced: what is kept of an output; all of it by default.
 
     Attributes:

@@ -93,7 +93,7 @@ class RankedSteps(Steps):
             )
 
     def agreed(self, count: int, stop: bool) -> int:
-        """So many steps are taken before ranks meet again; none if one of them is told to stop, as `ended` then says."""
+        """The number of steps to take before ranks meet again; 0 if one of them is told to stop, and `ended` is set then."""
         if not self._meets:
             self.ended = stop
             return 0 if stop else count
@@ -202,7 +202,7 @@ def agree(model: ModelLike, strategy: DataParallel, source: Source, predicts: bo
 
 
 def _build(model: ModelLike, data: Any, predicts: bool) -> None:
-    """Make all Variables, without a change of any, and of random streams by no more than initial values need."""
+    """Make all Variables and change none; random streams change only as far as initial values need."""
     lacks_targets = not predicts and model.training_loops.targets is None
     if data is not None and not model.is_overridden("train_step") and (lacks_targets or not model.built):
         before, step = snapshot(_variables(model)), model.predict_step if predicts else model.test_step
@@ -283,7 +283,7 @@ def any_rank(value: bool) -> bool:
 
 
 def gathered(rows: Any, counts: Sequence[int]) -> Any:
-    """The rows of all ranks, of which each has so many."""
+    """The rows of all ranks; `counts` are the numbers of rows on each."""
     padded = np.zeros((max(counts), *rows.shape[1:]), rows.dtype)
     padded[: len(rows)] = rows
     found = world().all_gather(padded)

@@ -50,9 +50,9 @@ class _Part:
     """The results of a step on some rows.
 
     Attributes:
-        gradients, variables: what an optimizer is to be given for all rows; none if the step has called it itself.
+        gradients, variables: for the optimizer, once they cover all rows; none if the step has called the optimizer itself.
         logs: as the step gave them: `measured` are results of metrics, `plain` the others, which become means over rows.
-        changes, sums: what states have gathered, see `_State`.
+        changes, sums: the changes of `means` and `sums`, see `_State`.
     """
 
     def __init__(self, gradients: list[Any], variables: list[Variable], logs: Logs, measured: Logs, state: _State) -> None:
@@ -120,7 +120,7 @@ class _State:
         (self.sums if is_sum else self.means if variable.dtype.is_floating else self._others).append(variable)
 
     def begin(self, part: BatchPart) -> None:
-        """Have what this part begins with."""
+        """Assign the values with which this part begins."""
         self._is_first = part.first == 0
         for variable in (*self.means, *self.sums, *self._others):
             if self._number or variable.key in self._from_zero:
@@ -132,7 +132,7 @@ class _State:
         return _zeros(before) if variable.key in self._from_zero else before
 
     def changes(self) -> tuple[list[Any], list[Any]]:
-        """By how much the part that has just ended changed means and sums: nothing keeps its bits so."""
+        """The changes of means and sums by the part that has just ended; those of a part without effect are 0, so bits stay."""
         for variable in _variables_of_metrics(self._model):
             if variable.key not in self._before:  # made for the first batch
                 self._keep(variable, True)

@@ -128,7 +128,7 @@ class Transaction:
         """The attributes of each holder when its Variables were looked up."""
         self._now: list[ValuesView[Any]] = []
         self._then: list[Any] = []
-        """The values of all these attributes as they are at each time, and as they were."""
+        """Views of the present values of all these attributes, and the values that they had then."""
 
     def __call__(self, step: Callable[[Any], Any], data: Any) -> Any:
         """Run a step; if it raises, all state is as it was before."""
@@ -289,7 +289,7 @@ def differences(model: Any, state: State) -> list[str]:
 
 
 def put_back(model: Any, state: State) -> Any:
-    """Have Variables and random streams as they were, all or nothing; gives the position, None outside `fit`."""
+    """Restore Variables and random streams, all or nothing; returns the position, None outside `fit`."""
     values = join(state["values"], state["arrays"], "the state of training", "values")
     if not isinstance(values, dict):
         raise LoadError(f"The state of training is damaged: a dict was saved, found {values!r:.40}.")

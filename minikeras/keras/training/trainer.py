@@ -36,7 +36,7 @@ from .targets import Compiled, Targets
 
 
 class Trainer:
-    """Losses, metrics and compiled steps of one model, and where its training stands: `loss_tracker` is the mean of the loss
+    """Losses, metrics and compiled steps of one model, and the progress of its training: `loss_tracker` is the mean of the loss
     over an epoch, `targets` are known once a batch has shown the outputs, `run` is a `fit` under way, `resume` the state from
     which the next one goes on, and `strategy` that of the scope in which the model was made or compiled.
     """
@@ -49,7 +49,7 @@ class Trainer:
         self.resume: states.State | None = None
         self.strategy: DataParallel | None = distribution()
         self._agreed: set[bool] = set()
-        """On what ranks have agreed: True on what predicts, False on all that trains."""
+        """The agreements of ranks: True is in it once they agree for prediction, False once they agree for training too."""
         self.arguments: dict[str, Any] = {}
         self._compiled: Compiled | None = None
 
@@ -171,7 +171,7 @@ class Trainer:
 
     @property
     def _shared(self) -> DataParallel | None:
-        """The strategy, if any steps are others than those of one process."""
+        """The strategy, if it is active; None if all steps are those of a single process."""
         return self.strategy if self.strategy is not None and self.strategy.is_active else None
 
     def _join(self, model: ModelLike, name: str, source: Source) -> None:
@@ -194,7 +194,7 @@ class Trainer:
         return Steps(self.steps.of(model, name))
 
     def _plan(self, feed: Feed) -> None:
-        """Say how many steps there will be; within `fit`, as in a callback, that was said of the whole."""
+        """Plan the number of steps; a call within `fit`, as from a callback, leaves the plan of the whole `fit`."""
         if self.run is None:
             self.steps.planned = feed.steps or 0
 
@@ -360,11 +360,11 @@ class Trainer:
         return states.capture(model, self.run)
 
     def set_state(self, model: ModelLike, state: states.State) -> None:
-        """Have what `get_state` gave, at once or, within `fit`, when it goes on."""
+        """Restore what `get_state` gave, at once or, within `fit`, when it goes on."""
         self.resume = None if self.run is None and states.put_back(model, state) is None else state
 
     def _go_on(self, model: ModelLike, run: FitProgress) -> None:
-        """Stand where the state says that was set last, if one was."""
+        """Go to the position in the state that was set last, if there is one."""
         state, self.resume = self.resume, None
         if state is None:
             return
