@@ -34,7 +34,7 @@ from .reductions import (
     wide,
 )
 from .softmax import loss_and_gradient, softmax_nests
-from .strided import Access, Lowered, Shape, Temporary, contiguous, spread
+from .strided import Access, Lowered, Temporary, contiguous, spread
 
 LONGEST_SORT = 1 << 14
 """Elements of a line that is sorted by comparing all pairs."""
@@ -92,7 +92,7 @@ class Lowering:
             **{o.einsum: self._einsum, o.matrix_product: self._matrix_product, o.power: self._power},
             **{o.max_pool: windowed.pool, o.window_sum: windowed.pool, o.pick_from_window: windowed.pool},
             **{o.first_largest_in_window: windowed.first_largest, o.put_into_window: windowed.unpool},
-            **{o.window_spread: windowed.unpool, o.convolve: windowed.convolve, o.spread_windows: windowed.spread},
+            **{o.window_spread: windowed.unpool, o.convolve: windowed.convolve, o.spread_windows: windowed.convolve},
             **{o.correlate_windows: windowed.correlate, windows_as_rows: windowed.windows_as_rows},
             add_rows_of_windows: windowed.add_rows_of_windows,
             **{o.next_key: draws.next_key, o.operation_key: draws.next_key, o.random_integers: draws.random_integers},
@@ -153,9 +153,17 @@ class Lowering:
 
     # Products ---------------------------------------------------------------------------------------------------------------
 
-    def _einsum(self, record: Record) -> list[Lowered] | None:
+    def _einsum(self, record: Record) -> list[Lowered]:
         """The sum of products over the labels that the result does not have."""
-        xs, y, terms, result = record.inputs, record.outputs, record.params["terms"], record.params["result"]
+        return self._contracted("einsum", record.inputs, record.outputs, **record.params)
+
+    def _matrix_product(self, record: Record) -> list[Lowered] | None:
+        """For small products, and where there is no library."""
+        factors = record.inputs[:2]
+        ranks = [len(x.shape) for x in factors]
+        return self._contracted("product", factors, record.outputs, ("ij", "jk"), "ik") if min(ranks) > 1 else None
+
+    def _contracted(self, name: str, xs: Sequence[Slot], y: Slot, terms: Sequence[str], result: str) -> list[Lowered]:
         lead = max(len(x.shape) - len(term) for x, term in zip(xs, terms, strict=True))
         labels = [chr(0x3B1 + number) for number in range(lead)]
         whole = [[*labels[lead - len(x.shape) + len(term) :], *term] for x, term in zip(xs, terms, strict=True)]
@@ -172,24 +180,6 @@ class Lowering:
                 strides[label] += stride if size > 1 else 0
             accesses.append(Access(x, 0, tuple([strides[label] for label in (*kept, *folded)])))
         shapes = tuple([sizes[label] for label in kept]), tuple([sizes[label] for label in folded])
-        return self._sum_of_products("einsum", shapes, accesses, y)
-
-    def _matrix_product(self, record: Record) -> list[Lowered] | None:
-        """For small products, and where there is no library."""
-        a, b = record.inputs[:2]
-        y = record.outputs
-        if min(len(a.shape), len(b.shape)) < 2:
-            return None
-        lead, (rows, columns), inner = y.shape[:-2], y.shape[-2:], a.shape[-1]
-        left = spread(Slot(a.key, a.shape[:-2], a.dtype), lead).strides
-        right = spread(Slot(b.key, b.shape[:-2], b.dtype), lead).strides
-        accesses = [
-            Access(a, 0, (*[n * rows * inner for n in left], inner, 0, 1)),
-            Access(b, 0, (*[n * inner * columns for n in right], 0, 1, columns)),
-        ]
-        return self._sum_of_products("product", ((*lead, rows, columns), (inner,)), accesses, y)
-
-    def _sum_of_products(self, name: str, shapes: tuple[Shape, Shape], accesses: Sequence[Access], y: Slot) -> list[Lowered]:
         dtype = wide(y.dtype)
         code = Code([access.slot.dtype for access in accesses])
         product: Any = functools.reduce(operator.mul, [x.astype(dtype) for x in code.elements()])

@@ -82,40 +82,34 @@ def real(record: Record) -> list[Lowered]:
     return [copy_nest(record.primitive.name, spread(record.inputs[0], record.outputs.shape), record.outputs)]
 
 
+def side_by_side(name: str, xs: Sequence[Slot], shapes: Sequence[Shape], axis: int, y: Slot) -> list[Lowered]:
+    """Arrays of these shapes one after another along an axis."""
+    pieces, start = [], 0
+    for x, shape in zip(xs, shapes, strict=True):
+        ranges = [(0, 1, size) for size in shape]
+        ranges[axis] = start, 1, shape[axis]
+        start += shape[axis]
+        if 0 not in shape:
+            pieces.append(Piece(x, tuple(ranges), contiguous(shape)))
+    return [placed_nest(name, pieces, 0, y)]
+
+
 def flatten(record: Record) -> list[Lowered]:
     """Arrays one after another as one flat array."""
-    y, pieces, start = record.outputs, [], 0
-    y = y[0] if type(y) is tuple else y
-    for x in record.inputs:
-        size = math.prod(x.shape)
-        if size:
-            pieces.append(Piece(x, ((start, 1, size),), (1,)))
-        start += size
-    return [placed_nest("flatten", pieces, 0, y)]
+    y = record.outputs[0] if type(record.outputs) is tuple else record.outputs
+    return side_by_side("flatten", record.inputs, [(math.prod(x.shape),) for x in record.inputs], 0, y)
 
 
 def concat(record: Record) -> list[Lowered]:
     """Arrays one after another along an axis."""
-    y, axis, start, pieces = record.outputs, record.params["axis"], 0, []
-    for x in record.inputs:
-        ranges = [(0, 1, size) for size in y.shape]
-        ranges[axis] = start, 1, x.shape[axis]
-        start += x.shape[axis]
-        if 0 not in x.shape:
-            pieces.append(Piece(x, tuple(ranges), contiguous(x.shape)))
-    return [placed_nest("concat", pieces, 0, y)]
+    return side_by_side("concat", record.inputs, [x.shape for x in record.inputs], record.params["axis"], record.outputs)
 
 
 def stack(record: Record) -> list[Lowered]:
     """Arrays one after another along a new axis."""
-    y, axis = record.outputs, record.params["axis"] % len(record.outputs.shape)
-    pieces = []
-    for number, x in enumerate(record.inputs):
-        ranges = [(0, 1, size) for size in y.shape]
-        ranges[axis] = number, 1, 1
-        own = contiguous(x.shape)
-        pieces.append(Piece(x, tuple(ranges), (*own[:axis], 0, *own[axis:])))
-    return [placed_nest("stack", pieces, 0, y)]
+    axis = record.params["axis"] % len(record.outputs.shape)
+    shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) for x in record.inputs]
+    return side_by_side("stack", record.inputs, shapes, axis, record.outputs)
 
 
 def pad(record: Record) -> list[Lowered]:

@@ -51,10 +51,7 @@ class Geometry:
 
 def _there(writer: NestWriter, x: Slot, exists: Expr, names: Names, missing: Any) -> Expr:
     """An element of an array if it exists, else a number; it is read only then."""
-    at = place(contiguous(x.shape), names)
-    if exists.number is True:
-        return writer.array(x)[at]
-    return where(exists, writer.array(x)[where(exists, at, 0)], constant(missing, x.dtype))
+    return writer.array(x).where(exists, place(contiguous(x.shape), names), constant(missing, x.dtype))
 
 
 class Windowed:
@@ -68,8 +65,10 @@ class Windowed:
     def __init__(self, temporary: Temporary, pieces: Pieces) -> None:
         self._temporary, self._pieces = temporary, pieces
 
-    def _sum(self, name: str, y: Slot, folded: Shape, value: Callable[[NestWriter, Names, Names], Expr]) -> list[Lowered]:
-        reduction = reduction_of("sum", wide(y.dtype), 0, y.dtype)
+    def _reduced(
+        self, name: str, y: Slot, folded: Shape, value: Callable[[NestWriter, Names, Names], Expr], how: str = "sum"
+    ) -> list[Lowered]:
+        reduction = reduction_of(how, wide(y.dtype), 0, y.dtype)
         values: Values = lambda writer, names, inside: ([value(writer, names, inside)], [])
         return reduction_nests(name, y.shape, folded, values, [Reduced(0, reduction, y)], self._temporary, self._pieces)
 
@@ -89,11 +88,7 @@ class Windowed:
                 exists = all_of([exists, _is_tap(chosen, geometry, inside)])
             return _there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", dtype) if largest else 0)
 
-        if not largest:
-            return self._sum(record.primitive.name, y, geometry.window, value)
-        values: Values = lambda writer, names, inside: ([value(writer, names, inside)], [])
-        results = [Reduced(0, reduction_of("max", dtype), y)]
-        return reduction_nests("max_pool", y.shape, geometry.window, values, results, self._temporary, self._pieces)
+        return self._reduced(record.primitive.name, y, geometry.window, value, "max" if largest else "sum")
 
     def first_largest(self, record: Record) -> list[Lowered]:
         """The number of the first largest element of each window; NaN comes before all others."""
@@ -131,41 +126,27 @@ class Windowed:
                 exists = all_of([exists, _is_tap(given, geometry, inside)])
             return _there(writer, g, exists, own, 0)
 
-        return self._sum(record.primitive.name, y, geometry.window, value)
+        return self._reduced(record.primitive.name, y, geometry.window, value)
 
     # Convolutions -------------------------------------------------------------------------------------------------------------
 
     def convolve(self, record: Record) -> list[Lowered] | None:
-        """A sum over a window and the channels of a group."""
+        """A sum over a window and the channels of a group; of the transpose by the array each element sums what reaches it."""
         (x, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
         if not _are_plain(record, x, kernel):
             return None
-        geometry = Geometry(kernel.shape[:-2], record.params)
+        geometry, spreads = Geometry(kernel.shape[:-2], record.params), record.primitive is operations.spread_windows
         inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
+        (own, given), find = ((inner, outputs), geometry.reaching) if spreads else ((outputs, inner), geometry.under)
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = geometry.under(names[1:-1], inside[:-1], x.shape[1:-1])
-            channel = names[-1] // outputs * inner + inside[-1] if groups > 1 else inside[-1]
-            factor = whole(writer, kernel, [*inside, names[-1]])
+            exists, at = find(names[1:-1], inside[:-1], x.shape[1:-1])
+            channel = names[-1] // own * given + inside[-1] if groups > 1 else inside[-1]
+            pair = [names[-1] % inner, channel] if spreads else [inside[-1], names[-1]]
+            factor = whole(writer, kernel, [*inside[:-1], *pair])
             return _product(_there(writer, x, exists, [names[0], *at, channel], 0), factor, y)
 
-        return self._sum("convolve", y, (*geometry.window, inner), value)
-
-    def spread(self, record: Record) -> list[Lowered] | None:
-        """The transpose by the array: each element sums what reaches it."""
-        (g, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
-        if not _are_plain(record, g, kernel):
-            return None
-        geometry = Geometry(kernel.shape[:-2], record.params)
-        inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
-
-        def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = geometry.reaching(names[1:-1], inside[:-1], g.shape[1:-1])
-            output = names[-1] // inner * outputs + inside[-1] if groups > 1 else inside[-1]
-            factor = whole(writer, kernel, [*inside[:-1], names[-1] % inner, output])
-            return _product(_there(writer, g, exists, [names[0], *at, output], 0), factor, y)
-
-        return self._sum("spread_windows", y, (*geometry.window, outputs), value)
+        return self._reduced(record.primitive.name, y, (*geometry.window, given), value)
 
     def correlate(self, record: Record) -> list[Lowered] | None:
         """The transpose by the kernel: a sum over all places."""
@@ -181,7 +162,7 @@ class Windowed:
             factor = whole(writer, g, [*inside, names[-1]])
             return _product(_there(writer, x, exists, [inside[0], *at, channel], 0), factor, y)
 
-        return self._sum("correlate_windows", y, tuple(g.shape[:-1]), value)
+        return self._reduced("correlate_windows", y, tuple(g.shape[:-1]), value)
 
     # Convolutions as products -------------------------------------------------------------------------------------------------
 
@@ -206,7 +187,7 @@ class Windowed:
             exists, at = geometry.reaching(names[1:-1], inside, params["count"])
             return _there(writer, x, exists, [names[0], *at, *inside, names[-1]], 0)
 
-        nests = self._sum("add_windows", y, geometry.window, value)
+        nests = self._reduced("add_windows", y, geometry.window, value)
         return [one._replace(operands=tuple([rows if x.key == rows.key else x for x in one.operands])) for one in nests]
 
 

@@ -46,7 +46,7 @@ def fuse(program: Program, kinds: str = KINDS, graphs: bool = False) -> Program:
     >>> print(fuse(step.program(tf.zeros([2]))).records[0])  # doctest: +ELLIPSIS
     %3:float32[2] = loop(%0:float32[2], body=r2 = multiply(r0, 2.0); r3 = exp(r2); r5 = add(r3, 1.0) -> r5)
     """
-    readers, find = _readers(program), elementwise_body if graphs else loop_of
+    readers, find = readers_of(program), elementwise_body if graphs else loop_of
     kept: list[Record] = []
     open_groups: dict[tuple[int, ...], _Group] = {}
 
@@ -77,7 +77,7 @@ def _related(group: _Group, record: Record) -> bool:
     return any(x.key in known for x in slots_in(record.inputs))
 
 
-def _readers(program: Program) -> dict[int, list[Any]]:
+def readers_of(program: Program) -> dict[int, list[Any]]:
     """For each slot the instructions that read it; None stands for the caller."""
     readers: dict[int, list[Any]] = {x.key: [None] for x in slots_in(program.results)}
     for record in program.records:

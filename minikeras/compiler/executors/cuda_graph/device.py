@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,69 +34,11 @@ class Memory(NamedTuple):
     root: Any
 
 
-class Device(Protocol):
-    """A device on which programs are captured. What is enqueued runs in the order in which it was."""
-
-    def memory(self, size: int) -> Memory:
-        """Bytes from a pool of its own, so that no one else is given them while a graph may write there."""
-        ...
-
-    @property
-    def pool_bytes(self) -> int:
-        """The bytes of that pool."""
-        ...
-
-    def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: Any) -> Array:
-        """An array over a piece of memory."""
-        ...
-
-    def empty(self, size: int) -> Memory:
-        """Bytes from where arrays of the user come from."""
-        ...
-
-    def address(self, array: Array) -> int:
-        """Where an array without gaps begins; others are refused."""
-        ...
-
-    def is_whole(self, array: Array) -> bool:
-        """Whether an array lies without gaps."""
-        ...
-
-    def contiguous(self, array: Array) -> Array:
-        """The array, or a copy of it without gaps."""
-        ...
-
-    def load(self, module: CudaModule, kernels: Sequence[CudaKernel]) -> list[Any]:
-        """The functions of a module, compiled, one for each kernel."""
-        ...
-
-    def launch(self, launch: LaunchNode, number: int, function: Any, addresses: Sequence[int]) -> None:
-        """Enqueue one of the kernels of a launch."""
-        ...
-
-    def multiply(self, matmul: lt.Matmul, operands: lt.Operands) -> Callable[[], None] | None:
-        """What enqueues a product; None if there is no algorithm for it."""
-        ...
-
-    def copy(self, to: int, start: int, size: int) -> None:
-        """Enqueue a copy of bytes on the device."""
-        ...
-
-    def send(self, to: int, values: np.ndarray[Any, Any]) -> None:
-        """Enqueue a copy from the host, whose memory may be written again at once."""
-        ...
-
-    def joined(self) -> contextlib.AbstractContextManager[None]:
-        """Within the block, what was enqueued by CuPy's functions before comes first; those after it come later."""
-        ...
-
-    def capture(self, enqueue: Callable[[], None]) -> Callable[[], None]:
-        """What enqueues at once all that a function enqueues."""
-        ...
-
-
 class CuPyDevice:
-    """A GPU through CuPy. Graphs are captured and replayed on one stream that does not block others."""
+    """A GPU through CuPy, on which programs are captured. What is enqueued runs in the order in which it was.
+
+    Graphs are captured and replayed on one stream that does not block others.
+    """
 
     RING = 8
     """Pinned buffers that take turns: the host waits for a copy from one only when it comes round again."""
@@ -113,7 +55,10 @@ class CuPyDevice:
         self._began, self._ended = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
 
     def memory(self, size: int) -> Memory:
-        """Bytes of the private pool, for the stream of graphs; where it finds none, the usual pool gives back what it keeps."""
+        """Bytes of the private pool, which gives them to no one else while a graph may write there.
+
+        Where it finds none, the usual pool gives back what it keeps.
+        """
         try:
             return self._of_pool(size)
         except MemoryError:  # as CuPy's error is
@@ -140,17 +85,17 @@ class CuPyDevice:
         return int(self._pool.total_bytes())
 
     def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: Any) -> Array:
-        """A view of the root."""
+        """An array over a piece of memory: a view of its root."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         return memory.root[start : start + size].view(dtype).reshape(shape)
 
     def empty(self, size: int) -> Memory:
-        """Bytes of CuPy's usual pool."""
+        """Bytes of CuPy's usual pool, from where arrays of the user come."""
         root = self._cupy.empty(max(size, 1), "uint8")
         return Memory(int(root.data.ptr), root)
 
     def address(self, array: Array) -> int:
-        """The pointer."""
+        """Where an array without gaps begins; others are refused."""
         assert array.flags.c_contiguous
         there, here = array.device.id, self._gpu.id
         if there != here:
@@ -161,35 +106,35 @@ class CuPyDevice:
         return int(array.data.ptr)
 
     def is_whole(self, array: Array) -> bool:
-        """By its flags."""
+        """Whether an array lies without gaps."""
         return bool(array.flags.c_contiguous)
 
     def contiguous(self, array: Array) -> Array:
-        """By CuPy."""
+        """The array, or a copy of it without gaps."""
         return self._cupy.ascontiguousarray(array)
 
     def load(self, module: CudaModule, kernels: Sequence[CudaKernel]) -> list[Any]:
-        """Compiled by NVRTC, or found in CuPy's cache on disk."""
+        """The functions of a module, one for each kernel, compiled by NVRTC or found in CuPy's cache on disk."""
         raw = self._cupy.RawModule(code=module.source, options=OPTIONS, backend="nvrtc")
         return [raw.get_function(name) for name in module.names]
 
     def launch(self, launch: LaunchNode, number: int, function: Any, addresses: Sequence[int]) -> None:
-        """On the stream of graphs, which is CuPy's present one."""
+        """Enqueue one of the kernels of a launch on the stream of graphs, which is CuPy's present one."""
         kernel = launch.kernels[number]
         function((kernel.blocks,), (kernel.threads,), tuple(map(np.uintp, addresses)))
 
     def multiply(self, matmul: lt.Matmul, operands: lt.Operands) -> Callable[[], None] | None:
-        """By cublasLt."""
+        """What enqueues a product of cublasLt; None if there is no algorithm for it."""
         enqueue = self._lt.prepare(matmul, operands)
         return None if enqueue is None else functools.partial(enqueue, int(self._stream.ptr))
 
     def copy(self, to: int, start: int, size: int) -> None:
-        """On the stream of graphs."""
+        """Enqueue a copy of bytes on the device."""
         if size:
             self._runtime.memcpyAsync(to, start, size, self._runtime.memcpyDeviceToDevice, self._stream.ptr)
 
     def send(self, to: int, values: np.ndarray[Any, Any]) -> None:
-        """Through pinned memory, on the stream of graphs."""
+        """Enqueue a copy from the host, through pinned memory: that of the values may be written again at once."""
         if not values.nbytes:
             return
         place = self._turn = (self._turn + 1) % self.RING
@@ -206,7 +151,9 @@ class CuPyDevice:
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """By events, so the host does not wait; what CuPy's functions do within the block is on the stream of graphs.
+        """Within the block, what CuPy's functions enqueued before comes first; what they enqueue after it comes later.
+
+        Events see to it, so the host does not wait; within the block they are on the stream of graphs.
 
         Each thread has a current GPU, at first the first one: within the block it is this one.
         """
@@ -222,7 +169,10 @@ class CuPyDevice:
                 outside.wait_event(self._ended)
 
     def capture(self, enqueue: Callable[[], None]) -> Callable[[], None]:
-        """A CUDA graph. A capture that fails is ended, so that the stream can be used again."""
+        """What enqueues as one CUDA graph all that a function enqueues.
+
+        A capture that fails is ended, so that the stream can be used again.
+        """
         self._stream.begin_capture()
         try:
             enqueue()
@@ -247,11 +197,11 @@ class _Pinned(NamedTuple):
         return cls(np.frombuffer(block, np.uint8, size), cupy.cuda.Event(disable_timing=True))
 
 
-_devices: dict[Any, Device | None] = {}
+_devices: dict[Any, CuPyDevice | None] = {}
 """By library, and for CuPy by the number of the GPU."""
 
 
-def device_of(library: Any) -> Device | None:
+def device_of(library: Any) -> CuPyDevice | None:
     """The present device of a library, made when it is first asked for; None if there is none for graphs."""
     is_cupy = getattr(library, "__name__", "") == "cupy"
     key = (library, library.cuda.runtime.getDevice()) if is_cupy else library
@@ -264,6 +214,6 @@ def device_of(library: Any) -> Device | None:
     return _devices[key]
 
 
-def register(library: Any, device: Device) -> None:
+def register(library: Any, device: CuPyDevice) -> None:
     """Have a device carry out the programs of a library."""
     _devices[library] = device

@@ -19,6 +19,7 @@ from ...loop_ir.bodies import DTYPES
 from ...loop_ir.groups import Domain, axes_of, group, is_reduction, levels
 from ...loop_ir.softmax import loss_and_gradient
 from ...loops import elementwise_body
+from ...passes.fusion import readers_of
 from ...planning import part, read_flat
 from ...render.cuda import Group
 from .lowering import is_written
@@ -35,7 +36,7 @@ MOST_SUMS = 6
 
 def join_losses(program: Program) -> Program:
     """The program with each loss and the derivative of it, with the factor of a mean, as one instruction."""
-    readers = _readers(program)
+    readers = readers_of(program)
     gradients = {
         _operands(record): record
         for record in program.records
@@ -63,23 +64,12 @@ def join_losses(program: Program) -> Program:
 def _scaled(gradient: Record, readers: Mapping[int, Sequence[Record | None]], made: set[int]) -> Record | None:
     """The only reader of a derivative, if it multiplies each row by what is known by now."""
     y = gradient.outputs
-    (reader, *others) = readers[y.key] or (None,)
+    (reader, *others) = readers.get(y.key) or (None,)
     if others or reader is None or reader.primitive is not operations.multiply or len(slots_in(reader.inputs)) < 2:
         return None
     factors = [x for x in reader.inputs if x.key != y.key]
     fits = len(factors) == 1 and factors[0].key in made and factors[0].shape in ((), (*y.shape[:-1], 1))
     return reader if fits and factors[0].dtype == reader.outputs.dtype == y.dtype else None
-
-
-def _readers(program: Program) -> dict[int, list[Record | None]]:
-    """For each slot the instructions that read it; None stands for the caller."""
-    readers: dict[int, list[Record | None]] = collections.defaultdict(list)
-    for record in program.records:
-        for x in slots_in(record.inputs):
-            readers[x.key].append(record)
-    for x in slots_in(program.results):
-        readers[x.key].append(None)
-    return readers
 
 
 def _operands(record: Record) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ....core.warnings import logger
 from ...ir import Slot
-from .device import Device
+from .device import CuPyDevice
 from .lt import MatrixProduct, Operands, column_major
 from .memory_plan import DevicePlan
 from .nodes import CopyNode, LaunchNode, Node, ProductNode, assemble
@@ -37,7 +37,7 @@ class CompiledKernels:
         preamble: in front of each module.
     """
 
-    def __init__(self, device: Device, preamble: str) -> None:
+    def __init__(self, device: CuPyDevice, preamble: str) -> None:
         self._device, self._preamble = device, preamble
         self._functions: dict[int, list[Any]] = {}
         self._launches: list[LaunchNode] = []
@@ -76,7 +76,7 @@ class Graphs:
         runs: how many have been carried out.
     """
 
-    def __init__(self, device: Device, code: CompiledKernels, plan: DevicePlan, bases: Sequence[Base], runs: int = 0) -> None:
+    def __init__(self, device: CuPyDevice, code: CompiledKernels, plan: DevicePlan, bases: Sequence[Base], runs: int = 0) -> None:
         self._device, self._code, self._plan, self.bases, self.runs = device, code, plan, bases, runs
         self._known: dict[Any, Enqueue] = {}
 

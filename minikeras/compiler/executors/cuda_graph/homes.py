@@ -17,7 +17,7 @@ from ....core.ownership import Owned
 from ....core.variable import are_held, drop_spares
 from ....layout import Layout
 from ....types import Array
-from .device import Device, Memory
+from .device import CuPyDevice, Memory
 from .preparation import rounded
 
 
@@ -47,7 +47,7 @@ class Home(NamedTuple):
 class Block:
     """Memory for some homes, with the arrays that their Variables hold."""
 
-    def __init__(self, device: Device, homes: Sequence[Home]) -> None:
+    def __init__(self, device: CuPyDevice, homes: Sequence[Home]) -> None:
         self.variables = [variable for home in homes for variable in home.variables]
         self._homes, self._numbers = homes, {variable.key: number for number, variable in enumerate(self.variables)}
         starts = list(itertools.accumulate([rounded(home.bytes) for home in homes], initial=0))
@@ -88,7 +88,7 @@ class Block:
         return not self._owned.is_shared_by(held)
 
 
-def _arrays(device: Device, memory: Memory, homes: Sequence[Home], starts: Sequence[int]) -> list[Array]:
+def _arrays(device: CuPyDevice, memory: Memory, homes: Sequence[Home], starts: Sequence[int]) -> list[Array]:
     """The arrays of Variables over memory in which homes begin at these bytes."""
     return [
         device.array(memory, start + own * home.layout.dtype.itemsize, shape, home.layout.dtype)
@@ -114,7 +114,7 @@ class Homes:
         moves: how often these have changed.
     """
 
-    def __init__(self, device: Device, homes: Sequence[Home], written: Collection[int]) -> None:
+    def __init__(self, device: CuPyDevice, homes: Sequence[Home], written: Collection[int]) -> None:
         self._device, self._homes, self._written = device, homes, written
         self._of: list[Block] = []
         """For each home the block that it is in."""

@@ -29,7 +29,7 @@ from ...passes.convolutions import lower_convolutions
 from ...render.cuda_functions import PREAMBLE
 from ..numpy.lowering import kernel_of
 from ..numpy.replay import Rollback, joined, locks_of, rollback_of
-from .device import Device, Memory
+from .device import CuPyDevice, Memory
 from .epilogues import add_epilogues
 from .fusion import fuse_groups, join_losses
 from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
@@ -66,7 +66,7 @@ class GraphExecutable:
 
     def __init__(
         self,
-        device: Device,
+        device: CuPyDevice,
         program: Program,
         scheduled: Callable[[Collection[MatrixProduct]], NodeSchedule],
         preamble: str,
@@ -327,7 +327,7 @@ class Gathering(NamedTuple):
 class RowGather:
     """Tells whether the steps of a program can be taken in a row, and gathers for them."""
 
-    def __init__(self, device: Device, program: Program, schedule: NodeSchedule, plan: DevicePlan) -> None:
+    def __init__(self, device: CuPyDevice, program: Program, schedule: NodeSchedule, plan: DevicePlan) -> None:
         self._device, self._arguments, self._plan = device, program.arguments, plan
         given = {x.key for x in program.arguments}
         self._checks = [call for call in schedule.first if only_checks(call.record.primitive)]
@@ -392,7 +392,7 @@ class RowGather:
 # From a recorded program of a device to what runs there.
 
 
-def compiled(program: Program, device: Device) -> GraphExecutable:
+def compiled(program: Program, device: CuPyDevice) -> GraphExecutable:
     """A recorded program, ready to run as graphs.
 
     Raises:
