@@ -22,10 +22,11 @@ from minikeras.compiler.executors.llvm.calls import bits, loop_kernel
 from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY, Instructions
 from minikeras.compiler.executors.llvm.products import ProductKernel
 from minikeras.compiler.executors.llvm.runner import Job
+from minikeras.compiler.ir import Slot
 from minikeras.compiler.loop_ir import matrices as m
 from minikeras.compiler.loop_ir import rows as table
-from minikeras.compiler.loop_ir.expression import size
 from minikeras.compiler.loop_ir.matrices import Kind, Output, Result, matrix_nest
+from minikeras.compiler.loop_ir.reductions import arg_nest
 from minikeras.compiler.loops import Body, Step, traced
 from minikeras.compiler.render.llvm import NestKernel
 from minikeras.keras.optimizers.adam import adam_step
@@ -35,6 +36,7 @@ RELATIVE = {"float32": 1e-6, "float64": 1e-14}
 ROUNDED = sorted({*LIBRARY, "exp", "expm1", "tanh", "log", "log1p"})
 EXACT = sorted({*FLOATS, "where", "logical_and", "logical_or", "logical_not"} - set(ROUNDED))
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e-40, -1e-40, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1.0, -1.0, 88.0, 709.0]
+LENGTHS = table.ROWS, table.COLUMNS
 KINDS = [Kind.FULL, Kind.ROW, Kind.COLUMN, Kind.SCALAR]
 HOWS = [Result.STORE, Result.OVER_ROWS, Result.OVER_COLUMNS, Result.OVER_ALL]
 FEW, MANY = st.integers(1, 9), st.one_of(st.integers(100, 600), st.integers(m.BLOCK - 1, m.BLOCK + 1), st.just(2 * m.BLOCK + 5))
@@ -297,7 +299,8 @@ def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, d
     x = normal(rows, columns, dtype=dtype)
     indices = np.random.default_rng(4).integers(-columns, columns, rows).astype(index)
     taken, changed = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
-    take, add = NestKernel(table.take(x.dtype, indices.dtype)), NestKernel(table.add_number(x.dtype, indices.dtype, -1))
+    take = NestKernel(table.take(LENGTHS, x.dtype, indices.dtype, LENGTHS))
+    add = NestKernel(table.add_number(LENGTHS, x.dtype, indices.dtype, -1, LENGTHS))
     numbers = [rows, columns]
     assert carry_out((take, [], [x, indices, taken], numbers), (add, [], [x, indices, changed], numbers)) == 0
     each, expected = np.arange(rows), x.copy()
@@ -354,7 +357,8 @@ def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, i
     x, after, indices = normal(2, 3), np.zeros(6, np.float32), np.array([0, index])
     out = np.zeros((2, 3), np.float32)
     copy = loop(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [(0, Result.STORE)], [1, 6], [x], [after])
-    nest = table.add_number(x.dtype, indices.dtype, 1.0) if adds else table.take(x.dtype, indices.dtype)
+    add = table.add_number(LENGTHS, x.dtype, indices.dtype, 1.0, LENGTHS)
+    nest = add if adds else table.take(LENGTHS, x.dtype, indices.dtype, LENGTHS)
     instruction = NestKernel(nest), [], [x, indices, out], [2, 3]
     assert carry_out(instruction, copy, parts=parts) == 1
     assert not after.any()
@@ -453,7 +457,9 @@ def test_the_place_of_the_largest_of_each_row_is_the_first(dtype, index, parts, 
     if special is not None and x.dtype.kind == "f":
         x[::3, 4], x[::6, 7], x[5] = special, special, -np.inf
     out = np.empty(40, index)
-    assert carry_out((NestKernel(table.largest(x.dtype, out.dtype)), [], [x, out], [40, 9]), parts=parts) == 0
+    slots = [Slot(key, array.shape, array.dtype) for key, array in enumerate((x, out))]
+    nest = arg_nest("argmax", slots[0], (*LENGTHS, 1), slots[1], LENGTHS).nest
+    assert carry_out((NestKernel(nest), [], [x, out], [40, 9]), parts=parts) == 0
     np.testing.assert_array_equal(out, x.argmax(1))
 
 
@@ -464,6 +470,7 @@ def test_rows_are_gathered_by_their_numbers(rows, parts, dtype):
     x = (normal(50, 13, dtype="float64") * 3).astype(dtype)
     numbers = np.random.default_rng(4).integers(0, 50, rows)
     out = np.zeros((rows, 13), dtype)
-    kernel = NestKernel(table.gather(size("width"), f"i{x.itemsize}", np.int64, stacked=False))
-    assert carry_out((kernel, [], [x, numbers, out], [1, rows, 50, 13]), parts=parts) == 0
+    sizes = table.COUNT, table.ROWS, table.WIDTH
+    kernel = NestKernel(table.gather((1, *sizes), f"i{x.itemsize}", np.int64, sizes))
+    assert carry_out((kernel, [], [x, numbers, out], [rows, 50, 13]), parts=parts) == 0
     np.testing.assert_array_equal(out, x[numbers])

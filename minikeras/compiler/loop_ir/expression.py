@@ -101,7 +101,7 @@ def apply(op: str, *args: Any) -> Expr:
             return a
         if (op, a.number) in (("add", 0), ("multiply", 1)):
             return b
-        if op == "multiply" and 0 in (a.number, b.number):
+        if (op == "multiply" and 0 in (a.number, b.number)) or (op, b.number) == ("remainder", 1):
             return lift(0)
     return Expr(op, operands, TRUTH if op in COMPARISONS else dtype)
 

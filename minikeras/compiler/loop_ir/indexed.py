@@ -10,6 +10,7 @@ from ...core import Record
 from ...core.registry import operations
 from ...types import as_dtype
 from ..ir import Slot
+from . import rows
 from .bodies import constant, converted
 from .expression import TRUTH, Array, Axis, Expr, cast, lift, minimum, where
 from .moves import Names, element_nest, whole
@@ -32,34 +33,20 @@ def gather(record: Record) -> list[Lowered] | None:
     if not size:
         return None
 
-    def value(writer: NestWriter, names: Names) -> Expr:
-        at = checked(writer.array(indices)[names[1]], size)
-        return writer.array(x)[place((size * behind, behind, 1), (names[0], at, names[2]))]
-
-    return [element_nest("gather", y, value, (lead, math.prod(indices.shape), behind))]
+    nest = rows.gather((lead, math.prod(indices.shape), size, behind), x.dtype, indices.dtype)
+    return [Lowered(nest, (x, indices), (y,))]
 
 
 def take_at(record: Record) -> list[Lowered]:
     """An element of each row."""
     (x, columns), y = record.inputs, record.outputs
-
-    def value(writer: NestWriter, names: Names) -> Expr:
-        return whole(writer, x, (names[0], checked(writer.array(columns)[names[0]], x.shape[1])))
-
-    return [element_nest("take_at", y, value)]
+    return [Lowered(rows.take(x.shape, x.dtype, columns.dtype), (x, columns), (y,))]
 
 
 def add_at(record: Record) -> list[Lowered]:
     """A number added to an element of each row."""
     (x, columns), y = record.inputs, record.outputs
-    number = constant(record.params["number"], x.dtype)
-    writer, i = NestWriter(), Axis(math.prod(y.shape))
-    row, column = coordinates(i, y.shape)
-    own = writer.array(x)[i]
-    chosen = Expr("equal", (checked(writer.array(columns)[row], x.shape[1]), column), TRUTH)
-    return [
-        writer.lowered("add_at", For(i, [Store(writer.result(y), i, converted(where(chosen, own + number, own), y.dtype))]))
-    ]
+    return [Lowered(rows.add_number(x.shape, x.dtype, columns.dtype, record.params["number"]), (x, columns), (y,))]
 
 
 def _broadcast_strides(shape: Shape, full: Shape) -> Shape:

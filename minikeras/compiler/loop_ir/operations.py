@@ -16,6 +16,7 @@ from ..ir import Slot
 from ..passes.expansion import add_at, take_at
 from . import contractions, copies, depthwise, philox, pools, rows, windows
 from .nest import Nest
+from .reductions import arg_nest
 from .strided import Access, contiguous
 from .windows import Windows
 
@@ -197,8 +198,9 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
         outer, width = math.prod(table.shape[:at]), math.prod(table.shape[at + 1 :])
         if (x if back else y).shape != (*table.shape[:at], *indices.shape, *table.shape[at + 1 :]) or not rank:
             return None
-        sizes = [outer, math.prod(indices.shape), table.shape[at]]
-        return [Launch(nest(width, x.dtype, indices.dtype, outer > 1), [x, indices], y, sizes, (x.bytes + y.bytes) / 1e10)]
+        names = rows.OUTER if outer > 1 else 1, rows.COUNT, rows.ROWS, width
+        found = nest(names, x.dtype, indices.dtype, [rows.OUTER, rows.COUNT, rows.ROWS])
+        return [Launch(found, [x, indices], y, [outer, math.prod(indices.shape), table.shape[at]], (x.bytes + y.bytes) / 1e10)]
 
     return find
 
@@ -230,7 +232,8 @@ def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
     if x.dtype not in (np.float32, np.float64) or columns.dtype.kind not in "iu" or len(x.shape) != 2:
         return None
     index, adds = columns.dtype if columns.dtype in (np.int32, np.int64) else np.dtype(np.int64), record.primitive is add_at
-    nest = rows.add_number(x.dtype, index, record.params["number"]) if adds else rows.take(x.dtype, index)
+    names, *number = (rows.ROWS, rows.COLUMNS), *([record.params["number"]] if adds else [])
+    nest = (rows.add_number if adds else rows.take)(names, x.dtype, index, *number, names)
     return [Launch(nest, [x, columns], y, x.shape, y.bytes / 1e10, may_alias=(0,) if adds else ())]
 
 
@@ -241,7 +244,8 @@ def _argmax(record: Record, temporary: Temporary) -> list[Launch] | None:
     if not last or x.dtype.kind not in "fi" or x.dtype.itemsize < 4 or dtype not in (np.int32, np.int64) or y.shape == ():
         return None
     shape = math.prod(x.shape[:-1]), x.shape[-1]
-    return [Launch(rows.largest(x.dtype, dtype), [x], y, shape, math.prod(shape) * 1.5e-9)]
+    found = arg_nest("argmax", x, (rows.ROWS, rows.COLUMNS, 1), y, [rows.ROWS, rows.COLUMNS])
+    return [Launch(found.nest, [x], y, shape, math.prod(shape) * 1.5e-9)]
 
 
 def _next_key(record: Record, temporary: Temporary) -> list[Launch] | None:

@@ -228,7 +228,7 @@ def folded_over(axis: Axis, op: str, value: Expr) -> tuple[Expr, list[Statement]
 # Folds that carry more than a number: two passes over what one reads anyhow ---------------------------------------------------
 
 
-def arg_nest(name: str, x: Slot, shape: Shape, y: Slot) -> Lowered:
+def arg_nest(name: str, x: Slot, shape: tuple[Any, Any, Any], y: Slot, sizes: Sequence[Expr] = ()) -> Lowered:
     """Where along the middle axis of (lead, length, behind) the first largest, or smallest, element is; NaN before others."""
     lead, length, behind = shape
     writer, o, dtype = NestWriter(), Axis(lead * behind), wide(x.dtype)
@@ -244,7 +244,7 @@ def arg_nest(name: str, x: Slot, shape: Shape, y: Slot) -> Lowered:
     if is_float(dtype):
         attains = Expr("logical_or", (attains, Expr("not_equal", (own, own), TRUTH)), TRUTH)
     at, second = folded_over(k, "minimum", where(attains, k, length))
-    return writer.lowered(name, For(o, [*first, *second, Store(writer.result(y), o, converted(at, y.dtype))]))
+    return writer.lowered(name, For(o, [*first, *second, Store(writer.result(y), o, converted(at, y.dtype))]), sizes=sizes)
 
 
 def logsumexp_nest(x: Slot, kept: Shape, folded: Shape, access: Access, y: Slot) -> Lowered:

@@ -51,10 +51,10 @@ class NestWriter:
         """An element by its coordinates."""
         return self.array(access.slot)[place(access.strides, names, access.offset)]
 
-    def lowered(self, name: str, grid: For, scratch: Sequence[Array] = ()) -> Lowered:
+    def lowered(self, name: str, grid: For, scratch: Sequence[Array] = (), sizes: Sequence[Expr] = ()) -> Lowered:
         """The finished nest."""
         operands, results = list(self._read.values()), list(self._written.values())
-        nest = Nest(name, [array for _, array in (*operands, *results)], [], grid, scratch)
+        nest = Nest(name, [array for _, array in (*operands, *results)], sizes, grid, scratch)
         return Lowered(nest, tuple([slot for slot, _ in operands]), tuple([slot for slot, _ in results]))
 
 
@@ -66,7 +66,7 @@ class Access(NamedTuple):
     strides: Shape
 
 
-def contiguous(shape: Sequence[int]) -> Shape:
+def contiguous(shape: Sequence[Any]) -> Shape:
     """The strides of an array without gaps.
 
     >>> contiguous((2, 3, 4))

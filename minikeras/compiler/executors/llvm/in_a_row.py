@@ -19,8 +19,7 @@ from ....core.effects import only_checks
 from ....core.variable import assigned, read_variable, restore, snapshot
 from ....types import Array
 from ...ir import Program, Slot
-from ...loop_ir.expression import size
-from ...loop_ir.rows import gather
+from ...loop_ir import rows as table
 from ...planning import flats_of, part, variables_of
 from ...render.llvm import NestKernel
 from ..numpy.blocks import copied, put
@@ -320,7 +319,7 @@ class _Run:
             moves.append((place + 1, 8 * rows))
             parts = threads if one.slot.bytes >= SHARED_BYTES else 1
             width, itemsize = one.slot.bytes // rows, 8 if one.slot.bytes // rows % 8 == 0 else 1
-            sizes = [1, rows, len(self._gathers[position][0]), width // itemsize]
+            sizes = [rows, len(self._gathers[position][0]), width // itemsize]
             gathers.append((_gathering(itemsize), [place, place + 1, one.place, *sizes], parts))
         last = [copy_to(one, known + number) for number, one in enumerate(stored)]
         return Around(gathers, last, moves, len(stored) + 2 * len(gathers))
@@ -361,7 +360,8 @@ def _are_neighbours(numbers: Array) -> bool:
 @functools.cache
 def _gathering(itemsize: int) -> int:
     """Gathers rows of integers of this size."""
-    return jit.addresses([NestKernel(gather(size("width"), f"i{itemsize}", np.int64, stacked=False))])[0]
+    sizes = table.COUNT, table.ROWS, table.WIDTH
+    return jit.addresses([NestKernel(table.gather((1, *sizes), f"i{itemsize}", np.int64, sizes))])[0]
 
 
 # From the steps of a program to segments: kernels that follow one another are one call, what writes in place is a commit.
