@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Record, Variable
+from ..core import Primitive, Record, Variable
 from ..core.arrays import to_numpy
 from ..types import Array
 
@@ -159,6 +160,16 @@ class Program:
 def _over_numpy(slot: Slot) -> Slot:
     array = None if slot.array is None else to_numpy(slot.array)
     return Slot(slot.key, slot.shape, slot.dtype, np, slot.fixed, array if slot.shape or array is None else array[()])
+
+
+def instruction(**options: Any) -> Callable[[Callable[..., Any]], Primitive]:
+    """A decorator that makes a primitive of programs alone of its kernel, which is given the library of its arrays first."""
+
+    def made(kernel: Callable[..., Any]) -> Primitive:
+        on = lambda xp: functools.partial(kernel, xp)
+        return Primitive(kernel.__name__, on, differentiable=False, uniform=False, registered=False, **options)
+
+    return made
 
 
 def slots_in(values: Iterable[Any]) -> list[Slot]:

@@ -6,7 +6,6 @@ branches on values is no loop, and says so by failing.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -19,7 +18,7 @@ from ..core.arrays.namespaces import ALLOWED_NAMES, namespace
 from ..core.registry import operations
 from ..layout import Layout
 from ..types import Array
-from .ir import Slot, slots_in
+from .ir import Slot, instruction, slots_in
 
 FUNCTIONS = frozenset(
     function.__name__  # np.abs is called 'absolute'
@@ -445,14 +444,10 @@ def _body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]
     return traced(kernel, dtypes, kinds) if dtypes and primitive.elementwise else None
 
 
-def _loop(xp: Any, *values: Any, body: Body) -> tuple[Any, ...]:
+@instruction(batching="align")
+def loop(xp: Any, *values: Any, body: Body) -> tuple[Any, ...]:
+    """An instruction of a program: a body for all elements of its operands, broadcast like NumPy."""
     return body(*values)
-
-
-loop = Primitive(
-    "loop", lambda xp: functools.partial(_loop, xp), differentiable=False, uniform=False, registered=False, batching="align"
-)
-"""An instruction of a program: a body for all elements of its operands, broadcast like NumPy."""
 
 
 def elementwise_body(record: Record, kinds: str = KINDS) -> tuple[tuple[int, ...], Body | None]:
@@ -492,7 +487,13 @@ class SumScope(StrEnum):
     ALL = "all"
 
 
-def _loop_of_parts(xp: Any, *values: Array, body: Body, layout: Layout, sums: SumScope | None) -> tuple[Array, ...]:
+@instruction()
+def loop_of_parts(xp: Any, *values: Array, body: Body, layout: Layout, sums: SumScope | None) -> tuple[Array, ...]:
+    """A body for all elements of flat arrays of one `layout`.
+
+    Operands of shape (parts, 1) have a number for each part, those without axes one for all. With `sums` results are added up:
+    over each part, of shape (parts, 1), or over all, without axes.
+    """
     numbers = np.zeros(layout.size, np.intp)
     for number, part in enumerate(layout.slices):
         numbers[part] = number
@@ -502,13 +503,6 @@ def _loop_of_parts(xp: Any, *values: Array, body: Body, layout: Layout, sums: Su
         return results
     totals = [xp.stack([y[part].sum() for part in layout.slices]).reshape(-1, 1) for y in results]
     return tuple(totals if sums is SumScope.PART else [total.sum() for total in totals])
-
-
-loop_of_parts = Primitive(
-    "loop_of_parts", lambda xp: functools.partial(_loop_of_parts, xp), differentiable=False, uniform=False, registered=False
-)
-"""A body for all elements of flat arrays of one `layout`. Operands of shape (parts, 1) have a number for each part, those
-without axes one for all. With `sums` results are added up: over each part, of shape (parts, 1), or over all, without axes."""
 
 
 def sums_shape(layout: Layout, sums: SumScope) -> tuple[int, ...]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...core import Primitive, Record
+from ...core import Record
 from ...core.registry import operations
 from ...types import Array as NumPyArray
-from ..ir import Slot, outputs_of, slots_in
+from ..ir import Slot, instruction, outputs_of, slots_in
 from ..loops import Body, elementwise_body
 from .bodies import DTYPES, NoNest, converted, inlined
 from .expression import Axis, Expr, register
@@ -28,9 +27,11 @@ from .reductions import (
 from .strided import Access, Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place, spread
 
 
-def _carried_out(
+@instruction()
+def group(
     xp: Any, *values: NumPyArray, members: Sequence[Record], inputs: Sequence[int], outputs: Sequence[int], **_: Any
 ) -> Any:
+    """Instructions that one nest carries out, `members`, reduced over `axes` of `shape`; keys of its operands and results."""
     known: dict[int, Any] = dict(zip(inputs, values, strict=True))
     for record in members:
         given = [known[x.key] if isinstance(x, Slot) else x for x in record.inputs]
@@ -38,12 +39,6 @@ def _carried_out(
         results = results if type(record.outputs) is tuple else (results,)
         known |= {y.key: xp.broadcast_to(z, y.shape) for y, z in zip(outputs_of(record), results, strict=True)}
     return tuple([known[key].copy() for key in outputs])
-
-
-group = Primitive(
-    "group", lambda xp: functools.partial(_carried_out, xp), differentiable=False, uniform=False, registered=False
-)
-"""Instructions that one nest carries out, `members`, reduced over `axes` of `shape`; keys of its operands and results."""
 
 
 class Domain:

@@ -232,8 +232,9 @@ def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
     if x.dtype not in (np.float32, np.float64) or columns.dtype.kind not in "iu" or len(x.shape) != 2:
         return None
     index, adds = columns.dtype if columns.dtype in (np.int32, np.int64) else np.dtype(np.int64), record.primitive is add_at
-    names, *number = (rows.ROWS, rows.COLUMNS), *([record.params["number"]] if adds else [])
-    nest = (rows.add_number if adds else rows.take)(names, x.dtype, index, *number, names)
+    names = rows.ROWS, rows.COLUMNS
+    add = lambda: rows.add_number(names, x.dtype, index, record.params["number"], names)
+    nest = add() if adds else rows.take(names, x.dtype, index, names)
     return [Launch(nest, [x, columns], y, x.shape, y.bytes / 1e10, may_alias=(0,) if adds else ())]
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from ...core import Primitive, Record
+from ...core import Record
 from ...core.registry import operations
 from ...types import Array as NumPyArray
-from ..ir import Slot
+from ..ir import Slot, instruction
 from .bodies import constant, converted
 from .expression import INDEX, TRUTH, Axis, Expr, all_of, cast, where
 from .nest import For, Statement, Store
@@ -19,20 +18,12 @@ from .reductions import folded_over, wide
 from .strided import Lowered, NestWriter, coordinates, place, spread
 
 
-def _loss_and_gradient(xp: Any, labels: NumPyArray, logits: NumPyArray, *factor: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
+@instruction()
+def loss_and_gradient(xp: Any, labels: NumPyArray, logits: NumPyArray, *factor: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
+    """The cross-entropy of rows of logits, and its derivative: softmax less one at the label, perhaps times a row's factor."""
     both = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
     loss, gradient = [primitive.kernel(xp)(labels, logits) for primitive in both]
     return loss, gradient * factor[0] if factor else gradient
-
-
-loss_and_gradient = Primitive(
-    "loss_and_gradient",
-    lambda xp: functools.partial(_loss_and_gradient, xp),
-    differentiable=False,
-    uniform=False,
-    registered=False,
-)
-"""The cross-entropy of rows of logits, and its derivative: softmax less one at the label, perhaps times a factor of the row."""
 
 
 def checked(number: Expr, size: int) -> Expr:

@@ -8,7 +8,6 @@ Source: Chellapilla, Puri and Simard (2006), High Performance Convolutional Neur
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from ...core import Primitive, Record
 from ...core.precision import is_short
 from ...core.registry import operations
 from ...types import Array
-from ..ir import Program, Slot, slots_in
+from ..ir import Program, Slot, instruction, slots_in
 from .expansion import Writer
 
 Sizes = tuple[int, ...]
@@ -31,15 +30,19 @@ def _parts(count: Sizes, window: Sizes, strides: Sizes, dilation: Sizes) -> Iter
         yield tuple([slice(i, i + step * (n - 1) + 1, step) for i, step, n in zip(firsts, strides, count, strict=True)])
 
 
-def _windows(xp: Any, x: Array, *, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> Array:
+@instruction()
+def windows_as_rows(xp: Any, x: Array, *, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> Array:
+    """What lies under a window in all places, (batch * places, window * channels)."""
     whole = xp.pad(x, ((0, 0), *padding, (0, 0)))
     parts = [whole[:, *key] for key in _parts(count, window, strides, dilation)]
     return xp.stack(parts, -2).reshape(-1, math.prod(window) * x.shape[-1])
 
 
-def _add_windows(
+@instruction()
+def add_rows_of_windows(
     xp: Any, rows: Array, *, sizes: Sizes, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes
 ) -> Array:
+    """The transpose: each element is the sum of those that were read from it."""
     channels = rows.shape[-1] // math.prod(window)
     split = rows.reshape(-1, *count, math.prod(window), channels)
     padded = [n + sum(pair) for n, pair in zip(sizes, padding, strict=True)]
@@ -47,16 +50,6 @@ def _add_windows(
     for number, key in enumerate(_parts(count, window, strides, dilation)):
         whole[:, *key] += split[..., number, :]
     return whole[:, *[slice(before, before + n) for (before, _), n in zip(padding, sizes, strict=True)]]
-
-
-def _unregistered(name: str, kernel: Callable[..., Array]) -> Primitive:
-    return Primitive(name, lambda xp: functools.partial(kernel, xp), differentiable=False, uniform=False, registered=False)
-
-
-windows_as_rows = _unregistered("windows_as_rows", _windows)
-"""What lies under a window in all places, (batch * places, window * channels)."""
-add_rows_of_windows = _unregistered("add_rows_of_windows", _add_windows)
-"""The transpose: each element is the sum of those that were read from it."""
 
 
 def lower_convolutions(program: Program) -> Program:

@@ -21,7 +21,7 @@ from ...core.registry import operations
 from ...core.variable import read_variable
 from ...layout import Layout
 from ...types import Array
-from ..ir import Program, Slot, slots_in
+from ..ir import Program, Slot, instruction, slots_in
 from ..loops import Body, Untraceable, loop, traced
 from ..planning import assign_flat, flatten, part, read_flat, variables_of
 
@@ -30,24 +30,18 @@ from ..planning import assign_flat, flatten, part, read_flat, variables_of
 # No formula is written down twice: a kernel is run once on `TracedArray`s, which write an instruction for all that it does.
 
 
-def _take_at(xp: Any, x: Array, columns: Array) -> Array:
+@instruction()
+def take_at(xp: Any, x: Array, columns: Array) -> Array:
+    """The element at one column in each row of a matrix."""
     return x[xp.arange(len(x)), columns]
 
 
-def _add_at(xp: Any, x: Array, columns: Array, number: float) -> Array:
+@instruction()
+def add_at(xp: Any, x: Array, columns: Array, number: float) -> Array:
+    """A matrix with a number added at one column in each row."""
     result = x.copy()
     result[xp.arange(len(x)), columns] += number
     return result
-
-
-def _unregistered(name: str, kernel: Any) -> Primitive:
-    return Primitive(name, lambda xp: functools.partial(kernel, xp), differentiable=False, uniform=False, registered=False)
-
-
-take_at = _unregistered("take_at", _take_at)
-"""The element at one column in each row of a matrix."""
-add_at = _unregistered("add_at", _add_at)
-"""A matrix with a number added at one column in each row."""
 
 
 class TracedArray(NDArrayOperatorsMixin):

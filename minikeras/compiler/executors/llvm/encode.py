@@ -354,14 +354,6 @@ def _product(encoder: Encoder, record: Record) -> bool:
     return True
 
 
-def _sum(encoder: Encoder, record: Record) -> bool:
-    return encoder.reduce(record, record.params["axes"], record.outputs)
-
-
-def _max(encoder: Encoder, record: Record) -> bool:
-    return encoder.reduce(record, record.params["axes"], record.outputs, largest=True)
-
-
 def _einsum(encoder: Encoder, record: Record) -> bool:
     """A product, or one for each point of some axes; the sum over the rows of many matrices, as `reduce_sum` has it written."""
     if record.outputs.order is not None:
@@ -390,11 +382,6 @@ def _mean(encoder: Encoder, record: Record) -> bool:
     assert division is not None
     encoder.add(LoopCall(division, Split(1, 1, math.prod(y.shape), [Kind.FULL], [True]), [total], record))
     return True
-
-
-def _broadcast(encoder: Encoder, record: Record) -> bool:
-    """Repeated along axes, where the kernels after it find it in memory."""
-    return encoder.repeat(record, record.inputs[0], record.outputs)
 
 
 def _one_hot(encoder: Encoder, record: Record) -> bool:
@@ -438,11 +425,11 @@ def _flatten(encoder: Encoder, record: Record) -> bool:
 def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     return {
         operations.matrix_product: _product,
-        operations.reduce_sum: _sum,
-        operations.reduce_max: _max,
+        operations.reduce_sum: lambda encoder, one: encoder.reduce(one, one.params["axes"], one.outputs),
+        operations.reduce_max: lambda encoder, one: encoder.reduce(one, one.params["axes"], one.outputs, largest=True),
         operations.reduce_mean: _mean,
         operations.one_hot: _one_hot,
-        operations.broadcast_to: _broadcast,
+        operations.broadcast_to: lambda encoder, one: encoder.repeat(one, one.inputs[0], one.outputs),
         operations.einsum: _einsum,
         operations.split_along: _split,
         flatten: _flatten,
