@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from interpreter import interpret
 
 from minikeras.compiler.executors import llvm
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.loop_ir.expression import Array, Axis, register, size, where
-from minikeras.compiler.loop_ir.interpreter import interpret
 from minikeras.compiler.loop_ir.nest import Fold, For, Nest, Store
 from minikeras.compiler.loop_ir.operations import copy_of, launches
 from minikeras.compiler.loop_ir.strided import view_of

@@ -233,8 +233,8 @@ def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
         return None
     index, adds = columns.dtype if columns.dtype in (np.int32, np.int64) else np.dtype(np.int64), record.primitive is add_at
     names = rows.ROWS, rows.COLUMNS
-    add = lambda: rows.add_number(names, x.dtype, index, record.params["number"], names)
-    nest = add() if adds else rows.take(names, x.dtype, index, names)
+    given = names, x.dtype, index
+    nest = rows.add_number(*given, record.params["number"], names) if adds else rows.take(*given, names)
     return [Launch(nest, [x, columns], y, x.shape, y.bytes / 1e10, may_alias=(0,) if adds else ())]
 
 

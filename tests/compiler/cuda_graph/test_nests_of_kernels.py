@@ -11,13 +11,13 @@ import itertools
 import numpy as np
 import pytest
 import recorded
+from interpreter import interpret
 from slow import mostly_slow
 from test_groups import TRAINED, fused, program_of
 from test_kernels_of_instructions import TABLES, assert_close, instruction, integers, normal
 
 from minikeras.compiler.ir import Slot, outputs_of
 from minikeras.compiler.loop_ir.groups import group
-from minikeras.compiler.loop_ir.interpreter import interpret
 from minikeras.compiler.loop_ir.lowering import Lowering
 from minikeras.compiler.loops import SumScope, loop, loop_of_parts, traced
 from minikeras.compiler.passes.convolutions import add_rows_of_windows, windows_as_rows

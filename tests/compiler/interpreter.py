@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...nn_ops.philox4x32 import words_of_blocks
-from ...types import Array as NumPyArray
-from .expression import Expr, Table, View, lift
-from .nest import Fold, For, Matrix, Nest, Part, Product, Store, runs
+from minikeras.compiler.loop_ir.expression import Expr, Table, View, lift
+from minikeras.compiler.loop_ir.nest import Fold, For, Matrix, Nest, Part, Product, Store, runs
+from minikeras.nn_ops.philox4x32 import words_of_blocks
+from minikeras.types import Array as NumPyArray
 
 
 class Interpreter:
