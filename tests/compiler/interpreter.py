@@ -9,7 +9,6 @@ import numpy as np
 
 from minikeras.compiler.loop_ir.expression import Expr, Table, View, lift
 from minikeras.compiler.loop_ir.nest import Fold, For, Matrix, Nest, Part, Product, Store, runs
-from minikeras.nn_ops.philox4x32 import words_of_blocks
 from minikeras.types import Array as NumPyArray
 
 
@@ -103,10 +102,6 @@ class Interpreter:
         if x.op == "constant":
             return x.dtype.type(x.value)
         args = [self.value(one, known) for one in x.args]
-        if x.op == "philox":
-            return _words_of_block(*args)
-        if x.op == "word":
-            return args[0][..., x.value]
         if x.op == "load":
             memory = x.value.numbers if isinstance(x.value, Table) else self._memory[x.value]
             at = np.asarray(args[0])
@@ -135,11 +130,6 @@ class Interpreter:
         step = memory.itemsize
         view = np.lib.stride_tricks.as_strided(memory[start:], (height, width), (line * step, step))
         return view.T if one.turned else view
-
-
-def _words_of_block(seed: Any, position: Any, number: Any) -> NumPyArray:
-    found = words_of_blocks((int(seed), int(position)), np.atleast_1d(number)).copy()
-    return np.concatenate([found[0], found[1]], -1).reshape((*np.shape(number), 4))
 
 
 def interpret(nest: Nest, arrays: Sequence[NumPyArray], sizes: Sequence[int], backwards: bool = False) -> None:

@@ -20,11 +20,10 @@ class Expr:
 
     Attributes:
         op: a ufunc's name, "where", "astype", "view", its bits in another dtype, or a leaf's: "constant",
-            "size", "axis", "register", "load". "philox" makes the four words of a block of random bits from seed, position
-            and number (nn_ops/philox4x32.py), "word" is one of them.
+            "size", "axis", "register", "load".
         args: what it is computed from; the index of a load.
         dtype: of the scalar.
-        value: of a constant its number, of a word too, of a size its name, of a load its Array, of an axis its kind.
+        value: of a constant its number, of a size its name, of a load its Array, of an axis its kind.
     """
 
     __slots__ = ("args", "dtype", "op", "value")

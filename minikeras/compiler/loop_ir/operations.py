@@ -14,7 +14,7 @@ from ...core.registry import operations
 from ...nn_ops.philox4x32 import threshold
 from ..ir import Slot
 from ..passes.expansion import add_at, take_at
-from . import contractions, copies, depthwise, philox, pools, rows, windows
+from . import contractions, copies, depthwise, draws, pools, rows, windows
 from .nest import Nest
 from .reductions import arg_nest
 from .strided import Access, contiguous
@@ -253,7 +253,7 @@ def _next_key(record: Record, temporary: Temporary) -> list[Launch] | None:
     key, y = record.inputs[0], record.outputs
     if record.params.get("mix", 0):
         return None
-    return [Launch(philox.next_key(y.dtype), [key], y, [math.prod(y.shape[:-1])], 0.0)]
+    return [Launch(draws.moved(key.dtype, y.dtype, draws.COUNT), [key], y, [math.prod(y.shape[:-1])], 0.0)]
 
 
 def _drawn(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -261,9 +261,9 @@ def _drawn(record: Record, temporary: Temporary) -> list[Launch] | None:
     key, y = record.inputs[0], record.outputs
     if y.dtype not in (np.float32, np.float64) or record.params["xp"] is not np or key.shape != (2,) or y.shape == ():
         return None
-    sizes, nest = [math.prod(y.shape), record.params.get("start", 0)], philox.uniform(key.dtype, y.dtype)
+    sizes, nest = [math.prod(y.shape), record.params.get("start", 0)], draws.uniform(key.dtype, y.dtype)
     if record.primitive is operations.dropout_mask:
-        rate, nest = record.params["rate"], philox.mask(key.dtype, y.dtype)
+        rate, nest = record.params["rate"], draws.mask(key.dtype, y.dtype)
         sizes += [threshold(rate), int(np.float64(1.0 / (1.0 - rate)).view(np.int64))]
     return [Launch(nest, [key], y, sizes, sizes[0] / 4e9)]
 

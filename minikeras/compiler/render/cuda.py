@@ -436,12 +436,6 @@ class CUDA:
         if x.op == "constant":
             return literal(x.value, x.dtype)
         kind = computed(x.dtype)
-        if x.op == "philox":
-            words = self._name("w")
-            self._do(f"unsigned {words}[4];", f"philox({', '.join(args)}, {words});")
-            return words
-        if x.op == "word":
-            return f"{args[0]}[{x.value}]"
         if x.op == "load":
             return self._named(loaded(f"{self._names[x.value]}[{args[0]}]", x.dtype), kind)
         if x.op == "where":
