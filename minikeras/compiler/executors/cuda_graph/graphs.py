@@ -76,7 +76,9 @@ class Graphs:
         runs: how many have been carried out.
     """
 
-    def __init__(self, device: CuPyDevice, code: CompiledKernels, plan: DevicePlan, bases: Sequence[Base], runs: int = 0) -> None:
+    def __init__(
+        self, device: CuPyDevice, code: CompiledKernels, plan: DevicePlan, bases: Sequence[Base], runs: int = 0
+    ) -> None:
         self._device, self._code, self._plan, self.bases, self.runs = device, code, plan, bases, runs
         self._known: dict[Any, Enqueue] = {}
 
