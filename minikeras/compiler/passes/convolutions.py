@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from ...core import Primitive, Record
+import numpy as np
+
+from ...core import Record
 from ...core.precision import is_short
 from ...core.registry import operations
 from ...types import Array
-from ..ir import Program, Slot, instruction, slots_in
-from .expansion import Writer
+from ..ir import Program, instruction, slots_in
+from .expansion import TracedArray, Writer
 
 Sizes = tuple[int, ...]
 
@@ -54,13 +56,14 @@ def add_rows_of_windows(
 
 def lower_convolutions(program: Program) -> Program:
     """The program with products of matrices instead of convolutions of one group."""
-    writer, rules = Writer(program), _rules()
+    writer, transposed = Writer(program), (operations.correlate_windows, operations.spread_windows)
     for record in program.records:
-        rule = rules.get(record.primitive)
-        if rule is None or not _is_product(record):
+        if record.primitive not in (operations.convolve, *transposed) or not _is_product(record):
             writer.keep(record)
+        elif record.primitive is operations.spread_windows:
+            _spread_by_product(writer, record)
         else:
-            rule(writer, record)
+            _multiply_rows(writer, record)
     return program.with_records(writer.records)
 
 
@@ -79,62 +82,28 @@ def _geometry(record: Record, window: Sizes, count: Sizes) -> dict[str, Any]:
     return {"window": tuple(window), "count": tuple(count)} | {name: record.params[name] for name in names}
 
 
-def _matrix(writer: Writer, x: Slot, columns: int) -> Slot:
-    """An array as a matrix of so many columns."""
-    shape = math.prod(x.shape) // columns, columns
-    matrix = writer.slot(shape, x.dtype)
-    writer.write(operations.reshape, [x], {"shape": shape, "rank": len(x.shape)}, matrix)
-    return matrix
-
-
-def _transposed(writer: Writer, x: Slot) -> Slot:
-    turned = writer.slot(x.shape[::-1], x.dtype)
-    writer.write(operations.transpose, [x], {"perm": (-1, -2)}, turned)
-    return turned
-
-
-def _product(writer: Writer, a: Slot, b: Slot) -> Slot:
-    product = writer.slot((a.shape[0], b.shape[1]), a.dtype)
-    writer.write(operations.matrix_product, [a, b], {}, product)
-    return product
-
-
-def _reshaped(writer: Writer, x: Slot, y: Slot) -> None:
-    writer.write(operations.reshape, [x], {"shape": y.shape, "rank": len(x.shape)}, y)
-
-
-def _as_rows(writer: Writer, x: Slot, geometry: dict[str, Any]) -> Slot:
-    width = math.prod(geometry["window"]) * x.shape[-1]
-    if not any(map(any, geometry["padding"])) and set(geometry["window"]) | set(geometry["strides"]) == {1}:
-        return _matrix(writer, x, width)
-    rows = writer.slot((x.shape[0] * math.prod(geometry["count"]), width), x.dtype)
-    writer.write(windows_as_rows, [x], geometry, rows)
-    return rows
-
-
-def _convolve_by_product(writer: Writer, record: Record) -> None:
-    (x, kernel), y = record.inputs, record.outputs
-    rows = _as_rows(writer, x, _geometry(record, kernel.shape[:-2], y.shape[1:-1]))
-    _reshaped(writer, _product(writer, rows, _matrix(writer, kernel, kernel.shape[-1])), y)
-
-
-def _correlate_by_product(writer: Writer, record: Record) -> None:
-    (x, g), y = record.inputs, record.outputs
-    rows = _as_rows(writer, x, _geometry(record, record.params["window"], g.shape[1:-1]))
-    _reshaped(writer, _product(writer, _transposed(writer, rows), _matrix(writer, g, g.shape[-1])), y)
+def _multiply_rows(writer: Writer, record: Record) -> None:
+    """Windows as rows, or their transpose for the gradient of a kernel, times a matrix."""
+    (x, other), y = record.inputs, record.outputs
+    is_forward = record.primitive is operations.convolve
+    window, places = (other.shape[:-2], y.shape) if is_forward else (record.params["window"], other.shape)
+    geometry = _geometry(record, window, places[1:-1])
+    width = math.prod(window) * x.shape[-1]
+    if not any(map(any, geometry["padding"])) and {*geometry["window"], *geometry["strides"]} == {1}:
+        rows = TracedArray(writer, x).reshape(-1, width)
+    else:
+        rows = TracedArray(writer, writer.slot((x.shape[0] * math.prod(geometry["count"]), width), x.dtype))
+        writer.write(windows_as_rows, [x], geometry, rows.slot)
+    product = (rows if is_forward else _turned(rows)) @ TracedArray(writer, other).reshape(-1, other.shape[-1])
+    writer.write(operations.reshape, [product.slot], {"shape": y.shape, "rank": 2}, y)
 
 
 def _spread_by_product(writer: Writer, record: Record) -> None:
-    (g, kernel), y = record.inputs, record.outputs
-    matrix = _transposed(writer, _matrix(writer, kernel, kernel.shape[-1]))
-    rows = _product(writer, _matrix(writer, g, g.shape[-1]), matrix)
-    geometry = _geometry(record, kernel.shape[:-2], g.shape[1:-1])
-    writer.write(add_rows_of_windows, [rows], geometry | {"sizes": tuple(y.shape[1:-1])}, y)
+    g, kernel = [TracedArray(writer, x).reshape(-1, x.shape[-1]) for x in record.inputs]
+    y, rows = record.outputs, g @ _turned(kernel)
+    geometry = _geometry(record, record.inputs[1].shape[:-2], record.inputs[0].shape[1:-1])
+    writer.write(add_rows_of_windows, [rows.slot], geometry | {"sizes": tuple(y.shape[1:-1])}, y)
 
 
-def _rules() -> dict[Primitive, Callable[[Writer, Record], None]]:
-    return {
-        operations.convolve: _convolve_by_product,
-        operations.correlate_windows: _correlate_by_product,
-        operations.spread_windows: _spread_by_product,
-    }
+def _turned(x: TracedArray) -> Any:
+    return np.swapaxes(x, 0, 1)  # type: ignore[call-overload]
