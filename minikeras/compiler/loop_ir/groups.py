@@ -14,16 +14,7 @@ from ..loops import Body, elementwise_body
 from .bodies import DTYPES, NoNest, converted, inlined
 from .expression import Axis, Expr, register
 from .nest import Fold, For, Statement, Store
-from .reductions import (
-    Pieces,
-    Reduced,
-    Reduction,
-    begun,
-    body_values,
-    copy_body,
-    reduction_nests,
-    reduction_of,
-)
+from .reductions import Pieces, Reduced, Reduction, begun, body_values, copy_body, reduction_nests, reduction_of
 from .strided import Access, Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place, spread
 
 

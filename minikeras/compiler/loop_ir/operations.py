@@ -101,15 +101,7 @@ def _seconds(w: Windows, outputs: int, batch: int, itemsize: int) -> float:
     return places * inner * (outputs / w.groups * itemsize / 2e11 + itemsize / 2e10)
 
 
-def _convolve(record: Record, temporary: Temporary) -> list[Launch] | None:
-    return _of_windows(record, "y", windows.convolution, depthwise.convolution)
-
-
-def _spread(record: Record, temporary: Temporary) -> list[Launch] | None:
-    return _of_windows(record, "x", windows.by_input, depthwise.by_input)
-
-
-def _of_windows(record: Record, of: str, by_products: Any, by_channels: Any) -> list[Launch] | None:
+def _of_windows(of: str, by_products: Any, by_channels: Any, record: Record, temporary: Temporary) -> list[Launch] | None:
     """The array with a batch and a kernel give another array with a batch."""
     found = _convolution(record, of)
     if found is None:
@@ -279,8 +271,8 @@ def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
         operations.next_key: _next_key,
         operations.dropout_mask: _drawn,
         operations.random_uniform: _drawn,
-        operations.convolve: _convolve,
-        operations.spread_windows: _spread,
+        operations.convolve: functools.partial(_of_windows, "y", windows.convolution, depthwise.convolution),
+        operations.spread_windows: functools.partial(_of_windows, "x", windows.by_input, depthwise.by_input),
         operations.correlate_windows: _correlate,
         operations.einsum: _einsum,
         operations.gather_rows: _table(rows.gather, back=False),

@@ -104,10 +104,7 @@ def reduction_of(name: str, dtype: Any, count: int = 0, result: Any = None) -> R
         total = INDEX
     if name == "euclid":
         return Reduction(
-            op,
-            total,
-            lambda x: Expr("multiply", (cast(x, total), cast(x, total)), total),
-            lambda x: Expr("sqrt", (x,), total),
+            op, total, lambda x: Expr("multiply", (cast(x, total), cast(x, total)), total), lambda x: Expr("sqrt", (x,), total)
         )
     finish = (lambda x: _mean(x, count)) if name == "mean" else (lambda x: x)
     return Reduction(op, total, lambda x: cast(x, total), finish)
@@ -165,13 +162,7 @@ def body_values(
 
 
 def reduction_nests(
-    name: str,
-    kept: Shape,
-    folded: Shape,
-    values: Values,
-    results: Sequence[Reduced],
-    temporary: Temporary,
-    pieces_of: Pieces,
+    name: str, kept: Shape, folded: Shape, values: Values, results: Sequence[Reduced], temporary: Temporary, pieces_of: Pieces
 ) -> list[Lowered]:
     """Values for all elements of `kept + folded`, reduced over the axes of `folded`."""
     count = math.prod(kept)

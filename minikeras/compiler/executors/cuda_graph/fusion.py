@@ -210,11 +210,7 @@ def _reads_first(program: Program) -> Iterator[Record]:
 
 
 def _grown(
-    records: Sequence[Record],
-    first: int,
-    readers: Mapping[int, Sequence[Record]],
-    made: Mapping[int, int],
-    taken: set[int],
+    records: Sequence[Record], first: int, readers: Mapping[int, Sequence[Record]], made: Mapping[int, int], taken: set[int]
 ) -> GroupMembers | None:
     """The group that begins with an instruction: what reads nothing that is made later by others."""
     domain = _domain_of(records[first], readers)

@@ -124,11 +124,6 @@ class Homes:
         self.addresses: list[int] = []
         self.moves = 0
 
-    @property
-    def bytes(self) -> int:
-        """The memory of the homes, what is shared with other programs included."""
-        return sum(block.bytes for block in self._blocks)
-
     def begin(self) -> None:
         """See to it that Variables lie at these addresses, and that nothing shows it if they change there."""
         if not self.moves:

@@ -20,7 +20,7 @@ from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loop_ir.matrices import Kind, Result
 from ...loop_ir.operations import contraction, copy_of, has_nest, launches
 from ...loop_ir.strided import Access, contiguous, view_of
-from ...loops import Body, Step, body_of, elementwise_body
+from ...loops import Body, Step, elementwise_body
 from ...planning import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, Flatten, Lowered, Lowering, ReadFlat, View
@@ -378,9 +378,7 @@ def _mean(encoder: Encoder, record: Record) -> bool:
     total = encoder.temporary(y.shape, y.dtype)
     if not count or not encoder.reduce(record, record.params["axes"], total):
         return False
-    division = body_of(operations.divide, [total.dtype, count], {})
-    assert division is not None
-    encoder.add(LoopCall(division, Split(1, 1, math.prod(y.shape), [Kind.FULL], [True]), [total], record))
+    encoder.encode(Record(operations.divide, [total, count], {}, y))
     return True
 
 

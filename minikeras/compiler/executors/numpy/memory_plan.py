@@ -379,11 +379,6 @@ class RunMemory:
         self.turn = Turn(first, addresses, len(self.flat))
         self._other = Turn(first.copy(), addresses.copy(), len(self.flat))
 
-    @property
-    def addresses(self) -> Array:
-        """Of values, by their position."""
-        return self.turn.addresses
-
     def begin(self) -> list[Any]:
         """The registers of a run."""
         turn, self._other = self._other, self.turn
