@@ -288,13 +288,14 @@ class FlatVariables:
     Args:
         variables: column by column.
         layout: of one column.
-        in_place: whether a buffer that nothing but the Variables refers to is written where it is read.
+        in_place: whether a buffer that nothing but the Variables refers to is written where it is read: the executor then
+            chooses the buffer right before it writes.
     """
 
-    __slots__ = ("_buffers", "_columns", "_current", "_in_place", "_layout", "_next", "_variables")
+    __slots__ = ("_buffers", "_columns", "_current", "_layout", "_next", "_variables", "in_place")
 
     def __init__(self, variables: Sequence[Variable], layout: Layout, in_place: bool = False) -> None:
-        self._variables, self._layout, self._in_place = variables, layout, in_place
+        self._variables, self._layout, self.in_place = variables, layout, in_place
         self._columns = len(variables) // len(layout.shapes)
         self._buffers: list[FlatBuffer] = []
         self._current: FlatBuffer | None = None
@@ -302,10 +303,10 @@ class FlatVariables:
 
     def begin(self) -> FlatBuffer:
         """The buffer for new values: one that only programs see, or in place the one that is read."""
-        if self._in_place and (held := self._current) is not None and held.is_held_alone and held.is_held_by(self._variables):
+        if self.in_place and (held := self._current) is not None and held.is_held_alone and held.is_held_by(self._variables):
             self._next = held
             return held
-        self._next = unused_buffer(self._buffers, self._layout, self._columns, self._current if self._in_place else None)
+        self._next = unused_buffer(self._buffers, self._layout, self._columns, self._current if self.in_place else None)
         return self._next
 
     def read(self) -> FlatBuffer:

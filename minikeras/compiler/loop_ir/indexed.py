@@ -97,18 +97,10 @@ def _function(name: str) -> Combine:
     return lambda total, x: Expr(name, (total, x), total.dtype)
 
 
-def _lowest(dtype: Any) -> Any:
-    return as_dtype(dtype).min
-
-
-def _highest(dtype: Any) -> Any:
-    return as_dtype(dtype).max
-
-
 _COMBINED: dict[str, tuple[Combine, Callable[[Any], Any]]] = {
     "add_rows": (_function("add"), lambda dtype: 0),
-    "segment_max": (_function("maximum"), _lowest),
-    "segment_min": (_function("minimum"), _highest),
+    "segment_max": (_function("maximum"), lambda dtype: as_dtype(dtype).min),
+    "segment_min": (_function("minimum"), lambda dtype: as_dtype(dtype).max),
     "segment_prod": (_function("multiply"), lambda dtype: 1),
 }
 

@@ -97,12 +97,10 @@ class _Matrix:
             if one.how is Result.OVER_ROWS:
                 zero = Axis(end - begin)
                 body.append(For(zero, [Store(y, begin + zero, 0)]))
-        singles = {n: self._kept(x[0], body) for n, x in enumerate(self._inputs) if self._is_single(n)}
+        single = [kind is Kind.SCALAR or one is float for kind, one in zip(self._kinds, self._body.inputs, strict=True)]
+        singles = {n: self._kept(x[0], body) for n, x in enumerate(self._inputs) if single[n]}
         body.append(For(row, self._row(first + row, singles)))
         return body + [Store(y, 0, cast(total, y.dtype)) for y, total in self._totals.items()]
-
-    def _is_single(self, number: int) -> bool:
-        return self._kinds[number] is Kind.SCALAR or self._body.inputs[number] is float
 
     @staticmethod
     def _kept(value: Expr, before: list[Statement]) -> Expr:

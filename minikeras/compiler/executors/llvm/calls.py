@@ -212,7 +212,7 @@ class LoopCall(KernelCall):
         self._outputs = [(y, Output(register, Result.STORE)) for y, register in zip(results, body.outputs, strict=True)]
         lies = enumerate(zip(self._kinds, self._moving, strict=True))
         whole = [number for number, (kind, moves) in lies if kind is Kind.FULL and (moves or self._members == 1)]
-        super().__init__(None, _unsettled, operands, results, record, [whole] * len(results))
+        super().__init__(None, self._operands, operands, results, record, [whole] * len(results))
         self._settle()
 
     def add_reduction(self, x: Slot, result: Slot, split: Sum, alone: bool) -> bool:
@@ -272,10 +272,6 @@ ALONG_ROWS = {Result.OVER_COLUMNS, Result.LARGEST_OF_ROW}
 """What is left is one number of each row."""
 
 
-def _unsettled(address: Address) -> list[int]:
-    raise AssertionError("a loop has operands once its kernel is chosen")
-
-
 def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
     """A sum or maximum along neighbouring axes: a loop without steps."""
     members, rows, columns, how = split
@@ -284,12 +280,6 @@ def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
     kernel, operands = for_each(loop, places, members, [(x, True), (result, True)])
     seconds = 0.0 if members == 1 and how is Result.OVER_ALL else x.bytes / 4e10
     return KernelCall(kernel, operands, [x], [result], record, (), seconds)
-
-
-def repetition(x: Slot, y: Slot, record: Record) -> LoopCall | None:
-    """An array repeated along axes."""
-    split = split_of(y.shape, [x.shape])
-    return None if split is None else LoopCall(Body((x.dtype,), (), (), (), (0,)), split, [x], record)
 
 
 @functools.lru_cache(4096)

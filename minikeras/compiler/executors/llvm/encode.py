@@ -34,7 +34,6 @@ from .calls import (
     nest_call,
     product_call,
     reduction,
-    repetition,
     split_of,
     sum_split,
 )
@@ -61,8 +60,7 @@ def _as_a_whole(program: Program) -> tuple[Program, list[Lowered]]:
     makers = {y.key: record for record in program.records for y in outputs_of(record)}
     for record in program.records:
         encoder.encode(record)
-    results = [encoder.without_gaps(x, makers.get(x.key)) for x in program.results]
-    encoder.wanted = {x.key for x in results}
+    results = [encoder.operand(x, makers[x.key]) if x.key in makers and x.key in encoder.views else x for x in program.results]
     return Program(program.arguments, program.records, results, None), in_phases(list(encoder.calls()))
 
 
@@ -110,7 +108,7 @@ class Encoder:
         """Matrices that are transposes of others."""
         self._reshaped: dict[int, Slot] = {}
         """Arguments, by the keys of what they are in other shapes."""
-        self._views: dict[int, Access] = {}
+        self.views: dict[int, Access] = {}
         """Where slots lie that are views with gaps, or in another order."""
         self._copies: dict[tuple[int, Any], Slot] = {}
         self._arguments = {slot.key for slot in program.arguments}
@@ -133,7 +131,7 @@ class Encoder:
             encode(self, record) if encode is not None else self.nests(record) or self._elementwise(record)
         ):
             return
-        if record.primitive is operations.reshape and (x := record.inputs[0]).key in self._views:
+        if record.primitive is operations.reshape and (x := record.inputs[0]).key in self.views:
             record = Record(record.primitive, [self.operand(x, record)], record.params, record.outputs)
         self.lower(record)
 
@@ -147,14 +145,14 @@ class Encoder:
     def _note(self, call: Lowered) -> None:
         """Remember where results lie."""
         if isinstance(call, View):
-            (x,), (y,) = call.operands, call.results
-            if call.record.primitive in (operations.transpose, operations.strided_slice):
-                if call.record.primitive is operations.transpose and _swaps(call.record.params["perm"]) and x.order is None:
+            (x,), (y,), primitive = call.operands, call.results, call.record.primitive
+            if primitive in (operations.transpose, operations.strided_slice):
+                if primitive is operations.transpose and _swaps(call.record.params["perm"]) and x.order is None:
                     self._transposed[y.key] = x
                 self._note_view(call.record)
-            elif call.record.primitive in (operations.reshape, part) and self._has_views(x) and y.shape != ():
-                self.addressed.add(y.key)
-            elif call.record.primitive is operations.reshape and (x.key in self._arguments or x.key in self._reshaped):
+            elif primitive in (operations.reshape, part) and x.key in self.addressed and x.array is None and y.shape != ():
+                self.addressed.add(y.key)  # the plan knows no memory of constants
+            elif primitive is operations.reshape and (x.key in self._arguments or x.key in self._reshaped):
                 self._reshaped[y.key] = x
         elif isinstance(call, Call):
             self.addressed.update(y.key for y in call.results if y.shape not in ((), None) and y.order is None)
@@ -168,11 +166,7 @@ class Encoder:
         if known and y.shares and 0 not in y.shape and y.shape != () and x.order is None and is_known(x.dtype):
             found = view_of(record)
             if found is not None:
-                self._views[y.key] = found
-
-    def _has_views(self, x: Slot) -> bool:
-        """Whether the plan knows where views of a slot lie: it knows no memory of constants."""
-        return x.key in self.addressed and x.array is None
+                self.views[y.key] = found
 
     def operand(self, x: Slot, record: Record, dtype: Any = None) -> Slot:
         """The slot, or another with its values that lie without gaps, in a dtype if one is wanted."""
@@ -183,8 +177,8 @@ class Encoder:
             source = self.operand(self._reshaped[x.key], record, wanted)
             return Slot(source.key, x.shape, source.dtype)
         found = self._copies.get((x.key, wanted))
-        if found is None and x.key in self._views and x.dtype == wanted:
-            access, found = self._views[x.key], self.temporary(x.shape, wanted)
+        if found is None and x.key in self.views and x.dtype == wanted:
+            access, found = self.views[x.key], self.temporary(x.shape, wanted)
             launch = copy_of(access._replace(slot=self.operand(access.slot, record)), found)
             self.add(nest_call(launch, launch.operands, record))
         elif found is None and x.array is not None:
@@ -195,10 +189,6 @@ class Encoder:
             self._staged.setdefault(x.key, []).append(_brought(x, found, record))
         self._copies[x.key, wanted] = found
         return found
-
-    def without_gaps(self, x: Slot, record: Record | None) -> Slot:
-        """A value that an instruction has made, or a copy of it if it is a view with gaps."""
-        return self.operand(x, record) if record is not None and x.key in self._views else x
 
     def constant(self, array: Array) -> Slot:
         """A slot with the same values in each run."""
@@ -287,10 +277,10 @@ class Encoder:
             return False
         if x.key not in self.addressed and x.key not in self._arguments:
             return False
-        call = repetition(self.operand(x, record), result, record)
-        if call is not None:
-            self.add_loop(call)
-        return call is not None
+        split = split_of(result.shape, [x.shape])
+        if split is not None:
+            self.add_loop(LoopCall(Body((x.dtype,), (), (), (), (0,)), split, [self.operand(x, record)], record))
+        return split is not None
 
     def reduce(self, record: Record, axes: Sequence[int], result: Slot, largest: bool = False) -> bool:
         """A sum or maximum along neighbouring axes, at the end of the loop that makes its operand, if there is one."""

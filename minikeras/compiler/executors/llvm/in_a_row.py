@@ -278,8 +278,8 @@ class _Run:
     def bind(self) -> bool:
         """Look up where Variables lie; False if they are not to be written there."""
         for flat in self._memory.flat:
-            flat.read(self.registers, self._turn)
-            flat.begin(self._turn)
+            flat.bind_read(self.registers, self._turn)
+            flat.bind_written(self._turn)
         return all(flat.writes_in_place for flat in self._memory.flat)
 
     def job(self, writing: Segment, stacked: bool) -> Job:

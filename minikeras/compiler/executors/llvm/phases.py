@@ -54,7 +54,7 @@ def _phases(calls: Sequence[Lowered]) -> list[Phase] | None:
     flats = {x.key for call in calls if isinstance(call, AssignFlat) for x in flats_of(call.record)}
     of: dict[int, Phase] = {}
     found: list[Phase] = []
-    written = _Written()
+    written: set[int] | None = set()
     for call in calls:
         latest = max([of.get(x.key, Phase.EARLY) for x in slots_in(call.operands)], default=Phase.EARLY)
         own = _phase(call, latest, written, flats)
@@ -63,30 +63,19 @@ def _phases(calls: Sequence[Lowered]) -> list[Phase] | None:
         if _is_kernel(call) and latest is Phase.LATE:
             return None
         if own in (Phase.COUNTED, Phase.LATE) and _writes(call):
-            written.add(touched(call.record))
+            keys = touched(call.record)
+            written = None if keys is None or written is None else written | keys
         of.update((y.key, own) for y in call.results)
         found.append(own)
     return found
 
 
-class _Written:
-    """The Variables that were assigned late by now."""
-
-    def __init__(self) -> None:
-        self._keys: set[int] | None = set()
-
-    def add(self, keys: set[int] | None) -> None:
-        """Further Variables; None for any."""
-        self._keys = None if keys is None or self._keys is None else self._keys | keys
-
-    def meets(self, keys: set[int] | None) -> bool:
-        """Whether any of these was assigned."""
-        if keys is None or self._keys is None:
-            return self._keys != set()
-        return bool(keys & self._keys)
+def _meets(written: set[int] | None, keys: set[int] | None) -> bool:
+    """Whether any of the Variables with these keys was assigned late by now; None stands for any."""
+    return written != set() if keys is None or written is None else bool(keys & written)
 
 
-def _phase(call: Lowered, latest: Phase, written: _Written, flats: set[int]) -> Phase:
+def _phase(call: Lowered, latest: Phase, written: set[int] | None, flats: set[int]) -> Phase:
     if _is_kernel(call):
         return Phase.WRITERS if all(y.key in flats for y in call.results) else Phase.KERNELS
     if isinstance(call, (View, Flatten)):
@@ -94,7 +83,7 @@ def _phase(call: Lowered, latest: Phase, written: _Written, flats: set[int]) -> 
     effect = call.record.primitive
     if is_counted(call) and latest < Phase.KERNELS:
         return Phase.COUNTED
-    if latest >= Phase.KERNELS or (isinstance(call, Kernel) and effect.reads and written.meets(touched(call.record))):
+    if latest >= Phase.KERNELS or (isinstance(call, Kernel) and effect.reads and _meets(written, touched(call.record))):
         return Phase.LATE
     # What makes the numbers of a step, or draws, comes early; what assigns comes late.
     makes = call.results and State.OPERANDS not in call.record.primitive.writes

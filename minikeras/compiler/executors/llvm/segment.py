@@ -212,7 +212,7 @@ class Commit:
         done = False
         while not done:
             for flat in memory.flat:
-                flat.begin(memory.turn)
+                flat.bind_written(memory.turn)
             job.alone = [flat.held for flat in memory.flat if flat.writes_in_place]
             done = self.writing.carry_out(job)
 

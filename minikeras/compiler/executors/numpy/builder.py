@@ -129,7 +129,7 @@ class Builder:
 
     def _read_flat(self, call: ReadFlat) -> Closure:
         number = self.plan.access(call)
-        return lambda registers: registers[0].flat[number].read(registers, registers[0].turn)
+        return lambda registers: registers[0].flat[number].bind_read(registers, registers[0].turn)
 
     def _assign_flat(self, call: AssignFlat) -> Closure:
         number = self.plan.access(call)

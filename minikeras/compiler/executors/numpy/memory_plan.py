@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ....core.ownership import Owned
 from ....types import Array
 from ...ir import Program, Slot, slots_in
 from ...planning import FlatBuffer, FlatVariables, Interval, allocate, flats_of, lifetimes, memory_of, touched, variables_of
@@ -248,22 +247,10 @@ class Turn:
         self.read: list[FlatBuffer | None] = [None] * count
 
 
-class FlatRegisters:
-    """Binds flattened Variables, and the views of them that the program reads, to registers and addresses."""
+class FlatRegisters(FlatVariables):
+    """Flattened Variables, bound with the views of them that the program reads to registers and addresses."""
 
-    __slots__ = (
-        "_addressed",
-        "_bound",
-        "_flats",
-        "_number",
-        "_numbers",
-        "_reads",
-        "_registers",
-        "_variables",
-        "_views",
-        "_wanted",
-        "in_place",
-    )
+    __slots__ = ("_addressed", "_bound", "_flats", "_number", "_numbers", "_reads", "_registers", "_views", "_wanted")
 
     def __init__(
         self,
@@ -277,9 +264,8 @@ class FlatRegisters:
         reading, writing = access
         record = next(call.record for call in access if call is not None)
         self._number = number
-        self.in_place = writing is not None and writing.in_place
-        """Whether the memory for new values is chosen by the executor, right before they are written."""
-        self._variables = FlatVariables(variables_of(record), record.params["layout"], self.in_place)
+        in_place = writing is not None and writing.in_place
+        super().__init__(variables_of(record), record.params["layout"], in_place)
         self._reads = [slot.key for slot in reading.results] if reading else []
         self._views, self._wanted, self._registers, self._addressed = views, wanted, registers, addressed
         written = [slot.key for slot in flats_of(writing.record)] if writing else []
@@ -288,11 +274,11 @@ class FlatRegisters:
         self._bound: WeakKeyDictionary[FlatBuffer, Any] = WeakKeyDictionary()
         """What registers and addresses get, by the buffer that is read."""
 
-    def begin(self, turn: Turn) -> None:
+    def bind_written(self, turn: Turn) -> None:
         """Choose memory for new values."""
         if not self._flats:
             return
-        buffer = self._variables.begin()
+        buffer = self.begin()
         if turn.written[self._number] is buffer:
             return
         turn.written[self._number] = None  # until it is whole, for an interrupt on the way
@@ -302,9 +288,9 @@ class FlatRegisters:
             turn.addresses[self._numbers] = buffer.addresses
         turn.written[self._number] = buffer
 
-    def read(self, arrays: list[Any], turn: Turn) -> None:
+    def bind_read(self, arrays: list[Any], turn: Turn) -> None:
         """Put the values of the Variables, flat and one by one, where the program reads them."""
-        buffer = self._variables.read()
+        buffer = self.read()
         if turn.read[self._number] is buffer:
             return
         turn.read[self._number] = None
@@ -326,20 +312,6 @@ class FlatRegisters:
         numbers = np.array([self._addressed[key] for key in wanted], np.int64)
         addresses = np.array([array.ctypes.data for array in wanted.values()], np.int64)
         return [(self._registers[key], array) for key, array in arrays.items() if key in self._wanted], numbers, addresses
-
-    @property
-    def writes_in_place(self) -> bool:
-        """Whether the memory for new values is that of the present ones."""
-        return self._variables.writes_in_place
-
-    @property
-    def held(self) -> tuple[Owned, int]:
-        """What the memory for new values is made of, and the references to it."""
-        return self._variables.held
-
-    def assign(self) -> None:
-        """Let the Variables hold what was written."""
-        self._variables.assign()
 
 
 class RunMemory:
@@ -385,7 +357,7 @@ class RunMemory:
         self.turn = turn
         for variables in self.flat:
             if not variables.in_place:
-                variables.begin(turn)
+                variables.bind_written(turn)
         registers = turn.registers.copy()
         registers[0] = self
         return registers
