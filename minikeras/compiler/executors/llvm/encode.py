@@ -24,19 +24,7 @@ from ...loops import Body, Step, elementwise_body
 from ...planning import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, Flatten, Lowered, Lowering, ReadFlat, View
-from .calls import (
-    Factor,
-    KernelCall,
-    LoopCall,
-    Split,
-    can_loop,
-    known,
-    nest_call,
-    product_call,
-    reduction,
-    split_of,
-    sum_split,
-)
+from .calls import Factor, KernelCall, LoopCall, Split, can_loop, known, nest_call, product_call, reduction, split_of, sum_split
 from .functions import is_known
 from .phases import in_phases
 from .scans import scan_of
