@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ...core.precision import is_short
-from ...nn_ops.philox_cuda import PHILOX
 from ..loop_ir.bodies import NUMBER, NoNest
 from ..loop_ir.reductions import is_float
 
@@ -24,8 +23,7 @@ STORED = {
 }
 """The type of an element in memory, by dtype."""
 
-PREAMBLE = (
-    r"""
+PREAMBLE = r"""
 struct float16 { unsigned short bits; };
 struct bfloat16 { unsigned short bits; };
 
@@ -129,10 +127,7 @@ template <class T> static __device__ inline T multiple(T a, T b) {
   const unsigned long long d = size_of(divisor(a, b));
   return d == 0 ? T(0) : T(size_of(a) / d * size_of(b));
 }
-
 """
-    + PHILOX
-)
 """What the functions below and the kernels call."""
 
 COMPARISONS = {"equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}

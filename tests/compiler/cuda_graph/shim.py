@@ -180,9 +180,9 @@ PREAMBLE_HERE = PREAMBLE.replace("#ifdef __CUDACC__", f"{HALVES}\n#ifdef __CUDAC
 """The kernels' own text, with conversions of float16 in C++ instead of instructions of the GPU."""
 
 
-def compiled(kernels):
-    """What carries out each of the kernels, at addresses of its operands and results."""
-    module = assemble([kernel._replace(text=_watched(kernel.text)) for kernel in kernels], PREAMBLE_HERE)
+def compiled(kernels, more=""):
+    """What carries out each of the kernels, at addresses of its operands and results; they may call `more` functions."""
+    module = assemble([kernel._replace(text=_watched(kernel.text)) for kernel in kernels], PREAMBLE_HERE + more)
     runs = [
         f'extern "C" const char* run_{name}(void** a, const unsigned long long* sizes, unsigned b, unsigned t) '
         f"{{ return run({name}, a, sizes, b, t, {str('__sync' in kernel.text).lower()}); }}"

@@ -36,7 +36,7 @@ def test_the_known_answers_come_out(counter, key, expected):
     kernel, memory = CudaKernel("words", text, (given,), (words,), 1, 1), Memory()
     block, position = numbers(counter)
     memory.put(given, np.array([*numbers(key), position, block], np.uint64)[:3])
-    memory.run(kernel, compiled([kernel])[0])
+    memory.run(kernel, compiled([kernel], philox_cuda.PHILOX)[0])
     assert tuple(memory.array(words).tolist()) == expected
 
 
