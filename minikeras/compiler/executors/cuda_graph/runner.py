@@ -76,8 +76,6 @@ class GraphExecutable:
         self.program = program
         self._device, self._scheduled, self._preamble, self._rollback = device, scheduled, preamble, rollback
         self._keys, self._locks = keys, locks_of(program)
-        self._results = [None if isinstance(x, Slot) else x for x in program.results]
-        self._slots = [isinstance(x, Slot) for x in program.results]
         self._refused: set[MatrixProduct] = set()
         self._follow()
 
@@ -144,7 +142,7 @@ class GraphExecutable:
 
     def _leaves(self, arrays: Sequence[Array]) -> list[Any]:
         given = iter(arrays)
-        return [Tensor(next(given)) if is_slot else x for x, is_slot in zip(self._results, self._slots, strict=True)]
+        return [Tensor(next(given)) if isinstance(x, Slot) else x for x in self.program.results]
 
     # A run --------------------------------------------------------------------------------------------------------------------
 

@@ -40,11 +40,6 @@ def part_of(to: Instructions, count: Value, align: int) -> tuple[Value, Value]:
     return bound("%part"), to.add(f"select i1 {is_last}, i64 {count}, i64 {bound(following)}")
 
 
-def multiplies(kernel: Any) -> bool:
-    """Whether a kernel calls BLAS."""
-    return bool(getattr(kernel, "multiplies", False))
-
-
 class EachKernel:
     """A kernel for each member of a stack; parts are members.
 
@@ -57,12 +52,7 @@ class EachKernel:
     """
 
     def __init__(self, kernel: Any, arrays: int) -> None:
-        self.kernel, self._arrays = kernel, arrays
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether it calls BLAS."""
-        return multiplies(self.kernel)
+        self.kernel, self._arrays, self.multiplies = kernel, arrays, kernel.multiplies
 
     def text(self, name: str) -> str:
         """The function, and before it that of the kernel."""

@@ -27,7 +27,6 @@ from ..numpy.memory_plan import RunMemory, Turn
 from ..numpy.replay import Closure, copy_of
 from . import jit
 from .calls import SHARED, KernelCall
-from .kernels import multiplies
 from .products import on_one_thread
 from .runner import Instruction, Job
 
@@ -112,7 +111,7 @@ class Segment:
         operands = [call.places(builder.address) for call in calls]
         self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
-        products = any(multiplies(call.kernel) and call.seconds >= SHARED for call in calls)
+        products = any(call.kernel.multiplies and call.seconds >= SHARED for call in calls)
         self._one_thread = (on_one_thread() if products else None) or contextlib.nullcontext()
 
     def job(self, turn: Any) -> Job:
