@@ -18,12 +18,11 @@ def convolution(w: Windows, times: int, dtype: Any) -> Nest:
     """y: for each output the sum over a window of its channel."""
     x, kernel, y = [Array(name, dtype) for name in ("x", "kernel", "y")]
     line, place, o = Axis(BATCH * w.lines), Axis(w.wide, "sequential"), lanes(w.channels * times)
-    value: Expr | None = None
-    for tap, part in enumerate(under_window(w, x, line, place, o // times, 0.0)):
-        part = part * kernel[o + tap * w.channels * times]
-        value = part if value is None else value + part
+    taps = enumerate(under_window(w, x, line, place, o // times, 0.0))
+    parts = [part * kernel[o + tap * w.channels * times] for tap, part in taps]
     at = (line * w.wide + place) * (w.channels * times) + o
-    return Nest("convolve_channels", [x, kernel, y], [BATCH], For(line, loops([place, o], [Store(y, at, value)])))
+    store = Store(y, at, sum(parts[1:], start=parts[0]))
+    return Nest("convolve_channels", [x, kernel, y], [BATCH], For(line, loops([place, o], [store])))
 
 
 def by_input(w: Windows, times: int, dtype: Any) -> Nest:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +31,7 @@ def fold(w: Windows, op: str, dtype: Any) -> Nest:
     parts = under_window(w, x, line, place, c, -math.inf if op in ("maximum", "first") else 0.0)
     if op == "pick":
         parts = [where(apply("equal", chosen[at], number), part, 0.0) for number, part in enumerate(parts)]
-    value = _first_largest(parts) if op == "first" else _folded("add" if op == "pick" else op, parts)
+    value = _first_largest(parts) if op == "first" else functools.reduce(maximum if op == "maximum" else operator.add, parts)
     inner = [place, c] if w.channels >= 8 else [c, place]
     inner[0].value = "sequential"
     arrays = [x, chosen, y] if op == "pick" else [x, y]
@@ -45,13 +47,6 @@ def under_window(w: Windows, x: Array, line: Axis, place: Axis, channel: Expr, o
         inside = all_of([under.inside, w.inside(len(w.sizes) - 1, at)])
         found.append(x.where(inside, under.start + at * w.channels + channel, other))
     return found
-
-
-def _folded(op: str, parts: Sequence[Expr]) -> Expr:
-    value = parts[0]
-    for part in parts[1:]:
-        value = maximum(value, part) if op == "maximum" else value + part
-    return value
 
 
 def _first_largest(parts: Sequence[Expr]) -> Expr:

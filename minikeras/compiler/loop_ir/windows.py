@@ -287,9 +287,7 @@ def by_kernel(w: Windows, outputs: int, tile: Tile, dtype: Any, parts: int) -> N
 def total(parts: int, length: int, dtype: Any) -> Nest:
     """y (length) = the sum of so many arrays."""
     x, y, at = Array("x", dtype), Array("y", dtype), Axis(length)
-    value = x[at]
-    for part in range(1, parts):
-        value = value + x[at + part * length]
+    value = sum([x[at + part * length] for part in range(1, parts)], start=x[at])
     return Nest("total", [x, y], [], For(at, [Store(y, at, value)]))
 
 
