@@ -49,6 +49,7 @@ def _as_a_whole(program: Program) -> tuple[Program, list[Lowered]]:
     for record in program.records:
         encoder.encode(record)
     results = [encoder.operand(x, makers[x.key]) if x.key in makers and x.key in encoder.views else x for x in program.results]
+    encoder.wanted = {x.key for x in results}
     return Program(program.arguments, program.records, results, None), in_phases(list(encoder.calls()))
 
 
