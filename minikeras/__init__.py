@@ -43,7 +43,7 @@ _LATE = (
     *("image", "keras", "linalg", "math", "nest", "nn", "random", "signal", "strings", "summary", "test", "train"),
     "version",
 )
-"""Modules that are loaded when they are first used, by themselves."""
+"""Modules that are loaded by themselves when they are first used."""
 
 
 class _Explaining:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def exit_status(program: Callable[[], int | None]) -> int:
-    """The status of a program that prints; where its reader has gone, as `head` goes after some lines, 1 and no traceback.
+    """The exit status of a program; 1, without a traceback, if the reader of its output is gone, as `head` is after some lines.
 
     >>> exit_status(lambda: None)
     0

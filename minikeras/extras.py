@@ -39,7 +39,7 @@ EXTRAS = {
     "threads": Extra("threads of matrix products", {"threadpoolctl": "threadpoolctl"}),
     "notebooks": Extra(
         "tutorials in JupyterLab", {"ipywidgets": "ipywidgets", "jupyterlab": "jupyterlab", "matplotlib": "matplotlib"}
-    ),  # last, since who lacks matplotlib alone is sent to `plot`
+    ),  # last: a user who lacks matplotlib alone is sent to `plot`
 }
 
 

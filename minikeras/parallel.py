@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 WORTHWHILE = 1 << 18
-"""Fewest elements of a part from which a second thread pays, for several passes of NumPy over float32, in calls of `CALL`."""
+"""Fewest elements of a part for which a second thread pays, for several passes of NumPy over float32, in calls of `CALL`."""
 
 CALL = 1 << 17
-"""Elements in a call of NumPy, within a part, from which threads run beside one another, and the arrays still fit a cache.
+"""Elements in one call of NumPy within a part: enough for threads to run in parallel, and the arrays still fit a cache.
 
 Python's lock passes between the threads at each call: with 32,768 elements, 5 us, two threads are no faster than one.
 """
@@ -187,7 +187,7 @@ class _Part:
 
 
 def _carry_out(parts: list[_Part]) -> None:
-    """The first part here, the others by who is there first; what was handed over last is taken back first."""
+    """Carry out the first part here, the others in whichever thread is free; the part handed over last is taken back first."""
     handed = [(part, _handed_over(part)) for part in parts[1:]]
     parts[0]()
     for part, future in reversed(handed):
@@ -328,7 +328,7 @@ class OneThread(contextlib.ContextDecorator):
 @functools.cache
 def on_one_thread(package: str = "numpy") -> OneThread | None:
     """Keeps the BLAS of a package, which is loaded by now, on one thread; None if it cannot be told."""
-    found = _of_wheel(package)  # whose own calls take a tenth of the time of those of `threadpoolctl`
+    found = _of_wheel(package)  # whose own calls take a tenth of the time of `threadpoolctl`
     if not found:
         found = libraries()
         own = [one for one in found if any(part.startswith(package) for part in one.filepath.split(os.sep)[:-1])]
@@ -355,7 +355,7 @@ def set_by_environment() -> bool:
 
 
 PART = 1 << 23
-"""Multiplications of a part from which another thread pays: to hand it over takes 60 us, the part 250."""
+"""Multiplications of a part for which another thread pays: to hand it over takes 60 us, the part 250."""
 
 
 def chosen_by_user() -> bool:

@@ -362,7 +362,7 @@ class Restoration:
     def _without_other_optimizers(
         self, graph: StateTree, found: dict[str, Any], matched: dict[str, str], problems: dict[str, str]
     ) -> dict[str, str]:
-        """Leave out optimizers that only one side has, and those whose state does not fit; their paths, and what to say."""
+        """Leave out optimizers that only one side has, and those whose state does not fit; gives their paths, and a message."""
         skipped: dict[str, str] = {}
         here = {place: optimizer.name for place, optimizer in graph.optimizers()}
         saved = {key.removesuffix(STEPS): "" for key in self._arrays if key.endswith(STEPS)}
@@ -390,7 +390,7 @@ class Restoration:
         return "\n".join([*lines, "skip_mismatch=True leaves out what does not fit, cast=True converts dtypes."])
 
     def _make_slots(self, graph: StateTree) -> dict[str, Callable[[], None]]:
-        """Let optimizers make the slots that were saved for Variables which are here; how to take that back, by path."""
+        """Let optimizers make the slots that were saved for Variables that are here; returns how to undo that, by path."""
         undo: dict[str, Callable[[], None]] = {}
         for place, optimizer in graph.optimizers():
             start = joined(place, SLOTS) + "/"

@@ -95,7 +95,7 @@ def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Te
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
-    """The texts of several tensors put together, element by element; those of one text stand beside each element.
+    """The texts of several tensors put together, element by element; a tensor of one text is repeated for each element.
 
     >>> print(tf.strings.join([["a", "b"], "c"], separator="-").numpy())
     ['a-c' 'b-c']

@@ -105,7 +105,7 @@ def _told(rows: Callable[[Array], list[dict[str, Any]]], data: Any, step: Any) -
 
 
 def scalar(name: str, data: Any, step: Any = None) -> bool:
-    """Write a number under a name, for a step. Whether there is a default writer: without one nothing is written.
+    """Write a number under a name, for a step. Returns True if there is a default writer; without one nothing is written.
 
     >>> tf.summary.scalar("loss", 0.5, step=1)
     False
@@ -144,7 +144,7 @@ def text(name: str, data: Any, step: Any = None) -> bool:
 
 
 def flush(writer: SummaryWriter | None = None) -> None:
-    """Write what waits in the queue of a writer, by default of that of the block around.
+    """Write what waits in the queue of a writer, by default the writer of the block around.
 
     >>> tf.summary.flush()
     """
@@ -183,7 +183,7 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
 
 
 def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
-    """Nothing, since `trace_on` records nothing.
+    """Do nothing, since `trace_on` records nothing.
 
     >>> tf.summary.trace_export("graph", step=0)
     """

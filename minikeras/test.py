@@ -74,7 +74,7 @@ def check_gradients(
         order: 1 or 2.
         tolerance: allowed error, relative to the largest element of the derivative or to 1.
         step: the difference quotient's, relative to the element or to 1.
-        max_elements: check so many elements at first order, drawn at random if there are more.
+        max_elements: most elements to check at first order, drawn at random if there are more.
         seed: of the random numbers.
 
     Returns:

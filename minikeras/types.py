@@ -33,7 +33,7 @@ class DType:
         numpy: the NumPy dtype.
         as_numpy_dtype: the NumPy scalar type, for example `numpy.float32`.
         size: bytes of one element.
-        is_floating, is_complex, is_integer, is_bool: what it holds; a bool is no integer.
+        is_floating, is_complex, is_integer, is_bool: its kind; a bool is no integer.
         is_unsigned: whether it holds integers from 0 on.
         is_differentiable: whether it carries gradients: floating and complex types do.
 
@@ -275,14 +275,14 @@ class TensorShape(tuple[int, ...]):
         return TensorShape([a if b is None else b for a, b in zip(self, other, strict=True)])
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """The shape that says what both say."""
+        """The most specific shape that both fit: the sizes in which they agree, and None elsewhere."""
         other = TensorShape(other)
         if self.rank is None or self.rank != other.rank:
             return TensorShape(None)
         return TensorShape([a if a == b else None for a, b in zip(self, other, strict=True)])
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, which must have that many axes; of any shape the one with them.
+        """This shape, which must have `rank` axes; of TensorShape(None), the shape of that many open axes.
 
         Raises:
             ValueError: if it has another number.

@@ -1,4 +1,4 @@
-"""From Python numbers, lists and arrays to Tensors, by TensorFlow's rules of dtypes: that of a Tensor beside them rules."""
+"""Conversion of Python numbers, lists and arrays to Tensors by TensorFlow's dtype rules: a Tensor beside them decides."""
 
 from __future__ import annotations
 

@@ -161,11 +161,11 @@ class Clock:
         self.now = self.setting = 0
 
     def tick(self) -> None:
-        """Something has changed."""
+        """Note that something has changed."""
         self.now = next(_numbers)
 
     def set(self) -> None:
-        """A setting of the whole package has changed."""
+        """Note that a setting of the whole package has changed."""
         self.now = self.setting = next(_numbers)
 
 

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 T = TypeVar("T")
 
 PATIENCE, LONGEST = 1.0, 60.0
-"""Seconds for which a fork waits for locks as a rule, and for what always ends."""
+"""Seconds for which a fork waits for a lock: as a rule, and for locks that are always released in the end."""
 
 _next_number = itertools.count(1 << 62, -1).__next__
 
@@ -64,7 +64,7 @@ class cached_property(functools.cached_property[T]):
 
 _all: WeakValueDictionary[int, ForkSafeLock] = WeakValueDictionary()
 importing = ForkSafeLock(patience=LONGEST)
-"""Held while what compiles and draws imports what it needs: Python's own locks of imports stay held in a child."""
+"""Held during imports by code that compiles or draws: Python's own import locks would stay held in a forked child."""
 _taken: dict[int, list[ForkSafeLock]] = {}
 """The locks that each forking thread has taken."""
 

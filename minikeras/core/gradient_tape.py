@@ -254,7 +254,7 @@ class GradientTape:
         Args:
             parallel_iterations: accepted for compatibility, ignored.
             experimental_use_pfor: False sweeps back once for each element instead of once over all; needs a persistent tape.
-            chunk_size: carry at most so many elements of the target at once, to bound memory: chunk_size times the size of the
+            chunk_size: most elements of the target to carry at once, to bound memory: chunk_size times the size of the
                 largest intermediate result. At least 1.
 
         >>> x = tf.Variable([1.0, 2.0])

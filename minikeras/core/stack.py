@@ -51,7 +51,7 @@ class Interpreter:
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Take note of an operation that was carried out, or of whose results `notify` tells."""
+        """Take note of an operation that was carried out, or whose results `notify` reports."""
 
     def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
         """Carry out an assignment by other means; True if that was done."""

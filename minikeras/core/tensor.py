@@ -43,7 +43,7 @@ class Reference:
         return id(self._referent) < id(other._referent)
 
 
-_new = tuple.__new__  # without what a TensorShape of the user's may need
+_new = tuple.__new__  # skips checks that a user's TensorShape may need
 
 
 class Operand:

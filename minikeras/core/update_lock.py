@@ -16,7 +16,7 @@ from .forks import ForkSafeLock
 
 _next_number = itertools.count(1).__next__
 _PAUSE = 0.05
-"""Seconds of waiting after which a thread asks whether it waits in a circle."""
+"""Seconds of waiting after which a thread checks whether it is in a deadlock cycle."""
 
 
 class UpdateLock(ForkSafeLock):
@@ -46,7 +46,7 @@ class UpdateLocks:
 
     Attributes:
         own: the lock of the optimizer.
-        all: it and those of Variables that another optimizer took first, in the order in which they are taken.
+        all: `own` and the locks of Variables that another optimizer took first, in the order in which they are taken.
     """
 
     __slots__ = ("all", "own")

@@ -56,8 +56,8 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def register(array_type: type, namespace: Any, to_host: Callable[[Array], np.ndarray[Any, Any]], kind: str = "GPU") -> None:
-    """Make arrays of another library known: its type, its NumPy-like namespace, how to copy one to the host, and how devices
-    are called on which they lie."""
+    """Make arrays of another library known: its type, its NumPy-like namespace, how to copy one to the host, and the name
+    of its kind of device."""
     _FOREIGN[array_type] = (namespace, to_host, kind)
 
 

@@ -96,7 +96,7 @@ def _gather_from_stacks(batch: Any, gather: Any, inputs: Any, params: Any) -> An
 
 
 def add_to_stacks(batch: Any, add: Any, inputs: Any, params: Any) -> Any:
-    """The transpose of the above."""
+    """The transpose of `_gather_from_stacks`."""
     g, indices = inputs
     axis, size = params["axis"], params["size"]
     if not batch.holds(indices):
@@ -110,7 +110,7 @@ def add_to_stacks(batch: Any, add: Any, inputs: Any, params: Any) -> Any:
 
 
 def _offset(batch: Any, indices: Any, size: int) -> Any:
-    """The stack of indices, those of value i larger by i times the size."""
+    """The stack of indices, with i times the size added to the indices of value i."""
     return operations.add(_wide(indices.stacked), operations.multiply(_numbers(batch, indices, len(indices.shape)), size))
 
 
