@@ -121,7 +121,7 @@ def hvp(loss_fn: LossFunction, variables: Any, vector: Any, strict: bool = False
             loss = scalar(loss_fn())
         slope = accumulator.jvp(loss, "zero")
     if strict:
-        tape.gradient(loss, chosen)  # raises for what the loss does not depend on, which its slope may not either
+        tape.gradient(loss, chosen)  # raises for variables on which the loss does not depend; its slope may not either
     return like([convert_to_tensor(part) for part in tape.gradient(slope, chosen, unconnected_gradients="zero")])
 
 

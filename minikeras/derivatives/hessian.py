@@ -66,7 +66,7 @@ def row_seeds(target: Any) -> Tensor:
 
 
 def looped(records: Sequence[Record], target: Any, sources: Sequence[int], seeds: Tensor) -> dict[int, Tensor]:
-    """As `rows`, one seed after the other."""
+    """As `rows`, one seed at a time."""
     if not seeds.shape[0]:
         return swept(records, {target.key: seeds}, sources)
     results = [sweep(records, {target.key: seeds[i]}, sources, bare=False) for i in range(seeds.shape[0])]

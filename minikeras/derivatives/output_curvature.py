@@ -49,7 +49,7 @@ class OutputCurvature:
 
     Args:
         tape: what recorded the run.
-        stage: how many of its Records are those of the outputs.
+        stage: the number of its Records that compute the outputs.
         outputs: z; the tape tracks it from there on.
         bare: the loss of the outputs, a scalar.
         variables: with respect to which; P parameters.

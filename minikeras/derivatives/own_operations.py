@@ -12,7 +12,7 @@ from ..core.tensor import Tensor, arrays_of, tensors_of
 
 
 def _on_tensors(rule: Any) -> Any:
-    """The same rule, for whom arrays are wrapped; its result is unwrapped if it was given no Tensor at all."""
+    """The same rule on Tensors: arrays are wrapped for it, and its result is unwrapped if no Tensor was given."""
     if not callable(rule):
         return rule
 

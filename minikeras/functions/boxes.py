@@ -106,7 +106,7 @@ def non_max_suppression(
 
     Args:
         boxes: (n, 4), two opposite corners each; scores: (n,).
-        max_output_size: so many at most.
+        max_output_size: the most boxes to select.
         iou_threshold: the largest share of what two boxes cover that both of them may cover.
         score_threshold: scores must lie above it.
 

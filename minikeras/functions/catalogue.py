@@ -60,12 +60,12 @@ class OfTwo(Protocol):
 
 @functools.cache
 def takes_symbols(function: F, step: Callable[..., Any] | None = None) -> F:
-    """The function, which symbolic tensors may be given too.
+    """The function, made to take symbolic tensors too.
 
     Where it is given tensors, nothing is looked at: 0.1 us.
 
     Args:
-        step: what is called instead with the same arguments if one is symbolic; a step that calls the function if None.
+        step: called instead, with the same arguments, if one is symbolic; None for a step that calls the function.
     """
 
     @functools.wraps(function)
@@ -87,7 +87,7 @@ def unary(
     """The public function of one tensor over a primitive.
 
     Args:
-        primitive: what it calls.
+        primitive: the operation that it calls.
         name: the public name.
         formula: 'y = ...' in words of mathematics.
         derivative: dy/dx, or 'none'.
@@ -176,7 +176,7 @@ def row(
         summary: its documentation but for the example.
         example: an expression and its printed value, separated by ' -> '.
         returns: type of the result.
-        types: those of parameters that do not follow from their names and defaults.
+        types: types of parameters that do not follow from their names and defaults.
     """
     inner = inspect.unwrap(function)
     defaults = {key: one.default for key, one in inspect.signature(inner).parameters.items()}

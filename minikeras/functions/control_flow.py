@@ -229,7 +229,7 @@ def case(
 
 
 def _case_of_each(pairs: list[tuple[Tensor, Callable[[], Any]]], default: Callable[[], Any] | None) -> Any:
-    """For many slices at once: what the first predicate that holds for a slice stands for."""
+    """For many slices at once: the result that belongs to the first predicate that holds for a slice."""
     if default is None and not all_values(functools.reduce(logical_or, [holds for holds, _ in pairs])).all():
         raise ValueError("case: for some slices no predicate holds and there is no default.")
     result = pairs[-1][1]() if default is None else default()
@@ -416,7 +416,7 @@ def scan(
     Args:
         fn: gives the next accumulated nest, nested like the one before.
         elems: tensor or nest of tensors with one size of the first axis.
-        initializer: what is accumulated at first; the first slice if None.
+        initializer: the first accumulated value; the first slice if None.
         reverse: begin with the last slice.
         parallel_iterations, back_prop, swap_memory, infer_shape: accepted for compatibility, ignored.
 
@@ -434,7 +434,7 @@ def scan(
 
 
 def _accumulated(name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool) -> tuple[Any, Any]:
-    """Last accumulated value, and the stack of those of each step: one loop over a recorded step."""
+    """The last accumulated value, and the stack of the values of all steps: one loop over a recorded step."""
     leaves = _with_one_size(name, elems)
     if initializer is None:
         if not leaves[0].shape[0]:

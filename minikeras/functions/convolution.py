@@ -276,7 +276,7 @@ def _pairs(
 
 
 def one_for_each(name: str, what: str, numbers: Any, rank: int, first: bool) -> Sizes:
-    """A number for each sliding axis, from one for all, or with those of batch and channels, which must be 1."""
+    """A number for each sliding axis, from one for all, or from a list that may include batch and channels, which must be 1."""
     found = static_shape(numbers)
     if len(found) == 1:
         return found * rank
@@ -299,7 +299,7 @@ _FORMATS = dict.fromkeys(_LAST, False) | dict.fromkeys(_FIRST, True)
 
 
 def channels_first(data_format: str | None) -> bool:
-    """True for 'NCW', 'NCHW', 'NCDHW' and 'channels_first'; ValueError for what is no format."""
+    """True for 'NCW', 'NCHW', 'NCDHW' and 'channels_first'; ValueError for an unknown format."""
     if data_format not in _FORMATS:
         raise ValueError(f"data_format must be one of {', '.join(map(repr, _FORMATS))}, found {data_format!r:.80}.")
     return _FORMATS[data_format]

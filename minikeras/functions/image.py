@@ -131,7 +131,7 @@ stateless_random_flip_up_down = _sometimes(flip_up_down, "stateless_random_flip_
 def crop_to_bounding_box(
     image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """The part of a size that begins at a row and a column.
+    """The part of the image that begins at a row and a column and has the given size.
 
     >>> tf.image.crop_to_bounding_box(tf.ones([5, 5, 1]), 1, 2, 3, 2).shape
     TensorShape([3, 2, 1])
@@ -162,7 +162,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
 def pad_to_bounding_box(
     image: TensorLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """Zeros of a size with the image at a row and a column.
+    """The image, placed at a row and a column within zeros of the given size.
 
     >>> tf.image.pad_to_bounding_box(tf.ones([2, 2, 1]), 1, 0, 4, 3).shape
     TensorShape([4, 3, 1])

@@ -28,7 +28,7 @@ WANTED = {
 
 
 class SymbolicOperand(TypeError, ValueError):
-    """A function needs values of what has none."""
+    """A function needs the values of a symbolic tensor, which has none."""
 
 
 def tensor(value: TensorLike) -> Tensor:

@@ -68,7 +68,7 @@ def _pooled(name: str, input: TensorLike, ksize: Any, strides: Any, padding: Any
 
 
 def adaptive_max_pool(input: TensorLike, output_size: ShapeLike, data_format: str | None = None) -> Tensor:
-    """The largest element of each of so many windows along each axis, as equal as they can be, for each channel.
+    """The largest element of each window, for each channel; windows divide an axis into parts as equal as they can be.
 
     Window i of m along an axis of n elements holds those from floor(i n / m) up to ceil((i + 1) n / m), without that one.
 
@@ -82,7 +82,7 @@ def adaptive_max_pool(input: TensorLike, output_size: ShapeLike, data_format: st
 
 @rounded_once
 def adaptive_avg_pool(input: TensorLike, output_size: ShapeLike, data_format: str | None = None) -> Tensor:
-    """The mean of each of so many windows along each axis. Arguments and windows as in `adaptive_max_pool`."""
+    """The mean of each window, for each channel. Arguments and windows as in `adaptive_max_pool`."""
     return _adapted("adaptive_avg_pool", avg_pool, input, output_size, data_format)
 
 

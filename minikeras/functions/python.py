@@ -64,7 +64,7 @@ _clock = effect("timestamp", lambda: np.float64(time.time()), reads=(State.STREA
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """The float64 seconds since 1970; in a `tf.function` those of each call.
+    """The float64 seconds since 1970; in a `tf.function` the time of each call.
 
     >>> tf.timestamp().dtype
     tf.float64
@@ -166,7 +166,7 @@ def print_(
     Args:
         inputs: what to print.
         output_stream: a stream such as sys.stdout, or 'file://' and a path, to which is appended; sys.stderr by default.
-        summarize: so many elements are shown of the beginning and the end of each axis; -1 for all.
+        summarize: number of elements shown at the beginning and at the end of each axis; -1 for all.
         sep, end: between and behind what is printed.
 
     >>> import sys

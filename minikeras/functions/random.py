@@ -222,7 +222,7 @@ def categorical_by(keys: Keys, logits: TensorLike, num_samples: int, dtype: DTyp
     if not as_dtype(dtype).is_integer:
         raise DTypeError(f"random.categorical: indices have an integer dtype, found {as_dtype(dtype).name}.")
     if rows.dtype.name not in ("float32", "float64"):
-        rows = arithmetic.cast(rows, dtype="float32")  # sums of few digits would often be equal, and the first one be taken
+        rows = arithmetic.cast(rows, dtype="float32")  # sums of few digits would often tie, and the first would be taken
     sizes = rows.shape[0], integer(num_samples), rows.shape[1]
     return chosen(rows, drawn(draws.random_uniform, keys, sizes, "float64", xp=namespace(rows.array)), dtype)
 
@@ -293,7 +293,7 @@ def _poisson(keys: Keys, shape: ShapeLike, lam: TensorLike, dtype: DTypeLike) ->
 
 
 def _in_front(name: str, shape: ShapeLike, *parameters: TensorLike) -> tuple[int, ...]:
-    """The axes of a result in front of those of the parameters."""
+    """The axes of a result in front of the axes of the parameters."""
     sizes = static_shape(shape)
     own = np.broadcast_shapes(*(tuple(tensor(one).shape) for one in parameters if one is not None))
     if sizes[len(sizes) - len(own) :] != own:
@@ -375,7 +375,7 @@ class Generator:
         dtype: DTypeLike = "float32",
         name: str | None = None,
     ) -> Tensor:
-        """Evenly distributed numbers in [minval, maxval)."""
+        """Uniformly distributed numbers in [minval, maxval)."""
         return uniform_by(self._keys, shape, minval, maxval, dtype)
 
     def truncated_normal(

@@ -52,7 +52,7 @@ KERNELS: dict[str, Callable[[Array], Array]] = {
 """Weight by distance from the new place, in elements."""
 METHODS = ("nearest", "area", *KERNELS)
 BLURRING = ("gaussian", "mitchellcubic")
-"""Kernels that change an image along an axis whose size stays, where that of another one does not."""
+"""Kernels that change an image even along an axis whose size stays, if the size of another axis changes."""
 
 
 class ResizeMethod:

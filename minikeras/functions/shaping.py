@@ -60,7 +60,7 @@ def transpose(a: TensorLike, perm: Any = None, conjugate: bool = False, name: st
 
 
 def turned_by_quarters(x: Tensor, quarters: int, axes: Sequence[int]) -> Tensor:
-    """Turned by quarters from the first of two axes towards the second."""
+    """The elements turned by quarters from the first of two axes towards the second."""
     first, second = (negative_axis(one, x.ndim, "rot90") + x.ndim for one in axes)
     if first == second:
         raise ShapeError(f"rot90: axes must be two different ones, found {axes}.")
@@ -85,7 +85,7 @@ def expand_dims(input: TensorLike, axis: int, name: str | None = None) -> Tensor
 
 
 def squeeze(input: TensorLike, axis: Axis = None, name: str | None = None) -> Tensor:
-    """Without axes of size 1: all of them, or those named.
+    """The tensor without axes of size 1: all of them, or those named.
 
     >>> tf.squeeze([[[1], [2]]]).shape
     TensorShape([2])
@@ -312,7 +312,7 @@ def roll(input: TensorLike, shift: Any, axis: Axis, name: str | None = None) -> 
 
 
 def _roll_of_each(x: Tensor, shifts: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Rolled by as much as each of many slices says."""
+    """Each of many slices, rolled by a distance of its own."""
     if shifts.shape != (len(axes),):
         raise ShapeError(f"roll: {shifts.shape.num_elements()} shifts for {len(axes)} axes; give one for each.")
     for i, axis in enumerate(axes):

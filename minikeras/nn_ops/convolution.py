@@ -25,11 +25,11 @@ Pairs = tuple[Sizes, ...]
 BLOCK = 1 << 18
 """The number of elements under the windows of one block of images, so that intermediate results stay in the cache."""
 ROWS = 256
-"""Windows that are taken at least, so that the kernel need not be packed for a few."""
+"""Fewest windows of a block, so that the kernel is not packed for a few of them."""
 PARTS = 8
 """Parts of a sum over images, so that its bits do not depend on the number of threads."""
 ADDED = 8
-"""For each output, windows of a block of such a sum."""
+"""Fewest windows of a block of such a sum for each output, so that adding the parts up is a small part of the work."""
 
 
 class SamePadding(tuple[Sizes, ...]):
@@ -326,7 +326,7 @@ def _sum_of_each(g: Array, groups: int) -> Array:
 
 
 def _sum_of_places(x: Array, axes: int) -> Array:
-    """Added up over so many axes in front of the last, in turn: less is lost than in one long sum."""
+    """The sum over `axes` axes in front of the last, in turn: less is lost than in one long sum."""
     for _ in range(axes):
         x = x.sum(-2)
     return x

@@ -19,7 +19,7 @@ Turn = Callable[[list[Any]], tuple[Sequence[Any], Any]]
 """Maps the carried values to the next carried values, and tells whether there is another step after this one."""
 
 _FUSED = 256
-"""So many elementwise instructions of all steps become few loops over elements, which are faster than one over steps."""
+"""Most elementwise instructions of all steps for which few loops over elements are faster than one loop over steps."""
 
 
 def counted_loop(turn: Turn, first: Sequence[Any], most: int | None = None) -> list[Any] | None:
@@ -30,7 +30,7 @@ def counted_loop(turn: Turn, first: Sequence[Any], most: int | None = None) -> l
 
     Args:
         turn: asks the condition, then takes a step.
-        first: what is carried at first, Tensors or integers.
+        first: the first carried values, Tensors or integers.
         most: the greatest number of steps.
     """
     if not any([one.keeps_run for one in interpreters()]) or only_shapes() or unrolls_loops():
@@ -79,7 +79,7 @@ def _recorded(turn: Turn, carried: Sequence[Tensor]) -> tuple[LoopBody | None, l
 def _counted(
     body: LoopBody, carried: Sequence[Tensor], constants: Sequence[Tensor], most: int | None
 ) -> tuple[list[list[Tensor]], dict[int, Tensor]] | None:
-    """The values of what decides in each step, and in the end, by place; None if other values have a part in it."""
+    """The values that decide in each step, and in the end, by place; None if other values have a part in them."""
     following = dict(zip(body.carried, body.results, strict=False))
     given, going = dict(zip(body.operands, [*carried, *constants], strict=True)), body.results[-1]
     silent = [one for one in body.instructions if not one.primitive.effect]

@@ -91,7 +91,7 @@ random_binomial = _rejection("random_binomial", rejection.binomial)
 
 
 def _times(name: str, factor: Callable[..., Any]) -> Primitive:
-    """A product with what `factor` draws, which the backward pass draws again: what is kept is the key.
+    """A product with the draw of `factor`, which the backward pass draws again: only the key is kept.
 
     That is for a GPU, where arithmetic should cost less than memory. NumPy draws for 2 ns what it reads for 0.3.
     """

@@ -68,7 +68,7 @@ def _checked(function: Any) -> Any:
 
 
 def _unless_nan(function: Any, undefined: str = "isnan") -> Any:
-    """Of a matrix that holds NaN the results are NaN: LAPACK returns numbers for some of them, and fails for others.
+    """Results are NaN for a matrix that holds NaN: LAPACK returns numbers for some such matrices, and fails for others.
 
     Args:
         function: kernel of a stack of matrices.

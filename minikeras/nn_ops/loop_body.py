@@ -54,7 +54,7 @@ class LoopBody:
         sliced: the values of which each step gets its slice.
         constants: the values that are the same in each step.
         instructions: in their order.
-        results: what is carried next, in the order of `carried`, and then what each step gives.
+        results: the next carried values, in the order of `carried`, and then the outputs of each step.
     """
 
     __slots__ = ("__weakref__", "_key", "_steps", "carried", "constants", "instructions", "results", "sliced", "values")
@@ -210,7 +210,7 @@ class BodyRecorder(Interpreter):
         found = self._numbers.get(x.key)
         if found is None:
             array, holder = self._holders.get(id(x.array), (None, 0))
-            if array is not None and array is x.array:  # a Tensor made of that of another one is the same value
+            if array is not None and array is x.array:  # a Tensor made of another one's array is the same value
                 return holder
             self._known(x)
             found = self._numbers[x.key]
@@ -239,7 +239,7 @@ class BodyRecorder(Interpreter):
         return outputs
 
     def _computed(self, primitive: Primitive, inputs: list[Any], params: dict[str, Any]) -> Any:
-        """The results on examples. Of zeros that the operation refuses, as matrices to be inverted, they are those of NaN."""
+        """The results on examples; where the operation refuses zeros, as matrices to be inverted, the results on NaN."""
         try:
             return BOTTOM.process(primitive, inputs, params)
         except InvalidArgumentError:
@@ -316,7 +316,7 @@ def record(
     """One step as a body, with its constants, and the carried examples that it gives.
 
     Args:
-        step: from what is carried and the slices to what is carried next and what the step gives.
+        step: maps carried values and slices to the next carried values and the outputs of the step.
         outer: the stack around the loop.
         carried, sliced: examples.
 

@@ -276,7 +276,7 @@ def normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Arra
 
 
 def truncated_normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
-    """Standard normal numbers within two standard deviations: the quantiles of even numbers, each of a word or of two.
+    """Standard normal numbers within two standard deviations: the quantiles of uniform numbers, each of a word or of two.
 
     Source: Giles, Approximating the erfinv Function (2010): on the interval that is needed, a polynomial in a logarithm.
     """
@@ -332,7 +332,7 @@ def integers(key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, 
         else:
             fractions = found.view(_WORD).reshape(-1, count // 2)
             chosen = upper_product(fractions[:, -1], span)
-            if count == 4:  # of the lower fraction only what it carries over counts
+            if count == 4:  # of the lower fraction only its carry counts
                 low_product = fractions[:, 1] * np.uint64(span)
                 chosen += low_product + upper_product(fractions[:, 0], span) < low_product
         elements[:] = chosen[: elements.size]
@@ -343,7 +343,7 @@ def integers(key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, 
 
 
 def upper_product(x: Array, factor: int) -> Array:
-    """The upper 64 bits of products of 64 bits, by those of halves.
+    """The upper 64 bits of products of 64-bit numbers, from products of their halves.
 
     >>> int(upper_product(np.array([2**63], np.uint64), 2**40 + 2)[0]) == (2**63 * (2**40 + 2)) >> 64
     True

@@ -135,7 +135,7 @@ def _draw_until_accepted(key: Any, places: Array, count: int, wide: bool, propos
 
 
 def _log_gamma(key: Any, alpha: Array, wide: bool, start: int) -> Array:
-    """Logarithms of gamma numbers. One below 1 is that of alpha + 1 times a power of an even number.
+    """Logarithms of gamma numbers. For alpha below 1: a gamma number of alpha + 1 times a power of a uniform number.
 
     Source: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables (2000).
     """
@@ -159,7 +159,7 @@ def _log_gamma(key: Any, alpha: Array, wide: bool, start: int) -> Array:
 
 
 def _searched(of_each: Callable[[Array], tuple[Array, Ratio]]) -> Propose:
-    """Inversion: as many steps from 0 as it takes until the sum of probabilities is above an even number.
+    """Inversion: as many steps from 0 as it takes until the sum of probabilities is above a uniform number.
 
     Args:
         of_each: for places the probabilities of 0, and `ratio(k)`, those of k by those of k - 1.

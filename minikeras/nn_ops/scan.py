@@ -40,7 +40,7 @@ _MOST = 2**28
 def scan(
     step: Step, carried: Sequence[Tensor], sliced: Sequence[Tensor], length: int, reverse: bool = False, trusted: bool = False
 ) -> tuple[list[Any], list[Any]]:
-    """Repeat a step: what is carried in the end, and what the steps give, stacked along a new first axis.
+    """Repeat a step; returns the final carried values, and the outputs of the steps stacked along a new first axis.
 
     The step is recorded, by one run of it or, unless it is `trusted`, by two that must do the same. A step that a recording
     cannot repeat, since it draws, assigns, or asks for values, runs as often as there are steps.
@@ -50,7 +50,7 @@ def scan(
         carried: the first values.
         sliced: tensors whose first axis has the size `length`.
         length: the number of steps.
-        reverse: whether to begin with the last slice; what it gives stands last.
+        reverse: whether to begin with the last slice; its outputs stand last.
         trusted: whether it is known to do the same each time.
 
     Raises:
@@ -141,7 +141,7 @@ def _loop(xp: Any, *arrays: Array, body: LoopBody, length: int, reverse: bool) -
 def run(
     body: LoopBody, carried: Sequence[Any], sliced: Sequence[Any], constants: Sequence[Any], length: int, reverse: bool
 ) -> tuple[list[Any], list[Any]]:
-    """The loop over a body; what depends on nothing that is carried comes before it, for all steps at once."""
+    """The loop over a body; instructions that depend on no carried value come before it, for all steps at once."""
     once, before, inner = _divided(body, length)
     batch = Batch(length)
     values = body.filled([*carried, *(BatchedTensor(x, batch) for x in sliced), *constants])
@@ -161,7 +161,7 @@ def run(
 def _carried_out(
     body: LoopBody, carried: Sequence[Any], sliced: Sequence[Any], constants: Sequence[Any], length: int, reverse: bool
 ) -> tuple[list[Any], list[Any]]:
-    """The primitive; where a tape watches, with all that its derivative needs of each step."""
+    """The loop as one operation; if a tape watches, it also gives all values of each step that its derivative needs."""
     operands, several = [*carried, *sliced, *constants], len(body.results)
     if _is_watched(operands):
         outputs = (True,) * (several - len(body.carried))
@@ -184,7 +184,7 @@ def _is_watched(operands: Sequence[Any]) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _divided(body: LoopBody, length: int) -> tuple[list[Instruction], list[Instruction], LoopBody]:
-    """A body in three: what is the same in each step, what slices alone decide, and the loop."""
+    """A body in three parts: instructions that are the same in each step, those that depend on slices alone, and the loop."""
     parts: tuple[list[Instruction], ...] = ([], [], [])
     in_loop, of_slices = set(body.carried), set(body.sliced)
     for one in body.instructions:
@@ -252,7 +252,7 @@ def _is_smooth(x: Tensor) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _reversed(body: LoopBody, given: tuple[bool, ...], wanted: tuple[int, ...]) -> _Reverse:
-    """The step of the backward loop: the step once more, its backward sweep, and of both what is needed that is not saved."""
+    """The step of the backward loop: the forward step once more and its backward sweep, less what is saved or not needed."""
     recorder, tape, count, places = BodyRecorder(), Tape(False), len(body.carried), body.operands
     operands = [recorder.zeros(body.values[place]) for place in places]
     values = body.filled(operands)
@@ -405,7 +405,7 @@ def _jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[st
 
 @functools.lru_cache(maxsize=256)
 def _forward(body: LoopBody, moving: tuple[int, ...]) -> tuple[LoopBody, list[Tensor]]:
-    """The step on values and tangents, those of what is carried and of further operands, and the constants of its rules."""
+    """The step on values and on tangents of carried values and further operands, and the constants of its rules."""
     recorder = BodyRecorder()
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
     operands = [recorder.zeros(body.values[place]) for place in body.operands]
@@ -436,7 +436,7 @@ def _with_constants(
 
 
 def _batched(batch: Any, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The loop over stacks: what is carried is one, slices and constants are as they come."""
+    """The loop over stacks: carried values always become stacks; slices and constants stay as they are."""
     body = params["body"]
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
     held = tuple(batch.holds(x) for x in inputs)
@@ -450,7 +450,7 @@ def _batched(batch: Any, primitive: Primitive, inputs: Sequence[Any], params: di
 
 @functools.lru_cache(maxsize=256)
 def _of_stacks(body: LoopBody, size: int, held: tuple[bool, ...]) -> tuple[LoopBody, list[Tensor]]:
-    """The step on stacks of so many values, and the constants of its rules."""
+    """The step on stacks of `size` values, and the constants of its rules."""
     recorder, batch = BodyRecorder(), Batch(size)
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
     stacks = [i < count or is_stack for i, is_stack in enumerate(held)]

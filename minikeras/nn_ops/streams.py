@@ -98,7 +98,7 @@ _here = _Streams()
 
 @contextlib.contextmanager
 def own_streams() -> Iterator[None]:
-    """Within the block this thread has random streams of its own, which stand where those of the process do."""
+    """Within the block this thread has random streams of its own, which begin at the positions of the process's streams."""
     before = _here.main, _here.named, _here.seeded
     main, named, seeded = _process
     copies = {name: Stream(*stream.state) for name, stream in named.items()}
@@ -147,11 +147,11 @@ def states() -> dict[str, tuple[int, int]]:
 
 
 def set_states(states: Mapping[str, Sequence[int]]) -> None:
-    """Have all streams as `states` told; a named one that it does not know had not been drawn from."""
+    """Set all streams to `states`; a named one that is not in it starts anew."""
     _here.main.state = _pair(states.get("", _here.main.state))
     for name in {*_here.named, *states} - {""}:
         stream, told = named_stream(name), states.get(name)
-        if stream.state != told:  # of thousands, after a symbolic call hardly one
+        if stream.state != told:  # of thousands, hardly one differs after a symbolic call
             stream.state = (_seed_of(name), 0) if told is None else _pair(told)
 
 
