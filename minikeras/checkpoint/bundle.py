@@ -81,7 +81,7 @@ class WriterIdentity:
             return True
         if process == str(os.getpid()) and host == platform.node():
             return name not in _here
-        return host == platform.node() and not durable.is_alive(process)  # who can tell on another host
+        return host == platform.node() and not durable.is_alive(process)  # on another host there is no way to tell
 
     def may_adopt(self, mark: str) -> bool:
         """True if a checkpoint with this mark counts as its own: may be replaced, or is of its process, as in a notebook."""

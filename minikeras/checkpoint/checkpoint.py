@@ -232,8 +232,8 @@ class Checkpoint:
         Args:
             save_path: what `save` or `write` returned; None does nothing.
             options: accepted for compatibility.
-            only: paths of what is wanted, such as 'model/hidden', or patterns such as '*/bias'.
-            skip_mismatch: leave out values whose shape or dtype is not that of their place.
+            only: paths to restore, such as 'model/hidden', or patterns such as '*/bias'.
+            skip_mismatch: leave out values whose shape or dtype does not fit their place.
             cast: convert values of another dtype.
 
         Returns:
@@ -282,16 +282,16 @@ class AwaitingList(UserList[Any]):
         self.data, self._restoration = values, restoration
 
     def insert(self, i: int, item: Any) -> None:
-        """As of a list; then restore what has come."""
+        """As `list.insert`; then restore values that are due in the new elements."""
         super().insert(i, item)
         self._restoration.revisit()
 
     def append(self, item: Any) -> None:
-        """As of a list; then restore what has come."""
+        """As `list.append`; then restore values that are due in the new elements."""
         self.extend([item])
 
     def extend(self, other: Iterable[Any]) -> None:
-        """As of a list; then restore what has come."""
+        """As `list.extend`; then restore values that are due in the new elements."""
         self.data.extend(other)
         self._restoration.revisit()
 
@@ -357,5 +357,5 @@ class NothingLoaded:
     assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
 
     def expect_partial(self) -> NothingLoaded:
-        """Nothing to silence."""
+        """Do nothing: there is nothing to silence."""
         return self

@@ -24,10 +24,10 @@ class CheckpointManager:
         directory: the folder; it is made if it is missing. Several programs may save into one: each numbers its checkpoints
             past those of the others, and deletes only its own and those of programs that have ended.
         max_to_keep: number of checkpoints to keep, at least 1; None keeps all.
-        keep_checkpoint_every_n_hours: of those that would be deleted, keep one for each so many hours, for good.
+        keep_checkpoint_every_n_hours: of checkpoints to be deleted, keep one for each such number of hours for good.
         checkpoint_name: beginning of the names; a number follows.
         step_counter: a Variable that counts steps; needed for `checkpoint_interval`.
-        checkpoint_interval: save only if so many steps were made since the last save.
+        checkpoint_interval: save only if at least this number of steps was made since the last save.
         init_fn: called by `restore_or_initialize` if there is no checkpoint.
 
     Raises:
@@ -110,7 +110,7 @@ class CheckpointManager:
     def save(
         self, checkpoint_number: Any = None, check_interval: bool = True, options: CheckpointOptions | None = None
     ) -> str | None:
-        """Write the next checkpoint, then delete those that are too many.
+        """Write the next checkpoint, then delete the ones that are too many.
 
         Args:
             checkpoint_number: the number in the name; the number of saves by default.

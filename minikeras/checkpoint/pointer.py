@@ -29,7 +29,7 @@ class CheckpointState(NamedTuple):
         all_model_checkpoint_paths: all that are known, oldest first.
         all_model_checkpoint_timestamps: when each was saved, in seconds since 1970.
         last_preserved_timestamp: when the last one was saved that a manager keeps for good.
-        preserved: paths of those that a manager keeps for good.
+        preserved: paths of checkpoints that a manager keeps for good.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -83,7 +83,7 @@ def write(
 
     Args:
         is_own: whether a path has a name that the manager of the known ones gives.
-        dropped: those that it is about to delete.
+        dropped: checkpoints that it is about to delete.
         preserved, last_preserved: see `CheckpointState`.
     """
     state = get_checkpoint_state(folder) or CheckpointState()

@@ -39,7 +39,7 @@ def set_visible_devices(devices: _Any, device_type: str | None = None) -> None:
 
 
 def set_memory_growth(device: str, enable: bool) -> None:
-    """Nothing for a GPU and True: its memory grows as it is needed.
+    """Do nothing for a GPU and True: its memory grows as it is needed.
 
     Raises:
         ValueError: for False, since no memory is taken ahead; for what is no GPU here.

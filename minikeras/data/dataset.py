@@ -299,7 +299,7 @@ class Dataset(ElementStream):
 
         Args:
             size: number of elements of a window.
-            shift: from the beginning of one window to that of the next; None for `size`.
+            shift: from the beginning of one window to the beginning of the next; None for `size`.
             stride: from one element of a window to the next.
             drop_remainder: leave out windows at the end that are shorter.
 

@@ -43,7 +43,7 @@ def of_element(element: Any, varies: bool = False) -> Any:
 
 
 def with_shapes(spec: Any, change: Callable[[Any], Any]) -> Any:
-    """A spec with other shapes, which `change` makes of those that are known."""
+    """A spec whose known shapes are replaced by what `change` makes of them."""
 
     def changed(leaf: Any) -> Any:
         known = isinstance(leaf, TensorSpec) and leaf.shape is not None
@@ -187,7 +187,7 @@ UNKNOWN_CARDINALITY = -2
 
 
 def need_function(method: str, given: Any) -> None:
-    """A function."""
+    """Refuse a value that is no function."""
     if not callable(given):
         raise TypeError(f"Dataset.{method}: expected a function, found {given!r:.200}.")
 
@@ -198,7 +198,7 @@ def is_dataset(value: Any) -> bool:
 
 
 def need_datasets(method: str, *given: Any) -> None:
-    """Datasets, at least one."""
+    """Refuse values that are no Datasets; at least one is needed."""
     for one in given or (None,):
         if not is_dataset(one):
             raise TypeError(f"Dataset.{method}: expected Datasets, found {one!r:.200}. Dataset.from_tensor_slices makes one.")

@@ -36,7 +36,7 @@ def cardinality(dataset: Dataset) -> Tensor:
 
 
 def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset]:
-    """For `dataset.apply`: the same elements, of which there are so many; InvalidArgumentError at the end if there are not.
+    """For `dataset.apply`: the same elements; InvalidArgumentError at the end if there are not as many as stated.
 
     >>> rows = tf.data.Dataset.from_generator(lambda: range(3))
     >>> len(rows.apply(assert_cardinality(3)))

@@ -199,7 +199,7 @@ def drawn(shares: np.ndarray[Any, Any], draws: np.random.Generator) -> Iterator[
 
 
 def repeated(begin: Callable[[], Iterator[Any]], times: int) -> Iterator[Any]:
-    """The elements of an iteration, so many times over; without end if the number is negative."""
+    """The elements of an iteration, repeated `times` times; without end if the number is negative."""
     for _ in itertools.count() if times < 0 else range(times):
         elements = begin()
         first = list(itertools.islice(elements, 1))

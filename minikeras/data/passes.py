@@ -35,7 +35,7 @@ def random_order(seed: int | None, anew: bool) -> tuple[streams.Stream | None, C
 
 @contextlib.contextmanager
 def preserved_streams(own: Sequence[streams.Stream]) -> Generator[None]:
-    """Whatever is drawn within: afterwards all random streams, and some of their own, are where they were."""
+    """Keep all random streams, and those in `own`, where they are: draws within the block leave no trace."""
     before = streams.states(), [stream.state for stream in own]
     try:
         yield
@@ -99,7 +99,7 @@ class Passes:
         return self._streams() | began
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one over the same data stood, random streams too. ValueError, and no change, for other data."""
+        """Go on where another one over the same data stood, random streams too. ValueError, and no change, for other data."""
         own = self.source.random_streams
         if len(own) != len(state["own"]):
             raise ValueError(f"The data has {len(own)} shuffles with a seed, that of the saved state had {len(state['own'])}.")
@@ -161,6 +161,6 @@ class Resumable:
         return {"epoch": self.epoch} | self._passes.state()
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one with the same data stood; ValueError for another number of shuffles with a seed."""
+        """Go on where another one with the same data stood; ValueError for another number of shuffles with a seed."""
         self._passes.resume(state)
         self.epoch = int(state["epoch"])

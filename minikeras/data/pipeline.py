@@ -62,7 +62,7 @@ class ElementStream:
         return rows if self.table is None else map(self.table.take, rows)
 
     def rows_from(self, start: int) -> collections.abc.Iterator[Any]:
-        """As `from_position`; of a dataset with a `table` the row numbers of each element, which `table.take` makes one of."""
+        """As `from_position`; of a dataset with a `table`, the row numbers from which `table.take` makes each element."""
         rows = self._rows()
         next(itertools.islice(rows, start, start), None)
         return rows
@@ -193,5 +193,5 @@ class Iterator:
         return self._passes.state()
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one over the same data stood; ValueError for another number of shuffles with a seed."""
+        """Go on where another one over the same data stood; ValueError for another number of shuffles with a seed."""
         self._passes.resume(state)

@@ -93,7 +93,7 @@ def make_csv_dataset(
     Args:
         file_pattern: path or pattern of files, or several.
         batch_size: number of rows in a batch. The last one is smaller, unless the data has no end.
-        column_names: of all columns; None for those of the first file's first line.
+        column_names: of all columns; None for the names in the first line of the first file.
         column_defaults: for each selected column, in the order of the file, a dtype, which makes it required, or the value of
             empty fields. None: int32, int64, float32, float64 or string, whatever fits first; empty fields are 0 or ''.
         label_name: the column of the labels.
@@ -164,7 +164,7 @@ def CsvDataset(
         compression_type, header, field_delim, use_quote_delim, na_value: as for `make_csv_dataset`.
         buffer_size: accepted for compatibility.
         select_cols: numbers of the columns to read, in rising order.
-        exclude_cols: numbers of those to leave out, instead.
+        exclude_cols: instead, numbers of columns to leave out.
 
     Raises:
         MissingExtraError, NotFoundError, DTypeError, InvalidArgumentError: as `make_csv_dataset`.

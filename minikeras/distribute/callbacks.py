@@ -72,7 +72,7 @@ class LearningRateWarmupCallback(Callback):
         rate = initial_lr / size * (1 + (size - 1) * (epoch + (batch + 1) / steps) / warmup_epochs)
 
     Args:
-        initial_lr: the rate from then on, such as that of one rank times the number of ranks.
+        initial_lr: the rate from then on, such as the rate for one rank times the number of ranks.
         warmup_epochs: how many epochs it takes.
         steps_per_epoch: the batches of an epoch; None for what `fit` knows.
         verbose: 1 to say when it is done.

@@ -49,7 +49,7 @@ class Communicator(Protocol):
     Attributes:
         rank: the number of this one, from 0.
         size: how many there are.
-        local_rank: its number among those on this machine.
+        local_rank: its number among the ranks on this machine.
     """
 
     rank: int

@@ -88,7 +88,7 @@ def in_pairs(parts: Sequence[Any]) -> Any:
 
 
 def _combined(*arrays: Array, shares: Sequence[float], weighted: int, pairs: bool) -> tuple[Array, ...]:
-    """See `combine`. What has one dtype is one vector, and one collective operation."""
+    """See `combine`. Arrays of one dtype become one vector, and one collective operation."""
     ranks, count = world(), len(arrays) // len(shares)
     results: list[Any] = [None] * count
     for kind in {array.dtype: None for array in arrays}:
@@ -119,8 +119,8 @@ def combine(parts: Sequence[Sequence[Tensor]], shares: Sequence[float], weighted
 
     Args:
         parts: for each part that this rank computes as many tensors, in one order.
-        shares: the rows of each of these parts, to those of the batch.
-        weighted: so many of the tensors, the first ones, are multiplied by the share before.
+        shares: the share of each of these parts in the rows of the batch.
+        weighted: the number of tensors, from the first on, that are multiplied by the share before.
         pairs: whether neighbouring parts are added up first, so that the sum does not depend on which rank computes which.
     """
     found: tuple[Tensor, ...] = perform(
@@ -297,7 +297,7 @@ def check_alike(variables: Sequence[Variable]) -> None:
 
 
 def first_difference(lines: Sequence[str]) -> tuple[int, list[int]] | None:
-    """The first place where the ranks have other lines, or one has no more, and those that have not what this one has there."""
+    """The first place where the ranks' lines differ or one has no more, and the ranks whose line there is not this rank's."""
     ranks = world()
     most = int(ranks.all_reduce(np.array([len(lines)]), "max")[0])
     marks = ranks.all_gather(np.array([*map(hash_of, lines), *[0] * (most - len(lines))], np.int64))

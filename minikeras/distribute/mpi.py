@@ -87,8 +87,8 @@ class MpiCommunicator:
         return result.astype(array.dtype, copy=False)
 
     def _copy(self, array: Array) -> Array:
-        """In a dtype that MPI knows. Large ones lie in memory used before, if no one holds it any more: new memory takes longer
-        than a sum of two ranks.
+        """A copy in a dtype that MPI knows. A large one goes into memory used before, if nothing holds it any more: new memory
+        takes longer than a sum of two ranks.
         """
         dtype = _known_to_mpi(array)
         if array.nbytes < _LARGE:
@@ -152,12 +152,12 @@ class MpiCommunicator:
     # Failures --------------------------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """End the job when this rank has waited for too long, and this rank when that which started it has ended."""
+        """End the job if this rank has waited for too long, and this rank if the process that started it has ended."""
         parent = os.getppid()
         while True:
             time.sleep(min(1.0, self._timeout / 10))
             if os.getppid() != parent:
-                os._exit(HUNG)  # in silence: what it would say it to is gone too
+                os._exit(HUNG)  # in silence: the reader of a message is gone too
             waits = self._waits
             if waits is not None and time.monotonic() > waits[1]:
                 _print(

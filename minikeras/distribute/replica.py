@@ -26,7 +26,7 @@ class BatchPart(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The part of the global batch that these rows are: the weight of what is computed on them in the global mean."""
+        """The share of these rows in the global batch: the weight of their results in the global mean."""
         return self.rows / self.total if self.total else 0.0
 
 
@@ -44,7 +44,7 @@ def current_part() -> BatchPart | None:
 
 
 def part_of_draw(shape: Sequence[int], exactly: bool = False) -> dict[str, int]:
-    """The option of a draw of this shape, for the rows of a part, that makes it one of the whole batch's: its first element.
+    """The option by which a draw of this shape, for the rows of a part, is a part of the whole batch's draw: its first element.
 
     Rows come first, the steps of a series or other repetitions of them right behind. A draw of another number of them is one
     that all parts share.

@@ -23,7 +23,7 @@ from .mpi import DONE, JOINED, NEEDS, processors
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _FOR_OTHER_MACHINES = ("MINIKERAS_", "PYTHON")
-"""The beginnings of the variables that Open MPI has to be told to take along."""
+"""Prefixes of the environment variables that Open MPI has to be told to pass on."""
 LEFT_EARLY = 70
 """The exit status if MPI reports success, but not all ranks have come to their end."""
 _PR_SET_PDEATHSIG = 1
@@ -94,7 +94,7 @@ def run(job: RankJob, restarts: int = 0, least: int | None = None) -> int:
     """Start a program, again after a failure for as many times as allowed; the exit status of the last try.
 
     Args:
-        job: what is started.
+        job: the program to start.
         restarts: how often to start again.
         least: with how many ranks at least; None for as many as at first.
     """

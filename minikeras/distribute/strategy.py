@@ -33,12 +33,12 @@ class BatchSplit(NamedTuple):
 
     @property
     def rows(self) -> slice:
-        """All rows of these parts among those of the whole batch."""
+        """The slice of the whole batch that all these parts cover."""
         return slice(self.parts[0].first, self.parts[-1].first + self.parts[-1].rows)
 
     @property
     def shares(self) -> list[float]:
-        """The rows of each part to those of the whole batch."""
+        """The share of each part in the rows of the whole batch."""
         return [part.share for part in self.parts]
 
 
@@ -172,13 +172,13 @@ class DataParallel:
             _here.strategy = before
 
     def split(self, total: int) -> BatchSplit | None:
-        """The part of a batch of so many rows that this rank computes; None for all of it, as of fewer rows than parts."""
+        """The part of a batch of `total` rows that this rank computes; None for all of it, also for fewer rows than parts."""
         if not self.is_active or total < (self.virtual_shards or world().size):
             return None
         return self.split_of(world().rank, total)
 
     def split_of(self, rank: int, total: int) -> BatchSplit:
-        """The part of a batch of so many rows, at least one for each part, that a rank computes."""
+        """The part of a batch of `total` rows, at least one for each part, that a rank computes."""
         shards = self.virtual_shards or world().size
         each = shards // world().size
         found = [rows_of(total, number, shards) for number in range(rank * each, (rank + 1) * each)]
@@ -309,7 +309,7 @@ _of_process: DataParallel | None = None
 
 
 def set_distribution(value: DataParallel | None) -> None:
-    """Have models that are made from now on, outside of any scope, trained so; None for by one process.
+    """Set the strategy of models that are made from now on, outside of any scope; None for a single process.
 
     >>> tf.keras.distribution.set_distribution(tf.keras.distribution.DataParallel())
     >>> tf.keras.distribution.distribution()
@@ -323,7 +323,7 @@ def set_distribution(value: DataParallel | None) -> None:
 
 
 def distribution() -> DataParallel | None:
-    """The strategy of the block around, or else what `set_distribution` was told.
+    """The strategy of the block around, or else the one that `set_distribution` was given.
 
     >>> tf.keras.distribution.distribution()
     """

@@ -67,7 +67,7 @@ def DistributedOptimizer(
     op: str = "average",
     average_aggregated_gradients: bool = False,
 ) -> Any:
-    """The optimizer itself, which from now on steps by the gradients of all ranks, each of which has rows of its own.
+    """The optimizer itself, which from now on steps by the gradients of all ranks; each rank has rows of its own.
 
     Its configuration and what is saved of it stay its own, so a model that was trained so is loaded with a plain optimizer.
     Ranks count alike, however many rows they have: give them as many. A model of a strategy needs none of this.

@@ -99,7 +99,7 @@ def size() -> int:
 
 
 def local_rank() -> int:
-    """The number of this rank among those on its machine: that of its GPU, for example.
+    """The number of this rank among the ranks on its machine, for example the number of its GPU.
 
     >>> tf.distribute.local_rank()
     0
@@ -116,7 +116,7 @@ def barrier() -> None:
 
 
 def rows_of(rows: int, rank: int | None = None, size: int | None = None) -> range:
-    """The rows that belong to a rank, of so many: as many for each, or one more for the first ones.
+    """The rows out of `rows` that belong to a rank: as many for each, or one more for the first ranks.
 
     Raises:
         InvalidArgumentError: for fewer rows than none, or a rank that is not there.

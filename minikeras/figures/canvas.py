@@ -14,7 +14,7 @@ COLOURS = "RdBu_r"
 NOT_A_NUMBER = "black"
 LINE = {"color": "0.3", "linewidth": 0.8}
 STRIP = 4
-"""A matrix so many times longer than wide is stretched: square cells would make it a line."""
+"""The ratio of length to width from which a matrix is stretched: square cells would make it a line."""
 LINE_OF_TEXT = 0.05
 """The height of a name as a share of a side of the picture; a letter is half as wide."""
 

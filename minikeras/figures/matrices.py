@@ -91,7 +91,7 @@ def plot_hessian(
     Args:
         hessian: shape (P, P), as `tf.autodiff.hessian` returns it; or (*v.shape, *v.shape) of one variable, as nested tapes
             give it; or a list of lists of blocks, as `tf.autodiff.hessian(..., flat=False)` returns them.
-        variables: what it was taken of: Variable, nest of them, model or layer. Gives names and the places of the lines.
+        variables: the sources it was taken of: Variable, nest of them, model or layer. Gives names and the places of the lines.
         title, limit, cmap, ax: as in `plot_jacobian`, and so is the Axes that is returned.
 
     Raises:

@@ -218,7 +218,7 @@ def plot_parallel(
     Args:
         columns: the values of each parameter, one for each run; None where a run has none.
         objective: the name of the last axis.
-        values: those of the runs on it.
+        values: the values of the runs on it.
         best: 'min' or 'max': the better a line is, the darker it is, and the later it is drawn.
 
     Returns:
@@ -296,7 +296,7 @@ def _scaled(values: Any) -> tuple[list[tuple[str, float]], Any]:
 
 SIZE = (10.0, 4.2)
 LINE_COLOURS, DASHES = 10, ("-", "--", ":", "-.")
-"""So many lines differ by colour; those after them are dashed."""
+"""The number of lines that differ by colour, and the dashes of the lines after them."""
 FEW_POINTS = 15
 LINE_OF_LEGEND, LEGEND_MARK = 130, 8
 """The number of letters that fit below the panels, and the room of a line's mark in letters."""

@@ -15,7 +15,7 @@ def home() -> Path:
 
 
 def _expanded() -> str:
-    """Begins with '~' if this user has no home directory."""
+    """The path of the cache; it begins with '~' if this user has no home directory."""
     return os.path.expanduser(os.environ.get("MINIKERAS_HOME") or "~/.minikeras")
 
 

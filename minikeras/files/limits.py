@@ -31,7 +31,7 @@ class Budget:
 
     @classmethod
     def of_file(cls, weights: int, file_size: int, max_bytes: int | None) -> Budget:
-        """For a file that holds so many bytes of weights; the caller may allow more, or less, state and work."""
+        """The budget for a file with that many bytes of weights; the caller may allow more, or less, state and work."""
         return cls(weights, max(DEFAULT_BYTES, 8 * file_size) if max_bytes is None else int(max_bytes))
 
 
@@ -40,7 +40,7 @@ _current: contextvars.ContextVar[Budget | None] = contextvars.ContextVar("loadin
 
 @contextlib.contextmanager
 def loading(budget: Budget) -> Iterator[None]:
-    """Within the block at most so much may be made."""
+    """Within the block, objects that are made count against this budget."""
     token = _current.set(budget)
     try:
         yield
