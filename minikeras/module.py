@@ -39,7 +39,7 @@ class Module:
     not_walked: tuple[str, ...] = ()
     """Attributes that are no parts of it, such as a back reference."""
     checkpointed: tuple[str, ...] = ()
-    """The attributes in `not_walked` that checkpoints hold all the same."""
+    """The attributes in `not_walked` that files hold nevertheless."""
     checkpoint_names: Mapping[str, str] = {}
     """Attributes that checkpoints hold under the name, and as the value, of a property."""
 

@@ -63,7 +63,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
         TypeError: if `num_threads` is no integer.
         ValueError: if it is negative.
 
-    A warning is logged if no BLAS library can be told.
+    A warning is logged if no BLAS library can be controlled.
 
     >>> tf.config.threading.set_intra_op_parallelism_threads(1)
     >>> tf.config.threading.get_intra_op_parallelism_threads()
@@ -327,7 +327,7 @@ class OneThread(contextlib.ContextDecorator):
 
 @functools.cache
 def on_one_thread(package: str = "numpy") -> OneThread | None:
-    """Keeps the BLAS of a package, which is loaded by now, on one thread; None if it cannot be told."""
+    """Keeps the BLAS of a package, which is loaded by now, on one thread; None if it cannot be controlled."""
     found = _of_wheel(package)  # whose own calls take a tenth of the time of `threadpoolctl`
     if not found:
         found = libraries()
@@ -364,7 +364,7 @@ def chosen_by_user() -> bool:
 
 
 def quiet_blas() -> contextlib.AbstractContextManager[Any]:
-    """A block in which BLAS has one thread, unless the user has given it a number, or it cannot be told."""
+    """A block in which BLAS has one thread, unless the user has set a number, or it cannot be controlled."""
     return contextlib.nullcontext() if chosen_by_user() else on_one_thread() or contextlib.nullcontext()
 
 

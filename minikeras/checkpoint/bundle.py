@@ -69,7 +69,7 @@ class WriterIdentity:
         return f"{self._process} {self._name} {platform.node()}"
 
     def renew(self) -> None:
-        """Go on as another writer: what a save that failed has left belongs to one that is gone, and may be replaced."""
+        """Go on as another writer: files that a failed save has left belong to a writer that is gone, and may be replaced."""
         _here.pop(self._name, None)
         self._begin()
 

@@ -99,7 +99,7 @@ class CheckpointManager:
 
     @property
     def checkpoints(self) -> list[str]:
-        """Paths of the last few checkpoints that are kept, oldest first, without those that are kept for good."""
+        """Paths of the checkpoints that are kept for now, oldest first, without those that are kept for good."""
         return list(self._known)
 
     @property

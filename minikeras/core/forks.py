@@ -30,7 +30,7 @@ class ForkSafeLock:
     """A reentrant lock that is free in a forked process, unless the thread that forked holds it.
 
     Args:
-        number: its place in the order in which a fork takes all: that in which threads take those that they hold together. By
+        number: its place in the order in which a fork takes all locks, as threads take those that they hold together. By
             default it comes before those that were made earlier, in the modules that the present one imports.
         patience: seconds for which a fork waits for it.
     """

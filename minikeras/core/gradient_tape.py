@@ -362,7 +362,7 @@ class GradientTape:
         return self.answer is not None and bool(self.answer[1])
 
     def explain(self, target: Any, sources: Any) -> Any:
-        """Why `gradient` gives None for a source: an `Explanation`, true if it does not, else with `.reason`, `.op`, `.where`.
+        """The reason why a source has no gradient: an `Explanation`, true if it has one, else with `.reason`, `.op`, `.where`.
 
         Does not use up the tape. Runs the rules of derivatives once, those of custom gradients included, unless the tape is
         used up. Then it answers for the same target; a tape with `trace=True` answers for any.

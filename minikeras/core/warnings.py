@@ -85,7 +85,7 @@ def explained(primitive: Any, inputs: Sequence[Any], params: dict[str, Any], err
 
 
 def _matrix_sizes(left: tuple[int, ...], right: tuple[int, ...]) -> Exception:
-    """Why two matrices cannot be multiplied."""
+    """The error that says why two matrices cannot be multiplied."""
     if len(left) < 2 or len(right) < 2:
         short = 0 if len(left) < 2 else 1
         return ShapeError(
@@ -101,7 +101,7 @@ def _matrix_sizes(left: tuple[int, ...], right: tuple[int, ...]) -> Exception:
 
 
 def _broadcasting(name: str, shapes: list[tuple[int, ...]]) -> Exception:
-    """Why shapes cannot be broadcast: the first axis, from the last one, that clashes."""
+    """The error that says why shapes cannot be broadcast: the first axis, from the last one, that clashes."""
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     for axis in range(1, rank + 1):

@@ -56,7 +56,7 @@ class RowTable:
         return rows if self._float64_as is None or rows.dtype != np.float64 else rows.astype(self._float64_as, copy=False)
 
     def here(self) -> list[Any]:
-        """The columns from which batches on the current device are gathered: there, copied once, if they may stay there."""
+        """The columns from which batches are gathered: on the current device, copied once, if they may stay there."""
         device = current_device()
         if device == "CPU:0":
             return self.columns

@@ -155,7 +155,7 @@ class RecordedGradient:
 
     @cached_property
     def _read(self) -> dict[int, int]:
-        """When each Tensor and Variable was first read, by key."""
+        """The place of the first reading of each Tensor and Variable among all readings, by key."""
         inputs = [x for record in self._tape.tape.records for x in record.inputs if hasattr(x, "key")]
         return {x.key: -i for i, x in enumerate(reversed(inputs), 1 - len(inputs))}
 

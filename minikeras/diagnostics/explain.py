@@ -1,4 +1,4 @@
-"""Why a gradient is None: follow all that happened from the source to the target, and name what cuts the path.
+"""Explanations of missing gradients: follow all that happened from the source to the target, and name what cuts the path.
 
 If even an uncut path leaves None, the source was not watched; if there is no path, another object took part.
 """
@@ -61,7 +61,7 @@ TRACE_HINT = "Only what was recorded is known here; GradientTape(trace=True) see
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a gradient is None, or that it is not. True if source and target are connected; str() is a readable paragraph.
+    """The reason why a gradient is None, or that it is not. True if source and target are connected; str() is a paragraph.
 
     Attributes:
         connected: whether `gradient` finds a path.
@@ -134,7 +134,7 @@ class Inquiry:
         return event._replace(cut="computed_outside", detail=when) if when and event.cut is None else event
 
     def _when(self, key: int) -> str:
-        """When a Tensor was made, if that was not while the tape recorded. Moments alternate: resumed, paused, resumed..."""
+        """The time when a Tensor was made, if the tape did not record then. Moments alternate: resumed, paused, resumed..."""
         moments = self.tape.moments
         position = bisect.bisect(moments, key)
         if position % 2:

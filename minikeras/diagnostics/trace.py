@@ -108,7 +108,7 @@ def _event(primitive: Primitive, inputs: Sequence[Any], results: Sequence[Any], 
 
 
 def _cut(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], results: Sequence[Any]) -> tuple[str | None, str]:
-    """Why no gradient passes an operation, and what to add; None if it does, or if none arrives from its inputs anyway."""
+    """The reason why no gradient passes an operation, and a detail; None if one does, or none arrives from its inputs."""
     if primitive.escapes:
         return "through_assignment" if primitive.writes else "left_through_numpy", ", ".join(map(variable_name, results))
     if not any(isinstance(x, Operand) and x.dtype.is_differentiable for x in inputs):

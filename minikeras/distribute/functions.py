@@ -115,7 +115,7 @@ combined = effect("combine", _combined, reads=(State.RANKS,))
 
 
 def combine(parts: Sequence[Sequence[Tensor]], shares: Sequence[float], weighted: int, pairs: bool) -> tuple[Tensor, ...]:
-    """The sums of what all parts of a batch give, one collective operation for each dtype.
+    """The sums of the tensors of all parts of a batch, by one collective operation for each dtype.
 
     Args:
         parts: for each part that this rank computes as many tensors, in one order.
@@ -130,7 +130,7 @@ def combine(parts: Sequence[Sequence[Tensor]], shares: Sequence[float], weighted
 
 
 def all_reduce(x: Any, op: str = "sum") -> Tensor:
-    """The sum, mean, maximum or minimum of what all ranks give; the same bits on each.
+    """The sum, mean, maximum or minimum of the tensors of all ranks; the same bits on each.
 
     Sums and means are differentiated: the gradient of a value is the sum over the ranks, all of which must ask for it. Maximum
     and minimum have no derivative.

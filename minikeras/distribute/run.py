@@ -31,7 +31,7 @@ _ANSWER = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
 
 
 class Host(NamedTuple):
-    """A machine, and how many ranks may run there."""
+    """A machine, and the number of ranks that may run there."""
 
     name: str
     slots: int

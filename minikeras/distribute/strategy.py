@@ -61,7 +61,7 @@ class ReduceOp(enum.Enum):
 
 
 class InputContext(NamedTuple):
-    """For which rank a Dataset is made: it takes part `input_pipeline_id` of `num_input_pipelines`, by `Dataset.shard`.
+    """The rank that a Dataset is made for: it takes part `input_pipeline_id` of `num_input_pipelines`, by `Dataset.shard`.
 
     >>> tf.distribute.InputContext(4, 0, 4).get_per_replica_batch_size(32)
     8

@@ -202,7 +202,7 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
 
 
 def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
-    """The slices along an axis, in an order that comes of sorting their numbers by random bits above these."""
+    """The slices along an axis, in the order found by sorting their numbers with random bits above them."""
     place = negative_axis(axis, x.ndim, "shuffle")
     size, xp = x.shape[place], namespace(x.array)
     own = 1 << max(size - 1, 1).bit_length()
