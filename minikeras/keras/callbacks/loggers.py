@@ -89,7 +89,7 @@ class CSVLogger(Callback):
         return {"columns": self._columns, "rows": rows}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Have the file as it was then: epochs that will be run again are not written twice."""
+        """Restore the file as it was then: epochs that will be run again are not written twice."""
         self._columns = list(state["columns"])
         if self._columns:
             self._write([dict(row) for row in state["rows"]], "w")

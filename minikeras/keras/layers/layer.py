@@ -220,7 +220,7 @@ class Layer(Module):
             raise AttributeError(f"{error}. {OF_LAYERS[name]}", name=name, obj=self) from None
 
     def _restore(self, attributes: dict[str, Any]) -> None:
-        """Have exactly these attributes again; but a random stream that belongs to no other layer, once found, is kept."""
+        """Restore exactly these attributes; but a random stream of its own, below no other layer, is kept once it is found."""
         stream = {} if self._scope or self._stream is None else {"_stream": self._stream}
         self.__dict__.clear()
         self.__dict__.update(attributes | stream)

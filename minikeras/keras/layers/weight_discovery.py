@@ -186,7 +186,7 @@ def learns(layer: WeightOwner, variable: Variable) -> bool:
 
 
 def set_trainable(layer: WeightOwner, value: bool) -> None:
-    """Have the weights of a layer and of all within it trained, or not."""
+    """Make the weights of a layer and of all within it trainable, or freeze them."""
     for one in (layer, *collect(layer).sublayers):
         set_trainable_alone(one, value)
         for thing in held_by(one)[0]:

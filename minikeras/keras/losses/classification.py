@@ -62,7 +62,7 @@ def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 
 def _shortfall(name: str, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """By how much each product of label and prediction falls short of 1."""
+    """The shortfall of each product of label and prediction below 1: the hinge."""
     labels, predictions = aligned(name, y_true, y_pred)
     binary = reduce_all(logical_or(labels == 0.0, labels == 1.0))
     return relu(1.0 - where(binary, 2.0 * labels - 1.0, labels) * predictions)

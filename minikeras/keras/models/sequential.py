@@ -102,7 +102,7 @@ class Sequential(Model, described=True):
         self._trail = entered or self._trail
 
     def _hold(self, layers: tuple[Layer, ...]) -> None:
-        """Be the chain of these layers; unlike other state they may change after the model is built."""
+        """Set the layers of the chain; unlike other state they may change after the model is built."""
         self._built, self._graph = False, None
         self._chain = layers
         entered = bool(layers) and isinstance(layers[0], InputLayer)
@@ -140,7 +140,7 @@ class Sequential(Model, described=True):
         self._graph = LayerGraph(self._trail[0], self._trail[-1])
 
     def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """For data, only be ready: the call that follows builds each layer on what it is given."""
+        """Called on data, only mark the model as built: the call that follows builds each layer on its own input."""
         if not self._chain:
             raise ValueError(f"Sequential model '{self.name}' cannot be called: it has no layers yet. Use model.add(layer).")
         if not holds_symbol(args):

@@ -154,10 +154,10 @@ class Targets:
         return terms
 
     def _spread(self, argument: str, given: Any, everywhere: bool = False) -> list[list[Any]]:
-        """For each output the list of what belongs to it.
+        """The entries of an argument for each output, as lists.
 
-        A dict goes by the names of the outputs, a list with an entry for each by position, and anything that is nested like the
-        outputs by that. With one output everything is its own. With `everywhere`, a single thing belongs to all.
+        Entries are matched by the names of the outputs in a dict, by position in a list with one for each, or by the nest of
+        the outputs. A single output gets everything. With `everywhere`, a single entry belongs to all outputs.
         """
         count = len(self.names)
         if given is None:

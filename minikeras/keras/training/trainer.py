@@ -175,7 +175,7 @@ class Trainer:
         return self.strategy if self.strategy is not None and self.strategy.is_active else None
 
     def _join(self, model: ModelLike, name: str, source: Source) -> None:
-        """Have all ranks agree on the model, before their first steps."""
+        """Let all ranks agree on the model, before their first steps."""
         check_scope(model, name, self.strategy)
         strategy, predicts = self._shared, name == "predict"
         if strategy is None:

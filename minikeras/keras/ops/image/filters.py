@@ -29,7 +29,7 @@ Back = Callable[[Tensor], Tensor]
 
 
 def as_batch(name: str, images: TensorLike, data_format: str | None, rank: int = 2) -> tuple[Tensor, Back]:
-    """Images as (batch, *sizes, channels), and what brings such a tensor into the form that they had.
+    """Images as (batch, *sizes, channels), and the function that brings such a tensor back into their form.
 
     Args:
         rank: number of sizes: 2 of images, 3 of volumes.

@@ -33,7 +33,7 @@ _MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 
 def _within(place: Tensor, size: int, mode: str) -> Tensor:
-    """The element that stands for one beyond the ends of an axis."""
+    """The position within an axis that stands for a place beyond its ends, by the fill mode."""
     if mode == "wrap":
         return tf.floormod(place, size)
     if mode == "mirror":
@@ -46,7 +46,7 @@ def _within(place: Tensor, size: int, mode: str) -> Tensor:
 
 
 def _neighbours(coordinate: Tensor, order: int) -> list[tuple[Tensor, Any]]:
-    """The elements along one axis that a place is read from, and their shares."""
+    """The positions along one axis from which a coordinate is interpolated, and their weights."""
     if order == 0:  # a half goes away from 0, as in Keras on JAX and on TensorFlow; `round` would take the even element
         whole = tf.cast(coordinate, "int32")
         return [(whole + tf.cast(2 * (coordinate - tf.cast(whole, coordinate.dtype)), "int32"), 1.0)]
@@ -321,7 +321,7 @@ def scale_and_translate(
 
 
 def _scaled(weights: Array, inside: Array) -> Array:
-    """Rows of sum 1, of zeros for what lies outside."""
+    """Weights normalized to the sum 1 in each row; rows of places outside become zeros."""
     total = weights.sum(1, keepdims=True)
     usable = inside[:, None] & (np.abs(total) > 1000 * np.finfo("float32").eps)
     return np.where(usable, weights / np.where(total == 0, 1.0, total), 0.0)

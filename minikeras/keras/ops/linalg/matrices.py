@@ -69,7 +69,7 @@ def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def _swaps(order: Any) -> list[int]:
-    """Numbers of the rows that each one was swapped with, in turn, so that this order came out."""
+    """The pivots of a permutation of rows: for each row in turn the number of the row that it was swapped with."""
     now, swaps = list(range(len(order))), []
     for place, wanted in enumerate(order):
         found = now.index(wanted)
@@ -185,7 +185,7 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Tensor:
 
 
 def _least(x: Tensor) -> float:
-    """The part of the largest singular value that rounding makes of 0."""
+    """The share of the largest singular value up to which rounding errors of 0 reach."""
     return max(x.shape[-2:]) * float(x.dtype.info.eps)
 
 

@@ -180,7 +180,7 @@ def _positive(epsilon: float | None) -> float:
 
 
 def _beside(x: Tensor, axis: Axis) -> tuple[int, ...]:
-    """The shape of x with 1 for what is not among the axes, from the first of these on."""
+    """The shape of x from the first of the axes on, with size 1 for axes that are not among them."""
     axes = negative_axes(axis, x.ndim, "layer_normalization")
     if not axes:
         raise ShapeError("layer_normalization: no axis was given.")

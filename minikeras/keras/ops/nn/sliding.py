@@ -69,7 +69,7 @@ def read(x: Tensor, numbers: Array, axis: int) -> Tensor:
 
 
 def add_up(x: Tensor, numbers: Array, size: int) -> Tensor:
-    """The transpose of `read` along the last axes: each element is added to what has its number."""
+    """The transpose of `read` along the last axes: elements with the same number are added up."""
     lead = tuple(x.shape[: x.ndim - numbers.ndim])
     check_size(math.prod(lead) * size, "sums of windows")
     return add_rows(reshape(x, (*lead, numbers.size)), beside(x, numbers.ravel()), axis=-1, size=size)

@@ -234,7 +234,7 @@ def signbit(x: TensorLike) -> Tensor:
 
 
 def _asked(question: Any, x: Tensor, otherwise: bool) -> Tensor:
-    """The answer for floats; of other numbers it is known."""
+    """The elementwise answer to a question about floats; other dtypes give `otherwise` everywhere."""
     return question(x) if is_float(x.dtype) else fill(x.shape, otherwise)
 
 

@@ -105,7 +105,7 @@ def hstack(xs: Sequence[TensorLike]) -> Tensor:
 
 
 _PART = 1000
-"""Elements in the time that making one part of a tensor takes."""
+"""The cost of making one part of a tensor, in elements that are copied in the same time."""
 
 # Cutting -----------------------------------------------------------------------------------------------------------------
 
