@@ -142,7 +142,7 @@ class AdamW(Adam):
 
 
 class MomentOptimizer(Optimizer):
-    """Base class of those with two decays, `beta_1` and `beta_2`, and an `epsilon`."""
+    """Base class of optimizers with two decays, `beta_1` and `beta_2`, and an `epsilon`."""
 
     elementwise = True
     slot_groups: tuple[tuple[str, ...], ...] = (("momentum", "velocity"),)

@@ -1,8 +1,8 @@
 """An optimizer's step as instructions of a program: norms first, then one pass over the elements of its Variables.
 
-A `StepFormula` is traced into loops over flattened Variables, or written as operations on whole arrays where it is more than
-elements and their sums. Python finds the numbers of a step in each run, and counts. A step with a constraint, or of a user's
-formula of whole arrays, stays Python's; so does one without kernels of which NumPy would compute much twice or for nothing.
+A `StepFormula` is traced into loops over flattened Variables; one that is more than elementwise operations and sums is written
+as operations on whole arrays. In each run Python computes the numbers of the step and counts it. Python also takes the steps
+that have a constraint or a user's formula of whole arrays, and those of which NumPy would compute much twice or for nothing.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def _finish(*given: Any, optimizer: Any, formulas: Sequence[tuple[TracedFormula,
     """Change the counters.
 
     Args:
-        given: the numbers that the formulas took and, with a loss scale, how many elements of gradients are not finite.
+        given: the numbers that the formulas took and, with a loss scale, the number of gradient elements that are not finite.
         optimizer: whose step it is.
-        formulas: each with how many numbers it took.
+        formulas: each with the count of numbers it took.
     """
     finite = not optimizer.scales or bool(to_numpy(given[-1]) == 0)
     changes: list[Change] = optimizer.changes_of_scale(finite) if optimizer.scales else []
@@ -85,7 +85,7 @@ def _count(*, optimizer: Optimizer) -> tuple[()]:
 
 step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,))
 asked_numbers = effect("asked_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
-"""The numbers of a step for which code of a user is asked, which may change anything."""
+"""The numbers of a step that a user's code computes, which may change anything."""
 step_finished = effect("step_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 
@@ -114,11 +114,11 @@ Write = Callable[[Writer, Sequence[Any]], None]
 
 
 def compiled_step(writer: Writer, record: Record) -> bool:
-    """Write an optimizer's step as instructions; False if it is more than they can say."""
+    """Write an optimizer's step as instructions; False if instructions cannot express it."""
     optimizer: Any = record.params["optimizer"]
     states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
     try:
-        written = getattr(optimizer, "written", None)  # it knows better
+        written = getattr(optimizer, "written", None)  # an optimizer that writes its own step
         write: Write | None = CompiledStep(optimizer, states, writer).write if written is None else written(states, optimizer)
     except Untraceable:
         return False
@@ -186,7 +186,7 @@ class _OnSlots:
             self._writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
 
     def _applied(self, group: _Group, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
-        """A method of the formula, given the sums that are known; if it `adds`, the sum of what that gives."""
+        """Apply a method of the formula, given the sums that are known; if it `adds`, sum the results."""
         if not group.operands:
             self._read(group, gradients)
         writer, known = self._writer, list(sums.values())
@@ -235,10 +235,10 @@ class CompiledStep:
     Args:
         optimizer: whose step it is.
         states: of its Variables.
-        writer: says for what. Without graphs each Variable whose elements are added up goes by itself.
+        writer: of the program. Without graphs, each Variable whose elements are added up steps by itself.
 
     Raises:
-        Untraceable: if it does what there are no instructions for, or what NumPy would compute twice or for nothing.
+        Untraceable: if there are no instructions for it, or if NumPy would compute values twice or for nothing.
     """
 
     def __init__(self, optimizer: Any, states: Sequence[SlotState], writer: Writer) -> None:
@@ -274,7 +274,7 @@ class CompiledStep:
 
 
 def _count_up(writer: Writer, optimizer: Any, parts: Sequence[Any], missing: Iterable[Slot] = ()) -> None:
-    """Write what changes the counters of an optimizer."""
+    """Write the instruction that changes the counters of an optimizer."""
     if not any(part.own.changes_numbers for part in parts) and not missing:
         writer.write(step_counted, (), {"optimizer": optimizer})
         return
@@ -292,7 +292,7 @@ class _FormulaPart:
         writer: as of `CompiledStep`.
 
     Attributes:
-        counted: the slots of the numbers that change what is beside the Variables.
+        counted: the slots of the numbers that `_finish` takes.
     """
 
     def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
@@ -317,13 +317,13 @@ class _FormulaPart:
         clips = own.clipnorm is not None and sight is not Sight.WHOLE and not graphs
         before = (own.loss_scale_factor, own.gradient_accumulation_steps)
         self._clips_first = clips and not scales and all(option is None for option in before)
-        """Whether the gradient of each Variable is clipped before they are flattened."""
+        """True if the gradient of each Variable is clipped before they are flattened."""
         sums = sight is Sight.SUMS or (own.clipnorm is not None and not self._clips_first)
         self._step = step
         self._apart, self._is_flat = sight is Sight.WHOLE or (sums and not graphs), sight is not Sight.WHOLE
 
     def begin(self, writer: Writer) -> None:
-        """Write what finds the numbers of the step."""
+        """Write the instruction that computes the numbers of the step."""
         own, self._on, self._groups = self.own, _OnSlots(writer, self.own), list[_Group]()
         sums, clips = [*(["missing"] if self._optimizer.scales else []), *self._sums], not self._clips_first
         for places, decay in groups_alike(own, self._states, self._apart):
@@ -342,11 +342,11 @@ class _FormulaPart:
         self.counted = [*numbers[:leaves], *flags]
 
     def missing(self, gradients: Sequence[Any]) -> Slot:
-        """Write how many elements of gradients are not finite."""
+        """Write the count of gradient elements that are not finite."""
         return self._on.total(self._groups, "missing", gradients, {})
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
-        """Write what changes the Variables, given sums that are known."""
+        """Write the update of the Variables, given sums that are known."""
         carry_out(self._on, self._groups, gradients, self._sums, self._clips_first, known)
 
 
@@ -399,7 +399,7 @@ def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
 
 
 def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
-    """Whether a step is what `Optimizer` says and nothing of a subclass, on arrays of no short floats, without constraints."""
+    """True if no subclass overrides the step of `Optimizer`, no array has 16-bit floats, and no Variable a constraint."""
     kind = optimizer.__class__
     usual = kind.changes is Optimizer.changes and kind.commit is Optimizer.commit and not optimizer.scales
     usual = usual and kind.divided is Optimizer.divided
@@ -415,12 +415,12 @@ def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
 
 
 def _is_guarded(option: Any) -> bool:
-    """Whether it is seen if an option changes: a plain value, or a list of such."""
+    """True if a guard sees it when the option changes: a plain value, or a list of such."""
     return type(option) in PLAIN or (type(option) is list and all(type(one) in PLAIN for one in option))
 
 
 def unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
-    """Whether an optimizer's options are what they are now and no Variable has a constraint; the learning rate may change."""
+    """A guard: an optimizer's options are what they are now, no Variable has a constraint; the learning rate may change."""
     options = operator.attrgetter(*optimizer._plain_options())
     now, own = options(optimizer), optimizer.rate_is_own
     kinds = list(map(type, now))  # 0.3 and NumPy's 0.3 are equal, and round differently

@@ -1,5 +1,5 @@
-"""An optimizer's step outside of compiled functions: on arrays, in groups that suit the machine, and soon by the program that
-it is within a compiled function.
+"""An optimizer's step outside of compiled functions: on arrays, in groups that suit the machine, and after a few steps by a
+program, as in a compiled function.
 
 In blocks of 32k elements temporaries stay in the cache: Adam over a million float32 values takes 3.6 ms, 9.8 ms whole. Small
 arrays cost their calls: Adam over 20 arrays of 16 to 256 values takes 50 us flattened, 113 us one by one.
@@ -42,7 +42,7 @@ from .step import (
 from .update_steps import changes_of
 
 STEPS = 6
-"""How many steps over the same Variables are taken before their program is compiled, which takes as long as fifty."""
+"""The number of steps over the same Variables before their program is compiled, which takes as long as fifty."""
 BLOCK = 32_768
 SMALL = BLOCK // 2
 """Up to this size an array is flattened with others: copying its gradient costs less than the calls of its own would. Together
@@ -50,7 +50,7 @@ they have at most a block of elements, so that they stay in the cache."""
 
 
 class ArrayGroup(FlatGroup):
-    """Variables whose arrays the formula is given together. What stays the same from step to step is looked up once."""
+    """Variables whose arrays the formula takes together. Values that stay the same from step to step are looked up once."""
 
     def __init__(self, states: Sequence[SlotState], places: Sequence[int], is_flat: bool, formula: StepFormula) -> None:
         super().__init__(states, places, is_flat)
@@ -60,7 +60,7 @@ class ArrayGroup(FlatGroup):
         self._pieces: list[Sequence[Array]] = [()] * len(self.columns)
 
     def run(self, formula: Callable[..., tuple[Array, ...]], gradients: Sequence[Array]) -> Iterable[Change]:
-        """What changes by formula(gradient, *columns). Nothing is assigned."""
+        """The changes that formula(gradient, *columns) gives. Nothing is assigned."""
         formula = in_float32(formula)
         if len(self.places) == 1:
             values = [column[0].array for column in self.columns]
@@ -119,7 +119,7 @@ def _space(variable: Variable, value: Array) -> Array:
 
 
 def array_groups(optimizer: Any, states: Sequence[SlotState], clips: bool) -> list[ArrayGroup]:
-    """Which Variables step together: small ones of one kind if the formula sees elements; each other one by itself."""
+    """The groups of Variables that step together: small ones of one kind if the formula is elementwise; others alone."""
     groups: list[list[int]] = []
     is_flat = optimizer.elementwise and not (clips and optimizer.clipnorm is not None)
     for alike, _ in groups_alike(optimizer, states):
@@ -256,7 +256,7 @@ class EagerStep:
 
     @property
     def program(self) -> Program | None:
-        """What a step is now; None if each is taken by itself."""
+        """The program that takes the steps; None as long as there is none."""
         return None if self._run is None else self._run.program
 
     def take(self, optimizer: Stepper, gradients: list[Array], states: list[SlotState]) -> None:
@@ -286,7 +286,7 @@ class EagerStep:
             raise
 
     def _holds(self, run: Executable) -> bool:
-        """Whether the optimizer's options are those of the program: looked at again if anything was set since (2 us)."""
+        """True if the optimizer's options are those of the program: compared again if anything was set since (2 us)."""
         now = clock.now
         if now != self._looked:
             if not all([holds() for holds in run.program.guards]):
@@ -295,12 +295,12 @@ class EagerStep:
         return True
 
     def changes(self, own: Any, gradients: list[Array], states: list[SlotState], known: Flags) -> list[Change]:
-        """What one formula changes, given the loss scale if there is one. Nothing is assigned."""
+        """The changes of one formula, given the loss scale if there is one. Nothing is assigned."""
         count, steps = own.state.iterations, own.gradient_accumulation_steps
         taken, rate, step, changes = int(count.array), 0.0, None, []
         flags = {**flags_of(own, taken), **known}
         updates = flags.get("updates", True)
-        if own.sums or own.clipnorm is not None:  # as a compiled step adds them up, whatever lies where in memory
+        if own.sums or own.clipnorm is not None:  # contiguous, so that sums have the order of a compiled step
             gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
         with np.errstate(all="ignore"):
             if updates and (own.changes_numbers or not own.assigns):
@@ -333,7 +333,7 @@ class EagerStep:
 
 
 def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-    """All that one step changes, of one formula or of several; under a loss scale the scale alone, unless all is finite."""
+    """All changes of one step, by one formula or several; under a loss scale only the scale's, unless all is finite."""
     found: list[Change] = []
     known: dict[str, float] = {}
     if optimizer.scales:
@@ -351,13 +351,13 @@ def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotSta
 
 
 def _compiled(optimizer: Stepper, gradients: Sequence[Array], states: Sequence[SlotState]) -> Executable | None:
-    """The program of a step; None if it is more than a formula of each element, or if the formula or what gives its rate is the
-    user's: they may read anything, at any time.
+    """The program of a step; None if the formula is not elementwise, or if the formula or the function of its learning rate is
+    the user's: they may read anything, at any time.
     """
     if not all(map(is_on_host, gradients)):
         return None  # a device's program is that of the whole step
     if not optimizer.is_own or not optimizer.rate_is_own:
-        return None  # to compile would call it once more
+        return None  # compiling would call it once more
     held = weakref.proxy(optimizer)  # which has the program; the two are freed with the last reference to the optimizer
     slots = [Slot(number, tuple(array.shape), array.dtype) for number, array in enumerate(gradients)]
     record = Record(optimizer_step, slots, {"optimizer": held, "variables": [state.variable for state in states]}, ())
@@ -377,4 +377,4 @@ def _run_step(*gradients: Array, optimizer: Stepper, variables: Sequence[Variabl
 
 
 optimizer_step = effect("optimizer_step", _run_step, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
-"""A step as one operation, for interpreters and until passes take it apart."""
+"""A step as one operation: interpreters see it whole, and a pass expands it."""

@@ -1,4 +1,4 @@
-"""What ranks exchange before an optimizer steps: gradients of parts of a batch, and those of `DistributedOptimizer`."""
+"""The gradient sync among ranks before an optimizer steps: on parts of a batch, and by `DistributedOptimizer`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .state import Stepper
 
 
 class Exchange(NamedTuple):
-    """How the gradients of ranks that have rows of their own become one.
+    """The reduction of the gradients of ranks, each of which has rows of its own.
 
     Attributes:
         operation: 'mean' or 'sum'.
-        kind: the dtype in which they travel; None for their own.
-        passes: how many gradients each rank adds up before.
-        divisor: of that sum, 1 or as many.
+        kind: the dtype in which they are sent; None for their own.
+        passes: the number of gradients that each rank accumulates first.
+        divisor: of that sum, 1 or `passes`.
     """
 
     operation: str = "mean"
@@ -35,20 +35,20 @@ class Exchange(NamedTuple):
 
 
 def is_distributed(optimizer: Any) -> bool:
-    """Whether `DistributedOptimizer` was given this optimizer, or the one that it scales the loss for."""
+    """True if `DistributedOptimizer` was given this optimizer, or the one within this loss scale."""
     return any(getattr(one, "exchange", None) is not None for one in (optimizer, getattr(optimizer, "inner_optimizer", None)))
 
 
 def needs_exchange(optimizer: Any) -> bool:
-    """Whether the gradients of a step are those of several ranks."""
+    """True if the gradients of a step are those of several ranks."""
     return current_part() is not None or adds_up() or is_distributed(optimizer)
 
 
 def exchange_of(optimizer: Stepper) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-    """What makes of the gradients that a rank has those to step by; None if it has these.
+    """The function from a rank's own gradients to those that it steps by; None if these are the same.
 
-    On a part of a batch it is the mean of those of all parts, weighted by their rows; in `run` of a strategy the sum of those
-    of all ranks.
+    On a part of a batch it gives the mean over all parts, weighted by their rows; in `run` of a strategy the sum over all
+    ranks.
     """
     part = check_exchange("a step of an optimizer")
     if part is not None:
@@ -84,8 +84,8 @@ def _over_ranks(exchange: Exchange, grads: Sequence[Any]) -> list[Any]:
 
 
 def gathered_over(steps: int, sums: list[Array], exchange: Exchange | None) -> list[Array]:
-    """The mean of gradients that were added up over several steps. If ranks exchange only that, by one collective operation for
-    each dtype, it is what `exchange` says: their sum or their mean.
+    """The mean of gradients that were accumulated over several steps. If ranks exchange only these sums, by one collective
+    operation for each dtype, the result is their sum or their mean, as `exchange` says.
     """
     if exchange is None or exchange.passes == 1:
         return [one / steps for one in sums]

@@ -46,8 +46,8 @@ class LossScaleOptimizer(Optimizer):
         name: shown in messages.
 
     Raises:
-        ValueError: for options that belong to the inner optimizer, or if that is a LossScaleOptimizer or of second order. A
-            `loss_scale_factor` of it is taken away, with a warning.
+        ValueError: for options that belong to the inner optimizer, or if that is a LossScaleOptimizer or of second order. Its
+            `loss_scale_factor` is removed, with a warning.
 
     >>> w = tf.Variable(1.0)
     >>> optimizer = tf.keras.optimizers.LossScaleOptimizer(tf.keras.optimizers.SGD(0.5), initial_scale=8.0)
@@ -106,13 +106,13 @@ class LossScaleOptimizer(Optimizer):
 
     @property
     def variables(self) -> list[Variable]:
-        """Those of its own, of which the first two stand there for Keras's files only, then the inner optimizer's."""
+        """Its own Variables, the first two only for Keras's files, then the inner optimizer's."""
         own = [self.state.iterations, self._learning_rate, self.step_counter, self.dynamic_scale]
         return own + self.inner_optimizer.variables
 
     @property
     def iterations(self) -> Any:
-        """How many updates the inner optimizer made; skipped steps do not count."""
+        """The number of updates of the inner optimizer; skipped steps do not count."""
         return self.inner_optimizer.iterations
 
     @property
@@ -170,7 +170,7 @@ class LossScaleOptimizer(Optimizer):
 
 
 def _present_scale(loss: Array, *, optimizer: LossScaleOptimizer) -> Array:
-    """The scale as it is at each repetition, in the dtype and on the device of the loss."""
+    """The scale, read anew in each run, in the dtype and on the device of the loss."""
     with np.errstate(over="ignore"):  # beyond float16 the scaled loss is infinite, and the step is skipped
         return namespace(loss).asarray(to_numpy(optimizer.dynamic_scale.array).astype(loss.dtype))
 

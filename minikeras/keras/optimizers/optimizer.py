@@ -73,17 +73,17 @@ class Optimizer:
     """
 
     needs_loss = False
-    """Whether a step needs the loss as a function: `minimize(loss_fn, variables)` in place of `apply`."""
+    """True if a step needs the loss as a function: `minimize(loss_fn, variables)` in place of `apply`."""
     exchange: Exchange | None = None
-    """How gradients become those of all ranks before a step: what `DistributedOptimizer` sets."""
+    """The gradient sync over all ranks before a step, as `DistributedOptimizer` sets it."""
     scales = False
-    """Whether it is a loss scale around the optimizer that steps."""
+    """True if it is a loss scale around the optimizer that steps."""
     elementwise = sums = False
-    """Whether the formula works on each element by itself: arrays come in pieces then, or together. `sums`: but for sums."""
+    """True if the formula is elementwise: it may be given pieces of arrays, or several at once. `sums`: apart from sums."""
     package_class: type | None = None
-    """The class itself if it is one of the package's: what a user derives from it is not."""
+    """The class itself if it is one of the package's; a class that a user derives inherits it and is another."""
     unwatched = ("_learning_rate", "_eager_step", "_owner")
-    """What is looked up in each step, also in a recorded one."""
+    """Attributes that every step looks up, a recorded one too, so that no guard watches them."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too."""
     rule: Callable[..., tuple[Array, ...]] | None = None
@@ -133,12 +133,12 @@ class Optimizer:
         return self.rule(gradient, value, *slots, step, *[getattr(self, name) for name in self.settings])
 
     def end_step(self, step: Any) -> list[Change]:
-        """What changes beside the Variables and their slots."""
+        """The changes beside those of the Variables and their slots."""
         return []
 
     @property
     def changes_numbers(self) -> bool:
-        """Whether there is anything that changes beside the Variables and their slots."""
+        """True if a step has changes beside those of the Variables and their slots."""
         return type(self).end_step is not Optimizer.end_step
 
     def decay_of(self, variable: Variable) -> float | None:
@@ -150,7 +150,7 @@ class Optimizer:
         return [name for group in self.slot_groups for name in group]
 
     def initial_slot(self, name: str, value: Array) -> Array:
-        """What a slot holds at first, given the Variable's value: zeros."""
+        """The initial value of a slot, given the Variable's value: zeros."""
         return namespace(value).zeros_like(value)
 
     def logs(self) -> dict[str, float]:
@@ -161,12 +161,12 @@ class Optimizer:
 
     @property
     def assigns(self) -> bool:
-        """Whether a step is Keras's `update_step`, not a formula."""
+        """True if a step is Keras's `update_step`, not a formula."""
         return type(self).update_step is not Optimizer.update_step
 
     def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
-        """Keras's way to write an optimizer: assign a Variable, and what `build` made beside it, their new values. As it is
-        here it takes the formula's step for one Variable.
+        """Keras's way to write an optimizer: assign new values to a Variable and to the Variables that `build` made beside it.
+        This one takes the formula's step for one Variable.
 
         >>> class Momentum(tf.keras.optimizers.Optimizer):
         ...     def build(self, variables):
@@ -215,7 +215,7 @@ class Optimizer:
         return self.state.keep(slot, reference_variable, name)
 
     def add_optimizer_variables(self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros") -> Any:
-        """Such slots of all Variables, in a list; for several names a tuple of lists."""
+        """Slots of all Variables, as of `add_variable_from_reference`, in a list; for several names a tuple of lists."""
         names = [name] if isinstance(name, str) else name
         several = initializer if isinstance(initializer, (list, tuple)) else [initializer] * len(names)
         if len(names) != len(several):
@@ -257,7 +257,7 @@ class Optimizer:
 
     @property
     def iterations(self) -> Any:
-        """How many updates were made: the counter itself, or with accumulation a Tensor, the counter // steps."""
+        """The number of updates: the counter itself, or with accumulation a Tensor, the counter // steps."""
         count, steps = self.state.iterations, self.gradient_accumulation_steps
         return count if steps is None else tensor(count.read_value() // steps)
 
@@ -277,12 +277,12 @@ class Optimizer:
 
     @property
     def is_own(self) -> bool:
-        """Whether the formula is the package's: a user's may read and change anything, at any time."""
+        """True if the formula is the package's: a user's may read and change anything, at any time."""
         return type(self).package_class is type(self)
 
     @property
     def rate_is_own(self) -> bool:
-        """Whether the learning rate depends on nothing but Variables of this optimizer; a user's function may read others."""
+        """True if the learning rate depends on nothing but Variables of this optimizer; a user's function may read others."""
         rate = self._learning_rate
         return isinstance(rate, Variable) or type(rate).__module__ == schedules.__name__
 
@@ -291,7 +291,7 @@ class Optimizer:
         return float(held.array if isinstance(held, Variable) else self._scheduled())
 
     def _scheduled(self) -> Any:
-        """The schedule at the number of steps taken, accumulating ones included; what needs no argument gets none."""
+        """The schedule at the number of steps taken, accumulating ones included; called without arguments if it needs none."""
         schedule = self._learning_rate
         with device("CPU"), np.errstate(all="ignore"):
             return tensor(schedule() if options.needs_nothing(schedule) else schedule(self.state.iterations.read_value()))
@@ -314,7 +314,7 @@ class Optimizer:
         self._undecayed_names += [re.compile(name) for name in var_names or ()]
 
     def _plain_options(self) -> dict[str, Any]:
-        """The options that are plain values, by name: what a recorded step takes for granted."""
+        """The options that are plain values, by name; a recorded step is guarded by them."""
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "name"}
         return {name: value for name, value in public.items() if type(value) in PLAIN}
 
@@ -339,7 +339,7 @@ class Optimizer:
 
     @property
     def built(self) -> bool:
-        """Whether slots exist. False assigned to it forgets them; True says nothing new."""
+        """True if slots exist. Assigning False drops them; assigning True has no effect."""
         return bool(self.state.slots)
 
     @built.setter
@@ -356,7 +356,7 @@ class Optimizer:
 
     @property
     def counters(self) -> list[Variable]:
-        """Those of `variables` that are no slots."""
+        """The `variables` that are not slots."""
         slots = {slot.key for found in self.state.slots.values() for slot in found.slots.values()}
         return [variable for variable in self.variables if variable.key not in slots]
 
@@ -379,7 +379,7 @@ class Optimizer:
             self.state.add([self._slot_state(variable) for variable in new])
 
     def prepare(self, variables: Sequence[Variable]) -> None:
-        """Build, unless that was done. What Keras's optimizers build they build once."""
+        """Build, unless that was done. An optimizer with `update_step` builds only once."""
         known = self.state.slots
         if not known:
             self.state.begin()
@@ -400,7 +400,7 @@ class Optimizer:
         return SlotState(variable, slots, [variable, *(slots[name] for name in names)], not excluded)
 
     def slot(self, variable: Variable, name: str) -> Variable:
-        """What the optimizer keeps beside a Variable: 'average', 'gradient_accumulator' or a slot of its formula.
+        """A slot of a Variable by its name: 'average', 'gradient_accumulator' or one of the formula.
 
         Raises:
             ValueError: if there is none, with the names there are.
@@ -421,7 +421,7 @@ class Optimizer:
         self.load_own_variables({str(position): value for position, value in enumerate(weights)})
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """Have what `save_own_variables` wrote; if number or shapes differ, ValueError and nothing."""
+        """Load what `save_own_variables` wrote; if number or shapes differ, raise ValueError and change nothing."""
         variables = self.variables
         if len(store) != len(variables):
             hint = "" if self.built else " It has no slots yet: call optimizer.build(model.trainable_variables) first."
@@ -439,7 +439,7 @@ class Optimizer:
         self.commit(list(zip(variables, arrays, strict=True)))
 
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
-        """Let those weights of which the optimizer keeps moving averages be these."""
+        """Replace weights by their moving averages, where the optimizer keeps these."""
         decide(self.state.iterations)
         if self.use_ema:
             known = [variable for variable in var_list if variable.key in self.state.slots]
@@ -448,7 +448,7 @@ class Optimizer:
     commit = staticmethod(commit)
 
     def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
-        """What a checkpoint keeps beside the slots, by name."""
+        """The objects that a checkpoint keeps beside the slots, by name."""
         for name, value in vars(self).items():
             if name == "state":
                 yield "iterations", self.state.iterations
@@ -498,7 +498,7 @@ class Optimizer:
     def stateless_apply(
         self, optimizer_variables: Sequence[Any], grads: Sequence[Any], trainable_variables: Sequence[Any]
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """What a step from these values would make of the Variables that the optimizer was built with, and of `variables`."""
+        """New values of the Variables that the optimizer was built with, and of `variables`, after a step from these values."""
         trained, own = [known.variable for known in self.state.slots.values()], self.variables
         for name, variables, values in (
             ("trainable_variables", trained, trainable_variables),
@@ -545,15 +545,15 @@ class Optimizer:
         return loss
 
     def learning(self, variables: Sequence[Variable]) -> Sequence[int] | None:
-        """The positions of Variables that are not frozen; None if none ever is."""
+        """The positions of Variables that are not frozen; None for an optimizer that freezes none."""
         return None
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-        """All that one step changes. Nothing is assigned."""
+        """All changes of one step. Nothing is assigned."""
         return changes_of_step(self, gradients, states)
 
     def divided(self, states: Sequence[SlotState]) -> Sequence[tuple[Optimizer, Sequence[int]]] | None:
-        """The optimizers that step, each with the positions of its Variables; None if this one does."""
+        """The optimizers that step, each with the positions of its Variables; None if this one steps itself."""
         return None
 
 
@@ -564,7 +564,7 @@ serialize, deserialize = catalogue.serialize, catalogue.deserialize
 
 
 def register(kind: type[Optimizer]) -> type:
-    """Register one of the package's classes under its name; `get` takes upper and lower case for the same."""
+    """Register one of the package's classes under its name; `get` ignores case."""
     kind.package_class = kind
     return catalogue.add(kind.__name__.lower())(kind)
 

@@ -23,7 +23,7 @@ COMMON = (
     *("weight_decay", "clipnorm", "global_clipnorm", "clipvalue", "use_ema", "ema_momentum"),
     *("ema_overwrite_frequency", "loss_scale_factor", "gradient_accumulation_steps"),
 )
-"""In the order in which a configuration lists them."""
+"""Names of the common options, in the order in which a configuration lists them."""
 
 
 def check(optimizer: Any, unknown: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ def rate_from(owner: str, learning_rate: Any) -> Any:
 
 
 def changed_rate(held: Any, value: Any) -> Any:
-    """What to hold when the learning rate is set: another schedule, or the same Variable with another value."""
+    """The new learning rate after an assignment: another schedule, or the same Variable with another value."""
     if callable(value) and not hasattr(value, "key"):
         return value
     if not isinstance(held, Variable):
@@ -74,13 +74,13 @@ def changed_rate(held: Any, value: Any) -> Any:
 
 
 def as_call_with_rate(optimizer: Any) -> str:
-    """An optimizer as the call that makes another one like it; the learning rate is always told."""
+    """An optimizer as the call that makes another one like it; the learning rate is always given."""
     rate = optimizer._learning_rate
     return as_call(optimizer, learning_rate=float(rate) if isinstance(rate, Variable) else rate)
 
 
 def as_html(optimizer: Any) -> str:
-    """What a notebook shows: the call, then the options of the class and how many steps were taken."""
+    """The HTML that a notebook shows: the call, then the options of the class and the number of steps taken."""
     config = optimizer.get_config()
     own = {name: config[name] for name in config if name not in (*COMMON, "name") and type(config[name]) is not dict}
     told = {"learning_rate": float(optimizer.learning_rate)} | own | {"iterations": int(optimizer.iterations)}
@@ -89,7 +89,7 @@ def as_html(optimizer: Any) -> str:
 
 
 def needs_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments."""
+    """True if a function can be called without arguments."""
     try:
         inspect.signature(function).bind()
     except TypeError:
@@ -98,6 +98,6 @@ def needs_nothing(function: Callable[..., Any]) -> bool:
 
 
 def all_finite(arrays: Sequence[Array]) -> bool:
-    """Whether no element is NaN or infinite; on a GPU, the one number that a step waits for."""
+    """True if no element is NaN or infinite; on a GPU, the one number that a step waits for."""
     finite = [namespace(array).isfinite(array).all() for array in arrays]
     return bool(to_numpy(functools.reduce(operator.and_, finite)))

@@ -48,9 +48,9 @@ class Member(NamedTuple):
     every: int = 1
     offset: int = 0
     factor: float | None = None
-    """To the learning rate of the '*' entry, if it was given as a number."""
+    """Factor to the learning rate of the '*' entry, if the entry was given as a number."""
     optional: bool = False
-    """Whether it may match no variable."""
+    """True if it may match no variable."""
 
     @property
     def label(self) -> str:
@@ -58,12 +58,12 @@ class Member(NamedTuple):
 
     @property
     def rule(self) -> Any:
-        """What the entry is, as `PerLayer` takes it."""
+        """The rule of the entry, as `PerLayer` takes it."""
         given = self.optimizer if self.factor is None else self.factor
         return given if self.every == 1 else Every(self.every, given, self.offset)
 
     def matches(self, variable: Variable) -> bool:
-        """Whether it names a variable; '*', which takes what is left, names none."""
+        """True if the pattern names a variable; '*', which takes what is left, names none."""
         if isinstance(self.pattern, str):
             return self.pattern != "*" and any(fnmatch.fnmatchcase(name, self.pattern) for name in dotted_names(variable))
         held = self.pattern if isinstance(self.pattern, (list, tuple)) else getattr(self.pattern, "variables", [self.pattern])
@@ -191,7 +191,7 @@ class PerLayer(Optimizer):
 
     @property
     def leaders(self) -> list[Optimizer]:
-        """Those with a learning rate of their own; the others follow that of '*' and are not to be set."""
+        """The optimizers with a learning rate of their own; the others follow that of '*' and must not be set."""
         following = {id(member.optimizer) for member in self.members if member.factor is not None}
         return [optimizer for optimizer in self.optimizers if id(optimizer) not in following]
 
@@ -264,7 +264,7 @@ class PerLayer(Optimizer):
 
         Args:
             loss: a function without arguments; returns a scalar. An `Objective` where a member asks for one.
-            var_list: those to change.
+            var_list: the Variables to change.
             tape: for a loss that it recorded, if no member needs the function.
 
         Returns:
@@ -302,7 +302,7 @@ class PerLayer(Optimizer):
         runs: Repeatable | None = None,
         sweep: Sweep = run_directly,
     ) -> tuple[Tensor, list[Change]]:
-        """As in `SecondOrder`, for all whose turn it is."""
+        """As in `SecondOrder`, for all members whose turn it is."""
         due, runs = self._due(), runs or Repeatable(loss_fn)
         first = [member for member in due if member.optimizer is not None and not member.optimizer.needs_loss]
         learning = [variable for variable in variables if any(self._owner[variable.key][1] is one for one in first)]
@@ -351,7 +351,7 @@ def _differentiated(run: Callable[[], Any], variables: Sequence[Variable]) -> li
 
 
 def _numbered(sweep: Sweep, number: int, name: str, function: Sweep, *given: Tensor) -> Sequence[Any]:
-    """A sweep of one member, which other members may have too."""
+    """Carry out a sweep of one member, its number in front: other members may have a sweep of the same name."""
     return sweep(f"{number}/{name}", function, *given)
 
 
@@ -378,8 +378,8 @@ def _turn(rule: Any) -> Every:
 
 
 class OptimizerMap(PathMap[Optimizer]):
-    """Which optimizer a Variable has, by its path: the entry of that very path, else the one whose regular expression matches
-    all of it, else the default.
+    """A map from a Variable to its optimizer by path: the entry of that very path, else the one whose regular expression
+    matches all of it, else the default.
 
     Args:
         default_optimizer: for Variables that no entry matches.
@@ -461,7 +461,7 @@ class MultiOptimizer(PerLayer):
             self._admit([*optimizer_map.values(), optimizer_map.default_optimizer])
 
     def _admit(self, optimizers: Iterable[Optimizer]) -> None:
-        """Have these among the members too."""
+        """Add these to the members."""
         for optimizer in optimizers:
             if not any(optimizer is member.optimizer for member in self.members):
                 optimizer.loss_scale_factor = self.loss_scale_factor
@@ -469,7 +469,7 @@ class MultiOptimizer(PerLayer):
                 self.state.include(optimizer.state)
 
     def build(self, variables: Iterable[Variable]) -> None:
-        """Ask which optimizer each Variable has, and let these make their slots."""
+        """Look up the optimizer of each Variable, and let each optimizer make its slots."""
         chosen = list(variables)
         self._admit([_member(self.optimizer_map(variable)) for variable in chosen if variable.key not in self._owner])
         super().build(chosen)
@@ -480,7 +480,7 @@ class MultiOptimizer(PerLayer):
 
     @property
     def variables(self) -> list[Variable]:
-        """As in `PerLayer`, with a learning rate of its own, which stands there for Keras's files only."""
+        """As in `PerLayer`, with a learning rate of its own, which only Keras's files need."""
         first, *others = super().variables
         return [first, self._learning_rate, *others]
 
@@ -497,7 +497,7 @@ class MultiOptimizer(PerLayer):
 
 
 def _member(optimizer: Any) -> Optimizer:
-    """What may be one of several."""
+    """The optimizer, if it may be one of several."""
     if not isinstance(optimizer, Optimizer) or isinstance(optimizer, (LossScaleOptimizer, PerLayer)) or optimizer.needs_loss:
         raise ValueError(
             f"MultiOptimizer: expected optimizers of first order for single Variables, found {optimizer!r:.100}. PerLayer "

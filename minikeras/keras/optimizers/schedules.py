@@ -79,7 +79,7 @@ class ExponentialDecay(_Decay):
 
     Args:
         initial_learning_rate: the rate at step 0.
-        decay_steps: after how many steps it has fallen to `decay_rate` of that, above 0.
+        decay_steps: the number of steps in which it falls to `decay_rate` times that, above 0.
         decay_rate: the factor.
         staircase: let the rate fall at multiples of `decay_steps` only.
 

@@ -1,5 +1,5 @@
-"""What an optimizer remembers from step to step: the slots beside each Variable, and the number of steps; which it is for the
-gradients that are given.
+"""The state of an optimizer: the slots of each Variable, and the number of steps; and the pairing of given gradients with
+their Variables' slots.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BESIDE = ("gradient_accumulator", "average")
 
 
 class SlotState:
-    """What an optimizer remembers for one Variable.
+    """The state of an optimizer for one Variable.
 
     Attributes:
         slots: the Variables beside it, by name.
@@ -44,7 +44,7 @@ class SlotState:
 
 
 class Stepper(Protocol):
-    """What the parts of an optimizer ask of the whole; see `Optimizer`."""
+    """The interface of an optimizer to its parts; see `Optimizer`."""
 
     name: str
     state: OptimizerState
@@ -80,9 +80,9 @@ class OptimizerState:
         parts: the states of the optimizers that this one wraps; their slots are its slots.
 
     Attributes:
-        iterations: how many steps were taken.
-        own: what is remembered here and not in a part. Never changed in place.
-        added: what an optimizer written for Keras has added beside that, in its order.
+        iterations: the number of steps taken.
+        own: the slots that are here and not in a part. Never changed in place.
+        added: Variables that an optimizer written for Keras has added, in its order.
         locks: of all Variables that have slots.
     """
 
@@ -95,12 +95,12 @@ class OptimizerState:
         self._early: dict[int, dict[str, Variable]] = {}
         """Slots that were added before their Variable was known."""
         self._first = 0
-        """How many were added before the slots were made."""
+        """The number of Variables that were added before the slots were made."""
         self._join_locks()
 
     @property
     def slots(self) -> dict[int, SlotState]:
-        """What is remembered for each Variable, by the Variable's key."""
+        """The state for each Variable, by the Variable's key."""
         if not self._parts:
             return self.own
         first, *others = self._parts
@@ -117,11 +117,11 @@ class OptimizerState:
         self.own = self.own | added  # last: another thread that finds them takes a step
 
     def begin(self) -> None:
-        """Slots are going to be made: what is added from now on goes when they go."""
+        """Begin to make slots: Variables added from now on are dropped together with the slots."""
         self._first = len(self.added)
 
     def keep(self, variable: Variable, beside: Variable | None = None, name: str = "") -> Variable:
-        """Add a Variable, as a slot of another one if it has any; itself."""
+        """Add a Variable, as a slot of the one `beside` it if that is given, and return it."""
         if not any(variable is other for other in self.added):
             self.added = [*self.added, variable]
         if beside is not None:
@@ -130,7 +130,7 @@ class OptimizerState:
         return variable
 
     def shared(self) -> list[Variable]:
-        """What was added and is no slot."""
+        """Variables that were added and are not slots."""
         slots = {slot.key for found in self.own.values() for slot in found.slots.values()}
         return [variable for variable in self.added if variable.key not in slots]
 
@@ -143,7 +143,7 @@ class OptimizerState:
             part.restore(slots)
 
     def include(self, part: OptimizerState) -> None:
-        """The state of another optimizer that this one wraps."""
+        """Include the state of another optimizer that this one wraps."""
         self._parts = (*self._parts, part)
         self.locks.include(part.locks.all)
 
@@ -239,8 +239,8 @@ def constrained(variable: Variable, array: Array) -> Change:
 def paired(
     optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
 ) -> tuple[list[Tensor], list[Array], list[SlotState]]:
-    """The gradients that are there, of Variables that are not frozen; what they hold, in the dtypes of these; and what is
-    remembered for these. All are checked.
+    """The gradients that are not None, of Variables that are not frozen; their arrays, in the dtypes of the Variables; and the
+    Variables' states. All are checked.
     """
     if variables is not None and len(grads) == len(variables) and (places := optimizer.learning(variables)) is not None:
         if not places:

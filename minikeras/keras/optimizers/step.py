@@ -22,14 +22,14 @@ from ...types import Array
 from .state import BESIDE, SlotState
 
 Flags = Mapping[str, Any]
-"""What a step knows beside its formula's numbers, as far as it needs it:
+"""Numbers of a step beside those of its formula, as far as it needs them:
 
 updates     whether the gradients that were accumulated are used now
 momentum    of the moving averages
 overwrites  whether weights become their averages
 scale       that gradients are divided by, if a `LossScaleOptimizer` is around the optimizer
 decay       weight decay times learning rate
-missing     how many elements of gradients are not finite
+missing     the number of gradient elements that are not finite
 norm        the sum of the squares of all gradients
 """
 
@@ -62,8 +62,8 @@ def clipped_by_norm(gradient: Array, limit: float) -> Array:
 
 
 def clipped_by_global_norm(gradient: Array, squares: Array, limit: float) -> Array:
-    """g <- g * limit / max(|G|, limit), with the norm of all gradients together, of which `squares` is the square; NaN if that
-    is not finite.
+    """g <- g * limit / max(|G|, limit), with the norm of all gradients together, whose square is `squares`; NaN if that is not
+    finite.
 
     Source: Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks (2013), algorithm 1.
     """
@@ -84,7 +84,7 @@ def _at_least(squares: Array, limit: float) -> tuple[Array, Array]:
 
 
 def chosen(flag: Any, now: Any, then: Any) -> Any:
-    """One of two values; of a flag that a program finds both are there."""
+    """One of two values: a branch of Python for a bool, a select for a flag that a program computes."""
     return (now if flag else then) if type(flag) is bool else np.where(flag, now, then)
 
 
@@ -92,15 +92,15 @@ def chosen(flag: Any, now: Any, then: Any) -> Any:
 
 
 def columns_of(state: SlotState) -> list[Variable]:
-    """What a step changes of a Variable: itself, the slots of its formula, its accumulator and its average."""
+    """The Variables that a step changes for one Variable: itself, the slots of its formula, its accumulator and its average."""
     return [*state.targets, *[state.slots[name] for name in BESIDE if name in state.slots]]
 
 
 class StepFormula:
-    """What a step makes of one Variable, of its elements or of the whole arrays.
+    """The step of one Variable, on its elements or on the whole arrays.
 
     Args:
-        targets: how many of the columns are the Variable and its formula's slots.
+        targets: the number of columns that are the Variable and its formula's slots.
         clips: whether gradients are still to be clipped.
     """
 
@@ -180,7 +180,7 @@ class FlatGroup:
 
     Args:
         states: of all Variables of the step.
-        places: which of them are here.
+        places: the positions of those that are here.
         is_flat: whether the formula sees flattened arrays.
 
     Attributes:
@@ -240,13 +240,13 @@ def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = Fals
 
 
 def have_like_slots(states: Sequence[SlotState]) -> bool:
-    """Whether the formula's slots have the shapes and dtypes of their Variables."""
+    """True if the formula's slots have the shapes and dtypes of their Variables."""
     kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
     return all(one == first for first, *others in kinds for one in others)
 
 
 def changes_others(optimizer: Any) -> bool:
-    """Whether a step changes what is beside Variables without a gradient: averages, and what was gathered."""
+    """True if a step also changes slots of Variables without a gradient: averages and accumulators."""
     return optimizer.use_ema or optimizer.gradient_accumulation_steps is not None
 
 
@@ -254,7 +254,7 @@ def changes_others(optimizer: Any) -> bool:
 
 
 def flags_of(optimizer: Any, taken: int) -> dict[str, Any]:
-    """What a step does, given how many were taken: see `Flags`."""
+    """The flags of a step, given the number of steps taken before: see `Flags`."""
     steps, every = optimizer.gradient_accumulation_steps, optimizer.ema_overwrite_frequency
     count = taken // (steps or 1)
     flags: dict[str, Any] = {} if steps is None else {"updates": (taken + 1) % steps == 0}
@@ -266,14 +266,14 @@ def flags_of(optimizer: Any, taken: int) -> dict[str, Any]:
 
 
 def numbers_of(inner: Any, taken: int, decays: Sequence[float], flags: Sequence[str], scale: float = 1.0) -> tuple[float, ...]:
-    """What `begin_step` gives, flattened, then the products of weight decay and learning rate, then the flags.
+    """The numbers of `begin_step`, flattened, then the products of weight decay and learning rate, then the flags.
 
     Args:
         inner: the optimizer.
-        taken: how many steps were taken.
+        taken: the number of steps taken.
         decays: weight decays.
         flags: their names.
-        scale: what gradients are divided by.
+        scale: the divisor of gradients.
     """
     rate = inner._rate()
     step = inner.begin_step(taken // (inner.gradient_accumulation_steps or 1) + 1, rate)
@@ -285,7 +285,7 @@ def numbers_of(inner: Any, taken: int, decays: Sequence[float], flags: Sequence[
 
 
 class TracedFormula:
-    """A step's formula whose numbers stand in a row behind gradient and columns, as a program finds them in each run: those of
+    """A step's formula as a function of gradient, columns and then the numbers that a program computes in each run: those of
     `begin_step`, those of `settings`, those of `names` and, as far as they are known, those of `sums`.
 
     Args:
@@ -294,7 +294,7 @@ class TracedFormula:
         step: what `begin_step` gives.
         names: of further numbers, see `Flags`.
         sums: 'missing' and 'norm', if they count.
-        settings: options that each run may have others for.
+        settings: options that may differ from run to run.
         clips: whether gradients are still to be clipped.
 
     Raises:
@@ -342,7 +342,7 @@ class TracedFormula:
         return found if self._kind is tuple else self._kind(*found)
 
     def ended(self, optimizer: Any, numbers: Sequence[float]) -> list[Any]:
-        """What `end_step` of an optimizer changes, given numbers of a step of which the flags are the last."""
+        """The changes of an optimizer's `end_step`, given the numbers of a step, the flags last."""
         known = dict(zip(reversed(self._names), reversed(numbers), strict=False))
         return optimizer.end_step(self.packed(numbers)) if known.get("updates", 1.0) else []
 
@@ -360,23 +360,23 @@ class TracedFormula:
             own = self._kind, self.formula.targets, self._names, self._sums, self._settings, self.formula.clips
             found = kept((optimizer.__class__, name, fixed, tuple(inputs), own), lambda: traced_passes(part, inputs))
         else:
-            found = traced_passes(part, inputs)  # what a custom formula reads may have changed since it was traced
+            found = traced_passes(part, inputs)  # values that a custom formula reads may have changed since it was traced
         if found is None:
             raise Untraceable("a formula that is more than elements and their sums")
         return found
 
 
 class Sight(StrEnum):
-    """What a formula looks at to find a new element."""
+    """The values that a formula reads for a new element."""
 
     ELEMENT = "element"
     SUMS = "sums"
-    """That element and sums over its Variable."""
+    """The old element and sums over its Variable."""
     WHOLE = "whole"
 
 
 def sight_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> Sight:
-    """What the formula of an optimizer looks at: as its class says, or as it is seen to do if the class is a user's.
+    """The values that an optimizer's formula reads: as its class says, or as a trace shows if the class is a user's.
 
     A formula that changes an attribute of the optimizer is one of whole arrays: Python is to call it in each step.
     """

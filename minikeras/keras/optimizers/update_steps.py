@@ -1,6 +1,6 @@
 """Optimizers written for Keras: `update_step(gradient, variable, learning_rate)` assigns where a `formula` returns.
 
-A step lets it assign, takes down what has changed and puts it back; then it is committed as a whole, like every other.
+A step lets it assign, notes the changes and undoes them; then they are committed as a whole, like those of any other step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .state import Change, SlotState, Stepper
 present_rate = effect(
     "learning_rate", lambda *, optimizer: optimizer._scheduled().array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
 )
-"""What a schedule gives, asked anew in each run."""
+"""The learning rate of a schedule, computed anew in each run."""
 
 
 def changes_of(optimizer: Stepper, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:

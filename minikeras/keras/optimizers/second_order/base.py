@@ -47,10 +47,10 @@ class SecondOrder(Optimizer):
 
     needs_loss = True
     needs_curvature_record = True
-    """Whether the gradient's own record is kept, for Hessians and products."""
+    """True if the gradient's own record is kept, for Hessians and products."""
     max_parameters: int | None = None
     sweeps: Sequence[str] | None = None
-    """What every step asks a `LossProblem` for, by name, so that a compiled step can record it; None lets steps run eagerly."""
+    """Names of the sweeps of every step, by which a compiled step can record them; None lets steps run eagerly."""
 
     def __init__(self, learning_rate: Any = 1.0, **options: Any) -> None:
         super().__init__(learning_rate, **options)
@@ -103,7 +103,7 @@ class SecondOrder(Optimizer):
 
         Args:
             loss: a function without arguments; returns a scalar. An `Objective` where the method asks for one.
-            var_list: those to change; trainable, all float32 or all float64.
+            var_list: the Variables to change; trainable, all float32 or all float64.
             tape: refused: the loss is run several times.
 
         Returns:
@@ -129,7 +129,7 @@ class SecondOrder(Optimizer):
         runs: Repeatable | None = None,
         sweep: Sweep = run_directly,
     ) -> tuple[Tensor, list[Change]]:
-        """The loss, and all that one step changes. Nothing is assigned."""
+        """The loss, and all changes of one step. Nothing is assigned."""
         chosen = list({variable.key: variable for variable in variables}.values())
         self._check_size(chosen)
         self.build(chosen)
@@ -163,7 +163,7 @@ class SecondOrder(Optimizer):
         return namespace(problem.gradient).zeros_like(problem.gradient), []
 
     def step(self, problem: LossProblem) -> tuple[Array, list[Change]]:
-        """The flat step, and what else to assign with it. Override it."""
+        """The flat step, and the other changes to assign with it. Override it."""
         raise NotImplementedError(f"{type(self).__name__} must implement step(problem).")
 
     def slots(self, problem: LossProblem, name: str) -> list[Variable]:
@@ -178,7 +178,7 @@ class SecondOrder(Optimizer):
         return namespace(parts[0]).concatenate(parts, axis=-1)
 
     def kept(self, problem: LossProblem, name: str, whole: Array) -> list[Change]:
-        """The same array in the slots, to be assigned with the step."""
+        """Changes that put an array as of `joined` back into the slots of one name, to be assigned with the step."""
         slots = zip(self.slots(problem, name), problem.layout.slices, strict=True)
         return [(slot, whole[..., part].copy().reshape(slot.array.shape)) for slot, part in slots]
 

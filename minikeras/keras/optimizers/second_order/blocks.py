@@ -48,7 +48,7 @@ def positive_solve(matrix: Array, vector: Array, shift: float = 0.0) -> Array | 
 
 
 def factored(a: Array) -> None:
-    """Writes L over the lower triangle; what stands above the diagonal then means nothing.
+    """Overwrite the lower triangle with L; the elements above the diagonal then mean nothing.
 
     Raises:
         numpy.linalg.LinAlgError: if the matrix is not positive definite.
@@ -66,7 +66,7 @@ def factored(a: Array) -> None:
 
 
 def inverse(lower: Array) -> Array:
-    """Of a small lower triangular matrix, by halves: [[A, 0], [B, C]] has [[A', 0], [-C' B A', C']], which are products."""
+    """Inverse of a small lower triangular matrix, by halves: [[A, 0], [B, C]] has [[A', 0], [-C' B A', C']]: all products."""
     xp, half = namespace(lower), len(lower) // 2
     if half < 16:
         return xp.linalg.inv(lower)
@@ -119,7 +119,7 @@ class BlockMatrix:
         return result
 
     def diagonal(self) -> Array:
-        """That of the whole matrix."""
+        """The diagonal of the whole matrix."""
         xp = namespace(self.blocks[0])
         parts = [xp.einsum("ii->i", block) for block in self.blocks]
         result = xp.concatenate(parts)

@@ -1,4 +1,4 @@
-"""A step of second order in a compiled function: what it asks of the loss is recorded, what it decides stays with Python.
+"""A second-order step in a compiled function: the sweeps that it asks for are recorded, the decisions stay in Python.
 
 A step asks for named sweeps - loss and gradient, products, the loss elsewhere - and decides by their numbers what to ask next.
 Each becomes a program, which takes its operands from outside or from an earlier sweep; the step is one instruction.
@@ -34,12 +34,12 @@ RUNS = ("record", "gradients", "linearized", "acceleration", "value", "value_and
 
 
 def run_directly(name: str, function: Sweep, *given: Tensor) -> Sequence[Any]:
-    """A sweep as it is."""
+    """Run the function of a sweep directly."""
     return function(*given)
 
 
 def runs_loss(name: str) -> bool:
-    """Whether a sweep, which may have a member's number in front, runs the loss."""
+    """True if a sweep runs the loss; its name may have a member's number in front."""
     return name.rpartition("/")[2] in RUNS
 
 
@@ -87,17 +87,17 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
 
 
 class RecordedSweep:
-    """One sweep, recorded, and then as a program that leaves what other sweeps read.
+    """One recorded sweep, and then its program, which also keeps the values that other sweeps read.
 
     Args:
-        given: Slots of what it is called with.
+        given: Slots of its arguments.
         records: its instructions.
-        results: what it returns, Slots for Tensors.
+        results: its return values, Slots for Tensors.
 
     Attributes:
-        given, read, kept: keys of what it is called with, of all that it reads, and of what it leaves for others.
-        results: how many of its results are for the caller.
-        replay: from what it reads to results and what it leaves.
+        given, read, kept: keys of its arguments, of all values that it reads, and of those that it keeps for other sweeps.
+        results: the number of results for the caller.
+        replay: the compiled program, from the values that it reads to the results and the values that it keeps.
     """
 
     replay: Executable
@@ -108,26 +108,26 @@ class RecordedSweep:
         self.given, self.results = [slot.key for slot in given], len(results)
 
     def needed(self) -> dict[int, Slot]:
-        """What it reads from elsewhere, as far as that is no constant."""
+        """Slots that it reads and does not compute itself, without constants."""
         inputs = [x for record in self._records for x in record.inputs]
         read = [x for x in (*self._given, *inputs, *self._returned) if isinstance(x, Slot)]
         return {x.key: x for x in read if x.array is None and x.key not in self._made}
 
     def compile(self, wanted: set[int]) -> None:
-        """Make the program, which leaves what is wanted elsewhere."""
+        """Compile the program, which keeps the values that are wanted elsewhere."""
         needed, kept = self.needed(), [slot for key, slot in self._made.items() if key in wanted]
         program = optimized(Program(list(needed.values()), self._records, [*self._returned, *kept], None))
         for slot, result in zip(kept, program.results[self.results :], strict=True):
-            slot.array = result.array  # what turned out to be constant is so for the sweeps that follow
+            slot.array = result.array  # a value that became constant is constant for later sweeps too
         self.read, self.kept, self.replay = list(needed), [slot.key for slot in kept], NUMPY.compile(program)
         self._given, self._records, self._returned, self._made = (), (), (), {}
 
 
 class SweepRecorder(Recorder):
-    """Carries sweeps out, and records each; of a sweep that is repeated, the last one.
+    """Carries out sweeps and records each; of a repeated sweep, the last run.
 
     Args:
-        outer: the recorder of the function in which the step is taken. What it knows is taken from outside here.
+        outer: the recorder of the function in which the step is taken. Values that it has recorded are operands here.
 
     Attributes:
         captured: the Tensors from outside.
@@ -141,8 +141,8 @@ class SweepRecorder(Recorder):
         self._given: set[int] = set()
         self._recorded: dict[str, RecordedSweep] = {}
         self._made: dict[str, list[weakref.ref[Tensor]]] = {}
-        """By sweep its results. That they live on tells what a loss function hands out: where it puts Tensors, only Python
-        knows."""
+        """The results of each sweep by its name. Those that stay alive were handed out by the loss function: where it puts
+        Tensors, only Python knows."""
         self._earlier: list[weakref.ref[Tensor]] = []
         self._sweep = ""
 
@@ -158,7 +158,7 @@ class SweepRecorder(Recorder):
         return results
 
     def slot(self, x: Tensor) -> Slot:
-        """As of any recorder, but what is known outside is no constant."""
+        """As of any recorder, but a value that the outer recorder knows is no constant."""
         found = super().slot(x)
         if found.array is not None:
             source = None if x.key in self._given else self._outer.slot(x)
@@ -170,7 +170,7 @@ class SweepRecorder(Recorder):
         return found
 
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Keep a Record, and an eye on the results."""
+        """Keep a Record, and weak references to the results."""
         within = self._within
         outputs = super().process(primitive, inputs, params, below)
         if self.refusal is None and not within:
@@ -184,7 +184,7 @@ class SweepRecorder(Recorder):
         self._outer.refuse(reason, located)
 
     def step(self, optimizer: Any, variables: Sequence[Variable], runs: Repeatable, loss: Tensor) -> RecordedStep | None:
-        """The whole step, ready to be repeated. None if there is nothing to be recorded; then the outer recorder knows."""
+        """The whole step, ready to be repeated; None if it cannot be recorded, which the outer recorder then knows."""
         self._outer.born |= self.born
         if self.born or self.refusal is not None:
             return None
@@ -208,10 +208,10 @@ class SweepRecorder(Recorder):
         return step
 
     def _alive_outside(self, loss: Tensor) -> list[Tensor] | None:
-        """The loss, and what runs of the loss have handed out; None if a later step might hand out something else."""
+        """The loss, and the Tensors that runs of the loss have handed out; None if a later step might hand out others."""
         found = [loss]
         runs: set[int] = set()
-        """The places, in a run, of results that it has handed out: several runs in a list are told apart by no program."""
+        """The positions, in a run, of the results that it has handed out: no program tells several runs in a list apart."""
         if any(ref() is not None for ref in self._earlier):
             return None
         for name, made in self._made.items():
@@ -233,15 +233,15 @@ def options_of(optimizer: Any) -> list[Any]:
 
 
 class RecordedStep:
-    """All of a step, as a function of what comes from outside.
+    """A whole step, as a function of its operands from outside.
 
     Args:
-        optimizer, variables: whose step, and what it changes.
+        optimizer, variables: whose step it is, and the Variables that it changes.
         assigned: Variables that the loss assigns.
-        sources: keys of what comes from outside.
+        sources: keys of the operands from outside.
         sweeps: by name.
-        handed: what others see: the loss, and Tensors that runs of the loss function have put somewhere.
-        ready: that of the recorded run.
+        handed: the results: the loss, and Tensors that runs of the loss function have handed out.
+        ready: the values of these in the recorded run.
     """
 
     def __init__(
@@ -258,10 +258,10 @@ class RecordedStep:
         self._assigned, self._sources, self._handed, self._ready = assigned, sources, handed, [ready]
         shown = {slot.key for slot in handed}
         self._leaving = [name for name, sweep in sweeps.items() if not shown.isdisjoint(sweep.kept)]
-        """Sweeps that make what is handed on."""
+        """Sweeps that compute the results of the step."""
         self._options = options_of(optimizer)
         self.decided = any(type(x) is bool for sweep in sweeps.values() for x in sweep.replay.program.results)
-        """Whether a sweep found something in numbers that may be otherwise in a later step, which then raises `Outdated`."""
+        """True if a sweep decided by numbers, which may decide otherwise in a later step; that one then raises `Outdated`."""
 
     def __str__(self) -> str:
         return "\n\n".join(f"{name}:\n{program}" for name, program in self.programs().items())
@@ -271,7 +271,7 @@ class RecordedStep:
         return {name: sweep.replay.program for name, sweep in self.sweeps.items()}
 
     def holds(self) -> bool:
-        """Whether the optimizer's options are still the same; with others it may ask for other sweeps."""
+        """True if the optimizer's options are still the same; with others it may ask for other sweeps."""
         return bool(options_of(self.optimizer) == self._options)
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
@@ -314,7 +314,7 @@ optimizer_minimize = effect("optimizer_minimize", _minimized, reads=(State.VARIA
 
 
 def _guarded(writer: Writer, record: Record) -> bool:
-    """Leaves the instruction as it is, as long as the optimizer's options are what they were."""
+    """Leave the instruction as it is, under a guard on the optimizer's options."""
     writer.guards.append(record.params["step"].holds)
     return False
 

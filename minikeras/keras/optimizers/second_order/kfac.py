@@ -26,10 +26,10 @@ from .problem import LossProblem, number
 
 
 class Factors(NamedTuple):
-    """What a dense layer's block is made of, for one batch: A (x) G."""
+    """The Kronecker factors of a dense layer's block A (x) G, for one batch."""
 
     kernel: int
-    """The position among the problem's variables, as that of the bias."""
+    """The position among the problem's variables; `bias` is another."""
     bias: int | None
     inputs: Array
     """A, the mean of a a^T over rows, with a = (x, 1) if there is a bias."""

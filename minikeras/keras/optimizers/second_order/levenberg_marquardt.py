@@ -15,7 +15,7 @@ from .newton import GaussNewton
 from .problem import LossProblem, number
 
 FORGOTTEN = 0.5
-"""What is left of a scale's square after a step. The fits of NIST take the fewest steps from 0.1 to 0.5, all of them right."""
+"""Factor of a scale's square in each step. The fits of NIST take the fewest steps from 0.1 to 0.5, all of them right."""
 
 
 class LevenbergMarquardt(GaussNewton):
@@ -87,7 +87,7 @@ class LevenbergMarquardt(GaussNewton):
         return step, [*changes, *others]
 
     def _squares(self, problem: LossProblem, matrix: BlockMatrix) -> tuple[Array, list[Change]]:
-        """D, and what to keep of it; a parameter that the outputs do not depend on has a 1."""
+        """D, and the changes that keep it; a parameter that the outputs do not depend on has a 1."""
         xp = namespace(problem.gradient)
         if not self.scaling:
             return xp.ones_like(problem.gradient), []
@@ -121,6 +121,6 @@ class ScaledMatrix:
         return found / self._scale, repaired
 
     def norm(self, vector: Array) -> float:
-        """Of w * scale."""
+        """The norm of w * scale."""
         scaled = vector * self._scale
         return number(scaled @ scaled) ** 0.5

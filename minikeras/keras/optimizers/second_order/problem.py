@@ -1,4 +1,4 @@
-"""What a second-order optimizer asks of a loss: its value, gradient and curvature at the present point, and values elsewhere.
+"""A loss for a second-order optimizer: its value, gradient and curvature at the present point, and values elsewhere.
 
 All vectors are flat. Each sweep over the record of the loss has a name, by which a compiled step replays it (`compiled.py`).
 A loss in two stages, L(z(w)), has the curvature J^T H J: J = dz/dw, H = d2L/dz2. A penalty enters with its own Hessian.
@@ -105,7 +105,7 @@ class JoinedOutputs:
 
 
 def _like(z: Tensor, original: Any) -> Tensor:
-    """In the dtype of the original, with the mask that layers attached to it."""
+    """`z` in the dtype of the original, with the mask that layers attached to that."""
     found = cast(z, original.dtype) if original.dtype.is_differentiable else z
     mask = getattr(original, "_keras_mask", None)
     if mask is not None:
@@ -121,16 +121,16 @@ def run_objective(loss_fn: Any, variables: Sequence[Variable], decisions: list[D
 
 
 def noted(curvature: OutputCurvature, ask: Callable[[OutputCurvature], Sequence[Tensor]]) -> list[Any]:
-    """What is asked of a curvature, its number in front, and what was decided on the way."""
+    """The answers to `ask`, their number in front, and then the decisions on the way."""
     found = ask(curvature)
     return [len(found), *found, *[part for decision in curvature.decisions or () for part in decision]]
 
 
 def decided(results: Sequence[Any]) -> Sequence[Any]:
-    """What was asked of a curvature, of what `noted` gives.
+    """The answers within the result of `noted`.
 
     Raises:
-        Outdated: in a replay, if its numbers decide otherwise than those of the recorded run.
+        Outdated: in a replay, if its numbers give other decisions than those of the recorded run.
     """
     count, *rest = results
     found, numbers = rest[:count], rest[count:]
@@ -140,12 +140,12 @@ def decided(results: Sequence[Any]) -> Sequence[Any]:
 
 
 def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature], Sequence[Tensor]]) -> list[Any] | None:
-    """The flat gradient and what is asked of the curvature, the number of it in front, by a plan; None without one.
+    """The flat gradient, the number of answers, and the answers to `ask`, by a plan; None without one.
 
     Args:
         run: of an `Objective`; once the same one was seen several times, what follows from it is a program.
-        name: of what is asked.
-        ask: how.
+        name: of the question.
+        ask: the question, a function of the curvature.
     """
     if current() is not BOTTOM:
         return None
@@ -209,7 +209,7 @@ class LossProblem:
     Args:
         loss_fn: without arguments; returns a scalar. May be an `Objective`.
         variables: trainable ones, all float32 or all float64.
-        runs: where a loss is shared by several problems, what keeps its state from moving more than once.
+        runs: keeps the state of a loss that several problems share from moving more than once.
         sweep: carries out a sweep, given its name, the function and its Tensors.
 
     Attributes:
@@ -264,8 +264,8 @@ class LossProblem:
         """Run the loss, an `Objective`, take its gradient, and ask something of its curvature: `answers` gives it.
 
         Args:
-            ask: how.
-            plan: names what is asked, if no more follows from the run: then it may be carried out by a plan.
+            ask: the question, a function of the curvature.
+            plan: a name of the question, if the run serves nothing else: then a plan may carry it out.
         """
 
         def run() -> list[Any]:
@@ -282,7 +282,7 @@ class LossProblem:
         self.gradient = gradient.array
 
     def answers(self) -> Sequence[Any]:
-        """What was asked of the curvature."""
+        """The answers to the question of `record_stages`."""
         return decided(self._answers)
 
     def _first_run(self, twice: bool) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""How far to go: line searches and the trust region.
+"""Lengths of steps: line searches and the trust region.
 
 Source: Nocedal and Wright, Numerical Optimization (2006), algorithms 3.1, 3.5, 3.6 and 4.1.
 """
