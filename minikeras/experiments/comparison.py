@@ -24,9 +24,9 @@ Array = np.ndarray[Any, Any]
 _NUMBER = (int, float, np.number)
 DEFAULT_STEPS = 100
 FULL_BATCH_GROWTH, MINI_BATCH_GROWTH = 0.01, 0.1
-"""By what part of its steps a run goes on until the loss is measured again, if nothing else is said."""
+"""The next measurement of the loss follows after this fraction of the steps taken so far, by default."""
 MANY = 1_000_000
-"""Steps that are planned for where only time ends a run."""
+"""Number of planned steps where only time ends a run."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class OptimizerRun:
 
     Attributes:
         optimizer, seed: its name in the comparison, and the seed.
-        steps, seconds: at which the loss was measured, from 0 on. The seconds are those of training steps alone.
+        steps, seconds: the points at which the loss was measured, from 0 on. The seconds count training steps alone.
         logs: by name, 'loss' first, a value for each of these points.
         first_step: the seconds of a first step beforehand, with recording and compiling, which are in no other number.
         evaluations: of loss and gradient; None if the optimizer does not say.
@@ -53,7 +53,7 @@ class OptimizerRun:
 
     @property
     def diverged(self) -> bool:
-        """Whether the loss was NaN or infinite at the end."""
+        """True if the loss was NaN or infinite at the end."""
         return bool(self.steps) and not math.isfinite(self.logs["loss"][-1])
 
     def note(self, timed: TimedSteps, measured: Mapping[str, float]) -> None:
@@ -73,7 +73,7 @@ class Curve(NamedTuple):
     """The runs of one optimizer, side by side.
 
     Attributes:
-        steps: the points at which was measured, (points,).
+        steps: the points at which the loss was measured, (points,).
         seconds: of training until then, (points, seeds); NaN after the end of a run, as below.
         logs: by name the values, (points, seeds).
     """
@@ -89,7 +89,7 @@ class Curve(NamedTuple):
 
     @classmethod
     def of(cls, runs: Sequence[OptimizerRun]) -> Curve:
-        """Of runs which measured at the same steps, as far as they came."""
+        """The curve of runs that measured at the same steps, each as far as it came."""
         steps = max((run.steps for run in runs), key=len)
 
         def side_by_side(columns: list[list[float]]) -> Array:
@@ -279,7 +279,7 @@ def compare(
 
 
 class Milestones(NamedTuple):
-    """When the loss is measured, and when a run ends: after `steps` steps, or at the point after `seconds`."""
+    """The points at which the loss is measured, and the end of a run: after `steps` steps, or at the point after `seconds`."""
 
     steps: int | None
     seconds: float | None
@@ -293,12 +293,12 @@ class Milestones(NamedTuple):
             yield point if self.steps is None else min(point, self.steps)
 
     def is_over(self, seconds: float) -> bool:
-        """Whether the time is."""
+        """True if the time is over."""
         return self.seconds is not None and seconds >= self.seconds
 
 
 def _start(problem: Problem, seed: int) -> tuple[list[Any], str]:
-    """The weights from which all optimizers start, and what is compared on, in a line. Errors in it are the problem's."""
+    """The weights from which all optimizers start, and a line about the problem. Errors that it raises are the problem's."""
     with fresh_session(seed):
         model = _built(problem, seed)
         loss = problem.measure(model)["loss"]
@@ -338,7 +338,7 @@ def _train(run: OptimizerRun, given: Any, problem: Problem, weights: list[Any], 
 
 
 def _optimizer(given: Any, model: Model | None) -> Any:
-    """A new optimizer, or rules that hold new ones, from what `compare` was given for it."""
+    """A new optimizer, or rules that hold new ones, from the argument that `compare` was given for it."""
     if isinstance(given, Optimizer):
         return type(given).from_config(given.get_config())
     if isinstance(given, Every):
@@ -354,7 +354,7 @@ def _optimizer(given: Any, model: Model | None) -> Any:
 
 
 def _check(optimizers: Any, problem: Any) -> None:
-    """Refuse what is no dict of optimizers, and what is no problem, before time is spent."""
+    """Refuse arguments that are no dict of optimizers or no problem, before time is spent."""
     if not isinstance(optimizers, Mapping) or not all(isinstance(name, str) for name in optimizers):
         raise TypeError(f"compare: optimizers should be a dict from names to optimizers, found {optimizers!r:.80}.")
     if not optimizers:

@@ -1,4 +1,4 @@
-"""Groups of runs carried out: here in turn, or by joblib in processes of this machine or on the cluster that it was told."""
+"""Execution of groups of runs: here in turn, or by joblib in processes of this machine or on the cluster it is set up for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def carry_out(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n
     Raises:
         MissingExtraError: without joblib, if `n_jobs` is not 1.
 
-    A group that was lost with its worker is handed out again. One whose workers keep dying has a `WorkerDied` as its result.
+    A group that was lost with its worker is handed out again. If its workers keep dying, its result is a `WorkerDied`.
     """
     if n_jobs == 1:
         for number, arguments in groups.items():
@@ -70,12 +70,12 @@ def _alone(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jo
 
 
 def _is_death(error: Exception) -> bool:
-    """Whether a worker died. Dask hands out its work again itself, unless data died with it, or the next workers too."""
+    """True if a worker died. Dask itself hands out its work again, unless data died with it, or the next workers died too."""
     return isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _DEATHS
 
 
 class WorkerDied(RuntimeError):
-    """Why a group has no result."""
+    """The result of a group whose workers died."""
 
 
 def workers(n_jobs: int | None) -> int:

@@ -83,12 +83,12 @@ def runs_of(found: Sequence[dict[str, Any]], seeds: Sequence[int]) -> list[Run]:
 
 
 def check_parameters(build: Callable[..., Any], found: Sequence[dict[str, Any]]) -> None:
-    """Refuse a `build` that cannot be called so, before anything runs."""
+    """Refuse a `build` that does not take these parameters, before anything runs."""
     if not callable(build):
         raise TypeError(f"Sweep: build should be a function that returns a compiled model, found {kind_of(build)}.")
     try:
         signature = inspect.signature(build)
-    except ValueError:  # a builtin that does not say
+    except ValueError:  # a builtin without a signature
         return
     known = [one.name for one in signature.parameters.values() if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
     for number, parameters in enumerate(found):

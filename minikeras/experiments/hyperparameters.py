@@ -27,8 +27,8 @@ from ..types import Array, DType
 
 
 def options_of(kind: type) -> tuple[str, ...]:
-    """The options of a class that may be other numbers for each member, as `_member_numbers` says. A user's class that is
-    derived from it may do with them what is one for all members, so it says so itself.
+    """The options of a class that may be different numbers for each member, as `_member_numbers` lists them. A user's subclass
+    may compute with them as one number for all members, so it must list them itself.
 
     >>> options_of(tf.keras.layers.SpatialDropout1D), options_of(tf.keras.layers.Dense)
     (('rate',), ())
@@ -57,12 +57,12 @@ class ModelOptions:
 
     @property
     def _holders(self) -> list[Any]:
-        """The objects with options of which each member may have its own."""
+        """The objects with options that may differ from member to member."""
         found = [one for layer in self._layers for one in (layer, layer.activity_regularizer)]
         return [*found, *(weight.regularizer for weight in self._weights)]
 
     def take_numbers(self, models: Sequence[Model], batch: Batch) -> None:
-        """Let a copy of the first of some models have the numbers of all, where these differ."""
+        """Let this copy of the first model have the numbers of all models, where they differ."""
         for weight in self._weights:
             weight.regularizer = copy.copy(weight.regularizer)  # a copied Variable shares it with the first one
         every = [ModelOptions(one)._holders for one in models]
@@ -74,7 +74,7 @@ class ModelOptions:
                     setattr(holder, name, MemberNumber(values, batch))
 
     def settings(self) -> list[Any]:
-        """Plain attributes of the layers, numbers of regularizers, which weights learn, and the optimizer: to see whether
+        """Plain attributes of the layers, numbers of regularizers, the trainable weights, and the optimizer: to detect that
         anything was set anew. Other private attributes change with the first call of a layer.
         """
         known = [
@@ -90,7 +90,7 @@ class ModelOptions:
 
 
 class MemberNumber:
-    """A number of which each member has its own.
+    """A number that has a value of its own for each member.
 
     >>> number = MemberNumber([0.25, 0.5], Batch(2))
     >>> 1.0 / (1.0 - number)
@@ -119,7 +119,7 @@ class MemberNumber:
         return NotImplemented
 
     def _holds(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
-        """The answer that is one for all members; NotImplemented beside a Tensor."""
+        """The one answer for all members; NotImplemented beside a Tensor."""
         found = self._with(other, function)
         if not isinstance(found, MemberNumber):
             return found
@@ -134,7 +134,7 @@ class MemberNumber:
         return MemberNumber([-value for value in self.values], self.batch)
 
     def __bool__(self) -> bool:
-        """Whether it is there at all: 0.0 is a number like others where another member has more."""
+        """True unless all members have 0: a 0.0 is a number like others where another member has more."""
         return any(self.values)
 
     def _refuse(self) -> Any:

@@ -29,7 +29,7 @@ from .session import Failure
 
 FORMAT = "minikeras sweep 1"
 MODEL = "the model of run"
-"""The beginning of the names, in the identity, of what tells models apart."""
+"""Prefix of the names, in the identity, of the texts that tell models apart."""
 MOST_RUNS = 1_000_000
 DIGEST, WEIGHTS = "sha256", "sha256 of weights"
 _OF_RUN = {"format", "history", "logged_at", "directions", "seconds", "failure", "built_for"}
@@ -94,7 +94,7 @@ class Journal:
         return _read_plan(self._plan_path)
 
     def write(self, outcomes: Mapping[int, Outcome]) -> None:
-        """Keep what came of some runs; the weights of each first, so that a run which is there has them."""
+        """Keep the outcomes of some runs; the weights of each first, so that a run in the folder has its weights."""
         files: dict[str, bytes] = {}
         for number, outcome in outcomes.items():
             if outcome.weights is not None:
@@ -164,7 +164,7 @@ def _read_run(path: Path, number: int, content: Any) -> Run:
 
 
 def _differences(found: SweepPlan, wanted: SweepPlan) -> list[str]:
-    """In what a sweep that was found is not the one that is wanted."""
+    """The differences of the sweep that was found from the one that is wanted, as texts."""
     told = []
     if len(found.runs) != len(wanted.runs):
         told.append(f"it has {len(found.runs)} runs, this one {len(wanted.runs)}")
@@ -285,7 +285,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def fingerprint(value: Any) -> str:
-    """A text that is the same for the same data in every process: of arrays every byte counts, of others what can be seen.
+    """A text that is the same for the same data in every process: of arrays every byte counts, of others what is accessible.
 
     >>> fingerprint([1, 2]) == fingerprint([1, 2]) != fingerprint([1, 3])
     True
@@ -310,7 +310,7 @@ def _update(digest: Any, value: Any) -> None:
         digest.update(f"batches {as_text(value.element_spec)}".encode())
     elif (array := _array(value)) is not None:
         digest.update(f"{array.dtype} {array.shape} {list(getattr(value, 'columns', ()))}".encode())
-        as_bytes = array.dtype.kind not in "OT"  # what is not an address
+        as_bytes = array.dtype.kind not in "OT"  # elements that are not addresses
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8) if as_bytes else repr(array.tolist()).encode())
     else:
         digest.update(f"{type(value).__qualname__} {len(value) if hasattr(value, '__len__') else ''}".encode())

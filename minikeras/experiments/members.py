@@ -1,10 +1,10 @@
 """Members: an interpreter under which one model stands for many of its kind, whose weights lie stacked along a first axis.
 
-Among themselves they are float64, as Python's floats are for one member, and only what meets an element takes the element's
-dtype: so each member has the bits that it has alone.
+The members' numbers are float64 among themselves, as Python's floats are for one member; only beside an element they take the
+element's dtype. So each member has the bits that it has alone.
 
-What the model computes it computes for all members at once: reading a Variable gives the stack of theirs, assigning it writes
-the stack, and a random layer draws for each from the member's own stream.
+The model computes for all members at once: reading a Variable gives the stack of the members' values, assigning it writes the
+stack, and a random layer draws for each member from the member's own stream.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from .session import fresh_session, takes_seed
 
 
 class EnsembleMember:
-    """A model that was built after `set_random_seed(seed)`, as a script would that trains it alone.
+    """A model that was built after `set_random_seed(seed)`, as in a script that trains it alone.
 
     Attributes:
         model: an ordinary model.
-        seed: what its random streams began with.
-        streams: where they stand, so that orders of batches are those of a single run.
+        seed: the seed of its random streams.
+        streams: their state, so that orders of batches are those of a single run.
         ready: whether all weights are made and the streams of all layers settled.
     """
 
@@ -112,7 +112,7 @@ def check_apart(members: Sequence[EnsembleMember]) -> None:
 
 
 Coefficient = tuple[int, Any]
-"""The register of a number, and the dtype in which it meets elements."""
+"""The register of a number, and the dtype in which it is combined with elements."""
 
 
 class MemberBody(NamedTuple):
@@ -120,8 +120,8 @@ class MemberBody(NamedTuple):
 
     Attributes:
         single: the body for the elements of one, with Python numbers.
-        arrays: how many of its inputs are elements; the rest are numbers.
-        coefficients: what elements meet of its numbers.
+        arrays: the number of inputs that are elements; the rest are numbers.
+        coefficients: the values made of its numbers that elements are combined with.
         body: the same steps, with an input for each coefficient after the elements.
     """
 
@@ -139,8 +139,8 @@ class MemberBody(NamedTuple):
 
 
 def with_member_numbers(single: Body) -> MemberBody | None:
-    """The body in which each number may be another one for each member; None where the bits would be others: NumPy's power of
-    one exponent is not that of many.
+    """The body in which each number may differ from member to member; None where the bits would change: NumPy computes a power
+    with one exponent differently from one with many.
     """
     arrays = sum(dtype is not float for dtype in single.inputs)
     numbers = {*range(arrays, len(single.inputs)), *(step.register for step in single.numbers)}
@@ -186,7 +186,7 @@ class Members(Batch):
 
     Attributes:
         stacks: for the key of a Variable of the model, that Variable and the one that holds all members' values. Never changed
-            in place. A Variable that is not there holds one value for all.
+            in place. A Variable without an entry holds one value for all.
         streams: the global random streams of the members: rows of seed and position.
     """
 
@@ -198,14 +198,14 @@ class Members(Batch):
         self.streams = HostVariable(np.array(states, np.uint64), trainable=False, name="streams")
 
     def stack(self, variable: Variable, values: Any) -> Variable:
-        """Let a Variable of the model stand for these values, one for each member along the first axis."""
+        """Let a Variable of the model represent these values, one for each member along the first axis."""
         whole = KerasVariable(Tensor(values), trainable=variable.trainable, name=variable.name)
         self.stacks = self.stacks | {variable.key: (variable, whole)}
         clock.tick()
         return whole
 
     def whole_of(self, variable: Variable) -> Variable:
-        """The Variable that holds the values of all members; made if there was but one value so far."""
+        """The Variable that holds the values of all members; made if there was only one value so far."""
         if variable.key in self.stacks:
             return self.stacks[variable.key][1]
         value = variable.array
@@ -227,7 +227,7 @@ class Members(Batch):
         return super().process(primitive, inputs, params, below)
 
     def _by_number(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """An operation with numbers that differ among its parameters, once for the members that have the same ones."""
+        """Run an operation whose parameters hold numbers that differ, once for each set of members with the same ones."""
         own = {name: value.values for name, value in params.items() if type(value) is MemberNumber}
         places: dict[tuple[float, ...], list[int]] = {}
         for place, values in enumerate(zip(*own.values(), strict=True)):
@@ -264,7 +264,7 @@ class Members(Batch):
         return True
 
     def _global_keys(self, source: Callable[[], Any]) -> Array:
-        """Keys of all members for a draw from the global stream: `source` is asked with each one's in its place."""
+        """Keys of all members for a draw from the global stream: `source` is called with each member's stream in its place."""
         stream, found, rows = random.global_stream(), [], self.streams.array.tolist()
         outer = stream.state
         try:
@@ -278,7 +278,7 @@ class Members(Batch):
         return np.stack(found)
 
 
-# Rows of stacks: what the Variables of members hold whose values lie together ------------------------------------------------
+# Rows of stacks: the values of members' Variables that lie together ----------------------------------------------------------
 
 
 def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
@@ -294,7 +294,7 @@ def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
 
 @contextlib.contextmanager
 def shown_rows(pairs: Iterable[tuple[Variable, int, Variable]]) -> Iterator[None]:
-    """Within the block Variables hold their rows, given the whole and the place; what is assigned to them then is kept."""
+    """Within the block Variables hold their rows, given the whole and the place; values assigned to them there are kept."""
     given = [(whole, place, own, whole.array[place, ...]) for whole, place, own in pairs]
     for _, _, own, row in given:
         own.array = row
@@ -314,7 +314,7 @@ _NOTHING = bytes(16)
 
 
 def without_memory(array: Array) -> Array:
-    """Zeros of the shape and dtype of an array, which take no memory: what a Variable holds whose value lies in a stack."""
+    """Zeros of the shape and dtype of an array, which take no memory: for a Variable whose value lies in a stack."""
     return np.ndarray(array.shape, array.dtype, _NOTHING, strides=(0,) * array.ndim)
 
 
@@ -323,7 +323,7 @@ class MemberSource(Source):
 
     Args:
         whole: the rows, as a source.
-        members: those whose random streams draw the orders, as a single `fit` of each would.
+        members: their random streams draw the orders, as a single `fit` of each would.
         rows: for each member the numbers of its rows, as many for each; None for all rows.
         batch_size, shuffle: as in `fit`.
     """
@@ -352,7 +352,7 @@ class MemberSource(Source):
         self._ended: set[int] = set()
 
     def end(self, places: Iterable[int]) -> None:
-        """Let the random streams of these members stay where they are, whatever is still drawn for their rows."""
+        """Leave the random streams of these members as they are, whatever is still drawn for their rows."""
         self._ended.update(places)
 
     def choose(self, places: Sequence[int]) -> None:
@@ -380,7 +380,7 @@ def _length(source: Source) -> int:
 
 
 def resampled(source: Source, members: Sequence[EnsembleMember]) -> list[Array]:
-    """For each member as many rows as there are, drawn with replacement; which ones follows from its seed.
+    """For each member as many rows as there are, drawn with replacement by its seed.
 
     Source: Breiman, Bagging predictors (1996), section 2.
     """

@@ -1,9 +1,9 @@
 """The optimizers of all members, as one that steps over whole Variables.
 
-Where a step is a formula of each element, all members take it in one loop, whatever numbers differ (`together.py`). Other
-steps, with norms of weights, constraints or what `update_step` assigns, the members take in turn, by themselves.
+Where the formula of a step is elementwise, all members take it in one loop, whatever numbers differ (`together.py`). Other
+steps, with norms of weights, constraints or an `update_step`, the members take in turn, by themselves.
 
-The members' own optimizers stay the ones to ask and to set: their learning rates and options are looked up in each step.
+The members' own optimizers stay the place to read and set: their learning rates and options are looked up in each step.
 `StackedOptimizer.release` gives them their slots for good, `shown` for a while.
 """
 
@@ -37,7 +37,7 @@ Rows = Sequence[tuple[Variable, Sequence[Variable]]]
 
 
 def kind_of(optimizer: Any) -> Any:
-    """What the optimizers of members that are trained together have in common: their class, and those of optimizers within.
+    """The common part of the optimizers of members that are trained together: their class, and those of optimizers within.
 
     >>> kind_of(tf.keras.optimizers.Adam(0.1)) == kind_of(tf.keras.optimizers.Adam(0.2, beta_1=0.5))
     True
@@ -71,15 +71,15 @@ def _text(optimizer: Any) -> str:
 
 
 class Held:
-    """What the walks that look for optimizers and their state are not to enter: the Variables are named by `variables`.
+    """The private state of a `StackedOptimizer`. Walks that look for state do not enter it: `variables` names the Variables.
 
     Attributes:
         optimizers: the members' own.
         members: the interpreter.
         rows: for the key of a whole Variable the members' own.
         owners: for the key of a member's own Variable the whole one and its place there.
-        parts: what steps at once; None if the members step in turn.
-        ended: the places of members that step no more; what becomes of their rows means nothing.
+        parts: the steppers for all members at once; None if the members step in turn.
+        ended: the places of members that step no more; their rows mean nothing.
     """
 
     def __init__(self, optimizers: Sequence[Optimizer], members: Members, rows: Rows) -> None:
@@ -91,7 +91,7 @@ class Held:
 
     @property
     def active(self) -> list[Optimizer]:
-        """The optimizers of members that go on."""
+        """The optimizers of members that have not ended."""
         return [optimizer for place, optimizer in enumerate(self.optimizers) if place not in self.ended]
 
     def __deepcopy__(self, memo: Any) -> Held:
@@ -101,8 +101,8 @@ class Held:
 class StackedOptimizer(Optimizer):
     """The optimizers of all members as one, over Variables that hold all members' values along a first axis.
 
-    A model under `Members` sees it: given that model's Variables, and what `Members` makes of their gradients, it steps over
-    the whole Variables, outside of `Members`.
+    A model under `Members` sees it: given that model's Variables and the gradients under `Members`, it steps over the whole
+    Variables, outside of `Members`.
 
     Args:
         optimizers: one for each member, of one kind.
@@ -129,23 +129,23 @@ class StackedOptimizer(Optimizer):
 
     @property
     def steps_at_once(self) -> bool:
-        """Whether all members step in one loop, as far as is known."""
+        """True if all members step in one loop, as far as is known."""
         return self._held.parts is not None
 
     @property
     def variables(self) -> list[Variable]:
-        """Those of the members' optimizers; and the whole slots, if all step at once."""
+        """The Variables of the members' optimizers; and the whole slots, if all step at once."""
         own = [variable for optimizer in self.optimizers for variable in optimizer.variables]
         return [*own, *(slot for known in self.state.slots.values() for slot in known.slots.values())]
 
     @property
     def iterations(self) -> Any:
-        """How many updates were made."""
+        """The number of updates."""
         return self._held.active[0].iterations
 
     @property
     def learning_rate(self) -> Any:
-        """Each member's own. Set it to one for all or to a list with one for each."""
+        """Each member's own learning rate. Set it to one for all or to a list with one for each."""
         with self._below():
             rates = perform(present_rates, (), {"optimizer": self})
         return BatchedTensor(rates, self._held.members)
@@ -162,7 +162,7 @@ class StackedOptimizer(Optimizer):
 
     @property
     def rate_is_own(self) -> bool:
-        """Whether formulas and learning rates are the package's own: a user's may read anything, at any time."""
+        """True if formulas and learning rates are the package's own: a user's may read anything, at any time."""
         return all(one.rate_is_own and one.is_own for one in self.optimizers)
 
     def scale_loss(self, loss: Any) -> Any:
@@ -187,7 +187,7 @@ class StackedOptimizer(Optimizer):
             self.build(wholes)
 
     def _wholes(self, variables: Iterable[Variable]) -> list[Variable]:
-        """The whole Variables that those of the model stand for."""
+        """The whole Variables that the model's Variables represent."""
         held = self._held
         return [one if one.key in held.rows else held.members.whole_of(one) for one in variables]
 
@@ -213,7 +213,7 @@ class StackedOptimizer(Optimizer):
             self._let_go(new)
 
     def _is_alike(self, wholes: Sequence[Variable]) -> bool:
-        """Whether all members have the same slots."""
+        """True if all members have the same slots."""
         places = range(len(self.optimizers))
         return all(len({tuple(name for name, _ in self._own_slots(one, i)) for i in places}) == 1 for one in wholes)
 
@@ -230,7 +230,7 @@ class StackedOptimizer(Optimizer):
         return [] if found is None else list(found.slots.items())
 
     def _divided(self, states: Sequence[SlotState]) -> list[Together] | None:
-        """What steps at once; None if not all members can."""
+        """The steppers for all members at once; None if not all members can step so."""
         if any(member.every != 1 for one in self.optimizers if isinstance(one, PerLayer) for member in one.members):
             return None
         parts: dict[int, tuple[list[Optimizer], list[SlotState]]] = {}
@@ -256,13 +256,13 @@ class StackedOptimizer(Optimizer):
             slot.array = whole.array[place, ...].copy()
 
     def take_back(self, places: Sequence[int]) -> None:
-        """Hold the slots of some members again that were released."""
+        """Hold the slots of members again that were released."""
         for whole, place, slot in self._slots_of(places):
             whole.array = with_rows(whole.array, {place: slot.array})
             slot.array = without_memory(slot.array)
 
     def shown(self, places: Sequence[int]) -> AbstractContextManager[None]:
-        """A block within which the optimizers of some members hold their slots; what is assigned to them then is kept."""
+        """A block within which the optimizers of some members hold their slots; values assigned to them there are kept."""
         return shown_rows(list(self._slots_of(places)))
 
     def _slots_of(self, places: Sequence[int]) -> Iterator[tuple[Variable, int, Variable]]:
@@ -310,7 +310,7 @@ class StackedOptimizer(Optimizer):
         return [i for i, one in enumerate(variables) if first.optimizer_for(self._held.rows[one.key][0]) is not None]
 
     def _shares(self, states: Sequence[SlotState]) -> list[tuple[Together, list[int]]] | None:
-        """What steps at once, each with the positions of its Variables; None if this step is taken in turn."""
+        """The steppers for all members at once, each with the positions of its Variables; None if members step in turn."""
         places: dict[int, list[int]] = {}
         for i, state in enumerate(states):
             _, optimizer = _part_of(self.optimizers[0], self._held.rows[state.variable.key][0])
@@ -322,7 +322,7 @@ class StackedOptimizer(Optimizer):
         return shares if all(part.planned([states[i] for i in found]) is not None for part, found in shares) else None
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-        """All that one step changes, member by member: only a program has them step at once. Nothing is assigned."""
+        """All changes of one step, member by member: only a program has them step at once. Nothing is assigned."""
         held, changes = self._held, []
         known = list(self.state.slots.values())
         members = [place for place in range(len(self.optimizers)) if place not in held.ended]
@@ -349,7 +349,7 @@ class StackedOptimizer(Optimizer):
         return [*((whole, with_rows(whole.array, found)) for whole, found in rows.values()), *changes]
 
     def written(self, states: Sequence[SlotState], owner: Optimizer) -> Write | None:
-        """Writes the step of its owner, this one or what stands for it, as instructions; None if the members step in turn."""
+        """A function that writes the step of its owner, this one or its stand-in, as instructions; None for steps in turn."""
         shares = self._shares(states)
         if shares is None:
             return None
@@ -370,7 +370,7 @@ StackedOptimizer.package_class = StackedOptimizer
 
 
 def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer | None]:
-    """Which of the optimizers within one has a Variable, and that one; None if the Variable is frozen."""
+    """The number of the inner optimizer that has a Variable, and that optimizer; None if the Variable is frozen."""
     if not isinstance(optimizer, PerLayer):
         return 0, optimizer
     found = optimizer.optimizer_for(variable)
@@ -378,7 +378,7 @@ def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer |
 
 
 def _counted(optimizers: Sequence[Optimizer]) -> list[Change]:
-    """The counters of steps that are beside those of optimizers within."""
+    """The changes of the step counters of optimizers that hold others."""
     several = [optimizer.state.iterations for optimizer in optimizers if isinstance(optimizer, PerLayer)]
     return [(count, count.array + 1) for count in several]
 
@@ -393,7 +393,7 @@ def _rates(*, optimizer: StackedOptimizer) -> Array:
 
 
 def _scales(loss: Array, *, optimizer: StackedOptimizer) -> Array:
-    """What each member multiplies its loss by, in the dtype and on the device of the losses."""
+    """The loss scale of each member, in the dtype and on the device of the losses."""
     scales = [
         to_numpy(one.dynamic_scale.array) if isinstance(one, LossScaleOptimizer) else one.loss_scale_factor or 1.0
         for one in optimizer.optimizers

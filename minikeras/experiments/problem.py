@@ -1,4 +1,4 @@
-"""Problem: what optimizers are compared on, a model with data and a loss; and its steps by the clock."""
+"""Problem: a model with data and a loss, on which optimizers are compared; and its timed steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONS = [name for name in inspect.signature(Model.compile).parameters if name
 _FEWEST_ROWS = 1024
 """Rows of a batch in which the loss is evaluated, at least; it is the same for all sizes, and large batches are faster."""
 _WARM_UP = 3
-"""Steps until nothing is recorded, compiled or planned any more."""
+"""Number of steps after which nothing is recorded, compiled or planned any more."""
 
 
 class Problem:
@@ -46,7 +46,7 @@ class Problem:
         options: further arguments of `compile`, such as `metrics` and `jit_compile`.
 
     Attributes:
-        steps_per_epoch: how many steps take all rows once; None if it is not known.
+        steps_per_epoch: the number of steps that take all rows once; None if it is not known.
 
     Raises:
         TypeError: for a `build` that cannot be called, an unknown option, or data that can be gone through only once.
@@ -139,7 +139,7 @@ class TimedSteps:
     """Steps of a compiled model, taken as `fit` takes them, and the time they need; nothing else is in that time.
 
     Attributes:
-        steps, seconds: what was taken so far, without the warm-up.
+        steps, seconds: taken so far, without the warm-up.
     """
 
     def __init__(self, model: Model, problem: Problem, planned: int) -> None:
@@ -153,11 +153,11 @@ class TimedSteps:
 
     @property
     def evaluations(self) -> int | None:
-        """Of the loss and its gradient in these steps; None if the optimizer does not count them."""
+        """The number of evaluations of loss and gradient in these steps; None if the optimizer does not count them."""
         return self._counted if self._counts_itself else None if self._needs_loss else self.steps
 
     def warm_up(self) -> float:
-        """Take a few steps, so that what happens only once is done, and go back to where the model was before them.
+        """Take a few steps, so that recording and compiling are done, and restore the model's state before them.
 
         Returns:
             The seconds of the first one, with recording and compiling.
@@ -179,7 +179,7 @@ class TimedSteps:
         self.steps += steps
 
     def _timed(self, feed: Feed) -> float:
-        """Train for an epoch of a feed; how long it took."""
+        """Train for an epoch of a feed; the seconds it took."""
         self._model.reset_metrics()
         step = self._model.training_loops.steps.of(self._model, "train_step")
         began = time.perf_counter()
@@ -188,7 +188,7 @@ class TimedSteps:
         with np.errstate(all="ignore"):
             while executions.prepare():
                 logs = executions.run()
-        numbers(logs)  # a GPU has then done all that it was told
+        numbers(logs)  # waits for the GPU
         return time.perf_counter() - began
 
 
@@ -204,7 +204,7 @@ class _Listed(Feed):
 
 
 def _of_each_size(source: Source) -> list[Any]:
-    """For each size of batch in a pass an element; where that is not known without making the batches, the first one alone."""
+    """One element for each size of batch in a pass; the first one alone, where sizes are unknown until batches are made."""
     known = source.table is not None and source.steps not in (None, np.inf)
     found = itertools.islice(source.from_position(0), None if known else 1)
     return [alike[0] for alike in of_one_size(list(found))]

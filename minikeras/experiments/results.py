@@ -55,7 +55,7 @@ class RunResult:
 
     @property
     def directions(self) -> dict[str, str]:
-        """'min' or 'max' for each value that says whether less or more is better."""
+        """'min' or 'max' for each value, where it is known whether less or more is better."""
         return self._outcome.directions
 
     @property
@@ -67,7 +67,7 @@ class RunResult:
         """The model of this run, as `fit` left it: made by `build`, with the weights and the state of the optimizer put in.
 
         Args:
-            build: what the sweep was made with; needed for results that `Sweep.load` has read.
+            build: as given to the sweep; needed for results that `Sweep.load` has read.
 
         Raises:
             ValueError: if the run failed, or no weights were kept.
@@ -207,7 +207,7 @@ class SweepResults(Sequence[RunResult]):
         return row | {"error": one.error or ""} if self.failed else row
 
     def _means(self, over: Sequence[str], by: str | None) -> Table:
-        """A row for each combination of what is not averaged over."""
+        """A row for each combination of the parameters that are not averaged over."""
         together: dict[str, list[RunResult]] = {}
         for one in self._results:
             kept = {name: value for name, value in one.parameters.items() if name not in over}
@@ -253,7 +253,7 @@ class SweepResults(Sequence[RunResult]):
         return self.mode if by is None else self._direction(by)
 
     def _direction(self, name: str) -> str:
-        """'min' or 'max', as the metric says; that of a loss for a name that says nothing."""
+        """'min' or 'max', as the metric says; 'min', as for a loss, for a name that says nothing."""
         return next((one.directions[name] for one in self._results if name in one.directions), "min")
 
     # Pictures --------------------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def described(parameters: dict[str, Any], seed: int | None = None) -> str:
 
 
 def _rank(value: Any, better: str) -> float:
-    """A number that is the lower the better a value is; what is no number comes last."""
+    """A rank that is lower for better values; a value that is no number comes last."""
     if not isinstance(value, (int, float)) or value != value:
         return np.inf
     return -value if better == "max" else value
@@ -298,7 +298,7 @@ def _rank(value: Any, better: str) -> float:
 # Pictures ----------------------------------------------------------------------------------------------------------------
 
 MOST = 8
-"""Combinations with a colour of their own: more could not be told apart."""
+"""Number of combinations with a colour of their own: more could not be told apart."""
 
 
 def _curves(results: SweepResults, names: str | Sequence[str], most: int = MOST, **options: Any) -> Any:

@@ -30,15 +30,15 @@ from .members import EnsembleMember
 from .session import Failure, fresh_session
 
 Logs = Callable[[], Any]
-"""Gives the numbers to show; it is not called if there is no bar."""
+"""A function that gives the numbers to show; not called if there is no bar."""
 
 
 class RunsProgress:
     """A bar with the number of runs that have ended, or none. Used in `with`, leaving the block closes it.
 
     Args:
-        label: what runs.
-        runs: how many.
+        label: the name of what runs.
+        runs: their number.
         verbose: as in `Model.fit`.
     """
 
@@ -57,13 +57,13 @@ class RunsProgress:
             self._bar.close()
 
     def show(self, done: int, logs: Logs = dict) -> None:
-        """So many have ended."""
+        """Show how many runs have ended."""
         if self._bar is not None and done > self._done:
             self._done = done
             self._bar.advance(done - 1, logs())
 
     def finish(self, logs: Logs = dict) -> None:
-        """The line that stays."""
+        """Show the last line, which stays."""
         if self._bar is not None:
             self._bar.end()
             seconds, runs = time.perf_counter() - self._started, f"{self._done} run{'' if self._done == 1 else 's'}"
@@ -84,11 +84,11 @@ class Outcome:
 
     Attributes:
         history, logged_at: as in `keras.callbacks.History`; plain numbers.
-        directions: 'min' or 'max' for each value that says whether less or more is better.
-        seconds: how long it took.
-        failure: why it failed, or None.
+        directions: 'min' or 'max' for each value, where it is known whether less or more is better.
+        seconds: the time it took.
+        failure: the reason why it failed, or None.
         weights: the bytes of a `.weights.h5` file, if they are kept.
-        built_for: what `Model.build_from_config` needs to make the weights again.
+        built_for: the argument of `Model.build_from_config` that makes the weights again.
     """
 
     history: dict[str, list[Any]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Training:
     keep_weights: bool
 
     def __sizeof__(self) -> int:
-        """With the arrays: what is large Dask sends to a worker once, and not with each group."""
+        """The size with the arrays: Dask sends a large object to a worker once, and not with each group."""
         data = [self.arguments.get(name) for name in DATA]
         return object.__sizeof__(self) + sum(getattr(leaf, "nbytes", 0) for leaf in nest.flatten(data))
 
@@ -154,9 +154,9 @@ def train_group(
     """Train models of one structure: together if that can be, and otherwise in turn.
 
     Args:
-        builds: for each run what makes its compiled model.
-        seeds: what `set_random_seed` is given before.
-        callbacks: for each run what makes its callbacks.
+        builds: for each run the function that makes its compiled model.
+        seeds: for each run the argument of `set_random_seed` before that.
+        callbacks: for each run the function that makes its callbacks.
         training: the same for all.
     """
     found = train_together(builds, seeds, callbacks, training) if len(builds) > 1 else None
@@ -166,7 +166,7 @@ def train_group(
 def train_together(
     builds: Sequence[Build], seeds: Sequence[int], callbacks: Sequence[Callable[[], list[Any]]], training: Training
 ) -> list[Outcome] | None:
-    """Runs as the members of an ensemble; None if one of them raises, for in turn the others have results."""
+    """Train runs as members of an ensemble; None if one of them raises: trained in turn, the others have results."""
     began = time.perf_counter()
     try:
         with fresh_session(seeds[0]), warnings.catch_warnings():
@@ -208,9 +208,9 @@ def compiled_model(build: Build) -> Model:
 
 @contextlib.contextmanager
 def own_data(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The arguments of `fit` for one run, with data that are what they were before any other.
+    """The arguments of `fit` for one run, with data in the state that they had before any other run.
 
-    Arrays are only read. The orders of a Dataset start where they stood, and anything else that gives batches is copied.
+    Arrays are only read. The orders of a Dataset start from their old state, and anything else that gives batches is copied.
     """
 
     def own(value: Any) -> Any:

@@ -34,7 +34,7 @@ def fresh_session(seed: int) -> Iterator[None]:
 
 
 def seeds_of(name: str, given: Any) -> list[int]:
-    """0 to n - 1 for a number n, or the seeds of a list; `name` is what they are for, in errors."""
+    """0 to n - 1 for a number n, or the seeds of a list; `name` says in errors what they are for."""
     given = plain(given)
     if isinstance(given, int) and not isinstance(given, bool):
         whole(f"{name}: seeds", given, 1)
@@ -52,7 +52,7 @@ def checked_seeds(name: str, given: Any) -> list[int]:
 
 
 def takes_seed(build: Callable[..., Any]) -> bool:
-    """Whether a function that builds a model is to be given the seed: its first parameter has no default."""
+    """True if a function that builds a model takes the seed: its first parameter has no default."""
     try:
         parameters = list(inspect.signature(build).parameters.values())
     except (TypeError, ValueError):
@@ -62,13 +62,13 @@ def takes_seed(build: Callable[..., Any]) -> bool:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a run has no result: the error in a line, and where it was raised."""
+    """The reason why a run has no result: the error in a line, and where it was raised."""
 
     message: str
     traceback: str
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Of an exception."""
+        """The failure for an exception."""
         lines = "".join(traceback.format_exception(error))
         return cls(" ".join(f"{type(error).__name__}: {error}".split()), lines)

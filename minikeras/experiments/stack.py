@@ -32,7 +32,7 @@ class ModelStack:
         trains: whether the state of their optimizers comes along.
 
     Attributes:
-        model: the one that is run in the place of all, under `members`.
+        model: the model that is run in the place of all, under `members`.
     """
 
     _built = True
@@ -43,7 +43,7 @@ class ModelStack:
         self.fill(members, trains)
 
     def fill(self, members: Sequence[EnsembleMember], trains: bool) -> None:
-        """Hold these members instead of those before, which have been released."""
+        """Hold these members instead of the earlier ones, which have been released."""
         models = [member.model for member in members]
         self.model = copy.deepcopy(models[0])
         self.members = Members([member.streams[""] for member in members])
@@ -78,7 +78,7 @@ class ModelStack:
 
     @property
     def training_loops(self) -> Any:
-        """Those of the model that is run."""
+        """The training loops of the model that is run."""
         return self.model.training_loops
 
     @property
@@ -174,7 +174,7 @@ class ModelStack:
 
     @contextlib.contextmanager
     def shown(self, places: Sequence[int]) -> Iterator[None]:
-        """Within the block the models of some members hold their values; what is assigned to them then is kept."""
+        """Within the block the models of some members hold their values; values assigned to them there are kept."""
         self._settle()
         pairs = [(whole, place, own[place]) for whole, own in self._rows for place in places]
         with shown_rows(pairs), self.optimizer.shown(places) if self.optimizer else contextlib.nullcontext():
@@ -193,7 +193,7 @@ class ModelStack:
             self._given[place].streams[""] = seed, position
 
     def take_back(self, places: Sequence[int]) -> None:
-        """Hold the values of members again that were released, for evaluation: their optimizers step no more."""
+        """Hold the values of released members again, for evaluation: their optimizers step no more."""
         if not places:
             return
         if self.optimizer is not None:

@@ -32,7 +32,7 @@ from .session import fresh_session
 
 _NUMBER = re.compile(r"_\d+$")
 _FREE = re.compile(r"(^|_)(seed|initializer|constraint)$")
-"""Options of layers that say how a member begins, or that its own Variables have: each member keeps its own."""
+"""Options of layers for the initial state of a member, or held by its own Variables: each member keeps its own."""
 _NOISE = ("rate", "stddev", "dropout")
 _SOME_NOISE = "a number above 0"
 _IGNORED = ("shared_object_id", "build_config", "build_input_shape")
@@ -40,13 +40,13 @@ _MAY_DIFFER = "seeds, initializers, constraints, " + ", ".join(
     f"{kind.__name__}.{name}" for kind, names in OPTIONS.items() for name in names
 )
 MOST = 8
-"""The differences shown at most."""
+"""The most differences that are shown."""
 _USUAL = frozenset(vars(Model())) | {"name"}
 
 
 def compare(models: Sequence[Model]) -> list[str]:
-    """The differences of the other models from the first one, in one line each: path, option and both values. Of several
-    models that differ the first is shown, and weights if nothing else explains them.
+    """The differences of the other models from the first one, in one line each: path, option and both values. If several
+    models differ, the first of them is shown; weights are shown if nothing else differs.
 
     >>> def build(units, rate):
     ...     return tf.keras.Sequential([tf.keras.layers.Dense(units, name="a"), tf.keras.layers.Dropout(rate, name="b")])
@@ -92,7 +92,7 @@ class Description:
         self._model, self._layers = model, [model, *model.collect_contents().sublayers]
 
     def parts(self) -> dict[str, Any]:
-        """Configuration, layers and losses. Names that are counted up ('dense_3') are those of any model made like this."""
+        """Configuration, layers and losses. Numbered names ('dense_3') are those of any model made like this."""
         model, layers = self._model, self._layers
         config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not layer.is_described})
         known = set(_names_in(config))
@@ -109,7 +109,7 @@ class Description:
         return found
 
     def weights(self) -> dict[str, Any]:
-        """Names, shapes, dtypes of the weights, and which of them learn."""
+        """Names, shapes and dtypes of the weights, and which of them are trainable."""
         weights = [variable for variable in self._model.collect_contents().variables if isinstance(variable, Weight)]
         paths = ["/".join(_NUMBER.sub("", part) for part in one.path.split("/")) for one in weights]
         described = zip(paths, weights, strict=True)
@@ -117,7 +117,7 @@ class Description:
 
 
 def _with_attributes(config: Any, custom: Mapping[str, Any]) -> Any:
-    """A model's configuration in which those of the user's layers are replaced by what these hold."""
+    """A model's configuration, with the attributes of the user's layers in place of their configurations."""
     if isinstance(config, (list, tuple)):
         return [_with_attributes(one, custom) for one in config]
     if not isinstance(config, Mapping):
@@ -151,7 +151,7 @@ def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _config(layer: Any) -> dict[str, Any] | None:
-    """The configuration of a layer; None for the user's, which may leave something out, and where functions have no name."""
+    """The configuration of a layer; None for a user's layer, which may leave something out, and for functions without name."""
     try:
         with _refusing_lambdas():
             return layer.get_config() if layer.is_described else None
@@ -160,12 +160,12 @@ def _config(layer: Any) -> dict[str, Any] | None:
 
 
 _UNSAID = (NotImplementedError, TypeError, ValueError, UserWarning)
-"""The errors of objects of which no configuration can say all."""
+"""The errors of objects that no configuration describes completely."""
 
 
 @contextlib.contextmanager
 def _refusing_lambdas() -> Iterator[None]:
-    """A configuration leaves out what a lambda computes, with a warning: within the block that is an error."""
+    """Within the block a configuration that leaves out the code of a lambda is an error, not only a warning."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "A lambda is not written")
         yield
@@ -185,7 +185,7 @@ def _attributes(layer: Any) -> dict[str, Any]:
 
 
 def _config_of(value: Any, depth: int = 4) -> Any:
-    """Plain data that differ if objects do: configurations, functions with what they close over, the contents of arrays."""
+    """Plain data that differ if objects do: configurations, functions with their closures, the contents of arrays."""
     if type(value) in PLAIN or depth == 0:
         return value if type(value) in PLAIN else type(value).__name__
     if isinstance(value, (list, tuple)):
@@ -207,7 +207,7 @@ def _config_of(value: Any, depth: int = 4) -> Any:
 
 
 def _function(function: Any, depth: int) -> dict[str, Any]:
-    """A function by the place of its code, its defaults and what it closes over."""
+    """A function by the place of its code, its defaults and its closure."""
     code = function.__code__
     held: dict[str, Any] = {"code": f"{code.co_name}, line {code.co_firstlineno}"}
     held["defaults"] = _config_of(function.__defaults__, depth)
@@ -218,7 +218,7 @@ def _function(function: Any, depth: int) -> dict[str, Any]:
 
 
 def _plain(value: Any, names: Mapping[str, str], key: str = "") -> Any:
-    """Plain data without what may differ."""
+    """Plain data without the parts that may differ."""
     if isinstance(value, Mapping):
         kind, config = value.get("class_name"), value.get("config")
         if isinstance(config, Mapping) and isinstance(kind, str):
@@ -237,7 +237,7 @@ _options["GroupQueryAttention"] = _options["GroupedQueryAttention"]  # Keras's n
 
 
 def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Path and values of what differs, the deepest."""
+    """Path and values of each difference, as deep as possible."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         label = _label(one) if _label(one) == _label(other) else ""
         for name in dict.fromkeys([*one, *other]):
@@ -266,10 +266,10 @@ def _text(value: Any) -> str:
 
 
 MOST_MEMBERS = 32
-"""Runs of a group: what a killed sweep loses at most for each worker. 96 small runs take 0.36 of a loop of `fit` in groups of
-16, and 0.28 in groups of 32."""
+"""The most runs of a group, which are what a killed sweep can lose for each worker. 96 small runs take 0.36 of a loop of `fit`
+in groups of 16, and 0.28 in groups of 32."""
 MOST_BYTES = 1 << 26
-"""Of the weights of a group. Large models gain nothing by being trained together."""
+"""The most bytes of the weights of a group. Large models gain nothing by being trained together."""
 
 
 class ModelKind(NamedTuple):
@@ -277,9 +277,8 @@ class ModelKind(NamedTuple):
 
     Attributes:
         alike: equal for models of one structure; None if the model has no description, and is like no other.
-        digest: fixed by all that the description says, numbers included, so that a changed `build` is noticed; None if there
-            is no model.
-        most: how many runs may be trained together.
+        digest: of the whole description, numbers included, so that a changed `build` is noticed; None if there is no model.
+        most: the number of runs that may be trained together.
     """
 
     alike: str | None
@@ -288,7 +287,7 @@ class ModelKind(NamedTuple):
 
 
 def structure_of(build: Callable[[], Any], seed: int) -> ModelKind:
-    """The structure of what `build` returns; one of its own if it raises, as it then will when it is to be trained.
+    """The structure of the model that `build` returns; a unique one if it raises, as it will again in training.
 
     Raises:
         TypeError: if it is no Model.
@@ -333,7 +332,7 @@ def _without_numbers(described: Any) -> Any:
 
 
 def _digest(content: Any) -> str:
-    """A short text that is equal for equal content only; what JSON cannot hold counts as its class."""
+    """A short text that is equal for equal content only; an object that JSON cannot hold counts as its class."""
     try:
         text = strict_json.dumps(content)
     except (TypeError, ValueError):
@@ -342,7 +341,7 @@ def _digest(content: Any) -> str:
 
 
 def groups_of(kinds: Sequence[Any], most: Sequence[int]) -> list[list[int]]:
-    """Numbers of runs of one kind together, cut into groups of about equal size, of at most so many runs.
+    """The numbers of runs, grouped by kind and cut into groups of about equal size, of at most so many runs.
 
     >>> groups_of(["a", "b", "a", "a", "b"], [2, 1, 2, 2, 1])
     [[0, 2], [3], [1], [4]]

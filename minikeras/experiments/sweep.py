@@ -1,4 +1,4 @@
-"""Sweep: a model for each combination of parameters and each seed, trained, compared, and kept on disk as they end."""
+"""Sweep: a model for each combination of parameters and each seed, trained, compared, and kept on disk as each run ends."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Sweep:
         Args:
             x, y: as in `Model.fit`, the same for all runs. A generator can be used up only once, and is refused.
             directory: a folder in which the plan and each finished run are kept. The same call on the same folder goes on
-                where another ended, was it killed or not, and gives the same numbers bit for bit. A folder of another sweep is
+                where another ended, killed or not, and gives the same numbers bit for bit. A folder of another sweep is
                 refused, as far as data, parameters, models and arguments tell; functions such as callbacks tell nothing.
             n_jobs: how many groups of runs are trained at the same time. 1 is in this process. Any other number is given to
                 joblib, whose processes share the processors; -1 is one for each. None is what `joblib.parallel_config` says,
@@ -142,8 +142,8 @@ class Sweep:
         """The results in the folder of a sweep, of those runs that have ended; it may be going on.
 
         Args:
-            directory: what `fit` was given.
-            build: what the sweep was made with, for `result.model()`.
+            directory: as given to `fit`.
+            build: as given to the sweep, for `result.model()`.
 
         Raises:
             NotFoundError: if no sweep was kept there.
@@ -169,7 +169,7 @@ class Sweep:
         no more than leaves work for all workers.
         """
         alike = [kind.alike or run.number // len(self._seeds) for run, kind in zip(self.runs, kinds, strict=True)]
-        ordered = is_iterable_of_batches(given["x"])  # its order may be drawn, and each run has its own
+        ordered = is_iterable_of_batches(given["x"])  # the order may be random, and each run has its own
         share = 1 if ordered else -(-len(self.runs) // workers)
         return structure.groups_of(alike, [min(kind.most, share) for kind in kinds])
 
@@ -197,7 +197,7 @@ class Sweep:
         n_jobs: int | None,
         journal: Any,
     ) -> Iterator[dict[int, RunResult]]:
-        """Train what is not in the journal yet: all results so far by their number, again and again."""
+        """Train the runs that are not in the journal yet; after each group yield all results so far, by number."""
         kept = {} if journal is None else {run.number: journal.read(run.number) for run in self.runs}
         done = {number: outcome for number, outcome in kept.items() if outcome is not None}
         results = {number: RunResult(self.runs[number], outcome, self.build, journal) for number, outcome in done.items()}
@@ -212,7 +212,7 @@ class Sweep:
             died = isinstance(found, engine.WorkerDied)
             outcomes = [Outcome(failure=Failure.of(found))] * len(left[i]) if died else found
             new = {number: one for number, one in zip(left[i], outcomes, strict=True) if number not in done}
-            if journal is not None and not died:  # that may be otherwise the next time
+            if journal is not None and not died:  # the next attempt may succeed
                 journal.write(new)
             results |= {number: RunResult(self.runs[number], outcome, self.build, journal) for number, outcome in new.items()}
             yield results

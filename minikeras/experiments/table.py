@@ -32,9 +32,9 @@ class Table:
         columns: the values by the name of their column, each a list with one value for each row.
         caption: as given, or None.
 
-    A column of numbers stands right, everything else left. Floats are shown with four digits, and as short as they are where
-    four digits are enough for a whole column. Where a terminal is narrow, names of columns are broken into lines, long texts
-    cut, then columns in the middle left out, and of long tables the rows after the first hundred; an ellipsis says so.
+    A column of numbers is aligned right, everything else left. Floats are shown with four digits, or shorter where fewer are
+    enough for a whole column. Where a terminal is narrow, names of columns are broken into lines, long texts are cut, then
+    columns in the middle are left out; long tables show their first hundred rows. An ellipsis marks what is left out.
     `columns`, HTML and data frame hold everything.
 
     >>> table = Table([{"optimizer": "Adam", "loss": 0.0123456, "steps": 200}, {"optimizer": "SGD", "loss": 1.5}])
@@ -98,7 +98,7 @@ class Table:
 
 
 def is_numeric(values: Iterable[Any]) -> bool:
-    """Whether a column holds numbers and nothing else, apart from None; one without any value does not."""
+    """True if a column holds numbers and nothing else, apart from None; False for one without any value."""
     found = [value for value in values if value is not None]
     return bool(found) and all(isinstance(one, (int, float, np.number)) and not isinstance(one, bool) for one in found)
 
@@ -126,7 +126,7 @@ def shown(values: Sequence[Any]) -> list[str]:
 
 
 class _Column(NamedTuple):
-    """The lines of a column's name, its cells, and whether they stand right."""
+    """The lines of a column's name, its cells, and whether they are aligned right."""
 
     name: list[str]
     cells: list[str]
@@ -142,7 +142,7 @@ class _Column(NamedTuple):
         return self._replace(name=textwrap.wrap(self.name[0], narrowest, break_on_hyphens=False) or [""])
 
     def cut(self, size: int) -> _Column:
-        """With lines of `size` characters at most."""
+        """The column with lines of `size` characters at most."""
         name, cells = ([_cut(text, size) for text in texts] for texts in (self.name, self.cells))
         return _Column(name, cells, self.right)
 

@@ -1,4 +1,4 @@
-"""Steps of several optimizers as one: a formula of each element is one loop over the Variables of all members.
+"""Steps of several optimizers as one: an elementwise formula is one loop over the Variables of all members.
 
 Learning rates, decays and all other numbers of the formula may differ from member to member.
 """
@@ -35,11 +35,11 @@ class MemberGroup(NamedTuple):
     Attributes:
         places: their positions.
         formula: of the step.
-        elements: what the loop takes of the gradient and the columns, by number.
-        numbers: what it takes of the numbers of a step and the settings after them.
+        elements: the operands of the loop among the gradient and the columns, by number.
+        numbers: its operands among the numbers of a step and the settings after them.
         decays: the weight decay of each member; empty for none.
         body: of the loop over their elements.
-        layout: where they lie in one flat array.
+        layout: their places in one flat array.
     """
 
     places: list[int]
@@ -52,16 +52,16 @@ class MemberGroup(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What stays the same from step to step.
+    """The part of a step that stays the same from step to step.
 
     Attributes:
         states: of the Variables.
-        kinds: for each member the first one with the same options, so that these are asked for their numbers once.
+        kinds: for each member the first one with the same options, so that equal ones compute their numbers once.
         settings: the names of options that differ.
         flags: the names of further numbers of a step.
-        differ: whether any number does.
+        differ: whether any number differs between members.
         groups: of the Variables.
-        options: of all members, to see whether they still are those.
+        options: of all members, as a guard.
     """
 
     states: list[SlotState]
@@ -74,13 +74,13 @@ class Plan(NamedTuple):
 
 
 class Together:
-    """Optimizers of one class, one for each member, whose steps are one.
+    """Optimizers of one class, one for each member, that step together.
 
     Args:
         optimizers: built, each for its own Variables.
         rows: for the key of a whole Variable the members' own.
         ended: the places of members that step no more: their optimizers stay as they are.
-        size: how many whole Variables they have.
+        size: the number of their whole Variables.
     """
 
     def __init__(
@@ -95,26 +95,26 @@ class Together:
         self._rates: list[Any] | None = None
         self._numbers: list[int] = []
         self._firsts: list[int] = []
-        """Whose learning rates there are, what they were, and which members then have the same step."""
+        """The last learning rates, the number of each member's step, and the first member with each step."""
         self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
         """The last coefficients at every element, by group and position: most stay the same from step to step."""
 
     # What one step is ----------------------------------------------------------------------------------------------------
 
     def planned(self, states: Sequence[SlotState]) -> Plan | None:
-        """What the steps for these whole Variables are; None if they are more than a formula of each element."""
+        """The plan of the steps for these whole Variables; None if the formula is not elementwise."""
         if states != self._states or (clock.now != self._looked and not (self._plan and self._is_of(self._plan))):
             self._states, self._plan, self._laid_out = list(states), self._made(list(states)), {}
         self._looked = clock.now
         return self._plan
 
     def _is_of(self, plan: Plan) -> bool:
-        """Whether the options of all members are those of a plan, and their numbers one for all if they were."""
+        """True if the options of all members are those of a plan, and their numbers still equal if they were."""
         same = list(map(_options, self.optimizers)) == plan.options and self._is_free(plan.states)
         return same and (plan.differ or _agree(self._steps(plan.kinds, plan.groups, plan.flags)))
 
     def _is_free(self, states: Sequence[SlotState]) -> bool:
-        """Whether no member's Variable has a constraint."""
+        """True if no member's Variable has a constraint."""
         return all([own.constraint is None for state in states for own in self._rows[state.variable.key]])
 
     def _made(self, states: list[SlotState]) -> Plan | None:
@@ -180,8 +180,8 @@ class Together:
     # Its numbers -----------------------------------------------------------------------------------------------------------
 
     def _steps(self, kinds: Sequence[int], groups: Sequence[MemberGroup], flags: Sequence[str]) -> list[tuple[float, ...]]:
-        """What `begin_step` gives, flattened, products of weight decays and learning rate, and flags: once for members that
-        have the same; `_numbers` says for all members to which they belong.
+        """The numbers of `begin_step`, flattened, products of weight decays and learning rate, and flags: once for all members
+        with the same numbers; `_numbers` says which of these each member has.
         """
         taken = int(self._going_on[0].state.iterations.array)
         decays = [group.decays for group in groups if group.decays]
@@ -195,7 +195,7 @@ class Together:
             self._held = [one._learning_rate for one in self.optimizers if isinstance(one._learning_rate, Variable)]
             self._asked, self._rates = (clock.now, kinds), None
         rates = list(map(_ARRAY, self._held))
-        if rates != self._rates:  # arrays that are the same are not looked at: 1 us for 32 members
+        if rates != self._rates:  # identical arrays are not compared by value: 1 us for 32 members
             first: dict[Any, int] = {}
             own = [rate if isinstance(rate := one._learning_rate, Variable) else None for one in self.optimizers]
             keys = [(kind, None if rate is None else float(rate.array)) for kind, rate in zip(kinds, own, strict=True)]
@@ -212,7 +212,7 @@ class Together:
     # The step ------------------------------------------------------------------------------------------------------------
 
     def _limits(self, plan: Plan) -> dict[str, Any] | None:
-        """What gradients are clipped by, if norms are."""
+        """The parameters of `clip_members`; None if no norms are clipped."""
         first = self.optimizers[0]
         name = "clipnorm" if first.clipnorm is not None else "global_clipnorm"
         if getattr(first, name) is None:
@@ -234,7 +234,7 @@ class Together:
             optimizer.state.iterations.array = count
 
     def begin(self, writer: Writer, states: Sequence[SlotState], owner: Optimizer) -> list[list[Any]]:
-        """Write what finds the numbers of a step, as part of a step of its owner; for each group what holds its numbers."""
+        """Write the instruction that computes a step's numbers, as part of its owner's step; the slots of each group."""
         plan = self.planned(states)
         assert plan is not None
         own: list[list[Any]] = []
@@ -257,7 +257,7 @@ class Together:
         owner: Optimizer,
         own: Sequence[Sequence[Any]],
     ) -> None:
-        """Write the step as instructions of a program, given what holds its numbers."""
+        """Write the step as instructions of a program, given the slots of its numbers."""
         plan = self.planned(states)
         assert plan is not None
         if (limits := self._limits(plan)) is not None:
@@ -274,7 +274,7 @@ class Together:
         writer.write(members_finished, (), {"optimizer": owner, "together": self, "plan": plan})
 
     def numbers(self, plan: Plan) -> tuple[Any, ...]:
-        """What the loops of all groups take beside elements: arrays with a number at every element, or numbers for all."""
+        """The operands of all groups' loops beside elements: arrays with a number at every element, or numbers for all."""
         steps = self._steps(plan.kinds, plan.groups, plan.flags)
         if not plan.differ:
             if not _agree(steps):
@@ -343,19 +343,19 @@ _ARRAY = operator.attrgetter("array")
 
 
 def _numbers_of(leaves: int, decays: int, decay: int | None, flags: int, settings: int) -> list[int]:
-    """Where the numbers that a formula takes are among all: leaves, products of all weight decays, flags, settings."""
+    """Positions of the numbers that a formula takes among all: leaves, products of all weight decays, flags, settings."""
     own = [] if decay is None else [leaves + decay]
     end = leaves + decays + flags
     return [*range(leaves), *range(end, end + settings), *own, *range(leaves + decays, end)]
 
 
 def _agree(steps: Sequence[Any]) -> bool:
-    """Whether the numbers of a step are the same for all members."""
+    """True if the numbers of a step are the same for all members."""
     return all([step == steps[0] for step in steps[1:]])
 
 
 def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:
-    """What a step takes for granted: the plain options, their types, and where the learning rate comes from."""
+    """The facts that guard a step: the plain options, their types, and the source of the learning rate."""
     plain, rate = optimizer._plain_options(), optimizer._learning_rate
     if isinstance(rate, Variable):
         source: Any = None
@@ -379,11 +379,11 @@ def _differing(options: Sequence[Any]) -> list[str] | None:
 
 
 _BESIDE = ("clipnorm", "global_clipnorm", "ema_momentum")
-"""Options that the formula does not see."""
+"""Options that the formula does not read."""
 
 
 def _hides(optimizer: Optimizer, first: Optimizer) -> bool:
-    """Whether an optimizer of the user's has private attributes that differ from those of the first member's."""
+    """True if a user's optimizer has private attributes that differ from those of the first member's."""
     if optimizer.is_own:
         return False
     return any(

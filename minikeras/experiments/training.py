@@ -1,4 +1,4 @@
-"""Training of many members by the loop that trains one model: callbacks of each member, their logs, and when they end."""
+"""Training of many members by the loop that trains one model: callbacks, logs and the end of each member."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EnsembleHistory:
 
     @property
     def history(self) -> dict[str, np.ndarray[Any, Any]]:
-        """For each name the values of all members, of shape (epochs, members); NaN where there is none. Metrics of several
+        """For each name the values of all members, of shape (epochs, members), NaN where a member has none. Metrics of several
         numbers have further axes.
         """
         return {name: self._values(name) for name in sorted({name for one in self.members for name in one.history})}
@@ -94,14 +94,14 @@ class StackTrainer(Trainer):
         self.strategy = None
 
     def _join(self, model: Any, name: str, source: Source) -> None:
-        """Each rank has members of its own."""
+        """Nothing: each rank has members of its own."""
 
     def _steps_of(self, model: Any, name: str, source: Source) -> Steps:
-        """The steps on batches which are each member's own, or the same for all."""
+        """The steps on batches, which are each member's own or the same for all."""
         return Steps(self.steps.of(model, f"{name}_on_own" if isinstance(source, MemberSource) else name))
 
     def _finalize(self, model: Any) -> None:
-        """Each member's variables are finalized when it ends."""
+        """Nothing: each member's variables are finalized when it ends."""
 
 
 Values = Mapping[str, Any]
@@ -112,14 +112,14 @@ class MemberHooks:
     """The callbacks of all members, as the loop of training calls those of one model; members end, each at its own time.
 
     Args:
-        members: all of them, which lie in the stack.
+        members: all members, whose values lie in the stack.
         hooks: for each member its callbacks, a History among them.
         bar: the progress bar, which shows means.
         feeds: the batches; those of a `MemberSource` are each member's own.
 
     Attributes:
         stack: of the members that train.
-        trainer: whose loops train it.
+        trainer: its loops train the stack.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class MemberHooks:
         self._stopped: dict[int, dict[str, Any]] = {}
         """The logs of members that stopped in the middle of the present epoch; they are validated like others."""
         self._are_back = True
-        """Whether the stack holds these members again, as they were then."""
+        """True if the stack holds these members again, as they were then."""
         self._settings = [
             ModelOptions(model).settings() for model in self._models if any(len(one.callbacks) > 1 for one in hooks)
         ]
@@ -180,11 +180,11 @@ class MemberHooks:
             self._end([one for one in self._active if self._has_ended(one, arguments[0], values[one]) or one in stopped])
 
     def listens(self, phase: str) -> bool:
-        """Whether a callback has a hook for the batches of 'train' or 'test'."""
+        """True if a callback has a hook for the batches of 'train' or 'test'."""
         return any(hooks.listens(phase) for hooks in self._hooks) or (phase == "train" and self._bar.listens("train"))
 
     def group(self, phase: str) -> int | None:
-        """These hooks are called once for this number of batches; None if there are none but those of the bar."""
+        """The number of batches for each call of these hooks; None if only the bar has any."""
         return self._group if any(hooks.listens(phase) for hooks in self._hooks) else None
 
     def batch_begin(self, phase: str, batch: int) -> None:
@@ -202,7 +202,7 @@ class MemberHooks:
                 self._tell(phase)
 
     def report(self, phase: str) -> None:
-        """Tell of the last batch if it was not yet; members that stopped in the epoch come back for validation."""
+        """Report the last batch, unless that was done; members that stopped in the epoch come back for validation."""
         self._tell(phase)
         if phase == "train" and not self._are_back:
             self.stack.take_back(self._places(self._stopped))
@@ -239,13 +239,13 @@ class MemberHooks:
         }
 
     def _mean(self, values: Values) -> dict[str, Any]:
-        """The mean over the members that go on."""
+        """The mean over the members that have not ended."""
         places = self._places(self._active)
         with np.errstate(all="ignore"):
             return numbers({name: value[places].mean(axis=0) for name, value in values.items()})
 
     def _call(self, hook: str, arguments: Callable[[int], tuple[Any, ...]]) -> None:
-        """Call a hook of callbacks, which see and may change their member's model."""
+        """Call a hook of the callbacks, each of which sees and may change its member's model."""
         called = self._going_on
         if not any(self._hooks[member]._those(hook) for member in called):
             return
@@ -257,7 +257,7 @@ class MemberHooks:
             self._look_at_settings(hook)
 
     def _look_at_settings(self, hook: str) -> None:
-        """Have the stack know what callbacks have set in models, such as rates, or layers that are frozen."""
+        """Transfer settings that callbacks have changed in models to the stack, such as rates or frozen layers."""
         before, self._settings = self._settings, [ModelOptions(model).settings() for model in self._models]
         if self._settings == before:
             return
@@ -280,7 +280,7 @@ class MemberHooks:
         return bool(self._models[member].stop_training)
 
     def _end(self, ending: Sequence[int]) -> None:
-        """Let members be ordinary models again, as they are now; once half of the stack has ended, the rest moves closer."""
+        """Turn members into ordinary models again, as they are now; once half of the stack has ended, restack the others."""
         if not ending:
             return
         self.stack.release(self._places(ending))
@@ -297,7 +297,7 @@ class MemberHooks:
             self._stack_anew()
 
     def _stack_anew(self) -> None:
-        """Stack the members that go on, as they are now."""
+        """Stack the members that have not ended, as they are now."""
         self.stack.release(self._places(self._active))
         self._order = list(self._active)
         self.stack.fill([self._members[member] for member in self._order], trains=True)
