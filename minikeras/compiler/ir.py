@@ -15,11 +15,11 @@ from ..core.arrays import to_numpy
 from ..types import Array
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
-"""What a function may return beside Tensors and Variables: the same at each call."""
+"""Types of values that a function may return beside Tensors and Variables, the same at each call."""
 
 
 class Outdated(Exception):
-    """Raised in a replay by an instruction that finds, in numbers, that the recording does not hold any more; says what."""
+    """Raised in a replay by an instruction whose operands show that the recording no longer holds; the message says why."""
 
 
 class Slot:
@@ -27,10 +27,10 @@ class Slot:
 
     Attributes:
         key: its number in the program.
-        shape, dtype: of the array; None and `float` for a Python number that each run has another one of.
+        shape, dtype: of the array; None and `float` for a Python number that differs from run to run.
         array: the values of a constant, else None.
         fixed: whether each run has the same values.
-        xp: the library that it is an array of.
+        xp: the library of its array.
         shares: whether its array was, or was a view of, an operand of the instruction that made it.
         order: the axes in the order of their strides, as NumPy chose it for the array; None for the usual one.
     """
@@ -44,7 +44,7 @@ class Slot:
 
     @property
     def bytes(self) -> int:
-        """The memory that it takes."""
+        """The size of its array in bytes."""
         return 0 if self.shape is None else math.prod(self.shape) * int(self.dtype.itemsize)
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class Program:
     Args:
         arguments: the slots that a call fills.
         records: the instructions.
-        results: for each leaf of the result its Slot, or what it is in each run.
+        results: for each leaf of the result its Slot, or its value if that is the same in each run.
         structure: a nest with as many leaves as `results`.
         guards: each says whether the program still holds for an optimizer's options.
 
@@ -93,7 +93,7 @@ class Program:
         renamed: Mapping[int, Any] | None = None,
         guards: Sequence[Callable[[], bool]] | None = None,
     ) -> Program:
-        """The same program with other instructions and guards, and other slots where `renamed` has one for a key."""
+        """The same program with these instructions and guards, and with the slots of `renamed` in place of those by key."""
         known = renamed or {}
 
         def current(x: Any) -> Any:
@@ -109,8 +109,8 @@ class Program:
     def over_numpy(self) -> Program:
         """The same program over slots of NumPy, its constants on the host.
 
-        Passes and loop bodies ask shapes and dtypes, and compute with NumPy what is the same in each run; where values lie is
-        the business of an executor.
+        Passes and loop bodies need shapes and dtypes, and compute constants with NumPy; the executor decides where values
+        are placed.
         """
         slots = {slot.key: _over_numpy(slot) for slot in self.slots()}
 

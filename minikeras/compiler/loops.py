@@ -1,7 +1,7 @@
-"""Loops: what happens to each element, as straight-line code.
+"""Loops: the operations on each element, as straight-line code.
 
-It is traced from the kernels: run once on `Traced` elements, which note what is done to them. One that looks at shapes, sums or
-branches on values is no loop, and says so by failing.
+The code is traced from a kernel, which runs once on `Traced` elements that note the operations on them. A kernel that reads
+shapes, sums or branches on values is no loop: tracing fails.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ KINDS = "fiub"
 """Kinds of dtypes that bodies are traced for: all but complex numbers and, of kind "V", bfloat16."""
 
 _POWERS = {2: "square", 0.5: "sqrt", -1: "reciprocal"}
-"""What NumPy's `**` does for some exponents; any other is `power`."""
+"""The function of NumPy's `**` for some exponents; for any other it is `power`."""
 
 
 T = TypeVar("T")
 
 
 class Untraceable(Exception):
-    """A kernel does what is no loop."""
+    """Raised where a kernel is no loop."""
 
 
 class Step(NamedTuple):
     """One operation on elements.
 
     Attributes:
-        register: where its result goes.
+        register: of its result.
         function: one of `FUNCTIONS`, 'where' or 'astype'; for Python numbers a name of `operator`.
         operands: registers.
         dtype: of the result; `float` for a Python number.
@@ -60,10 +60,10 @@ class Step(NamedTuple):
 class Body(NamedTuple):
     """Straight-line code for one element. Registers are numbered: the inputs first.
 
-    Two are equal if they are the same code, so that kernels are known by them: 2 and 2.0, or 0.0 and -0.0, are other numbers.
+    Two are equal if they are the same code, so that they serve as keys of kernels: 2 and 2.0, or 0.0 and -0.0, are different.
 
     Attributes:
-        inputs: dtypes of the inputs; `float` for a Python number that each run may have another one of.
+        inputs: dtypes of the inputs; `float` for a Python number that may differ from run to run.
         literals: Python numbers by register.
         numbers: steps on Python numbers alone, done once for all elements.
         steps: all other steps.
@@ -92,11 +92,11 @@ class Body(NamedTuple):
 
     @property
     def dtypes(self) -> dict[int, Any]:
-        """Of inputs and steps, by register."""
+        """The dtypes of inputs and steps, by register."""
         return dict(enumerate(self.inputs)) | {step.register: step.dtype for step in self.steps}
 
     def early(self, single: Iterable[int]) -> list[Step]:
-        """The steps that only read numbers and `single` inputs, and give no output: one element of each will do."""
+        """The steps that only read numbers and `single` inputs, and give no output: they need to compute only one element."""
         known = {*single, *dict(self.literals), *(step.register for step in self.numbers)}
         known |= {number for number, dtype in enumerate(self.inputs) if dtype is float}
         found = []
@@ -114,7 +114,7 @@ class Body(NamedTuple):
         for position, step in enumerate(steps):
             registers[step.register] = on_arrays(step, xp)(*[registers[register] for register in step.operands])
             for register in {*step.operands} - {*self.outputs}:
-                if last[register] == position:  # what no later step reads takes no memory
+                if last[register] == position:  # free a value that no later step reads
                     del registers[register]
         return tuple([registers[register] for register in self.outputs])
 
@@ -143,7 +143,7 @@ def on_arrays(step: Step, xp: Any) -> Callable[..., Any]:
 
 
 class Traced:
-    """Stands for one element in a kernel that is run to see what it does."""
+    """Stands for one element while a kernel is traced."""
 
     __slots__ = ("code", "dtype", "register")
     shape: tuple[int, ...] = ()
@@ -159,7 +159,7 @@ class Traced:
         return self if wanted == self.dtype else self.code.step("astype", (self,), wanted)
 
     def sum(self) -> Traced:
-        """The sum over all elements of the array that it is one of, where bodies may have such sums."""
+        """The sum over all elements of its array, where bodies may have such sums."""
         return self.code.total(self)
 
     def __and__(self, other: Any) -> Traced:
@@ -198,7 +198,7 @@ class Traced:
         if function is np.where and len(operands) == 3:
             return self.code.step("where", operands, np.result_type(*[_kind(x) for x in operands[1:]]))
         if function in (np.zeros_like, np.ones_like) and not any(options.values()):
-            return int(function is np.ones_like)  # a Python number takes the dtype of what it meets
+            return int(function is np.ones_like)  # a Python number takes the dtype of the other operand
         raise Untraceable(f"{function.__name__} of elements")
 
     def __bool__(self) -> bool:
@@ -228,7 +228,7 @@ for _name, _function in {
     setattr(Traced, f"__{_name}__", _operator(_function, False))
 
 _NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg"}
-"""What is done with Python numbers alone: the operator that gives a Python number again."""
+"""Functions of Python numbers alone: the operator whose result is a Python number too."""
 
 
 class Code:
@@ -243,7 +243,7 @@ class Code:
         self._known: dict[Any, int] = {}
 
     def elements(self) -> list[Traced]:
-        """What stands for the inputs."""
+        """The traced elements of the inputs."""
         return [Traced(self, register, dtype) for register, dtype in enumerate(self.inputs)]
 
     def apply(self, function: str, *operands: Any) -> Traced:
@@ -259,7 +259,7 @@ class Code:
         return self.step(function, operands, resolved[-1])
 
     def step(self, function: str, operands: Sequence[Any], dtype: Any) -> Traced:
-        """A step; an equal one that is there already serves again."""
+        """Add a step, or return an equal one that is there already."""
         registers = tuple([self._register(x) for x in operands])
         key = function, registers, dtype
         if key not in self._known:
@@ -281,11 +281,11 @@ class Code:
         return self._known[key]
 
     def total(self, x: Traced) -> Traced:
-        """A sum over elements, which is no step for each of them."""
+        """A sum over elements, which is not an elementwise step."""
         raise Untraceable("a sum of elements")
 
     def inlined(self, body: Body, operands: Sequence[Any]) -> list[Traced]:
-        """The steps of another body, for these operands; its results."""
+        """Add the steps of another body, for these operands; its results."""
         values: dict[int, Any] = dict(enumerate(operands)) | dict(body.literals)
         for step in (*body.numbers, *body.steps):
             values[step.register] = self.step(step.function, [values[register] for register in step.operands], step.dtype)
@@ -310,8 +310,8 @@ def traced(function: Callable[..., Any], inputs: Sequence[Any], kinds: str = KIN
 
     Args:
         function: a kernel or a formula.
-        inputs: the dtypes of its arguments; `float` for a Python number that each run may have another one of.
-        kinds: of dtypes that there are loops for.
+        inputs: the dtypes of its arguments; `float` for a Python number that may differ from run to run.
+        kinds: the kinds of dtypes that there are loops for.
     """
     code = Code(inputs)
     if any(dtype is not float and dtype.kind not in kinds for dtype in code.inputs):
@@ -325,7 +325,7 @@ def traced(function: Callable[..., Any], inputs: Sequence[Any], kinds: str = KIN
 
 
 class _Summing(Code):
-    """A body in the making that may read sums; those that are not known yet, and all that is made of them, have no register.
+    """A body in the making that may read sums; unknown sums, and all values computed from them, have no register.
 
     Args:
         inputs: as of `Code`.
@@ -355,16 +355,16 @@ class _Summing(Code):
 
 
 class Pass(NamedTuple):
-    """A body, and which of the inputs of all passes are its own."""
+    """A body, and the positions of its inputs among those of all passes."""
 
     body: Body
     reads: tuple[int, ...]
 
 
 def traced_passes(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Pass] | None:
-    """The bodies of passes over the elements of arrays, where `function` may take sums of all; None if that is not all it does.
+    """The bodies of passes over the elements of arrays, where `function` may take sums over all; None if it does more.
 
-    The last one gives the results. Each one before gives elements of which the sums are further inputs of those that follow.
+    The last one gives the results. Each earlier one gives elements whose sums are further inputs of the later ones.
 
     >>> unit = traced_passes(lambda x, y: x / np.sqrt((y * y).sum()), [np.dtype("f4")] * 2)
     >>> for one in unit:
@@ -389,7 +389,7 @@ def traced_passes(function: Callable[..., Any], inputs: Sequence[Any]) -> list[P
 
 
 def _needed(body: Body) -> Pass:
-    """A body without steps and inputs that its results do not need."""
+    """A body without the steps and inputs that its results do not need."""
     needed = set(body.outputs)
     for step in (*reversed(body.steps), *reversed(body.numbers)):
         needed |= {*step.operands} if step.register in needed else set()
@@ -402,13 +402,13 @@ def _needed(body: Body) -> Pass:
 
 
 _bodies: dict[Any, Any] = {}
-"""The bodies of the package's primitives and optimizers: what is traced once is known."""
+"""The bodies of the package's primitives and optimizers, each traced once."""
 KEPT = 1024
-"""How many, before all are forgotten: literal numbers and options that change from program to program make new ones."""
+"""The most bodies, before all are dropped: literal numbers and options that change from program to program make new ones."""
 
 
 def kept(key: Any, trace: Callable[[], T]) -> T:
-    """The body, or bodies, by a key that says all that it depends on, traced if it is not known."""
+    """The body, or bodies, by a key that holds all dependencies, traced if it is not known."""
     try:
         found: T = _bodies[key]
         return found
@@ -428,7 +428,7 @@ def body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any],
     >>> print(body_of(operations.relu, [np.dtype("f4")], {}))
     r2 = maximum(r0, 0) -> r2
     """
-    if getattr(operations, primitive.name, None) is not primitive:  # another one's kernel may read what has changed since
+    if getattr(operations, primitive.name, None) is not primitive:  # another primitive's kernel may read values that change
         return _body_of(primitive, inputs, params, kinds)
     key = primitive, tuple([x if isinstance(x, np.dtype) else (type(x), repr(x)) for x in inputs]), repr(params), kinds
     return kept(key, lambda: _body_of(primitive, inputs, params, kinds))
@@ -468,20 +468,20 @@ def elementwise_body(record: Record, kinds: str = KINDS) -> tuple[tuple[int, ...
 
 
 def loop_of(record: Record, kinds: str = KINDS) -> tuple[tuple[int, ...], Body | None]:
-    """The same for loops that pay: a single element is handled faster by itself."""
+    """As `elementwise_body`, for loops that pay: a single element is computed faster without a loop."""
     shape, body = elementwise_body(record, kinds)
     return (shape, body) if shape != () else ((), None)
 
 
 # Flat arrays of parts -------------------------------------------------------------------------------------------------
 
-# Passes over flat arrays that know where one array ends and the next begins: bodies read numbers of parts, and are summed.
+# Passes over flat arrays that know the boundaries of their parts: bodies read numbers of parts, and results are summed.
 #
 # So a norm of each gradient, or of all, needs no pass over memory for each of them.
 
 
 class SumScope(StrEnum):
-    """What elements are added up over."""
+    """The scope of a sum over elements."""
 
     PART = "part"
     ALL = "all"
@@ -511,5 +511,5 @@ def sums_shape(layout: Layout, sums: SumScope) -> tuple[int, ...]:
 
 
 def is_of_parts(shape: Sequence[int] | None) -> bool:
-    """Whether an operand has a number for each part."""
+    """True if an operand has a number for each part."""
     return shape is not None and len(shape) == 2

@@ -1,4 +1,4 @@
-"""Where values lie in one piece of memory, from the intervals in which they live; only those that live together lie apart."""
+"""Placement of values in one piece of memory by their liveness intervals; only values alive at the same time lie apart."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ..types import Array
 from .ir import Slot, slots_in
 
 ALIGNMENT = 64
-"""Bytes: a line of the cache."""
+"""In bytes: a cache line."""
 
 
 class Interval(NamedTuple):
-    """A value that needs memory from one call to another; it may take that of donors, by key, that die where it is born."""
+    """A value that needs memory from one call to another; it may take the memory of donors, by key, that die at its birth."""
 
     key: int
     bytes: int
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 
 class Arena(NamedTuple):
-    """Where values begin, by key; the size of the whole, in bytes; how many values there are at the same time at most."""
+    """The offsets of values, by key; the size of the whole, in bytes; the most values alive at the same time."""
 
     offsets: dict[int, int]
     size: int
@@ -44,7 +44,7 @@ class Arena(NamedTuple):
 
 
 def allocate(intervals: Iterable[Interval]) -> Arena:
-    """Give each value, in the order of birth, the first bytes that are free.
+    """Give each value, in the order of birth, the first free bytes.
 
     >>> allocate([Interval(0, 100, 0, 1), Interval(1, 100, 1, 2), Interval(2, 100, 2, 3)])
     Arena(offsets={0: 0, 1: 128, 2: 0}, size=256, buffers=2)
@@ -78,7 +78,7 @@ def _donates(piece: _Piece, key: int, value: Interval) -> bool:
 
 
 def _take(pieces: list[_Piece], value: Interval) -> int:
-    """Take the first bytes between pieces, or behind them, that are enough."""
+    """Take the first gap between pieces, or the place behind them, that is large enough."""
     size = max(-(-value.bytes // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
     start = position = 0
     while position < len(pieces) and pieces[position].start < start + size:
@@ -94,18 +94,18 @@ def _trim() -> Callable[[int], Any]:
 
 
 def give_back() -> None:
-    """Give the system what is free between pieces in use, as glibc keeps it: 20 MiB after two steps with 2 M weights."""
+    """Return free memory between used pieces to the system, which glibc keeps: 20 MiB after two steps with 2 M weights."""
     _trim()(0)
 
 
 def memory_of(size: int) -> Array:
-    """Bytes that begin with a line of the cache."""
+    """Bytes that begin at a cache line."""
     whole = np.empty(size + ALIGNMENT, np.uint8)
     start = -whole.ctypes.data % ALIGNMENT
     return whole[start : start + size]
 
 
-# When the values of a program are born and die, as positions of the calls that touch them. It knows nothing of memory.
+# Liveness: birth and death of a program's values, as positions of the calls that touch them, independent of memory.
 
 
 class Lifetime(NamedTuple):
@@ -121,7 +121,7 @@ def touched(call: Any) -> list[Slot]:
 
 
 def lifetimes(calls: Sequence[Any], owner: Callable[[int], int] = lambda key: key) -> dict[int, Lifetime]:
-    """The lifetime of each value, by key and in the order of birth. The `owner` of memory lives as long as what lies in it.
+    """The lifetime of each value, by key and in the order of birth. The `owner` of memory lives as long as the values in it.
 
     >>> from types import SimpleNamespace
     >>> x, y, view = (Slot(key, (2,), None) for key in range(3))
@@ -192,14 +192,14 @@ class FlatBuffer:
     """Memory for one value of flattened Variables.
 
     Args:
-        layout: where the Variables of one column lie.
-        columns: how many flat arrays there are.
+        layout: the places of the Variables of one column.
+        columns: the number of flat arrays.
 
     Attributes:
         flats: the flat arrays, as programs see them.
         addresses: of the flat arrays.
-        pieces: what the Variables hold, column by column.
-        held: its parts, and how many references there are beside those of programs if each is held by its Variable alone.
+        pieces: the arrays that the Variables hold, column by column.
+        held: its parts, and the number of references beside those of programs if only its Variable holds each part.
     """
 
     __slots__ = ("__weakref__", "_base", "_owned", "addresses", "flats", "held", "pieces")
@@ -208,7 +208,7 @@ class FlatBuffer:
         per_line = ALIGNMENT // layout.dtype.itemsize
         width = -(-layout.size // per_line) * per_line
         memory = memoryview(memory_of(columns * width * layout.dtype.itemsize))
-        # Two arrays over one memory: what refers to a part of the first has seen a Variable, the second belongs to programs.
+        # Two arrays over one memory: references to parts of the first come from Variables, the second belongs to programs.
         self._base: Array = np.frombuffer(memory, layout.dtype)
         own: Array = np.frombuffer(memory, layout.dtype)
         starts = [column * width for column in range(columns)]
@@ -221,20 +221,20 @@ class FlatBuffer:
 
     @property
     def is_held_alone(self) -> bool:
-        """Whether each part is referred to once beside programs, by its Variable if one holds it, until it is written."""
+        """True if each part has one reference beside programs, by its Variable if one holds it, until it is written."""
         return IS_LOCKED and self._owned.is_shared_by(len(self.pieces))
 
     @property
     def in_use(self) -> bool:
-        """Whether anything beside programs refers to any of it: a Variable, a Tensor, a view."""
+        """True if anything beside programs refers to any part: a Variable, a Tensor, a view."""
         return self._owned.is_shared
 
     def is_held_by(self, variables: Sequence[Variable]) -> bool:
-        """Whether this is what the Variables hold."""
+        """True if the Variables hold this buffer's pieces."""
         return are_held(self.pieces, variables)
 
     def adopt(self, variables: Sequence[Variable]) -> None:
-        """Copy what the Variables hold, and let them hold the copies; what another thread assigns meanwhile stays."""
+        """Copy the Variables' values, and let them hold the copies; a value that another thread assigns meanwhile stays."""
         for variable, piece in zip(variables, self.pieces, strict=True):
             array = variable.array
             piece[...] = array
@@ -257,7 +257,7 @@ _by_base: WeakValueDictionary[int, FlatBuffer] = WeakValueDictionary()
 
 
 def buffer_of(arrays: Sequence[Array], columns: int = 1) -> FlatBuffer | None:
-    """The buffer of so many columns of which these are all the pieces, in their order; None if there is none.
+    """The buffer of so many columns whose pieces are exactly these arrays, in their order; None if there is none.
 
     >>> buffer = FlatBuffer(Layout([(2,), (3, 1)], "float32"), 1)
     >>> buffer_of(buffer.pieces) is buffer, buffer_of(buffer.pieces[:1]), buffer_of([np.ones(2)])
@@ -270,9 +270,9 @@ def buffer_of(arrays: Sequence[Array], columns: int = 1) -> FlatBuffer | None:
 
 
 def unused_buffer(buffers: list[FlatBuffer], layout: Layout, columns: int, read: FlatBuffer | None = None) -> FlatBuffer:
-    """One of two buffers that nothing uses, or a new one in the place of the older: that belongs to what still refers to it.
+    """One of two buffers that nothing uses, or a new one in place of the older, which is left to those that refer to it.
 
-    `read` is that of the present values, which Variables that another thread assigned need not hold.
+    `read` is the buffer of the present values; Variables that another thread assigned may hold others.
     """
     for buffer in buffers:
         if buffer is not read and not buffer.in_use:
@@ -283,7 +283,7 @@ def unused_buffer(buffers: list[FlatBuffer], layout: Layout, columns: int, read:
 
 
 class FlatVariables:
-    """Variables that one run at a time reads or assigns as flat arrays. Their buffers are two, read and written in turn.
+    """Variables that one run at a time reads or assigns as flat arrays, in two buffers that are read and written in turn.
 
     Args:
         variables: column by column.
@@ -302,7 +302,7 @@ class FlatVariables:
         self._next: FlatBuffer | None = None
 
     def begin(self) -> FlatBuffer:
-        """The buffer for new values: one that only programs see, or in place the one that is read."""
+        """The buffer for new values: one that only programs see, or, in place, the one that is read."""
         if self.in_place and (held := self._current) is not None and held.is_held_alone and held.is_held_by(self._variables):
             self._next = held
             return held
@@ -310,7 +310,7 @@ class FlatVariables:
         return self._next
 
     def read(self) -> FlatBuffer:
-        """The buffer that the Variables hold, which may be another program's, or a new one that takes them over."""
+        """The buffer that the Variables hold, which may be another program's, or a new one that adopts them."""
         held = self._current
         if held is None or not held.is_held_by(self._variables):
             held = buffer_of([variable.array for variable in self._variables], self._columns)
@@ -322,7 +322,7 @@ class FlatVariables:
         return held
 
     def _adopted(self) -> FlatBuffer:
-        """A new buffer that the Variables hold. Before the first one, and after it, there is memory to give back."""
+        """A new buffer that adopts the Variables. Before the first one, and after it, free memory is given back."""
         buffer, is_first = FlatBuffer(self._layout, self._columns), self._current is None
         drop_spares(self._variables)
         if is_first:
@@ -334,17 +334,17 @@ class FlatVariables:
 
     @property
     def writes_in_place(self) -> bool:
-        """Whether the buffer for new values is that of the present ones."""
+        """True if the buffer for new values is that of the present ones."""
         return self._next is self._current
 
     @property
     def held(self) -> tuple[Owned, int]:
-        """What the buffer for new values is made of, and the references to it."""
+        """The parts of the buffer for new values, and the expected number of references, see `FlatBuffer`."""
         assert self._next is not None
         return self._next.held
 
     def assign(self) -> None:
-        """Let the Variables hold what was written."""
+        """Let the Variables hold the written values."""
         assert self._next is not None
         if self.writes_in_place:
             return

@@ -1,6 +1,6 @@
-"""Recording: an interpreter at the bottom of the stack keeps a Record of each operation of one run, and that is the program.
+"""Recording: an interpreter at the bottom of the stack keeps a Record of each operation of one run; these are the program.
 
-What could differ in the next run (a value that leaves for Python, a Variable that is made) is noticed: then there is none.
+It notices what could differ in the next run (a value that leaves for Python, a Variable that is made): then there is none.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ProgramComparison:
         self._slots = {one.key: one.key for one in program.arguments}
 
     def difference(self, place: int, record: Record) -> str | None:
-        """What another program does in this place, and what an instruction does; None if that is the same."""
+        """The difference of an instruction from the other program's at this place, as text; None if they are the same."""
         if place >= len(self.program.records):
             return f"one ends, and the other goes on with {record.primitive.name}"
         other, name = self.program.records[place], record.primitive.name
@@ -56,18 +56,18 @@ class ProgramComparison:
         return f"{other.primitive.name} of {_shown(other)} and then {name} of {_shown(record)}"
 
     def ends_as(self, program: Program) -> bool:
-        """Whether a program of which each instruction was compared ends as the other one does, and returns the same."""
+        """True if a program, its instructions compared already, has as many as the other one and the same results."""
         alike = len(program.records) == len(self.program.records) and program.structure == self.program.structure
         return alike and self._alike(list(self.program.results), list(program.results))
 
     def gives(self, program: Program) -> bool:
-        """Whether a whole program does and returns the same."""
+        """True if a whole program has the same instructions and results."""
         self._slots = {x.key: y.key for x, y in zip(self.program.arguments, program.arguments, strict=False)}
         records = enumerate(program.records)
         return all(self.difference(place, record) is None for place, record in records) and self.ends_as(program)
 
     def _alike(self, one: Any, other: Any, depth: int = 8) -> bool:
-        """Whether operands, parameters or constants are the same; other objects are told by their class alone."""
+        """True if operands, parameters or constants are the same; other objects are compared by their class alone."""
         kind = type(one)
         if kind is Slot and type(other) is Slot:
             return self._same_slot(one, other)
@@ -104,19 +104,19 @@ def _bytes(array: Any) -> bytes:
 
 
 class Recorder(Interpreter):
-    """The interpreter. What it has seen is in `records`, over Slots instead of Tensors.
+    """The interpreter. Its Records are in `records`, over Slots instead of Tensors.
 
     Args:
-        arguments: Tensors that are others in the next runs.
-        strict: whether to raise, not only to give up, where Python asks for what is another in the next run.
+        arguments: Tensors that differ in later runs.
+        strict: whether to raise, not only to give up, where Python asks for a value that differs in the next run.
         frozen: whether Variables are constants.
         first: the program of the run before, if this one is to be compared with it.
 
     Attributes:
-        refusal: why there is no program, or None.
-        repeats: whether there was a run before that has its program.
+        refusal: the reason why there is no program, or None.
+        repeats: whether there was an earlier run with a program.
         born: whether the run made a Variable: then it was the run that builds, and the next one is recorded.
-        before: what Variables held before the run changed them; of those that it made, what they held first.
+        before: the values of Variables before the run changed them; the first values of those that it made.
     """
 
     keeps_run = sees_all = True
@@ -149,7 +149,7 @@ class Recorder(Interpreter):
             return below.interpreter.process(primitive, inputs, params, below.below)
         if below is BOTTOM and primitive.registered and not primitive.effect and not self._frozen:
             return self._computed(primitive, inputs, params)
-        self._within = primitive.effect  # an effect repeats what happens within it by itself
+        self._within = primitive.effect  # an effect itself repeats the operations within it
         try:
             outputs = below.interpreter.process(primitive, inputs, params, below.below)
         finally:
@@ -168,7 +168,7 @@ class Recorder(Interpreter):
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Keep assignments and checks; give up where Python sees a value that may be another one next time."""
+        """Keep assignments and checks; give up where Python sees a value that may differ next time."""
         assigns = State.OPERANDS in primitive.writes
         if assigns:
             if params["conversion"].makes:
@@ -201,12 +201,12 @@ class Recorder(Interpreter):
             )
 
     def keep(self, variables: Iterable[Variable]) -> None:
-        """Remember what Variables hold that an effect is going to change unseen."""
+        """Remember the values of Variables that an effect is going to change unseen."""
         for variable in variables:
             self.before.setdefault(variable.key, (variable, variable.array))
 
     def _keep_state(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> None:
-        """Remember what an effect may change: Variables that it is given, those of a step and its optimizer, a stream."""
+        """Remember the state that an effect may change: Variables it is given, those of a step and its optimizer, a stream."""
         if State.OPERANDS in primitive.writes:
             self.keep([x for x in inputs if isinstance(x, Variable)])
         self.keep(params.get("variables", ()))
@@ -216,12 +216,12 @@ class Recorder(Interpreter):
             self._own_streams.setdefault(id(stream), (stream, stream.state))
 
     def put_back(self) -> bool:
-        """Have Variables and random streams as they were before the run; what it made is kept, as it was at first.
+        """Restore Variables and random streams to their state before the run; Variables that it made get their first values.
 
         The recording is over: arrays of the run can be freed.
 
         Returns:
-            Whether that was done: not if another thread has updated one of the Variables meanwhile, which would be lost.
+            True if that was done; False if another thread has updated one of the Variables meanwhile, which would be lost.
         """
         done = self.before.put_back()
         if done:
@@ -231,7 +231,7 @@ class Recorder(Interpreter):
         return done
 
     def state(self) -> Callable[[], Callable[[], None]]:
-        """A function that reads what the run has changed, as it is when it is called, and returns one that puts that back."""
+        """A function that snapshots the state that the run has changed, and returns a function that restores it."""
         variables, streams = [one for one, _ in self.before.values()], [one for one, _ in self._own_streams.values()]
 
         def read() -> Callable[[], None]:
@@ -264,14 +264,14 @@ class Recorder(Interpreter):
         self._append(Record(primitive, given, params, made if several else made[0]))
 
     def _append(self, record: Record) -> None:
-        """Keep a Record; the first that differs from the run before is told by the user's line that runs now."""
+        """Keep a Record; the first that differs from the run before is reported with the user's line that runs now."""
         if self._comparison is not None and self._departure is None:
             difference = self._comparison.difference(len(self.records), record)
             self._departure = difference and f"{difference}, at {call_place('numpy')}"
         self.records.append(record)
 
     def departure(self, program: Program) -> str | None:
-        """How this run, which gave a program, differs from the one before; None if it does not."""
+        """The first difference of this run, which gave a program, from the one before; None without one."""
         if self._departure is None and self._comparison is not None and not self._comparison.ends_as(program):
             return "another number of operations, or another result"
         return self._departure
@@ -296,7 +296,7 @@ class Recorder(Interpreter):
     def _new(self, x: Tensor, fixed: bool) -> Slot:
         """The Slot of a result or an argument."""
         slot = self._slots[x.key] = self._number(x, fixed, False)
-        if type(x.array) is not np.bool_:  # of which there are but two
+        if type(x.array) is not np.bool_:  # there are only two of it
             self._holders[id(x.array)] = _reference(x.array), slot
         return slot
 
@@ -308,13 +308,13 @@ class Recorder(Interpreter):
         return slot
 
     def is_fixed(self, x: Any) -> bool:
-        """Whether no argument, Variable or random number decides a value."""
+        """True if a value depends on no argument, Variable or random number."""
         if isinstance(x, Variable) or type(x) is BatchedTensor:
             return False
         return not isinstance(x, Tensor) or self.slot(x).fixed
 
     def result(self, leaf: Any) -> Any:
-        """What stands for one leaf of what the function returned; gives up if nothing can."""
+        """The program's result for one leaf of the function's result; gives up if there can be none."""
         if isinstance(leaf, Variable) or type(leaf) in PLAIN:
             return leaf
         if type(leaf) in (Tensor, VariablePart) and leaf.attached is None:
@@ -327,7 +327,7 @@ class Recorder(Interpreter):
 
 
 def _reference(array: Array) -> Callable[[], Array]:
-    """A weak reference, so that a recorded run takes no more memory than another; NumPy's numbers know none."""
+    """A weak reference, so that a recorded run takes no more memory than another; NumPy's scalars have none."""
     return weakref.ref(array) if isinstance(array, np.ndarray) else lambda: array
 
 
@@ -354,7 +354,7 @@ def _order(array: Array) -> tuple[int, ...] | None:
 
 
 def _share(x: Any, y: Tensor) -> bool:
-    """Whether a result is an operand's array or a view of it; what is no array of NumPy is taken to be one."""
+    """True if a result is an operand's array or a view of it; an array that is not NumPy's is taken to be one."""
     if not isinstance(x, Operand):
         return False
     a, b = x.array, y.array

@@ -1,4 +1,4 @@
-"""Backward sweeps of tapes as programs: what a tape has swept in the same way several times is a plan from then on.
+"""Backward sweeps of tapes as programs: a sweep that tapes have carried out several times becomes a plan.
 
 A plan holds for Records of the same primitives, parameters, operands, shapes, dtypes and layouts, and keeps no array of theirs.
 """
@@ -32,20 +32,20 @@ Plan = Callable[[Sequence[Array]], list[Any]]
 """The cotangents of the sources, Tensors or None, by the arrays of a `SweepQuery`."""
 
 SIGHTINGS = 6
-"""How often a sweep is carried out before it is compiled, which takes as long as some fifty of it."""
+"""The number of sweeps before one is compiled, which takes as long as some fifty sweeps."""
 PLANS = 32
-"""How many are kept: those that were used last."""
+"""The most plans that are kept, those used last."""
 PAYS = 50
-"""How often a plan must be used to have been worth compiling; if one goes before, others wait for twice as many sightings."""
+"""The uses of a plan that pay for compiling it; if one is dropped earlier, others wait for twice as many sightings."""
 WAIT = 10 * PAYS
 """The most sightings that a sweep waits for: then compiling takes a tenth of the time at most, whatever comes in turns."""
 BYTES = 1 << 28
-"""How much memory the kept plans may work in, together."""
+"""The most bytes that the buffers of all kept plans may take."""
 RECORDS = 4096
-"""How long a tape may be that has a plan."""
+"""The most Records of a tape that has a plan."""
 
 FLAT = 1 << 15
-"""Elements of all results from which they lie in one flat array, which an optimizer's step then need not copy together."""
+"""The number of elements of all results from which they lie in one flat array, so that an optimizer's step need not copy."""
 
 Computation = Callable[[list[Record], Callable[[Any], Any], set[int]], list[Any]]
 
@@ -54,11 +54,11 @@ _INT = frozenset([int])
 
 
 class SweepQuery(NamedTuple):
-    """A backward sweep that a tape is asked for.
+    """A backward sweep that is asked of a tape.
 
     Attributes:
         key: equal for two sweeps that one plan can carry out.
-        arrays: of the operands and results of the Records, in the order in which they come first.
+        arrays: of the operands and results of the Records, in the order of their first use.
         numbers: by key of a Tensor or Variable its position among the arrays.
     """
 
@@ -113,7 +113,7 @@ def describe(records: Sequence[Record], targets: Iterable[Any], sources: Iterabl
 
 
 def _add(x: Operand, key: list[Any], arrays: list[Array], numbers: dict[int, int]) -> bool:
-    """Give an operand that no Record has made the next number; whether it is an array of NumPy."""
+    """Give an operand that no Record has made the next number; True if it is an array of NumPy."""
     array = x.array
     if type(array) not in BARE:
         return False
@@ -124,7 +124,7 @@ def _add(x: Operand, key: list[Any], arrays: list[Array], numbers: dict[int, int
 
 
 def _constants(params: dict[str, Any], key: list[Any]) -> bool:
-    """Note the parameters of a Record; whether they are the same in each sweep with the plan."""
+    """Note the parameters of a Record; True if they are the same in each sweep with the plan."""
     for name, value in params.items():
         key.append(name)
         if type(value) is tuple and _INT.issuperset(map(type, value)):  # axes, shapes: most of all
@@ -135,7 +135,7 @@ def _constants(params: dict[str, Any], key: list[Any]) -> bool:
 
 
 def _constant(value: Any, key: list[Any]) -> bool:
-    """Note a number, or a nest of them, if two that are equal are the same."""
+    """Note a number, or a nest of numbers, if equality means that they are the same; True if noted."""
     kind = type(value)
     if kind is float:
         key.append(value.hex())  # tells -0.0 from 0.0, and a NaN is itself
@@ -155,7 +155,7 @@ def _constant(value: Any, key: list[Any]) -> bool:
 
 
 class SweepPlans:
-    """The plans of this process, and how often sweeps were seen that have none yet.
+    """The plans of this process, and the number of sightings of sweeps without one.
 
     >>> plans = SweepPlans()
     >>> sweep = SweepQuery("key", [], {})
@@ -169,7 +169,7 @@ class SweepPlans:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all plans and counts."""
         self._plans: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._seen: OrderedDict[Hashable, int] = OrderedDict()
         self._latest: _Entry | None = None
@@ -182,7 +182,7 @@ class SweepPlans:
         """The plan of a sweep; None if it has none, or was not seen often enough.
 
         Args:
-            sweep: what is asked for.
+            sweep: the query.
             make: compiles a plan; None if there can be none.
         """
         entry = self._plans.get(sweep.key)
@@ -197,7 +197,7 @@ class SweepPlans:
         return entry.plan
 
     def _is_due(self, sweep: SweepQuery) -> bool:
-        """Count a sighting of a sweep without a plan; whether there were enough."""
+        """Count a sighting of a sweep without a plan; True if there were enough."""
         with self._lock:
             count = self._seen.pop(sweep.key, 0) + 1
             self._seen[sweep.key] = count
@@ -212,7 +212,7 @@ class SweepPlans:
             self._plans[sweep.key] = self._latest = _Entry(plan)
             while len(self._plans) > PLANS or (self._bytes() > BYTES and len(self._plans) > 1):
                 _, gone = self._plans.popitem(last=False)
-                # Shapes that come in turns, more of them than there are plans, would be compiled again and again.
+                # More alternating shapes than there may be plans would be compiled again and again.
                 self._wanted = max(SIGHTINGS, self._wanted // 2) if gone.uses > PAYS else min(2 * self._wanted + 1, WAIT)
         return plan
 
@@ -221,7 +221,7 @@ class SweepPlans:
 
 
 class _Entry:
-    """A plan, or None where there can be none, and how often it was asked for."""
+    """A plan, or None where there can be none, and the number of its uses."""
 
     __slots__ = ("plan", "uses")
 
@@ -258,7 +258,7 @@ class CompiledSweep:
 
     @property
     def bytes(self) -> int:
-        """The memory that it works in."""
+        """The size of its buffers in bytes."""
         flat = 0 if self._layout is None else self._layout.size * self._layout.dtype.itemsize
         return self._run.bytes + flat * len(self._buffers)
 
@@ -284,12 +284,12 @@ def compiled_sweep(
 def compiled_plan(
     records: Sequence[Record], asked: SweepQuery, tracked: set[int], compute: Computation
 ) -> CompiledSweep | None:
-    """What follows from Records alone as a program, found by recording it once; None if it cannot be repeated.
+    """A computation that depends on Records alone as a program, by recording it once; None if it cannot be repeated.
 
     Args:
-        records, asked, tracked: of a tape, and what `describe` says of them.
-        compute: from Records over stand-ins, what gives the stand-in of a Tensor or Variable, and the keys of those that are
-            tracked, to the results.
+        records, asked, tracked: of a tape; `asked` is the result of `describe`.
+        compute: from Records over stand-ins, the function from a Tensor or Variable to its stand-in, and the keys of tracked
+            stand-ins, to the results.
     """
     tensors = [Tensor(array) for array in asked.arrays]
 
@@ -327,4 +327,4 @@ def planned_gradients(
     try:
         return None if plan is None else plan(sweep.arrays)
     except (MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError):
-        return None  # a rule refuses these values: the sweep without a plan says so as it always does
+        return None  # a rule refuses these values: the sweep without a plan raises the usual error

@@ -1,6 +1,6 @@
 """Executors carry out programs: NumPy, which is always there, LLVM where it is installed, CUDA graphs on a GPU.
 
-One compiles a program to an executable, a function of arrays. What there is no kernel for stays a call of NumPy.
+An executor compiles a program to an executable, a function of arrays. Instructions without a kernel stay calls of NumPy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COMPILING = 1.0
 """Seconds that LLVM takes at most to be loaded and to compile the kernels of a usual step."""
 SAVED = 0.3
-"""The part of a step that it saves at least."""
+"""The fraction of a step that LLVM saves at least."""
 
 
 class Executable(Protocol):
@@ -35,22 +35,22 @@ class Executable(Protocol):
 
     program: Program
     exact: bool
-    """Whether it gives the bits of an eager run."""
+    """True if it gives the bits of an eager run."""
     whole: bool
-    """Whether each run happens whole or not at all, whatever raises."""
+    """True if each run happens whole or not at all, whatever raises."""
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: Tensors, and other values as they are. State is read, drawn and assigned anew."""
         ...
 
     def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
-        """One run after another, each with the next batch as its arguments, and with the bits of as many calls.
+        """Several runs in turn, each with the next batch as its arguments, and with the bits of as many calls.
 
         If a run fails, those before it are done and its error is raised.
 
         Args:
-            batches: at least one. Iterated they give the arguments of each run; `columns` and `rows` are what an executable
-                needs that gathers by itself.
+            batches: at least one. Iterating gives the arguments of each run; `columns` and `rows` are for an executable that
+                gathers by itself.
             keep_state: called before each run that may leave traces if it fails, so that the caller can go back. An executable
                 whose runs happen as a whole or not at all need not call it.
             stacked: whether Tensors of the result have the results of all runs, along a new first axis; else those of the last.
@@ -59,7 +59,7 @@ class Executable(Protocol):
 
     @property
     def seconds(self) -> float:
-        """What a run takes NumPy, roughly."""
+        """The time of a run by NumPy, roughly."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class Executable(Protocol):
 
     @property
     def bytes(self) -> int:
-        """The memory that they take together."""
+        """The size of all buffers together."""
         ...
 
 
@@ -82,7 +82,7 @@ class Executor(Protocol):
     """Compiles programs."""
 
     def supports(self, instruction: Record) -> bool:
-        """Whether it may carry an instruction out itself; it is not asked to compile programs of which it supports nothing."""
+        """True if it may carry an instruction out itself; a program without any such instruction goes to another executor."""
         ...
 
     def compile(self, program: Program) -> Executable:
@@ -91,10 +91,10 @@ class Executor(Protocol):
 
 
 class NumPyExecutor:
-    """Calls of NumPy functions that write where they are told; of CuPy's for values on a GPU."""
+    """Calls of NumPy functions that write into given memory; of CuPy's for values on a GPU."""
 
     def supports(self, instruction: Record) -> bool:
-        """Always: an instruction without such a call runs its own kernel."""
+        """True: an instruction without such a call runs its own kernel."""
         return True
 
     def compile(self, program: Program) -> Executable:
@@ -106,7 +106,7 @@ class LLVMExecutor:
     """Kernels that LLVM compiles, on several threads; NumPy does the rest."""
 
     def supports(self, instruction: Record) -> bool:
-        """Whether there may be a kernel for it."""
+        """True if there may be a kernel for it."""
         with importing:
             from .llvm.encode import supports
         return supports(instruction)
@@ -146,7 +146,7 @@ def on_device(program: Program) -> Executable | None:
 
 
 def natively(program: Program) -> Executable:
-    """The program, optimized and ready to run: by LLVM, if it can be had and supports any instruction, otherwise by NumPy."""
+    """The program, optimized and ready to run: by LLVM, if it is available and supports any instruction, otherwise by NumPy."""
     native = available()
     program = optimized(program, native=native)
     return (LLVM if native and any(map(LLVM.supports, program.records)) else NUMPY).compile(program)
@@ -154,7 +154,7 @@ def natively(program: Program) -> Executable:
 
 @functools.cache
 def available() -> bool:
-    """Whether LLVM can be had. The first question that is answered no says what to install."""
+    """True if LLVM is available. The first call that returns False logs what to install."""
     missing = llvm.missing()
     if missing:
         logger.warning(
@@ -166,8 +166,8 @@ def available() -> bool:
 
 
 def is_worth_compiling(seconds: float) -> bool:
-    """Whether a run that would take NumPy so many seconds is long enough for LLVM to pay.
+    """True if a run that would take NumPy so many seconds is long enough for LLVM to pay.
 
-    That its kernels may be compiled already is not asked: the same run is to give the same bits the second time.
+    It does not matter whether the kernels are compiled already: the same run must give the same bits the second time.
     """
     return seconds * SAVED > COMPILING and llvm.installed()

@@ -1,1 +1,1 @@
-"""What a recording takes for granted of Python's state, and how it is compared before each replay."""
+"""The guards of a recording: the Python state that it depends on, compared before each replay."""

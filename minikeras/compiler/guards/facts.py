@@ -1,7 +1,7 @@
-"""Facts of a recording: what it read of Python's state, and whether that is still the same.
+"""Facts of a recording: the values that it read of Python's state, and whether they are still the same.
 
 Values are compared by identity first, in one pass in C. Attributes of the package's own objects are compared only if a clock
-says that any was set. Generators of random numbers are to be as they were after a run.
+says that any was set. Generators of random numbers must have the same state after a run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_FACTS = 1_000
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice)
 END = (object(),)
-"""Stands behind elements that have no length of their own, so that others in another number are others."""
+"""A sentinel after the elements of a container without length, so that a different number of elements is a difference."""
 
 REMEDY = "draw with tf.random, keep in a tf.Variable what changes from call to call, or give it as an argument"
 
@@ -30,11 +30,11 @@ _GENERATORS = ("random", "numpy.random.mtrand", "numpy.random._generator")
 
 
 class Unguarded(Exception):
-    """Raised where a function reaches what cannot be compared before each replay; the message says what."""
+    """Raised where a function reaches a value that cannot be compared before each replay; the message names it."""
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are one object, or equal, of one type and unable to change."""
+    """True if two values are one object, or equal, of one type and immutable."""
     if one is other or type(one) is not type(other):
         return one is other
     if type(one) in (float, complex):
@@ -47,7 +47,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def kept(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Reads the same, but of what is equal one object, so that the comparison in C finds it."""
+    """The same reader, but it returns one object for equal values, so that the comparison by identity in C holds."""
     last = None
 
     def found(holder: Any) -> Any:
@@ -60,18 +60,18 @@ def kept(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def length_of(held: Sized) -> Callable[[Any], Any]:
-    """What reads how many there are: Python makes a number above 256 anew each time."""
+    """A reader of the length: Python makes a new object for each int above 256."""
     return len if len(held) <= 256 else kept(len)
 
 
 class Fact(NamedTuple):
-    """What `read(holder)` gives.
+    """The value of `read(holder)`, or its values by name.
 
     Attributes:
-        read, holder: how and where it is read.
+        read, holder: the function that reads, and its argument.
         names: of the values that are read; none for the elements of a container.
-        where: how to call it in a message, with `{}` for a name.
-        counts: for the number of names in a namespace: which of those that are added matter, as they may hide others.
+        where: its name in a message, with `{}` for the name of a value.
+        counts: for the number of names in a namespace: true for added names that matter, as they may hide others.
     """
 
     read: Callable[[Any], Any]
@@ -82,7 +82,7 @@ class Fact(NamedTuple):
 
     @property
     def is_single(self) -> bool:
-        """Whether it is read as one value."""
+        """True if it is read as one value."""
         return self.counts is not None or len(self.names) == 1
 
     def now(self) -> list[Any]:
@@ -93,7 +93,7 @@ class Fact(NamedTuple):
             return []
 
     def difference(self, then: Sequence[Any]) -> str | None:
-        """How to call the first value that is another one; None without one."""
+        """The name, for a message, of the first value that differs; None if all are the same."""
         now = self.now()
         if len(now) == len(then) and all(map(same, now, then)):
             return None
@@ -116,12 +116,12 @@ class FactGroup:
         self._several, self._several_of = reads[count:], holders[count:]
         self._refresh()
 
-    def _refresh(self) -> None:  # equal values may be other objects
+    def _refresh(self) -> None:  # equal values may be new objects
         self._then = [fact.now() for fact in self._facts]
         self.expected = list(chain(*self._then))
 
     def changed(self) -> str | None:
-        """How to call the first fact that does not hold any more; None if all do."""
+        """The name, for a message, of the first fact that no longer holds; None if all hold."""
         found: Iterable[Any] = map(call, self._single, self._single_of)
         if self._several:
             found = chain(found, chain.from_iterable(map(call, self._several, self._several_of)))
@@ -143,7 +143,7 @@ class Guards:
     Args:
         plain: facts that are compared before each replay.
         tracked: facts about the package's own objects; compared if the clock has moved.
-        generators: the states of those that were met; a run must not change them.
+        generators: the states of the generators found; a run must not change them.
 
     Attributes:
         options: of the program; each says whether it still holds, and depends on attributes of the package's objects alone.
@@ -158,7 +158,7 @@ class Guards:
             raise Unguarded(f"it reads {count} values in Python, too many to compare at each call")
 
     def changed(self, thorough: bool = False) -> str | None:
-        """How to call the first fact that does not hold any more; None if all do. If `thorough`, no clock is asked."""
+        """The name, for a message, of the first fact that no longer holds; None if all hold. `thorough` ignores the clock."""
         if self._version != clock.now or thorough:
             now = clock.now
             if self._setting != clock.setting:
@@ -172,14 +172,14 @@ class Guards:
 
 
 def is_generator(value: Any) -> bool:
-    """Whether a value has a state that what it gives depends on: a generator of random numbers, or a file to read from."""
+    """True if a value has a state that decides what it returns: a generator of random numbers, or a file to read from."""
     if isinstance(value, io.IOBase):
         return not value.closed and value.readable()
     return any(base.__module__ in _GENERATORS for base in type(value).__mro__)
 
 
 def draws(others: Iterable[Fact] = ()) -> FactGroup:
-    """The states of generators: of those behind `np.random` and `random`, if these are loaded, and of others."""
+    """The states of generators: of those of `np.random` and `random`, if these are loaded, and of others."""
     numpys: Any = getattr(sys.modules.get("numpy.random"), "mtrand", None)
     shared = (
         ("np.random", getattr(numpys, "_rand", None)),
@@ -189,12 +189,12 @@ def draws(others: Iterable[Fact] = ()) -> FactGroup:
 
 
 def state_of(generator: Any) -> Any:
-    """The state of a generator or the place in a file; another one each time of what cannot tell it."""
+    """The state of a generator or the position in a file; a new object each time where it cannot be read."""
     if hasattr(generator, "bit_generator"):
         return repr(generator.bit_generator.state)
     try:
         if isinstance(generator, io.IOBase):
-            return generator.tell() - len(getattr(generator, "getvalue", str)())  # what is appended in memory is not read
+            return generator.tell() - len(getattr(generator, "getvalue", str)())  # text that is appended in memory is not read
         kind, key, *rest = generator.get_state() if hasattr(generator, "get_state") else generator.getstate()
         return kind, bytes(key) if isinstance(key, np.ndarray) else key, *rest
     except (NotImplementedError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a function depends on beside its arguments: a walk from the function through what its code names.
+"""The facts that a function depends on beside its arguments: a walk from the function through the names in its code.
 
 1. Functions of the user, from the recorded one on: code, defaults, attributes, variables around them, and the globals that
    their code names. Functions, methods, partials, callable objects and classes found there are followed.
@@ -6,8 +6,8 @@
    classes and modules of the user by their attributes.
 3. Attributes of the package's own objects, such as layers and optimizers.
 
-An attribute counts if its name occurs in the code of a function that was followed, or in that of the object's class. If such
-code uses `getattr` or the like, names may be put together: then all attributes of the user's objects count.
+An attribute counts if its name occurs in the code of a function that was followed, or of the object's class. If such code uses
+`getattr` or the like, it may compose names: then all attributes of the user's objects count.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _BYTES = (bytearray, memoryview, array.array)
 _CONTAINERS = (Mapping, MappingView, list, set, collections.deque, collections.UserList, weakref.WeakSet)
 _QUEUES = ("queue", "_queue", "multiprocessing.queues")
 _OUTSIDE = r"time\.(?!sleep|struct_time).*|(posix|nt)\.(urandom|getrandom|times)|uuid\.uuid[14678]|secrets\..*|random\.Sys.*"
-"""Functions of no state that can be compared, by module and name: two runs may get the same by chance."""
+"""Functions, by module and name, whose state cannot be compared: two runs may get the same result by chance."""
 _NOT_CALLED = "__(module|dict|weakref|doc|qualname|slots|slotnames|init|new|firstlineno|annot.*)__"
 """Names in a class that Python sets by itself, and those that are called where an object is made."""
 _WRAPPERS: tuple[Any, ...] = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType, BaseException)
 _WRAPPERS += (functools.partial, functools.partialmethod, functools.cached_property, functools.singledispatchmethod)
 _WRAPPERS += (staticmethod, classmethod, property, type(functools.cache(len)))
 _WRAPPED = ("__func__", "__self__", "__wrapped__", "func", "args", "keywords", "dispatcher", "fget", "fset")
-"""What leads to other functions and values, and by which attributes."""
+"""Attributes of functions and wrappers that hold other functions and values."""
 
 
 LIBRARIES = frozenset({"numpy", "scipy", "cupy", "cupy_backends", "cupyx", "llvmlite", "ml_dtypes", "tqdm", "h5py", "_pytest"})
@@ -63,21 +63,21 @@ _STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
 
 
 def is_own(name: Any) -> bool:
-    """Whether the module of this name is part of this package."""
+    """True if the module of this name is part of this package."""
     return isinstance(name, str) and name.partition(".")[0] == __package__.partition(".")[0]
 
 
 def is_library(name: Any) -> bool:
-    """Whether the module of this name is part of Python, of this package or of a library below it."""
+    """True if the module of this name is part of Python, of this package or of a library below it."""
     root = name.partition(".")[0] if isinstance(name, str) else ""
     if root in LIBRARIES or is_own(name) or root not in sys.stdlib_module_names:
         return root in LIBRARIES or is_own(name)
-    file = getattr(sys.modules.get(root), "__file__", None)  # one of the user's may stand in the place of Python's
+    file = getattr(sys.modules.get(root), "__file__", None)  # a user's module may hide Python's
     return file is None or (file.startswith(_STANDARD) and "-packages" not in file)
 
 
 def is_user_class(kind: type) -> bool:
-    """Whether a class is the user's: made by a class statement (also by `exec`, in builtins), and not in a library."""
+    """True if a class is the user's: made by a class statement (also by `exec`, in builtins), and not in a library."""
     module = kind.__module__ if kind.__flags__ & 1 << 9 else None  # Py_TPFLAGS_HEAPTYPE
     return module == "builtins" or (isinstance(module, str) and not is_library(module))
 
@@ -99,14 +99,14 @@ def names_in(code: types.CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def globals_in(code: types.CodeType) -> frozenset[str]:
-    """Names of global variables in the same."""
+    """Names of global variables in a piece of code and in functions written within it."""
     own = [one.argval for one in dis.get_instructions(code) if one.opname.endswith(("_GLOBAL", "_GLOBALS", "_NAME"))]
     return frozenset(own).union(*[globals_in(one) for one in code.co_consts if isinstance(one, types.CodeType)])
 
 
 @functools.lru_cache(maxsize=256)  # it holds classes
 def names_in_class(kind: type) -> frozenset[str]:
-    """Names in the methods of the classes of this package, of Python and of libraries among a class and its bases."""
+    """Names in the methods that a class has from this package, from Python and from libraries, itself or by its bases."""
     bases = [base for base in kind.__mro__ if is_library(base.__module__)]
     held = [getattr(one, "fget", None) or one for base in bases for one in vars(base).values() if not isinstance(one, type)]
     found = [inspect.unwrap(one) for one in held if callable(one)]
@@ -120,7 +120,7 @@ def shown(value: Any) -> str:
 
 
 class Walk:
-    """Visits all that a function can reach, once. Attributes count if the code met by the walk before this one names them."""
+    """Visits all that a function can reach, once. Attributes count if the code that the previous walk met names them."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names, self.found_names = names, set[str]()
@@ -153,7 +153,7 @@ class Walk:
         self._waiting += [(one, where.replace("{}", f"'{name}'")) for one, name in zip_longest(fact.now(), names)]
 
     def _namespace(self, held: Mapping[str, Any], counts: Callable[[str], bool], where: str) -> None:
-        """Note the names of a module, a class, a function or an object that count, and that there may be more."""
+        """Note the names that count of a module, a class, a function or an object, and their number."""
         if present := sorted(filter(counts, list(held))):
             self._note(itemgetter(*present), held, present, where)
         self.facts.append(Fact(length_of(held), held, tuple(held), where, counts))
@@ -164,7 +164,7 @@ class Walk:
             self.found_names |= MADE_UP & {value.__name__}  # by another name
             if self._asks(value):
                 raise Unguarded(f"it asks {value.__name__}(), whose answer would be the same in each call; {REMEDY}")
-        if isinstance(value, Variable):  # its value is state, and no fact
+        if isinstance(value, Variable):  # its value is state, not a fact
             about = f"{{}} of variable '{value.name}'"
             self.tracked.append(Fact(attrgetter("_trainable", "_constraint"), value, ("trainable", "constraint"), about))
             if hasattr(value, "__dict__"):
@@ -243,7 +243,7 @@ class Walk:
                     self._follow([one], f"{module.__name__}.{name}")
 
     def _class(self, kind: Any, others: Iterable[str] = ()) -> None:
-        """What is named, and what Python and the package call by names of their own, such as `__call__` and `call`."""
+        """Note the attributes of a class that the code names, and those that Python and the package call, such as `call`."""
         own, by_users = names_in_class(kind).union(others), self.counts
 
         def counts(name: str) -> bool:
@@ -253,7 +253,7 @@ class Walk:
             self._namespace(vars(base), counts, f"{{}} of class {base.__name__}")
 
     def _tracked_object(self, value: Any) -> None:
-        """One of the package's objects, held weakly: a model holds its recordings. Its class may be the user's."""
+        """Note one of the package's objects, held weakly: a model holds its recordings. Its class may be the user's."""
         kind: Any = type(value)
         own, ignored, owner = names_in_class(kind), frozenset(value.unwatched), weakref.ref(value)
         about, by_users = f"attribute {{}} of {shown(value)}", self.counts
@@ -267,7 +267,7 @@ class Walk:
         self.tracked.append(Fact(lambda owner: len(vars(owner())), owner, tuple(vars(value)), about, counts))
         self.tracked.append(Fact(lambda owner: type(owner()), owner, ("__class__",), about))
         for name, one in list(vars(value).items()):
-            if name not in ignored:  # private containers of the package's are its own business, but there are objects within
+            if name not in ignored:  # private containers of the package are no facts, but the objects in them may hold some
                 open_to_all = name in self.names or (name in own and not name.startswith("_"))
                 self._follow((one,) if open_to_all else objects_in([one]), about.replace("{}", f"'{name}'"))
         if isinstance(getattr(kind, "metrics", None), property):  # of a model, some of them in its trainer
@@ -279,11 +279,11 @@ class Walk:
         held, about = getattr(value, "__dict__", None), f"attribute {{}} of {shown(value)}"
         if is_own(kind.__module__):  # an Objective holds functions of the user
             return self._follow(objects_in([list(value) if isinstance(value, tuple) else held or {}]), about)
-        if not is_user_class(kind):  # the methods of a library are not followed, which may read what the user does not name
+        if not is_user_class(kind):  # library methods are not followed, and may read attributes that the user does not name
             plain = {name for name, one in (held or {}).items() if type(one) in PLAIN or isinstance(one, np.ndarray)}
             return self._namespace(held, (plain | self.names).__contains__, about) if isinstance(held, dict) else None
         parts = ("__class__", "__dict__") if isinstance(held, dict) else ("__class__",)
-        holder = weakref.proxy(value) if kind.__weakrefoffset__ else value  # it may be one that shall go
+        holder = weakref.proxy(value) if kind.__weakrefoffset__ else value  # the object may be about to be freed
         self.facts.append(Fact(attrgetter(*parts), holder, parts, about))
         if isinstance(held, dict):
             own, by_users = names_in_class(kind), self.counts
@@ -316,7 +316,7 @@ class Walk:
         self._object(value)
 
     def _asks(self, value: Any) -> bool:
-        """Whether a function is a clock or draws what no state tells of; whether a class is, and the code names its method."""
+        """True if a function is a clock or draws without a readable state, or a class is one and the code names its method."""
         place = f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
         by_class = place in ("datetime.datetime", "datetime.date") and self.names & {"now", "today", "utcnow"}
         return bool(by_class or re.fullmatch(_OUTSIDE, place))
@@ -327,7 +327,7 @@ def _of_array(array: Any) -> tuple[Any, ...]:
 
 
 def _data_in(held: Mapping[str, Any]) -> set[str]:
-    """The names of a module that stand for data, not for functions, classes and modules."""
+    """The names of a module that refer to data, not to functions, classes and modules."""
     return {name for name, one in held.items() if type(one) in (*PLAIN, list, tuple, dict, set) and not name.startswith("__")}
 
 
@@ -353,5 +353,5 @@ def guards_of(function: Any, args: Sequence[Any] = ()) -> Guards:
         return Guards(walk.facts, walk.tracked, walk.generators)
     except Unguarded:
         raise
-    except Exception as error:  # such as a proxy that stands for nothing
+    except Exception as error:  # such as a proxy of a dead object
         raise Unguarded(f"it reads an object that cannot be looked at ({type(error).__name__}: {error})") from error

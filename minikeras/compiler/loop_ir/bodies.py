@@ -17,11 +17,11 @@ NUMBER = np.dtype(np.float64)
 """The dtype of Python numbers."""
 
 _NUMBERS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "neg": "negative"}
-"""What is done with Python numbers."""
+"""NumPy's functions for operators of Python numbers."""
 
 
 class NoNest(Exception):
-    """An instruction that has no nest, with the reason; another executor takes it."""
+    """Raised for an instruction without a nest, with the reason; another executor takes it."""
 
 
 def constant(number: Any, dtype: Any) -> Expr:
@@ -38,11 +38,11 @@ def constant(number: Any, dtype: Any) -> Expr:
 
 
 def inlined(body: Body, values: Sequence[Expr] | Mapping[int, Expr]) -> list[Expr]:
-    """The results of a body for these operands; a Python number that each run has another one of is a float64.
+    """The results of a body for these operands; a Python number that differs from run to run is a float64.
 
     Args:
         body: straight-line code.
-        values: of its inputs, or by register, also of literals that are to be no constants.
+        values: of its inputs, or by register, then also of literals that must not become constants.
 
     Raises:
         NoNest: if a function takes operands of several dtypes.
@@ -64,7 +64,7 @@ class _Inlined:
 
     @property
     def dtypes(self) -> dict[int, Any]:
-        """Of what is no literal."""
+        """The dtypes of registers that are not literals."""
         return {register: x.dtype for register, x in self._known.items()}
 
     def operand(self, register: int, dtype: Any) -> Expr:

@@ -1,4 +1,4 @@
-"""Contractions of two arrays, as `einsum` has them: for each point of the axes that both and the result have, one product."""
+"""Contractions of two arrays, as in `einsum`: one matrix product for each point of the axes shared by both and the result."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Term(NamedTuple):
     columns: str
 
     def stride(self, letters: str, sizes: Sizes) -> int:
-        """Elements from one point of neighbouring axes to the next."""
+        """The distance, in elements, from one point of neighbouring axes to the next."""
         return math.prod([sizes[one] for one in self.letters[self.letters.index(letters[-1]) + 1 :]]) if letters else 1
 
     def lines(self, sizes: Sizes) -> tuple[int, bool] | None:
-        """From a line to the next, and whether lines are columns; None if its elements do not lie in lines."""
+        """The distance of lines, and whether lines are columns; None if its elements do not lie in lines."""
         if any(letters not in self.letters for letters in (self.rows, self.columns)):
             return None
         height, width = [math.prod(map(sizes.__getitem__, letters)) for letters in (self.rows, self.columns)]
@@ -51,7 +51,7 @@ class Contraction(NamedTuple):
     sizes: Sizes
 
     def extent(self, letters: str) -> int:
-        """Points of axes."""
+        """The number of points of axes."""
         return math.prod([self.sizes[one] for one in letters])
 
     @property
@@ -72,7 +72,7 @@ def contraction_of(terms: Sequence[str], result: str, shapes: Sequence[Sequence[
     terms, result = [spare[max(more) - n :] + term for n, term in zip(more, terms, strict=True)], spare + result
     pairs = [pair for term, shape in zip(terms, shapes, strict=True) for pair in zip(term, shape, strict=True)]
     sizes = dict(pairs)
-    if any(sizes[letter] != n for letter, n in pairs):  # an axis of size 1 is repeated
+    if any(sizes[letter] != n for letter, n in pairs):  # an axis of size 1 is broadcast
         return None
     for swapped in (False, True):
         first, second = terms[::-1] if swapped else terms
@@ -91,7 +91,7 @@ def _lies_well(x: Contraction) -> bool:
 
 
 def contraction(x: Contraction, dtype: Any) -> Nest:
-    """All products; how long the first axis is, is known when they are carried out."""
+    """All products; the length of the first axis is a size of the nest."""
     count, arrays = size("count"), [Array(name, dtype) for name in "abc"]
     t = Axis(count * x.extent(x.each[1:]))
     places, rest = dict[str, Expr](), lift(t)

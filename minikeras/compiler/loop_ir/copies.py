@@ -22,8 +22,8 @@ class Copy(NamedTuple):
 def copy(shape: Shape, dtype: Any, source: tuple[int, Shape], target: tuple[int, Shape] | None = None) -> Copy:
     """y at its offset and strides = x at its own, for all elements of a shape; by default y has no gaps.
 
-    The last axis that is left by y's strides is the innermost. Rows of y follow one another, so that lines of the cache that
-    are read across are read again soon.
+    The axis with the least stride of y is the innermost. Rows of y follow one another, so that cache lines that are read
+    across are read again soon.
     """
     (first, strides), (begin, own) = source, target or (0, contiguous(shape))
     sizes, (there, here) = merged(shape, [tuple(strides), tuple(own)])
@@ -49,7 +49,7 @@ def copy(shape: Shape, dtype: Any, source: tuple[int, Shape], target: tuple[int,
 
 
 def _strides(names: Sequence[Expr], unit: bool) -> list[Expr]:
-    """Strides, of which the last one may be known to be 1, which LLVM makes vectors of."""
+    """Strides, the last one known to be 1 if `unit`, so that LLVM can vectorize."""
     return [*names[:-1], lift(1)] if unit else list(names)
 
 

@@ -1,4 +1,4 @@
-"""Convolutions with a group for each channel: sums of elements times numbers, for which a product would be too small.
+"""Convolutions with a group for each channel: sums of elements times numbers, too small for matrix products.
 
 x (batch, *sizes, channels), kernel (*window, 1, channels * times), g (batch, *places, channels * times).
 """
@@ -26,7 +26,7 @@ def convolution(w: Windows, times: int, dtype: Any) -> Nest:
 
 
 def by_input(w: Windows, times: int, dtype: Any) -> Nest:
-    """x: each place adds what it has for a channel, times the kernel, to what lies under its window."""
+    """x: each place adds its value for a channel, times the kernel, to the elements under its window."""
     g, kernel, x = [Array(name, dtype) for name in ("g", "kernel", "x")]
     image, line, length = Axis(BATCH), Axis(w.lines, "sequential"), math.prod(w.sizes) * w.channels
     zero = Axis(length)

@@ -23,11 +23,11 @@ from .strided import Lowered, NestWriter, contiguous, place
 
 WHOLE = np.dtype(np.int32)
 TWO = np.dtype(np.uint64)
-"""Of two words of 32 bits, and of products of two."""
+"""The dtype of two words of 32 bits, and of products of two."""
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 LOW = (1 << 32) - 1
 BLOCKS = 128
-"""Blocks whose words are made before any is looked at: 2 KB, which stay in the nearest cache."""
+"""Blocks whose words are made before any is used: 2 KB, which stay in the nearest cache."""
 FOR_GROUPS = 255
 """The same for a group of threads: with one more, of which only a part may be needed, a block for each."""
 
@@ -191,7 +191,7 @@ def _upper_product(x: Expr, y: Expr) -> Expr:
 
 
 def _integer(words: int, span: int, piece: Piece, at: Expr) -> Expr:
-    """One of `span` integers, of so many words; a span of 0 stands for 2**64."""
+    """One of `span` integers, from so many words; a span of 0 means 2**64."""
     if words == 1:
         return _high(cast(piece(at), TWO) * constant(span, TWO))
     last = piece(at if words == 2 else at * 2 + 1)
@@ -269,7 +269,7 @@ def random_normal(record: Record) -> list[Lowered] | None:
 
 
 def random_truncated_normal(record: Record) -> list[Lowered] | None:
-    """Those within two standard deviations."""
+    """Normal numbers within two standard deviations."""
     return _of(record, _wide(record), _truncated)
 
 

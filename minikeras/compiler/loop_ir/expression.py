@@ -14,14 +14,14 @@ COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_e
 
 
 class Expr:
-    """A scalar for each point of the loops around it. Two are the same if they are one object.
+    """A scalar for each point of the loops around it. Two are the same only if they are one object.
 
     Integers that are divided, or whose remainder is taken, are at least 0.
 
     Attributes:
         op: a ufunc's name, "where", "astype", "view", its bits in another dtype, or a leaf's: "constant",
             "size", "axis", "register", "load".
-        args: what it is computed from; the index of a load.
+        args: the operands; the index of a load.
         dtype: of the scalar.
         value: of a constant its number, of a size its name, of a load its Array, of an axis its kind.
     """
@@ -69,7 +69,7 @@ class Expr:
 
     @property
     def number(self) -> Any:
-        """Of a constant; None for what is not the same everywhere."""
+        """The number of a constant; None for any other expression."""
         return self.value if self.op == "constant" else None
 
 
@@ -83,11 +83,11 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
     **{"floor_divide": lambda a, b: a // b, "remainder": lambda a, b: a % b, "minimum": min, "maximum": max},
 }
 _NEUTRAL = {("add", 0), ("subtract", 0), ("multiply", 1), ("floor_divide", 1)}
-"""Functions, and the second operands with which they give the first one."""
+"""Functions, and their neutral second operands."""
 
 
 def apply(op: str, *args: Any) -> Expr:
-    """A function of operands of one dtype; Python numbers take that of the others. Known integers are computed at once."""
+    """A function of operands of one dtype; Python numbers take that of the others. Functions of known integers are folded."""
     dtype = next((one.dtype for one in args if isinstance(one, Expr)), INDEX)
     operands = tuple([lift(one, dtype) for one in args])
     if any(one.dtype != dtype for one in operands):
@@ -111,7 +111,7 @@ def minimum(a: Any, b: Any) -> Expr:
 
 
 def maximum(a: Any, b: Any) -> Expr:
-    """The larger one; NaN if one is."""
+    """The larger one; NaN if one is NaN."""
     return apply("maximum", a, b)
 
 
@@ -125,7 +125,7 @@ def where(condition: Expr, a: Any, b: Any) -> Expr:
 
 
 def all_of(conditions: list[Expr]) -> Expr:
-    """Whether all hold; what is known to hold is left out."""
+    """The conjunction of conditions, without those that are known to hold."""
     found = Expr("constant", (), TRUTH, True)
     for one in conditions:
         if one.number is True:
@@ -135,7 +135,7 @@ def all_of(conditions: list[Expr]) -> Expr:
 
 
 def bound(x: Expr) -> int | None:
-    """What a size, which is at least 0, cannot exceed; None if that is not known."""
+    """An upper bound of a size, which is at least 0; None if none is known."""
     if x.op == "constant":
         return int(x.value)
     known = [one for one in map(bound, x.args) if one is not None]
@@ -150,7 +150,7 @@ def cast(x: Expr, dtype: Any) -> Expr:
 
 
 def size(name: str) -> Expr:
-    """An integer that is known when the nest is carried out."""
+    """An integer that is given when the nest is carried out."""
     return Expr("size", (), INDEX, name)
 
 
@@ -169,8 +169,8 @@ class Axis(Expr):
 
     Args:
         extent: a number, or an expression of sizes and of the axes around it.
-        kind: "parallel", where no point reads or writes what another one writes; "reduced", where points meet in registers
-            only; "sequential" if their order counts.
+        kind: "parallel", where no point reads or writes elements that another one writes; "reduced", where points share only
+            registers; "sequential" if their order counts.
     """
 
     __slots__ = ()
@@ -180,12 +180,12 @@ class Axis(Expr):
 
     @property
     def extent(self) -> Expr:
-        """How many points it has."""
+        """The number of its points."""
         return self.args[0]
 
     @property
     def kind(self) -> str:
-        """What points may have to do with one another."""
+        """The dependence between its points."""
         return str(self.value)
 
 
@@ -195,7 +195,7 @@ class Array:
     Args:
         name: for the reader.
         dtype: of its elements.
-        scratch: elements of memory that each part of the work has for itself; 0 for an array that is given.
+        scratch: the number of elements that each part of the work has for itself; 0 for an array that is given.
     """
 
     __slots__ = ("dtype", "name", "scratch")
@@ -207,7 +207,7 @@ class Array:
         return Expr("load", (lift(index),), self.dtype, self)
 
     def where(self, inside: Expr, index: Any, other: Any) -> Expr:
-        """The element where it is `inside`, else a number; the index may then be anything."""
+        """The element where the index is `inside`, else a number; an index outside may be anything."""
         return where(inside, self[where(inside, index, 0)], other) if inside.op != "constant" else self[index]
 
 

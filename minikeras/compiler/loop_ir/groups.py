@@ -1,4 +1,4 @@
-"""Instructions over the same axes as one nest: each point goes through its elements in passes, with reductions between them."""
+"""Instructions over the same axes as one nest: each point takes its elements in passes, with reductions between them."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Domain:
         self._own = self._significant(contiguous(self.kept), self.kept)
 
     def is_kept(self, shape: tuple[int, ...]) -> bool:
-        """Whether an array has one element for each group."""
+        """True if an array has one element for each group."""
         return shape in (self.kept, self._with_ones)
 
     def strides(self, x: Slot, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """How an operand of a loop over `shape`, all elements or one for each group, lies along both kinds of axes."""
+        """The strides of an operand of a loop over `shape`, all elements or one for each group, along both kinds of axes."""
         if 0 in (x.shape or ()):
             return None
         found = spread(x, shape).strides
@@ -64,7 +64,7 @@ class Domain:
         return found, (0,) * len(self.axes)
 
     def is_one_for_each(self, x: Slot, shape: tuple[int, ...]) -> bool:
-        """Whether a loop reads of `x`, which has one element for each group, that of its own group."""
+        """True if a group reads only its own element of `x`, which has one for each group."""
         found = self.strides(x, shape)
         return found is not None and not any(found[1]) and self._significant(found[0], self.kept) == self._own
 
@@ -78,7 +78,7 @@ FOLDS = ("sum", "mean", "max", "min", "euclidean_norm", "any", "all")
 
 
 def is_reduction(record: Record) -> bool:
-    """Whether an instruction may end a pass."""
+    """True if an instruction is a reduction that may end a pass."""
     name = record.primitive.name.removeprefix("reduce_")
     if name not in FOLDS or record.primitive is not getattr(operations, f"reduce_{name}"):
         return False
@@ -94,13 +94,13 @@ def axes_of(record: Record) -> tuple[int, ...]:
 
 
 def is_full(record: Record, domain: Domain) -> bool:
-    """Whether a member is a loop over all elements."""
+    """True if a member is a loop over all elements."""
     is_loop = record.primitive is not operations.reshape and not is_reduction(record)
     return is_loop and outputs_of(record)[0].shape == domain.shape
 
 
 def levels(members: Sequence[Record], domain: Domain) -> dict[int, int]:
-    """For each result the pass in which it is known: what a pass reduces, the next one may read."""
+    """For each result the pass in which it is known: the reductions of a pass may be read in the next one."""
     found: dict[int, int] = {}
     sums: set[int] = set()
     for record in members:
@@ -116,7 +116,7 @@ def levels(members: Sequence[Record], domain: Domain) -> dict[int, int]:
 
 
 def group_nests(record: Record, temporary: Temporary, pieces: Pieces) -> list[Lowered]:
-    """What carries out the members of a group.
+    """The nests of a group's members.
 
     Raises:
         NoNest: if a function or a dtype is not known.
@@ -142,7 +142,7 @@ def _body_of(record: Record) -> Body:
 
 
 def _is_one_pass(members: Sequence[Record], domain: Domain) -> bool:
-    """Whether it is a loop over all elements, or an operand, and sums of that, which may be cut into pieces."""
+    """True for a loop over all elements, or an operand, and sums of its results, which may be cut into pieces."""
     loops = [one for one in members if not is_reduction(one)]
     summed = {one.inputs[0].key for one in members if is_reduction(one)}
     made = {y.key for y in outputs_of(loops[0])} if loops else summed
@@ -154,7 +154,7 @@ def _is_one_pass(members: Sequence[Record], domain: Domain) -> bool:
 def _sums(
     domain: Domain, members: Sequence[Record], outputs: Sequence[Slot], temporary: Temporary, pieces: Pieces
 ) -> list[Lowered]:
-    """One loop and sums of it."""
+    """One loop and the sums of its results."""
     sums = [one for one in members if is_reduction(one)]
     loops = [one for one in members if not is_reduction(one)]
     operands = slots_in(loops[0].inputs) if loops else [sums[0].inputs[0]]
@@ -193,7 +193,7 @@ class _Passes:
         self._body: list[Statement] = []
 
     def lowered(self) -> Lowered:
-        """The finished nest. Values for each point are written last: they may lie where operands lie."""
+        """The finished nest. Values for each point are written last: they may take the memory of operands."""
         for level in range(max(self._level.values()) + 1):
             self._pass([one for one in self._members if self._level[outputs_of(one)[0].key] == level])
         kept = [y for one in self._members for y in outputs_of(one) if y.key in self._kept and y.key in self._written]
@@ -252,7 +252,7 @@ class _Passes:
         self._body.append(For(k, body))
 
     def _keep(self, y: Slot, value: Expr) -> None:
-        """Have a value for a point."""
+        """Keep a value of a point, and write it if it is an output."""
         self._kept[y.key], self._fresh[y.key] = converted(value, y.dtype), y
 
     def _hold(self) -> None:
@@ -263,7 +263,7 @@ class _Passes:
         self._fresh.clear()
 
     def _operand(self, x: Slot, shape: Shape, inside: Sequence[Expr] | None, known: dict[int, Expr]) -> Expr:
-        """The value of an operand: one of this pass, a register, or what lies in memory."""
+        """The value of an operand: one of this pass, a register, or an element in memory."""
         if x.key in known:
             return known[x.key]
         if x.key in self._kept:
@@ -271,7 +271,7 @@ class _Passes:
         return self._writer.array(x)[self._where(x, shape, inside)]
 
     def _for_each_point(self, record: Record) -> None:
-        """A loop over values of which there is one for each point."""
+        """A loop over values, one for each point."""
         outputs = outputs_of(record)
         values = [self._operand(x, outputs[0].shape, None, {}) for x in slots_in(record.inputs)]
         for y, value in zip(outputs, inlined(_body_of(record), values), strict=True):

@@ -1,4 +1,4 @@
-"""Gather and scatter: elements at indices that an array holds. An index that is outside counts as 0: it is looked at before."""
+"""Gather and scatter: elements at indices that an array holds. Checks before refuse an index outside; here it counts as 0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .softmax import checked
 from .strided import Lowered, NestWriter, Shape, contiguous, coordinates, place
 
 TILE = 256
-"""Indices that are looked through at once, and columns of a row that are carried along."""
+"""The number of indices that are scanned at once, and of columns of a row in registers."""
 
 
 def gather(record: Record) -> list[Lowered] | None:
@@ -50,7 +50,7 @@ def add_at(record: Record) -> list[Lowered]:
 
 
 def _broadcast_strides(shape: Shape, full: Shape) -> Shape:
-    """The strides of an array of as many axes that is broadcast."""
+    """The strides of an array that is broadcast to a shape of as many axes."""
     return tuple([0 if size == 1 != n else stride for size, n, stride in zip(shape, full, contiguous(shape), strict=True)])
 
 
@@ -74,7 +74,7 @@ def take_along(record: Record) -> list[Lowered] | None:
 
 
 def add_along(record: Record) -> list[Lowered] | None:
-    """Each element of y is the sum of those of g along an axis whose index is its own coordinate there."""
+    """Each element of y is the sum of the elements of g along an axis whose index equals its coordinate there."""
     (g, indices), y = record.inputs, record.outputs
     axis, dtype = record.params["axis"] + len(g.shape), wide(g.dtype)
     if not _is_along(g, indices):
@@ -106,14 +106,14 @@ _COMBINED: dict[str, tuple[Combine, Callable[[Any], Any]]] = {
 
 
 class Rows(NamedTuple):
-    """What a scatter adds where: x as (lead, rows, behind), y as (lead, size, behind).
+    """The operands of a scatter: x as (lead, rows, behind), y as (lead, size, behind).
 
     Attributes:
         x, y: operand and result.
         lead, rows, size, behind: their axes.
         row: the row of y that row k of x goes to.
         combine: of the value so far and an element.
-        start: the value of an element of y before, from its place.
+        start: the initial value of an element of y, from its place.
     """
 
     x: Slot
@@ -128,9 +128,9 @@ class Rows(NamedTuple):
 
 
 def scatter_nest(name: str, rows: Rows) -> Lowered:
-    """Each point owns columns of one row of the result, and goes through all indices in their order, tile by tile.
+    """Each point owns columns of one row of the result, and scans all indices in their order, tile by tile.
 
-    A tile without an index of the row is left after one look at all of its indices.
+    A tile without an index of the row is skipped after one scan of its indices.
     """
     width, dtype, writer = rows.lead * rows.behind, wide(rows.x.dtype), NestWriter()
     chunk = min(width, TILE)
@@ -206,7 +206,7 @@ def gather_nd(record: Record) -> list[Lowered] | None:
 
 
 def scatter_nd(record: Record) -> list[Lowered] | None:
-    """`scatter_nd` adds to zeros; `overwrite_nd` lets the last of several updates stand."""
+    """`scatter_nd` adds to zeros; in `overwrite_nd` the last of several updates wins."""
     overwrites = record.primitive is operations.overwrite_nd
     (*base, indices, updates) = record.inputs if overwrites else (*record.inputs[1:], record.inputs[0])
     y, width = record.outputs, indices.shape[-1]

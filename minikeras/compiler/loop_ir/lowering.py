@@ -1,4 +1,4 @@
-"""From an instruction to nests whose points write no element in common, for targets that run many points at once."""
+"""From an instruction to nests of which no two points write the same element, for targets that run many points at once."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class Lowering:
     """The nests of a program's instructions.
 
     Args:
-        temporary: makes slots for what lies between two nests of an instruction.
-        pieces: how many pieces the target wants the long sums of a nest to be cut into.
+        temporary: makes slots for intermediate values between two nests of an instruction.
+        pieces: gives the number of pieces into which the target wants to cut the long sums of a nest.
     """
 
     def __init__(self, temporary: Temporary, pieces: Pieces) -> None:
         self._temporary, self._pieces = temporary, pieces
 
     def nests(self, record: Record) -> Sequence[Lowered] | None:
-        """What carries an instruction out, in order: none if its results have no elements; None if there is no nest for it."""
+        """The nests of an instruction, in order: none if its results have no elements; None if there is no nest for it."""
         outputs = outputs_of(record)
         if not outputs or any(y.shape is None for y in outputs):
             return None
@@ -67,7 +67,7 @@ class Lowering:
 
     @functools.cached_property
     def _rules(self) -> dict[Any, Rule]:
-        """By primitive; what is not here is a loop or has no nest."""
+        """The rules by primitive; an instruction without one is a loop or has no nest."""
         windowed = Windowed(self._temporary, self._pieces)
         folds = {f"reduce_{name}": name for name in ("sum", "mean", "max", "min", "prod", "any", "all", "logsumexp")}
         folds |= {"reduce_euclidean_norm": "euclid", "argmax": "argmax", "argmin": "argmin"}
@@ -112,7 +112,7 @@ class Lowering:
         return [loop_nest(record.primitive.name, shape, body, accesses, outputs_of(record))]
 
     def _power(self, record: Record) -> list[Lowered] | None:
-        """Where the kernel cannot be traced, the function that it is for floats."""
+        """A loop; where the kernel cannot be traced, of the function `power` for floats."""
         y, found = record.outputs, self._loop(record)
         if found is not None:
             return found
@@ -158,7 +158,7 @@ class Lowering:
         return self._contracted("einsum", record.inputs, record.outputs, **record.params)
 
     def _matrix_product(self, record: Record) -> list[Lowered] | None:
-        """For small products, and where there is no library."""
+        """A nest for small products, and where there is no library."""
         factors = record.inputs[:2]
         ranks = [len(x.shape) for x in factors]
         return self._contracted("product", factors, record.outputs, ("ij", "jk"), "ik") if min(ranks) > 1 else None

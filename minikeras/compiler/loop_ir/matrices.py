@@ -1,4 +1,4 @@
-"""A body for each element of rows times columns, with sums and maxima of what it makes. Rows and columns are sizes."""
+"""A body for each element of rows times columns, with sums and maxima of its results. Rows and columns are sizes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BLOCK = 1024
 """Elements whose sum is taken in the dtype itself; sums of blocks are added in float64."""
 
 LINE = 16
-"""Parts of a row begin at a multiple of so many elements, so that they share no line of the cache."""
+"""Parts of a row begin at a multiple of so many elements, so that they share no cache line."""
 
 
 class Kind(enum.IntEnum):
-    """How an input fills rows times columns: as it is, each row the same, each column the same, or one number."""
+    """The layout of an input over rows times columns: full, each row the same, each column the same, or one number."""
 
     FULL = 0
     ROW = 1
@@ -29,7 +29,7 @@ class Kind(enum.IntEnum):
 
 
 class Result(enum.IntEnum):
-    """What becomes of an output: stored, summed over rows, over columns, to one number, or the largest of each row."""
+    """The result made from an output: stored, summed over rows, over columns, over all, or the largest of each row."""
 
     STORE = 0
     OVER_ROWS = 1
@@ -39,25 +39,25 @@ class Result(enum.IntEnum):
 
 
 class Output(NamedTuple):
-    """A register of a body, and what becomes of it."""
+    """A register of a body, and the result made from it."""
 
     register: int
     how: Result
 
 
 def given_literals(body: Body) -> list[tuple[int, float]]:
-    """The literals that are sizes of the nest: by their bits, so that bodies with other numbers share its machine code."""
+    """The literals that are sizes of the nest, as bits, so that bodies with other numbers share its machine code."""
     exact = all(step.dtype is float or step.dtype.kind in "fb" for step in body.steps)
     return [(n, x) for n, x in body.literals if type(x) is float or (exact and type(x) is int and abs(x) > 2)]
 
 
 def matrix_nest(body: Body, kinds: Sequence[Kind], outputs: Sequence[Output], by_rows: bool) -> Nest:
-    """A body for rows times columns elements; a stored output may lie where a FULL input lies.
+    """A body for rows times columns elements; a stored output may take the memory of a FULL input.
 
     Args:
-        body: what is done to each element.
+        body: the operations on each element.
         kinds: of the inputs.
-        outputs: registers and what becomes of them.
+        outputs: registers and the results made from them.
         by_rows: whether parts are rows; else columns.
 
     Raises:
@@ -151,5 +151,5 @@ class _Matrix:
         return For(inner, body)
 
     def _of(self) -> Body:
-        """The body with an output for each of ours."""
+        """The body with a register for each output of the nest."""
         return self._body._replace(outputs=tuple([one.register for _, one in self._outputs]))

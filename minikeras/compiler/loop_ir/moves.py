@@ -20,7 +20,7 @@ Names = Sequence[Expr]
 
 
 def element_nest(name: str, y: Slot, value: Callable[[NestWriter, Names], Expr], shape: Shape | None = None) -> Lowered:
-    """Each element of a result from its coordinates, those within `shape` if it is another one."""
+    """A nest that computes each element of a result from its coordinates, within `shape` if that is given."""
     writer, i = NestWriter(), Axis(math.prod(y.shape))
     found = value(writer, coordinates(i, y.shape if shape is None else shape))
     return writer.lowered(name, For(i, [Store(writer.result(y), i, converted(found, y.dtype))]))
@@ -32,11 +32,11 @@ def whole(writer: NestWriter, x: Slot, names: Names) -> Expr:
 
 
 class Piece(NamedTuple):
-    """A slot whose elements come to lie within a result.
+    """A slot whose elements become a part of a result.
 
     Attributes:
-        slot: where they are.
-        ranges: for each axis of the result the first coordinate, the step and the count of those that are from here.
+        slot: of the elements.
+        ranges: for each axis of the result the first coordinate, the step and the count of these elements.
         strides: of the slot, for each axis of the result.
     """
 
@@ -54,7 +54,7 @@ def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> Low
             tests, inner = [], []
             for at, size, (first, step, count) in zip(names, y.shape, piece.ranges, strict=True):
                 beyond = at - first if step > 0 else lift(first) - at
-                reached = where(beyond >= 0, beyond, 0)  # what is divided is not negative
+                reached = where(beyond >= 0, beyond, 0)  # a dividend must not be negative
                 inner.append(reached // abs(step))
                 tests += [beyond >= 0] if (first or step < 0) else []
                 tests += [Expr("equal", (reached % abs(step), lift(0)), TRUTH)] if abs(step) != 1 else []
@@ -72,7 +72,7 @@ def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> Low
 
 
 def view(record: Record) -> list[Lowered] | None:
-    """Of what is a view of its operand."""
+    """A copy of a result that is a view of its operand."""
     access = view_of(record)
     return None if access is None else [copy_nest(record.primitive.name, access, record.outputs)]
 
@@ -95,25 +95,25 @@ def side_by_side(name: str, xs: Sequence[Slot], shapes: Sequence[Shape], axis: i
 
 
 def flatten(record: Record) -> list[Lowered]:
-    """Arrays one after another as one flat array."""
+    """Arrays, flattened and concatenated."""
     y = record.outputs[0] if type(record.outputs) is tuple else record.outputs
     return side_by_side("flatten", record.inputs, [(math.prod(x.shape),) for x in record.inputs], 0, y)
 
 
 def concat(record: Record) -> list[Lowered]:
-    """Arrays one after another along an axis."""
+    """Arrays concatenated along an axis."""
     return side_by_side("concat", record.inputs, [x.shape for x in record.inputs], record.params["axis"], record.outputs)
 
 
 def stack(record: Record) -> list[Lowered]:
-    """Arrays one after another along a new axis."""
+    """Arrays stacked along a new axis."""
     axis = record.params["axis"] % len(record.outputs.shape)
     shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) for x in record.inputs]
     return side_by_side("stack", record.inputs, shapes, axis, record.outputs)
 
 
 def pad(record: Record) -> list[Lowered]:
-    """An array with a number around."""
+    """An array padded with a number."""
     (x, *_), y, paddings = record.inputs, record.outputs, record.params["paddings"]
     lead = [(0, 1, size) for size in x.shape[: len(x.shape) - len(paddings)]]
     rest = [(before, 1, size) for (before, _), size in zip(paddings, x.shape[len(lead) :], strict=True)]
@@ -122,7 +122,7 @@ def pad(record: Record) -> list[Lowered]:
 
 
 def put_slice(record: Record) -> list[Lowered]:
-    """An array in the slice of the result that the key takes, traced back to ranges along its axes; zeros elsewhere."""
+    """An array in the slice of the result that a key selects, as ranges along its axes; zeros elsewhere."""
     g, y, key = record.inputs[0], record.outputs, record.params["key"]
     described = sum(1 for one in key if one is not None and one is not Ellipsis)
     before = key.index(Ellipsis) if Ellipsis in key else len(key)
@@ -158,7 +158,7 @@ def tile(record: Record) -> list[Lowered] | None:
 
 
 def roll(record: Record) -> list[Lowered]:
-    """An array whose elements move along axes and come in again at the other end."""
+    """An array rolled along axes."""
     x, y = record.inputs[0], record.outputs
     shifts, axes = record.params["shift"], record.params["axis"]
     total = [0] * len(x.shape)
@@ -212,7 +212,7 @@ def _line(x: Slot, axis: int) -> Shape:
 
 
 def scan(op: str, start: float) -> Callable[[Record], list[Lowered] | None]:
-    """Running sums or products along an axis, a line for each point."""
+    """Cumulative sums or products along an axis, a line for each point."""
 
     def lower(record: Record) -> list[Lowered] | None:
         x, y, params = record.inputs[0], record.outputs, record.params
@@ -233,7 +233,7 @@ def scan(op: str, start: float) -> Callable[[Record], list[Lowered] | None]:
 
 
 def rank(positions: bool) -> Callable[[Record], list[Lowered]]:
-    """Each element goes to the place of its rank, equal ones in their order and NaN last, or there goes its position."""
+    """Store each element, or its position, at its rank; equal ones keep their order, and NaN is last."""
 
     def lower(record: Record) -> list[Lowered]:
         x, y, descending = record.inputs[0], record.outputs, record.params["descending"]
@@ -263,7 +263,7 @@ def rank(positions: bool) -> Callable[[Record], list[Lowered]]:
 
 
 def searchsorted(record: Record) -> list[Lowered] | None:
-    """In each row of a sorted sequence, by bisection, how many elements lie in front of a value."""
+    """In each row of a sorted sequence, by bisection, the number of elements in front of a value."""
     (sequence, values), y = record.inputs, record.outputs
     count, dtype = sequence.shape[-1], np.result_type(*[x.dtype for x in record.inputs])
     if not count or sequence.shape[:-1] != values.shape[:-1]:

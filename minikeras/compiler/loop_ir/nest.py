@@ -9,14 +9,14 @@ from .expression import Array, Axis, Expr, bound, lift
 
 
 class For:
-    """A loop; one whose extent is 1 is a loop, too."""
+    """A loop, possibly of extent 1."""
 
     def __init__(self, axis: Axis, body: Sequence[Statement]) -> None:
         self.axis, self.body = axis, body
 
     @property
     def is_innermost(self) -> bool:
-        """Whether there is no loop or product in it."""
+        """True if there is no loop or product in it."""
         return all(isinstance(one, (Store, Fold)) for one in self.body)
 
 
@@ -40,10 +40,10 @@ class Matrix(NamedTuple):
     """Rows of an array from an element on.
 
     Attributes:
-        array: where it lies.
+        array: of its elements.
         start: index of its first element.
         line: elements from a row to the next.
-        turned: whether what lies there is the transpose.
+        turned: whether it is stored transposed.
     """
 
     array: Array
@@ -60,7 +60,7 @@ class Product:
 
     @property
     def most(self) -> tuple[int | None, int | None, int | None]:
-        """Bounds of its sizes; None where there is none known."""
+        """Upper bounds of its sizes; None where none is known."""
         m, n, k = [bound(one) for one in self.sizes]
         return m, n, k
 
@@ -72,10 +72,10 @@ class Part(NamedTuple):
     """Statements that are carried out for a range of `extent` points; ranges are shared among threads.
 
     Attributes:
-        extent: how many points there are.
-        start, stop: sizes that stand for the range within the statements.
-        body: what is done.
-        align: where ranges may begin and end: at multiples of it.
+        extent: the number of points.
+        start, stop: sizes that represent the range within the statements.
+        body: the statements.
+        align: ranges begin and end at multiples of it.
     """
 
     extent: Expr
@@ -92,10 +92,10 @@ class Nest:
         name: of the operation.
         arrays: that are given, in their order.
         sizes: integers that are given, in their order.
-        grid: the outermost loop, which is parallel, or what is done for a range of points.
+        grid: the outermost loop, which is parallel, or the statements for a range of points.
         scratch: memory of each thread.
-        in_place: whether a result may lie where what is read at the same points lies.
-        refused: a register that is 0 at first; if it is not in the end, an index was outside and results are worth nothing.
+        in_place: whether a result may take the memory of an operand that is read at the same points.
+        refused: a register that is 0 at first; if it is not 0 in the end, an index was outside and the results are invalid.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class Nest:
 
     @property
     def body(self) -> Sequence[Statement]:
-        """What a part of the work is, for all of it."""
+        """The statements of the whole grid."""
         return self.grid.body if isinstance(self.grid, Part) else [self.grid]
 
     @property
     def products(self) -> list[Product]:
-        """What a library computes."""
+        """The products, which a library computes."""
         return [one for one in statements(self.body) if isinstance(one, Product)]
 
     def __str__(self) -> str:
@@ -141,7 +141,7 @@ def statements(body: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def runs(body: Sequence[Statement]) -> Iterator[Any]:
-    """Loops and products as they are, what stands between them in lists."""
+    """Loops and products as they are, the statements between them in lists."""
     waiting: list[Statement] = []
     for one in body:
         if isinstance(one, (Store, Fold)):
@@ -198,7 +198,7 @@ def _statement(one: Store | Fold, names: dict[Expr, str], known: dict[Expr, str]
 
 
 def _shared(run: Sequence[Store | Fold]) -> list[Expr]:
-    """What several expressions have in common, the innermost first."""
+    """The common subexpressions of several expressions, the innermost first."""
     uses: dict[Expr, int] = {}
 
     def visit(x: Expr) -> None:
@@ -206,7 +206,7 @@ def _shared(run: Sequence[Store | Fold]) -> list[Expr]:
         if uses[x] == 1 and x.op != "axis":
             for one in x.args:
                 visit(one)
-            uses[x] = uses.pop(x)  # behind what it is computed from
+            uses[x] = uses.pop(x)  # behind its operands
 
     for one in run:
         for x in (one.value, *([one.index] if isinstance(one, Store) else [])):

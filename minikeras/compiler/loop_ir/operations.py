@@ -1,4 +1,4 @@
-"""Which primitives have nests: from an instruction to nests with their operands, by dtypes, shapes and parameters alone."""
+"""Primitives with nests: from an instruction to nests with their operands, by dtypes, shapes and parameters alone."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from .strided import Access, contiguous
 from .windows import Windows
 
 Temporary = Callable[[tuple[int, ...], Any], Slot]
-"""Makes a slot for what lies between two nests, by its shape and dtype."""
+"""A function that makes a slot for an intermediate value between two nests, by its shape and dtype."""
 
 
 class Launch(NamedTuple):
     """A nest over slots.
 
     Attributes:
-        nest: what is done.
-        operands: what it reads, in the order of its arrays.
-        result: what it writes, its last array.
+        nest: the loops.
+        operands: the slots that it reads, in the order of its arrays.
+        result: the slot that it writes, its last array.
         sizes: in the order of the nest's.
-        seconds: what it takes one thread, roughly.
-        members: how many times it is done, each time for the next member of the result.
-        moving: whether each operand is a stack, too, with an own member each time.
-        may_alias: operands over which the result may be written.
+        seconds: its time on one thread, roughly.
+        members: the number of repetitions, each for the next member of the result.
+        moving: for each operand whether it is a stack too, with a member of its own for each repetition.
+        may_alias: operands whose memory the result may take.
     """
 
     nest: Nest
@@ -49,7 +49,7 @@ class Launch(NamedTuple):
 
 
 def launches(record: Record, temporary: Temporary) -> list[Launch] | None:
-    """What carries an instruction out; None if there is no nest for it."""
+    """The launches of an instruction; None if there is no nest for it."""
     find = _rows().get(record.primitive)
     slots = [x for x in record.inputs if isinstance(x, Slot)]
     if find is None or len(slots) != len(record.inputs) or type(record.outputs) is tuple:
@@ -60,12 +60,12 @@ def launches(record: Record, temporary: Temporary) -> list[Launch] | None:
 
 
 def has_nest(record: Record) -> bool:
-    """Whether there are nests for an instruction."""
+    """True if there are nests for an instruction."""
     return launches(record, lambda shape, dtype: Slot(-1, shape, np.dtype(dtype))) is not None
 
 
 def _floats(record: Record, count: int | None = None) -> bool:
-    """Whether the result and the first operands are floats of one dtype that nests have."""
+    """True if the result and the first operands are floats of one dtype that nests support."""
     dtype = record.outputs.dtype
     return dtype in (np.float32, np.float64) and all(x.dtype == dtype for x in record.inputs[:count])
 
@@ -96,13 +96,13 @@ def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, i
 
 
 def _seconds(w: Windows, outputs: int, batch: int, itemsize: int) -> float:
-    """Of products and patches."""
+    """The time of products and patches, roughly."""
     places, inner = batch * w.lines * w.wide, w.taps * w.channels
     return places * inner * (outputs / w.groups * itemsize / 2e11 + itemsize / 2e10)
 
 
 def _of_windows(of: str, by_products: Any, by_channels: Any, record: Record, temporary: Temporary) -> list[Launch] | None:
-    """The array with a batch and a kernel give another array with a batch."""
+    """The launches of an operation from an array with a batch axis and a kernel to another array with a batch axis."""
     found = _convolution(record, of)
     if found is None:
         return None
@@ -142,7 +142,7 @@ def _correlate(record: Record, temporary: Temporary) -> list[Launch] | None:
 
 
 def _pool(op: str, back: bool = False) -> Callable[[Record, Temporary], list[Launch] | None]:
-    """What is folded under windows, or with `back` put under them."""
+    """A rule for folds of the elements under windows, or with `back` for their gradient."""
 
     def find(record: Record, temporary: Temporary) -> list[Launch] | None:
         x, y, window = record.inputs[0], record.outputs, record.params["window"]
@@ -179,7 +179,7 @@ def _einsum(record: Record, temporary: Temporary) -> list[Launch] | None:
 
 
 def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary], list[Launch] | None]:
-    """Rows of a table gathered, or with `back` added to it."""
+    """A rule for gathering rows of a table, or with `back` for adding rows to it."""
 
     def find(record: Record, temporary: Temporary) -> list[Launch] | None:
         (x, indices), y = record.inputs, record.outputs
@@ -198,13 +198,13 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
 
 
 def copy_of(access: Access, result: Slot) -> Launch:
-    """What lies with gaps, or in another order, as an array without gaps."""
+    """The copy of a strided array to a contiguous one."""
     copy = copies.copy(result.shape, result.dtype, (access.offset, access.strides))
     return Launch(copy.nest, [access.slot], result, copy.sizes, result.bytes / 4e9)
 
 
 def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
-    """Arrays side by side along an axis, which `stack_along` makes."""
+    """Arrays side by side along an axis, for `stack_along`."""
     xs, y = record.inputs, record.outputs
     if any(x.dtype != y.dtype for x in xs):
         return None

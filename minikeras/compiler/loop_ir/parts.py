@@ -1,4 +1,4 @@
-"""Flat arrays whose elements know their part: a point of the grid has a chunk of one part, and adds up what it is asked to."""
+"""Loops over parts of flat arrays: each point of the grid has a chunk of one part, and computes its sums."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHUNK = 16 * 256
 
 
 class _Chunks:
-    """The chunks of a layout, and what each of them does with its elements."""
+    """The chunks of a layout, and the body of each."""
 
     def __init__(self, record: Record) -> None:
         self.layout: Layout = record.params["layout"]
@@ -37,21 +37,21 @@ class _Chunks:
         self._record, self._first, self._rest = record, first, minimum(last - first, CHUNK)
 
     def elements(self, kind: str) -> tuple[Axis, Expr, list[Expr]]:
-        """An axis over the elements of a chunk, where each lies, and what the body makes of it."""
+        """An axis over the elements of a chunk, the place of each, and the body's results for it."""
         k = Axis(self._rest, kind)
         at = self._first + k
         values = [self.writer.array(x)[self._index(x, at)] for x in slots_in(self._record.inputs)]
         return k, at, inlined(self._record.params["body"], values)
 
     def _index(self, x: Slot, at: Expr) -> Expr:
-        """Where an operand has the number for an element: one of its own, one of its part or one of all."""
+        """The place of an operand's number for an element: its own, that of its part, or the only one."""
         if x.shape == (self.layout.size,):
             return at
         return self._part if is_of_parts(x.shape) else lift(0)
 
 
 def _last_not_above(table: Table, count: int, number: Expr) -> Expr:
-    """The last of so many ascending numbers that is not above another one, which is not below the first."""
+    """The position of the last of `count` ascending numbers that is at most `number`, which is at least the first."""
     found = lift(0)
     for step in [1 << bit for bit in reversed(range((count - 1).bit_length()))]:
         trial = found + step
@@ -61,7 +61,7 @@ def _last_not_above(table: Table, count: int, number: Expr) -> Expr:
 
 
 def parts_nests(record: Record, temporary: Temporary) -> list[Lowered]:
-    """What carries out a loop over parts, with the sums that it asks for."""
+    """The nests of a loop over parts, with its sums."""
     chunks, outputs, sums = _Chunks(record), outputs_of(record), record.params["sums"]
     writer = chunks.writer
     k, at, values = chunks.elements("parallel" if sums is None else "reduced")

@@ -1,4 +1,4 @@
-"""Pools: folds of what lies under windows, and what spreads back under them; all but the batch is known beforehand."""
+"""Pools: folds of the elements under windows, and their gradients; all sizes but the batch are known beforehand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHOICES = np.dtype(np.int32)
 def fold(w: Windows, op: str, dtype: Any) -> Nest:
     """y (batch, *places, channels): op is "maximum", "add", or "first", the number of the first largest element.
 
-    With "pick", an array `chosen` says which element of each window is taken.
+    With "pick", an array `chosen` holds the number of the element of each window that is taken.
     """
     x, chosen = Array("x", dtype), Array("chosen", CHOICES)
     y = Array("y", CHOICES if op == "first" else dtype)
@@ -39,7 +39,7 @@ def fold(w: Windows, op: str, dtype: Any) -> Nest:
 
 
 def under_window(w: Windows, x: Array, line: Axis, place: Axis, channel: Expr, other: float) -> list[Expr]:
-    """What lies under each element of a window, and a number where nothing does."""
+    """The array's element under each element of a window, and a number where there is none."""
     found = []
     for taps in np.ndindex(*w.window):
         under = line_under(w, line, taps[:-1])
@@ -58,7 +58,7 @@ def _first_largest(parts: Sequence[Expr]) -> Expr:
 
 
 def put(w: Windows, dtype: Any, chooses: bool) -> Nest:
-    """x (batch, *sizes, channels): g under all elements of its window, or under the `chosen` one, added up."""
+    """x (batch, *sizes, channels): the sum of g over all elements of its window, or at the `chosen` one."""
     g, chosen, x = Array("g", dtype), Array("chosen", CHOICES), Array("x", dtype)
     image, length = Axis(BATCH), math.prod(w.sizes) * w.channels
     zero = Axis(length)

@@ -1,4 +1,4 @@
-"""Windows element by element: each result folds what lies under its window or reaches it, so no two points write one element.
+"""Windows element by element: each result folds the elements under its window, or those that reach it; no two points write one.
 
 Convolutions here have groups or leading axes; elsewhere they are products of matrices, whose factors are made here.
 """
@@ -21,7 +21,7 @@ from .strided import Lowered, NestWriter, Shape, Temporary, contiguous, coordina
 
 
 class Geometry:
-    """Where windows lie: for each axis the width of the window, its step, what is added in front, and the dilation."""
+    """The geometry of windows: for each axis the width of the window, its stride, the padding in front, and the dilation."""
 
     def __init__(self, window: Sequence[int], params: dict[str, Any]) -> None:
         self.window = tuple(window)
@@ -29,7 +29,7 @@ class Geometry:
         self._padding = params["padding"]
 
     def under(self, places: Names, inside: Names, sizes: Sequence[int]) -> tuple[Expr, list[Expr]]:
-        """What lies under an element of the window at a place: whether there is anything, and its coordinates."""
+        """The element under an element of the window at a place: whether it exists, and its coordinates."""
         found, tests = [], []
         for axis, (at, within, size) in enumerate(zip(places, inside, sizes, strict=True)):
             p = at * self._strides[axis] + within * self._dilation[axis] - self._padding[axis][0]
@@ -38,7 +38,7 @@ class Geometry:
         return all_of(tests), found
 
     def reaching(self, names: Names, inside: Names, places: Sequence[int]) -> tuple[Expr, list[Expr]]:
-        """The place from which an element of the window reaches coordinates: whether there is one, and its own coordinates."""
+        """The place from which an element of the window reaches coordinates: whether it exists, and its own coordinates."""
         found, tests = [], []
         for axis, (at, within, count) in enumerate(zip(names, inside, places, strict=True)):
             step, d = self._strides[axis], at + self._padding[axis][0] - within * self._dilation[axis]
@@ -50,7 +50,7 @@ class Geometry:
 
 
 def _there(writer: NestWriter, x: Slot, exists: Expr, names: Names, missing: Any) -> Expr:
-    """An element of an array if it exists, else a number; it is read only then."""
+    """An element of an array, read only if it exists, else a number."""
     return writer.array(x).where(exists, place(contiguous(x.shape), names), constant(missing, x.dtype))
 
 
@@ -58,8 +58,8 @@ class Windowed:
     """Nests over windows, for a target.
 
     Args:
-        temporary: makes slots for what lies between two nests.
-        pieces: how many pieces the target wants long sums to be cut into.
+        temporary: makes slots for intermediate values between two nests.
+        pieces: gives the number of pieces into which the target wants to cut long sums.
     """
 
     def __init__(self, temporary: Temporary, pieces: Pieces) -> None:
@@ -75,7 +75,7 @@ class Windowed:
     # Pools ------------------------------------------------------------------------------------------------------------------
 
     def pool(self, record: Record) -> list[Lowered]:
-        """The sum of each window, or of the element that was chosen, or the largest one; padding adds nothing."""
+        """The sum of each window, its chosen element, or its largest one; padding adds nothing."""
         x, y, largest = record.inputs[0], record.outputs, record.primitive is operations.max_pool
         geometry = Geometry(record.params["window"], record.params)
         rank, dtype = len(geometry.window), x.dtype
@@ -112,7 +112,7 @@ class Windowed:
         return [writer.lowered("first_largest_in_window", For(i, body))]
 
     def unpool(self, record: Record) -> list[Lowered]:
-        """Each element gets what the windows over it hold, or of those that chose it."""
+        """Each element gets the sum of the windows over it, or of those that chose it."""
         g, y = record.inputs[0], record.outputs
         geometry = Geometry(record.params["window"], record.params)
         rank = len(geometry.window)
@@ -167,7 +167,7 @@ class Windowed:
     # Convolutions as products -------------------------------------------------------------------------------------------------
 
     def windows_as_rows(self, record: Record) -> list[Lowered]:
-        """What lies under a window in all places, as rows of a matrix."""
+        """The elements under a window in all places, as rows of a matrix."""
         x, y, params = record.inputs[0], record.outputs, record.params
         geometry, rank = Geometry(params["window"], params), len(params["window"])
 
@@ -178,7 +178,7 @@ class Windowed:
         return [element_nest("windows", y, value, (x.shape[0], *params["count"], *params["window"], x.shape[-1]))]
 
     def add_rows_of_windows(self, record: Record) -> list[Lowered]:
-        """The transpose: each element is the sum of those that were read from it."""
+        """The transpose: each element is the sum over the windows that read it."""
         rows, y, params = record.inputs[0], record.outputs, record.params
         geometry = Geometry(params["window"], params)
         x = Slot(rows.key, (y.shape[0], *params["count"], *params["window"], y.shape[-1]), rows.dtype)
@@ -192,12 +192,12 @@ class Windowed:
 
 
 def _is_tap(chosen: Expr, geometry: Geometry, inside: Names) -> Expr:
-    """Whether an element of the window is the chosen one."""
+    """True where an element of the window is the chosen one."""
     return Expr("equal", (chosen, cast(place(contiguous(geometry.window), inside), chosen.dtype)), TRUTH)
 
 
 def _are_plain(record: Record, *operands: Slot) -> bool:
-    """Whether arrays have no leading axes but that of the batch."""
+    """True if arrays have no leading axes but that of the batch."""
     return all(len(x.shape) == len(record.params["strides"]) + 2 for x in operands)
 
 

@@ -1,4 +1,4 @@
-"""Loops over the elements of a shape, and reductions of what they give; a reduction of few long sums can be cut into pieces."""
+"""Loops over the elements of a shape, and reductions of their results; a reduction of few long sums can be cut into pieces."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .nest import Fold, For, Statement, Store
 from .strided import Access, Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place
 
 Pieces = Callable[[Lowered], int]
-"""How many pieces a target wants the sums of a nest to be cut into."""
+"""The number of pieces into which a target wants to cut the sums of a nest."""
 
 
 def is_float(dtype: Any) -> bool:
-    """Whether a dtype is one of floats, those of 16 bits included."""
+    """True for a dtype of floats, those of 16 bits included."""
     return dtype.kind == "f" or is_short(dtype)
 
 
@@ -31,7 +31,7 @@ def wide(dtype: Any) -> Any:
 
 
 def neutral(op: str, dtype: Any) -> Any:
-    """The number that a fold leaves as it is."""
+    """The neutral element of a fold."""
     if op in ("add", "logical_or", "multiply", "logical_and"):
         return int(op in ("multiply", "logical_and"))
     if is_float(dtype):
@@ -49,7 +49,7 @@ def copy_body(dtype: Any, wanted: Any) -> Body:
 
 
 def loop_nest(name: str, shape: Shape, body: Body, accesses: Sequence[Access], outputs: Sequence[Slot]) -> Lowered:
-    """A body for all elements of a shape; results without gaps."""
+    """A body for all elements of a shape; results are contiguous."""
     short, (_, *strides) = merged(shape, [contiguous(shape), *[access.strides for access in accesses]])
     writer, i = NestWriter(), Axis(math.prod(shape))
     names = coordinates(i, short)
@@ -64,17 +64,17 @@ def loop_nest(name: str, shape: Shape, body: Body, accesses: Sequence[Access], o
 
 
 def copy_nest(name: str, access: Access, y: Slot) -> Lowered:
-    """Elements brought together, in another dtype if y has one."""
+    """A contiguous copy of elements, in the dtype of y."""
     return loop_nest(name, y.shape, copy_body(access.slot.dtype, y.dtype), [access], [y])
 
 
 class Reduction(NamedTuple):
-    """How elements become one.
+    """The rule of a reduction.
 
     Attributes:
         op: of `Fold`.
         dtype: in which they are folded.
-        element: what is folded of an element.
+        element: from an element to the value that is folded.
         finish: the result, from the total.
     """
 
@@ -85,7 +85,7 @@ class Reduction(NamedTuple):
 
     @property
     def rest(self) -> Reduction:
-        """What is done with the pieces of a reduction that was cut."""
+        """The reduction of the pieces of one that was cut."""
         return self._replace(element=lambda x: x)
 
 
@@ -118,7 +118,7 @@ def _mean(total: Expr, count: int) -> Expr:
 
 
 class Reduced(NamedTuple):
-    """A result of a reduction: which output of the body, how, and to where."""
+    """A result of a reduction: the output of the body, the rule, and the slot."""
 
     output: int
     reduction: Reduction
@@ -126,7 +126,7 @@ class Reduced(NamedTuple):
 
 
 Values = Callable[[NestWriter, Sequence[Expr], Sequence[Expr]], tuple[Sequence[Expr], Sequence[Store]]]
-"""What is folded, and what is stored beside, from the coordinates of a result and those within its sum."""
+"""The folded values, and further stores, from the coordinates of a result and those within its sum."""
 
 
 def body_values(
@@ -136,9 +136,9 @@ def body_values(
 
     Args:
         kept, folded: both parts of the shape.
-        body: what is done.
+        body: the operations on an element.
         accesses: its operands.
-        stored: outputs of the body that are written too, and where.
+        stored: outputs of the body that are written too, and their places.
 
     Returns:
         Both shapes with as few axes as possible, and the body's values.
@@ -205,22 +205,22 @@ def _reduction(name: str, kept: Shape, folded: Shape, values: Values, results: S
 
 
 def begun(fold: Fold) -> Fold:
-    """What a register holds before the first fold."""
+    """The initialization of a register before the first fold."""
     dtype = fold.register.dtype
     return Fold(fold.register, "set", constant(neutral(fold.op, dtype), dtype))
 
 
 def folded_over(axis: Axis, op: str, value: Expr) -> tuple[Expr, list[Statement]]:
-    """A value folded over an axis: the register with the total, and how it comes there."""
+    """A value folded over an axis: the register with the total, and the statements that compute it."""
     fold = Fold(register(value.dtype), op, value)
     return fold.register, [begun(fold), For(axis, [fold])]
 
 
-# Folds that carry more than a number: two passes over what one reads anyhow ---------------------------------------------------
+# Folds that carry more than a number: two passes over the same elements -------------------------------------------------------
 
 
 def arg_nest(name: str, x: Slot, shape: tuple[Any, Any, Any], y: Slot, sizes: Sequence[Expr] = ()) -> Lowered:
-    """Where along the middle axis of (lead, length, behind) the first largest, or smallest, element is; NaN before others."""
+    """The position of the first largest, or smallest, element along the middle axis of (lead, length, behind); NaN wins."""
     lead, length, behind = shape
     writer, o, dtype = NestWriter(), Axis(lead * behind), wide(x.dtype)
     names = coordinates(o, (lead, behind))
@@ -239,7 +239,7 @@ def arg_nest(name: str, x: Slot, shape: tuple[Any, Any, Any], y: Slot, sizes: Se
 
 
 def logsumexp_nest(x: Slot, kept: Shape, folded: Shape, access: Access, y: Slot) -> Lowered:
-    """log(sum(exp(x))), with the largest element outside of the sum if it is finite."""
+    """log(sum(exp(x))), with the largest element factored out of the sum if it is finite."""
     outer, inner, values = body_values(kept, folded, copy_body(x.dtype, x.dtype), [access])
     writer, o, dtype = NestWriter(), Axis(math.prod(kept)), wide(x.dtype)
     names = coordinates(o, outer)

@@ -14,7 +14,7 @@ from .nest import Fold, For, Nest, Statement, Store
 from .softmax import checked
 
 BESIDE = 64
-"""Columns of a row that one thread adds, so that no two threads meet."""
+"""Columns of a row that one thread adds, so that no two threads write the same element."""
 
 OUTER, COUNT, ROWS, COLUMNS, WIDTH = [size(one) for one in ("outer", "count", "rows", "columns", "width")]
 
@@ -54,7 +54,7 @@ def take(shape: tuple[Any, Any], dtype: Any, indices: Any, sizes: Sequence[Expr]
 
 
 def add_number(shape: tuple[Any, Any], dtype: Any, indices: Any, number: Any, sizes: Sequence[Expr] = ()) -> Nest:
-    """y = x (rows, columns) with a number added to one element of each row; y may lie where x lies."""
+    """y = x (rows, columns) with a number added to one element of each row; y may take the memory of x."""
     (x, numbers, y), (rows, columns), refused = _of_rows(dtype, indices), shape, _refused(sizes)
     r, c, chosen = Axis(rows), Axis(columns), register(INDEX)
     column, refusal = _row(numbers, r, refused, columns)
@@ -73,7 +73,7 @@ def _refused(sizes: Sequence[Expr]) -> Expr | None:
 
 
 def _row(numbers: Array, at: Expr, refused: Expr | None, count: Any) -> tuple[Expr, list[Statement]]:
-    """The row of a number, which is always one of so many, and what notes that the number is none."""
+    """The row of a number, always a valid one, and the statement that notes an invalid number."""
     if refused is None:
         return checked(numbers[at], count), []
     number = cast(numbers[at], INDEX)

@@ -34,9 +34,9 @@ def checked(number: Expr, size: int) -> Expr:
 
 
 class _Rows:
-    """Rows of logits along an axis: what the nests of all that is made of softmax have in common.
+    """Rows of logits along an axis: the common part of all nests with a softmax.
 
-    An infinite or missing number makes all of its row NaN, as it does where the largest is subtracted first.
+    An infinite number or NaN makes all of its row NaN, as it does where the largest is subtracted first.
     """
 
     def __init__(self, logits: Slot, axis: int) -> None:
@@ -51,7 +51,7 @@ class _Rows:
         self.body: list[Statement] = [*first, *second]
 
     def place(self, k: Expr) -> Expr:
-        """Where an element of a row lies."""
+        """The place of an element of a row."""
         return place((self.length * self.behind, self.behind, 1), (self.names[0], k, self.names[1]))
 
     def logit(self, k: Expr) -> Expr:
@@ -76,7 +76,7 @@ class _Rows:
 
 
 def softmax_nests(record: Record) -> list[Lowered] | None:
-    """What carries out softmax, its logarithm, or the cross-entropy of logits; None if labels do not fit the logits."""
+    """The nests of softmax, its logarithm, or the cross-entropy of logits; None if labels do not fit the logits."""
     primitive, y = record.primitive, record.outputs
     if not all(isinstance(x, Slot) and 0 not in x.shape for x in record.inputs):
         return None

@@ -1,4 +1,4 @@
-"""Where elements lie: strides of slots over the axes of a shape, and nests over slots in the making. Sizes are constants."""
+"""Strided access: strides of slots over the axes of a shape, and nests over slots in the making. Sizes are constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .nest import For, Nest
 
 Shape = tuple[int, ...]
 Temporary = Callable[[Shape, Any], Slot]
-"""Makes a slot for what lies between two nests, by its shape and dtype."""
+"""A function that makes a slot for an intermediate value between two nests, by its shape and dtype."""
 
 
 class Lowered(NamedTuple):
@@ -35,11 +35,11 @@ class NestWriter:
         self._written: dict[int, tuple[Slot, Array]] = {}
 
     def array(self, slot: Slot) -> Array:
-        """What is read of a slot; one whose shape is None is a Python number."""
+        """The array that is read for a slot; a slot whose shape is None is a Python number."""
         return self._array(self._read, "a", slot) if slot.key not in self._written else self._written[slot.key][1]
 
     def result(self, slot: Slot) -> Array:
-        """What is written to a slot, as a whole."""
+        """The array that is written for a slot, as a whole."""
         return self._array(self._written, "y", slot)
 
     @staticmethod
@@ -59,7 +59,7 @@ class NestWriter:
 
 
 class Access(NamedTuple):
-    """Where the elements of a slot lie, in elements: at `offset`, plus each coordinate times its stride."""
+    """The places of a slot's elements, in elements: at `offset`, plus each coordinate times its stride."""
 
     slot: Slot
     offset: int
@@ -103,7 +103,7 @@ def merged(shape: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
 
 
 def place(strides: Sequence[int], names: Sequence[Expr], offset: int = 0) -> Expr:
-    """Where an element lies, by its coordinates."""
+    """The place of an element, by its coordinates."""
     at = lift(0)
     for stride, name in zip(strides, names, strict=True):
         at = at + name * stride
@@ -111,15 +111,15 @@ def place(strides: Sequence[int], names: Sequence[Expr], offset: int = 0) -> Exp
 
 
 def coordinates(index: Expr, shape: Shape) -> list[Expr]:
-    """Of an element, from its number among all."""
+    """The coordinates of an element, from its number among all."""
     found = [index // behind for behind in contiguous(shape)]
     return [found[0], *[one % size for one, size in zip(found[1:], shape[1:], strict=True)]] if shape else []
 
 
 def view_of(record: Record) -> Access | None:
-    """Where the elements of a result lie in the operand that it would be a view of; None if it would not.
+    """The access to the elements of a result as a view of its operand; None if it is not one.
 
-    The primitive's own kernel says so: it is shown an array of the operand's shape that has no memory.
+    The primitive's own kernel decides: it runs on an array of the operand's shape without memory.
     """
     x, y = record.inputs[0], record.outputs
     dummy: Any = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), x.shape, contiguous(x.shape))

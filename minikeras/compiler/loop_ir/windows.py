@@ -1,4 +1,4 @@
-"""Windows over axes of an array, and convolutions: patches of a tile of places lie in scratch, and a product takes them.
+"""Windows over axes of an array, and convolutions as matrix products of patches: those of a tile of places lie in scratch.
 
 As in `nn_ops/convolution.py`: x (batch, *sizes, channels), kernel (*window, channels / groups, outputs), g (batch, *places,
 outputs). All but the batch is known when a nest is written.
@@ -22,7 +22,7 @@ ROWS = 256
 SCRATCH = 1 << 19
 """Bytes of the patches of a tile, which stay in the cache."""
 LARGEST = 1 << 20
-"""Bytes of scratch from which there is no nest."""
+"""Bytes of scratch above which there is no nest."""
 PARTIAL = 1 << 20
 """Bytes of partial sums of a gradient by the kernel; there are at least 4, for as many threads, and at most 16."""
 
@@ -34,7 +34,7 @@ class Windows(NamedTuple):
 
     Attributes:
         sizes: of the axes.
-        window: how many elements of each axis a window takes.
+        window: the size of a window along each axis.
         strides: from a window to the next.
         padding: before and after each axis.
         dilation: from an element of a window to the next.
@@ -54,52 +54,52 @@ class Windows(NamedTuple):
 
     @property
     def taps(self) -> int:
-        """Elements of a window."""
+        """The number of elements of a window."""
         return math.prod(self.window)
 
     @property
     def lines(self) -> int:
-        """Lines of places in an image."""
+        """The number of lines of places in an image."""
         return math.prod(self.places[:-1])
 
     @property
     def wide(self) -> int:
-        """Places in a line."""
+        """The number of places in a line."""
         return self.places[-1]
 
     @property
     def is_padded(self) -> bool:
-        """Whether an element of a window may lie outside."""
+        """True if an element of a window may lie outside."""
         return any(map(any, self.padding))
 
     @property
     def last_tap(self) -> Axis:
-        """Elements of a window in the last axis."""
+        """The elements of a window in the last axis."""
         return Axis(self.window[-1], "sequential")
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each channel is a group."""
+        """True if each channel is a group."""
         return self.groups == self.channels > 1
 
     @property
     def is_disjoint(self) -> bool:
-        """Whether each element lies under one window at most."""
+        """True if each element lies under one window at most."""
         taken = [(width - 1) * spread + 1 for width, spread in zip(self.window, self.dilation, strict=True)]
         return all(step >= size for step, size in zip(self.strides, taken, strict=True))
 
     @property
     def is_covered(self) -> bool:
-        """Whether each element lies under just one window."""
+        """True if each element lies under exactly one window."""
         covered = tuple([n * width for n, width in zip(self.places, self.window, strict=True)]) == self.sizes
         return covered and self.window == self.strides and not self.is_padded
 
     def under(self, axis: int, place: Any, tap: Any) -> Expr:
-        """The coordinate that lies under an element of a window."""
+        """The coordinate under an element of a window."""
         return lift(place * self.strides[axis] + tap * self.dilation[axis] - self.padding[axis][0])
 
     def inside(self, axis: int, at: Expr) -> Expr:
-        """Whether a coordinate is one of the array."""
+        """The condition that a coordinate lies within the array."""
         if not any(self.padding[axis]):
             return all_of([])
         return all_of([at >= 0, at < self.sizes[axis]])
@@ -119,8 +119,8 @@ class Line(NamedTuple):
     """A line of places of an image, and an element of windows in the axes before the last.
 
     Attributes:
-        start: index of the first element of the line of the array that lies under it.
-        inside: whether there is one.
+        start: index of the first element of the array's line under it.
+        inside: whether there is such a line.
         tap: the number of the element, times the width of the window.
     """
 
@@ -130,10 +130,10 @@ class Line(NamedTuple):
 
 
 def line_under(w: Windows, line: Any, taps: Sequence[Axis]) -> Line:
-    """What lies under a line of places, counted over all images, in which windows have these elements."""
+    """The line of the array under these elements of the windows at a line of places, which is counted over all images."""
     at, found = lift(line), list[Expr]()
     for count in reversed(w.places[:-1]):
-        at, found = at // count, [at % count, *found]  # what is left is the image
+        at, found = at // count, [at % count, *found]  # the rest is the image
     number, inside = lift(0), []
     for axis, (place, tap) in enumerate(zip(found, taps, strict=True)):
         under = w.under(axis, place, tap)
@@ -143,12 +143,12 @@ def line_under(w: Windows, line: Any, taps: Sequence[Axis]) -> Line:
 
 
 def outer_taps(w: Windows) -> list[Axis]:
-    """Elements of a window in all axes but the last."""
+    """The elements of a window in all axes but the last."""
     return [Axis(width, "sequential") for width in w.window[:-1]]
 
 
 def lanes(extent: int) -> Axis:
-    """An axis in vectors, if it is long enough."""
+    """An axis for vectors, if it is long enough."""
     return Axis(extent, "parallel" if extent >= 8 else "sequential")
 
 
@@ -159,8 +159,8 @@ class Tile(NamedTuple):
     """Places whose patches are made together: some lines, or a part of one.
 
     Attributes:
-        most_lines, most_columns: how many lines and places in each a tile has, at most.
-        blocks: tiles beside one another in a line.
+        most_lines, most_columns: the most lines of a tile, and the most places in each.
+        blocks: the number of tiles side by side in a line.
     """
 
     most_lines: int
@@ -169,15 +169,15 @@ class Tile(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Most places."""
+        """The most places of a tile."""
         return self.most_lines * self.most_columns
 
     def number(self, lines: Any) -> Expr:
-        """How many tiles so many lines have."""
+        """The number of tiles for so many lines."""
         return (lift(lines) + (self.most_lines - 1)) // self.most_lines * self.blocks
 
     def at(self, number: Any, lines: Any, wide: int) -> tuple[Expr, Expr, Expr, Expr]:
-        """The first line and place of a tile, and how many it has."""
+        """The first line and place of a tile, and their numbers in it."""
         line = lift(number) // self.blocks * self.most_lines
         column = lift(number) % self.blocks * self.most_columns if self.blocks > 1 else lift(0)
         columns = minimum(wide - column, self.most_columns) if self.blocks > 1 else lift(wide)
@@ -202,7 +202,7 @@ class Patches:
     Args:
         w: the windows.
         x: the array.
-        tile: how many places.
+        tile: the places of a tile.
     """
 
     def __init__(self, w: Windows, x: Array, tile: Tile) -> None:
@@ -229,7 +229,7 @@ class Patches:
         return loops([line, *taps], [*before, *loops([beside], self._row(row, under.tap, source, start, beside))])
 
     def _row(self, row: Expr, tap: Expr, source: Array, start: Expr, place: Axis) -> list[Statement]:
-        """What lies under a line of the window, as a part of a row."""
+        """Copy the elements under a line of the window into a part of a row."""
         w, own = self.w, self.w.channels // self.w.groups
         start = start + place * (w.strides[-1] * w.channels)
         if w.groups == 1 and (w.dilation[-1] == 1 or w.window[-1] == 1):
@@ -240,7 +240,7 @@ class Patches:
         return loops([t, group, c], [Store(self.rows, to, source[start + t * (w.dilation[-1] * w.channels) + group * own + c])])
 
     def _padded_line(self, under: Line, first: Expr) -> list[Statement]:
-        """A line of the array from a column on, zeros where there is none."""
+        """Copy a line of the array from a column on, zeros where there is none."""
         w, many = self.w, lift(self._beside)
         start = where(under.inside, minimum(maximum(0 - first, 0), many), many)
         stop = where(under.inside, maximum(minimum(w.sizes[-1] - first, many), start), many)
@@ -292,7 +292,7 @@ def total(parts: int, length: int, dtype: Any) -> Nest:
 
 
 def by_input(w: Windows, outputs: int, tile: Tile, dtype: Any) -> Nest:
-    """x (batch, *sizes, channels): each place adds its row of g, times the kernel, to what lies under its window."""
+    """x (batch, *sizes, channels): each place adds its row of g, times the kernel, to the elements under its window."""
     g, kernel, x = [Array(name, dtype) for name in ("g", "kernel", "x")]
     image, group, inner, own = Axis(BATCH), _groups(w), w.taps * w.channels, outputs // w.groups
     w_own = w.channels // w.groups
@@ -318,9 +318,9 @@ def by_input(w: Windows, outputs: int, tile: Tile, dtype: Any) -> Nest:
 
 
 def spread(w: Windows, x: Array, line: Expr, first: Expr, columns: Expr, value: Value) -> list[Statement]:
-    """Add to what lies under the windows of a line from a place on; `value(place, tap, channel)` with places counted over all.
+    """Add `value(place, tap, channel)`, places counted over all, to the elements under the windows of a line from a place on.
 
-    Where windows are disjoint it is stored.
+    Where windows are disjoint the value is stored.
     """
     taps, last, c = outer_taps(w), w.last_tap, lanes(w.channels)
     under = line_under(w, line, taps)

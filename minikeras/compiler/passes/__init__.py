@@ -22,7 +22,7 @@ PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
 
 
 def simplified(program: Program) -> Program:
-    """The program without what need not be computed."""
+    """The program without redundant computations."""
     for run_pass in SIMPLIFICATIONS:
         program = run_pass(program)
     return program
@@ -34,10 +34,10 @@ def optimized(
     """The program after all passes; instructions of `whole`, for which an executor has kernels, stay what they are.
 
     Args:
-        kinds: of dtypes that the executor has loops for.
-        graphs: whether each instruction costs a launch: elementwise neighbours are one loop also if they share no value, and
-            sums over each of several flattened arrays are one.
-        native: whether loops become kernels, in which a choice between two values costs nothing.
+        kinds: the kinds of dtypes that the executor has loops for.
+        graphs: whether each instruction costs a kernel launch: elementwise neighbours become one loop even if they share no
+            value, and sums over each of several flattened arrays become one.
+        native: whether loops become kernels, in which a select costs nothing.
     """
     program = expand(simplified(program), whole, graphs, native)
     return fuse(forward_state(program, graphs), kinds, graphs)

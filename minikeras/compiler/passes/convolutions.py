@@ -1,4 +1,4 @@
-"""Convolutions become products of matrices, which a library carries out: windows are written out as rows, and added up again.
+"""Convolutions become matrix products of a library (im2col): windows are written out as rows, and added up again.
 
 Rows are written anew for the gradient of a kernel: kept from the forward pass they would take as many times the memory of
 their source as a window has elements.
@@ -26,7 +26,7 @@ Sizes = tuple[int, ...]
 
 
 def _parts(count: Sizes, window: Sizes, strides: Sizes, dilation: Sizes) -> Iterator[tuple[slice, ...]]:
-    """For each element of the window, what lies under it in all places."""
+    """For each element of the window, the slice of the elements under it in all places."""
     for position in itertools.product(*map(range, window)):
         firsts = [within * spread for within, spread in zip(position, dilation, strict=True)]
         yield tuple([slice(i, i + step * (n - 1) + 1, step) for i, step, n in zip(firsts, strides, count, strict=True)])
@@ -34,7 +34,7 @@ def _parts(count: Sizes, window: Sizes, strides: Sizes, dilation: Sizes) -> Iter
 
 @instruction()
 def windows_as_rows(xp: Any, x: Array, *, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> Array:
-    """What lies under a window in all places, (batch * places, window * channels)."""
+    """The elements under a window in all places, (batch * places, window * channels)."""
     whole = xp.pad(x, ((0, 0), *padding, (0, 0)))
     parts = [whole[:, *key] for key in _parts(count, window, strides, dilation)]
     return xp.stack(parts, -2).reshape(-1, math.prod(window) * x.shape[-1])
@@ -44,7 +44,7 @@ def windows_as_rows(xp: Any, x: Array, *, window: Sizes, count: Sizes, strides: 
 def add_rows_of_windows(
     xp: Any, rows: Array, *, sizes: Sizes, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes
 ) -> Array:
-    """The transpose: each element is the sum of those that were read from it."""
+    """The transpose: each element is the sum over the windows that read it."""
     channels = rows.shape[-1] // math.prod(window)
     split = rows.reshape(-1, *count, math.prod(window), channels)
     padded = [n + sum(pair) for n, pair in zip(sizes, padding, strict=True)]

@@ -1,4 +1,4 @@
-"""Instructions that stand for several are replaced by them; the file that defines one registers its rule in `EXPANSIONS`.
+"""Composite instructions are replaced by their parts; the file that defines one registers its rule in `EXPANSIONS`.
 
 An optimizer's step becomes a reading of flattened Variables, a loop over their elements and an assignment.
 """
@@ -27,7 +27,7 @@ from ..planning import assign_flat, flatten, part, read_flat, variables_of
 
 # Kernels that are made of other operations become these operations, which then share results, memory and loops.
 #
-# No formula is written down twice: a kernel is run once on `TracedArray`s, which write an instruction for all that it does.
+# No formula is written down twice: a kernel runs once on `TracedArray`s, which write an instruction for each operation.
 
 
 @instruction()
@@ -45,7 +45,7 @@ def add_at(xp: Any, x: Array, columns: Array, number: float) -> Array:
 
 
 class TracedArray(NDArrayOperatorsMixin):
-    """Stands for an array in a kernel: what is done to it is written as instructions.
+    """Stands for an array in a kernel: operations on it are written as instructions.
 
     Args:
         writer: the `Writer` of the program.
@@ -64,7 +64,7 @@ class TracedArray(NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the elements."""
+        """The dtype of the elements."""
         return self.slot.dtype
 
     @property
@@ -166,11 +166,11 @@ class TracedArray(NDArrayOperatorsMixin):
 
 
 class TracedNumber(NDArrayOperatorsMixin):
-    """Stands for a Python number that each run has another one of, or for what is made of such numbers.
+    """Stands for a Python number that differs from run to run, or for a number computed from such numbers.
 
     Args:
         slots: the numbers.
-        build: makes it of the elements that stand for these in a loop.
+        build: computes it from the elements that stand for these in a loop.
     """
 
     __slots__ = ("build", "slots")
@@ -188,13 +188,13 @@ class TracedNumber(NDArrayOperatorsMixin):
 
 
 def _slots_of(operands: Sequence[Any]) -> list[Slot]:
-    """The values that operands are made of, each once."""
+    """The slots that operands are computed from, each once."""
     found = {x.slot.key: x.slot for x in operands if isinstance(x, TracedArray)}
     return [*(found | {slot.key: slot for x in operands if isinstance(x, TracedNumber) for slot in x.slots}).values()]
 
 
 def _on_elements(function: Any, operands: Sequence[Any], slots: Sequence[Slot], elements: Sequence[Any]) -> Any:
-    """A function of operands, given the elements of what they are made of."""
+    """A function of operands, given the elements of the slots that they are computed from."""
     known = dict(zip([slot.key for slot in slots], elements, strict=True))
 
     def element(x: Any) -> Any:
@@ -206,7 +206,7 @@ def _on_elements(function: Any, operands: Sequence[Any], slots: Sequence[Slot], 
 
 
 def _element_by_element(function: Any, operands: Sequence[Any]) -> TracedArray:
-    """A function of each element as a loop, where no operation is that function: of numbers, `where`, another dtype."""
+    """An elementwise function as a loop, where no operation is that function: of numbers, `where`, another dtype."""
     slots = _slots_of(operands)
     body = traced(lambda *elements: _on_elements(function, operands, slots, elements), [slot.dtype for slot in slots])
     if body is None:
@@ -219,7 +219,7 @@ def _element_by_element(function: Any, operands: Sequence[Any]) -> TracedArray:
 
 
 class _Elements(NamedTuple):
-    """`x[rows, columns]` and what is added to it: `x[rows, columns] -= 1` reads nothing; an operand is read."""
+    """`x[rows, columns]` and the number added to it: `x[rows, columns] -= 1` reads nothing; an operand is read."""
 
     x: TracedArray
     columns: TracedArray
@@ -233,7 +233,7 @@ class _Elements(NamedTuple):
 
 
 def inline(writer: Any, record: Record) -> bool:
-    """Write the operations that the kernel of an instruction is made of, unless it works with 16-bit floats."""
+    """Write the operations of an instruction's kernel in its place, unless it works with 16-bit floats."""
     slots = [*record.inputs, record.outputs]
     if any(not isinstance(x, Slot) or x.order is not None or 0 in x.shape or x.dtype.itemsize < 4 for x in slots):
         return False
@@ -254,15 +254,15 @@ Expansion = Callable[["Writer", Record], bool]
 
 EXPANSIONS: dict[Primitive, Expansion] = {}
 FOR_GRAPHS: dict[Primitive, Expansion] = {}
-"""Those that come first where what Python does in the middle of a step ends a graph; their results are the same to rounding."""
+"""Expansions that come first where Python code within a step would end a graph; their results are the same to rounding."""
 
 
 class Writer:
     """Writes the `records` of a program, and its `guards`: functions that say before each run whether they still hold.
 
-    In `renamed` is, by the key of a slot, the one that takes its place; in `written`, the result of what is written once.
-    `graphs` says whether it is for a graph, whose kernels may add up over each of several flattened arrays; `kernels`, whether
-    loops become kernels at all, in which a choice between two values costs nothing.
+    `renamed` holds, by the key of a slot, the one that takes its place; `written` the results of `write_once`. `graphs` says
+    whether it is for a graph, whose kernels may sum over each of several flattened arrays; `kernels`, whether loops become
+    kernels at all, in which a select costs nothing.
     """
 
     def __init__(self, program: Program, graphs: bool = False, native: bool = False) -> None:
@@ -299,14 +299,14 @@ class Writer:
         return Slot(next(self._keys), shape, dtype)
 
     def write(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any = ()) -> Any:
-        """A new instruction; its outputs."""
+        """Write a new instruction; its outputs."""
         self.records.append(Record(primitive, list(inputs), params, outputs))
         return outputs
 
     def write_once(
         self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], shape: tuple[int, ...], dtype: Any
     ) -> Slot:
-        """The result of a new instruction, or of one like it that was written in this way before."""
+        """The result of a new instruction, or of an equal one that was written in this way before."""
         operands = [x.key if isinstance(x, Slot) else (type(x), repr(x)) for x in inputs]
         key = primitive, tuple(operands), tuple(sorted(params.items()))
         if key not in self.written:
@@ -341,7 +341,7 @@ class Writer:
         return flats
 
     def begin(self, primitive: Primitive, params: dict[str, Any], outputs: tuple[Slot, ...]) -> None:
-        """An instruction that reads state alone: the first one, if nothing was changed before."""
+        """Write an instruction that reads state alone; it becomes the first one if nothing was changed before."""
         self._insert(len(self.records) if self._changed else 0, Record(primitive, [], params, outputs))
 
     def _insert(self, first: int, record: Record) -> None:
@@ -358,7 +358,7 @@ class Writer:
         self.write(assign_flat, [*variables, *flats], {"layout": layout})
 
     def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
-        """A body for all elements of flat arrays; the flat arrays of its results."""
+        """Write a loop of a body over all elements of flat arrays; the flat arrays of its results."""
         dtypes = body.dtypes
         outputs = [self.slot((size,), dtypes[register]) for register in body.outputs]
         self.write(loop, operands, {"body": body}, tuple(outputs))
@@ -366,7 +366,7 @@ class Writer:
 
 
 def _read_together(writer: Writer, record: Record) -> bool:
-    """A flat reading, of which earlier readings of its Variables become parts: 10 us less in a small training step."""
+    """Write a flat read; earlier reads of its Variables become parts of it: 10 us less in a small training step."""
     variables, layout = variables_of(record), record.params["layout"]
     count = len(layout.shapes)
     flats = writer.read([variables[start : start + count] for start in range(0, len(variables), count)], layout)
@@ -375,7 +375,7 @@ def _read_together(writer: Writer, record: Record) -> bool:
 
 
 def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = False, native: bool = False) -> Program:
-    """The program with such instructions replaced, where they are on NumPy's arrays and not to stay `whole`."""
+    """The program with composite instructions expanded, where they are on NumPy's arrays and not to stay `whole`."""
     writer = Writer(program, graphs, native)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
     EXPANSIONS.setdefault(read_flat, _read_together)
@@ -394,7 +394,7 @@ def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = Fal
 
 
 def _taken_apart(writer: Writer, record: Record, of_shorts: bool = False) -> bool:
-    """A layer's product and its sum with the bias, which can then join what follows; of 16-bit floats rounded between them."""
+    """Write a layer's product and its sum with the bias, which then can fuse with its readers; 16-bit floats round between."""
     x, kernel, bias = record.inputs
     y = record.outputs
     plain = of_shorts if is_short(y.dtype) else y.dtype.kind in "fc"

@@ -1,4 +1,4 @@
-"""A Variable that a step reads and assigns several times is read once and assigned once: what lies between are values.
+"""A Variable that a step reads and assigns several times is read once and assigned once: values are forwarded in between.
 
 Only within an optimizer's step, which holds the locks of all that it assigns, and in graphs of a device, which commit all
 changes at their end: elsewhere each change is atomic by itself.
@@ -46,19 +46,19 @@ def forward_state(program: Program, is_graph: bool = False) -> Program:
 
 
 class _Forwarding:
-    """The instructions by now, and what Variables hold."""
+    """The instructions so far, and the present values of Variables."""
 
     def __init__(self, program: Program) -> None:
         self.records: list[Record | None] = []
         self.renamed: dict[int, Slot] = {}
         self._keys = program.unused_keys()
         self._values: dict[int, Slot] = {}
-        """What Variables hold, by their keys."""
+        """The present values of Variables, by their keys."""
         self._assignments: dict[int, int] = {}
         """The position of the last assignment of a Variable that nothing has read since."""
 
     def take(self, record: Record) -> None:
-        """Write an instruction, or what takes its place."""
+        """Write an instruction, or its replacement."""
         primitive = record.primitive
         if primitive is read_variable and _is_plain(record.inputs[0]):
             variable = record.inputs[0]
@@ -95,7 +95,7 @@ class _Forwarding:
         return True
 
     def _value(self, variable: Variable, record: Record) -> Slot:
-        """What a Variable holds; it is read if it was not yet."""
+        """The present value of a Variable; it is read if it was not yet."""
         if variable.key not in self._values:
             shape, dtype = variable.array.shape, variable.array.dtype
             slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype, namespace(variable.array))
@@ -103,14 +103,14 @@ class _Forwarding:
         return self._values[variable.key]
 
     def _forget(self, keys: set[int] | None) -> None:
-        """An effect may read or assign these Variables, any if None."""
+        """Forget the values of these Variables, of all if None: an effect may read or assign them."""
         for known in (self._values, self._assignments):
             for key in list(known) if keys is None else keys:
                 known.pop(key, None)
 
 
 def _is_plain(variable: Any) -> bool:
-    """Whether an operand is a Variable that holds an array."""
+    """True if an operand is a Variable that holds an array."""
     return isinstance(variable, Variable) and is_array(variable.array)
 
 
@@ -129,6 +129,6 @@ def touched(record: Record) -> set[int] | None:
 
 
 def only_counts(record: Record) -> bool:
-    """Whether all that an instruction does is to change the counters of an optimizer."""
+    """True if an instruction only changes the counters of an optimizer."""
     counts = "optimizer" in record.params and "variables" not in record.params
     return counts and bool(record.primitive.writes) and not outputs_of(record)

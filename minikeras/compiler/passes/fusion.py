@@ -13,7 +13,7 @@ from ..ir import Program, Slot, outputs_of, slots_in
 from ..loops import KINDS, Body, Code, elementwise_body, loop, loop_of
 
 LONGEST = 48
-"""Steps of a loop; more would not fit the fast memory that holds what lies between them."""
+"""The most steps of a loop; the intermediate values of more would not fit the fast memory."""
 
 
 class _Group:
@@ -34,10 +34,10 @@ class _Group:
 
 
 def fuse(program: Program, kinds: str = KINDS, graphs: bool = False) -> Program:
-    """The program with loops instead of elementwise chains, of these kinds of dtypes.
+    """The program with elementwise chains fused into loops, of these kinds of dtypes.
 
-    With `graphs`, where each instruction costs a launch, neighbours that share no value are one loop too, and so are those of a
-    single element.
+    With `graphs`, where each instruction costs a kernel launch, neighbours that share no value become one loop too, and so do
+    those of a single element.
 
     >>> @tf.function
     ... def step(x):
@@ -72,7 +72,7 @@ def fuse(program: Program, kinds: str = KINDS, graphs: bool = False) -> Program:
 
 
 def _related(group: _Group, record: Record) -> bool:
-    """Whether an instruction shares a value with the group."""
+    """True if an instruction shares a value with the group."""
     known = group.made | {x.key for member, _ in group.members for x in slots_in(member.inputs)}
     return any(x.key in known for x in slots_in(record.inputs))
 
@@ -87,7 +87,7 @@ def readers_of(program: Program) -> dict[int, list[Any]]:
 
 
 def _merged(group: _Group, readers: dict[int, list[Any]]) -> list[Record]:
-    """One loop of a group; a group of one stays what it is, one without readers vanishes."""
+    """One loop for a group; a group of one instruction stays as it is, a group without readers vanishes."""
     if len(group.members) == 1:
         return [group.members[0][0]]
     own = {id(record) for record, _ in group.members}
@@ -105,5 +105,5 @@ def _merged(group: _Group, readers: dict[int, list[Any]]) -> list[Record]:
 
 
 def _wanted(made: Sequence[Slot], readers: dict[int, list[Any]], own: set[int]) -> list[Slot]:
-    """The results that others than the group read."""
+    """The results that instructions outside the group read."""
     return [y for y in made if any(id(reader) not in own for reader in readers.get(y.key, ()))]

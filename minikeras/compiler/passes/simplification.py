@@ -1,4 +1,4 @@
-"""Passes that leave out what need not be computed: what is given again, twice, never used, or the same in each run."""
+"""Passes that remove redundant computations: of values that are an input, a repetition, unused or constant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...core.ops.contractions import matrix_product
 from ...core.registry import operations
 from ..ir import Program, Slot, outputs_of, slots_in
 
-# Operations that give their input again are left out. No copy is needed: arrays are not written while they can be seen.
+# Operations that return their input are left out. No copy is needed: arrays are not written while they can be seen.
 
 
 def remove_identities(program: Program) -> Program:
@@ -31,7 +31,7 @@ def remove_identities(program: Program) -> Program:
     """
     renamed: dict[int, Any] = {}
     repeated: dict[int, Slot] = {}
-    """What was repeated along axes, by the key of the result."""
+    """The operands of repetitions along axes, by the key of the result."""
     kept = []
     for record in program.records:
         record = _unrepeated(replaced(record, renamed), repeated)
@@ -46,7 +46,7 @@ def remove_identities(program: Program) -> Program:
 
 
 def _unrepeated(record: Record, repeated: dict[int, Slot]) -> Record:
-    """An elementwise instruction with operands as they were before they were repeated, if their shapes still give the same."""
+    """An elementwise instruction with operands from before a repetition, if their shapes still broadcast to the same."""
     other = replaced(record, repeated) if record.primitive.elementwise else record
     if other is record:
         return record
@@ -63,7 +63,7 @@ def replaced(record: Record, renamed: Mapping[int, Any]) -> Record:
 
 
 def _given_again(record: Record) -> Slot | None:
-    """The operand that the result is, if it is one."""
+    """The operand that equals the result, if there is one."""
     primitive = record.primitive
     if primitive not in (
         *(operations.identity, operations.stop_gradient, operations.cast),
@@ -78,10 +78,10 @@ def _given_again(record: Record) -> Slot | None:
     return x if same else None
 
 
-# What is computed twice is computed once. A Variable is read once between two changes of it.
+# Equal computations are done once. A Variable is read once between two changes of it.
 #
-# Two values that one matrix product takes stay two: of an array and its own transpose, NumPy computes one triangle, and some
-# BLAS kernels give other last bits there than in a whole product.
+# The two operands of one matrix product stay two: of an array and its own transpose, NumPy computes one triangle, and some BLAS
+# # kernels give other last bits there than in a whole product.
 
 
 def eliminate_common_subexpressions(program: Program) -> Program:
@@ -131,7 +131,7 @@ def eliminate_common_subexpressions(program: Program) -> Program:
 
 
 def _operands_of_products(program: Program) -> dict[int, set[int]]:
-    """For the arrays that are operands of matrix products, or are seen by them through views, those of the other operands."""
+    """For each array that a matrix product reads, directly or through views, the arrays of the other operand."""
     seen: dict[int, int] = {}
     apart: dict[int, set[int]] = {}
     for record in program.records:
@@ -147,20 +147,20 @@ def _operands_of_products(program: Program) -> dict[int, set[int]]:
 
 
 def _identity(record: Record) -> Hashable:
-    """Equal for instructions with equal results."""
+    """A key that is equal for instructions with equal results."""
     operands = tuple([_operand(x) for x in record.inputs])
     return id(record.primitive), operands, tuple([(name, _value(value)) for name, value in record.params.items()])
 
 
 def _operand(x: Any) -> Hashable:
-    """Constant numbers are told by their bits, other slots by their keys."""
+    """The key of an operand: the bits of a constant number, the key of another slot."""
     if isinstance(x, Slot) and isinstance(x.array, (np.generic, np.ndarray)) and x.shape == ():
         return "constant", x.dtype.str, x.array.tobytes()
     return ("slot", x.key) if isinstance(x, (Slot, Variable)) else _value(x)
 
 
 def _value(value: Any) -> Hashable:
-    """Tells apart what Python calls equal: 1, 1.0 and True; 0.0 and -0.0."""
+    """A key that differs for values that Python calls equal: 1, 1.0 and True; 0.0 and -0.0."""
     kind = type(value)
     if kind in (list, tuple):
         return kind, tuple([_value(one) for one in value])
@@ -196,14 +196,14 @@ def eliminate_dead_code(program: Program) -> Program:
     return program.with_records(kept[::-1])
 
 
-# What depends on constants, or on shapes alone, is computed once: when the program is made, by the primitive's own kernel.
+# Values that depend on constants or shapes alone are computed once: when the program is made, by the primitive's own kernel.
 
 LARGEST = 1 << 20
 """Results of more bytes are computed in each run: keeping them would cost more memory than it saves time."""
 
 
 def fold_constants(program: Program, largest: float = LARGEST) -> Program:
-    """The program with constants for what is computed from constants and shapes, up to so many bytes.
+    """The program with constants for values computed from constants and shapes, up to so many bytes.
 
     >>> @tf.function
     ... def scaled(x):
@@ -216,7 +216,7 @@ def fold_constants(program: Program, largest: float = LARGEST) -> Program:
     kept, renamed = [], {}
     for record in program.records:
         if only_checks(record.primitive) and getattr(record.inputs[0], "key", None) in values:
-            continue  # what passed once passes always
+            continue  # a check that passed once always passes
         results = _computed(record, values, largest)
         if results is None:
             kept.append(record)
@@ -253,6 +253,6 @@ def _of_shape() -> tuple[Any, ...]:
 
 
 def _alike(slot: Slot) -> Any:
-    """Some array of the slot's shape and dtype."""
+    """An array of the slot's shape and dtype."""
     array = slot.xp.zeros(slot.shape, dtype=slot.dtype)
     return array if slot.shape or slot.xp is not np else array[()]

@@ -1,1 +1,1 @@
-"""Text of nests in the languages of targets."""
+"""Code generation: the text of nests in the languages of targets."""

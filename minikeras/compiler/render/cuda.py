@@ -1,6 +1,6 @@
 """A nest in CUDA C: a thread for each point of the grid, or a group of threads that share the innermost loops of a point.
 
-There are no atomics: what a kernel computes does not depend on the order in which threads run. Sizes and literals are constants
+There are no atomics: the results of a kernel do not depend on the order in which threads run. Sizes and literals are constants
 of the text, and all arguments are addresses.
 """
 
@@ -17,11 +17,11 @@ from ..loop_ir.reductions import is_float, neutral
 from .cuda_functions import apply, cast, computed, literal, loaded, stored, to_store
 
 THREADS = 256
-"""Of a block."""
+"""The threads of a block."""
 MOST_THREADS = 1024
-"""Of a block that reduces few columns."""
+"""The threads of a block that reduces few columns."""
 MOST_BLOCKS = 4096
-"""Of a grid whose threads take several points each: enough for every multiprocessor there is."""
+"""The blocks of a grid whose threads take several points each: enough for every multiprocessor there is."""
 FEW_BLOCKS = 264
 """Blocks below which a long reduction is cut into pieces, two for each multiprocessor."""
 LONG = 1 << 13
@@ -29,7 +29,7 @@ LONG = 1 << 13
 SHORT = 8
 """Elements of a loop that one thread takes alone."""
 MANY = 1 << 12
-"""Points whose threads are neighbours where these read neighbouring elements."""
+"""The number of points from which neighbouring threads have neighbouring points that read neighbouring elements."""
 NARROW = 1 << 30
 """Elements from which an index needs 64 bits; divisions by those are slow."""
 
@@ -50,7 +50,7 @@ class Group(NamedTuple):
 
     @classmethod
     def of(cls, count: int, length: int, along: bool) -> Group:
-        """For so many points with loops of so many elements each."""
+        """The group for so many points with loops of so many elements each."""
         if length <= SHORT:
             return cls(THREADS, 1, along, min(-(-count // THREADS), MOST_BLOCKS))
         if along:
@@ -64,12 +64,12 @@ class Group(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """The threads of a block."""
         return max(32, self.points * self.lanes)
 
 
 def _power_of_two(number: int) -> int:
-    """The smallest one that is not smaller."""
+    """The smallest power of two that is not smaller."""
     return 1 << max(0, number - 1).bit_length()
 
 
@@ -87,15 +87,15 @@ class Text(NamedTuple):
 
 
 class Schedule:
-    """How the points of a nest are divided among threads.
+    """The division of a nest's points among threads.
 
     Args:
         nest: the loops, all of whose sizes are constants.
 
     Attributes:
         axes: parallel loops that are the grid together, the last one innermost.
-        count: how many points these have.
-        body: what is done for each.
+        count: the number of their points.
+        body: the statements for each.
         group: the threads.
     """
 
@@ -118,7 +118,7 @@ class Schedule:
             self.group = Group(1, lanes, True, self.count)
 
     def most(self, x: Expr) -> int | None:
-        """What an extent cannot exceed; None if that is not known."""
+        """An upper bound of an extent; None if none is known."""
         found: int | None = x.number
         if found is not None or x.op not in ("minimum", "maximum", "where"):
             return found
@@ -126,9 +126,9 @@ class Schedule:
         return min(known, default=None) if x.op == "minimum" else max(known, default=None)
 
     def _is_along(self, shared: Sequence[For]) -> bool:
-        """Whether neighbours within a shared loop lie side by side, or neighbouring points do not.
+        """True if neighbouring threads are to be lanes of one point: if its elements, or no neighbouring points, are adjacent.
 
-        Many neighbouring points that read what lies side by side come first: they share what else they read.
+        Many neighbouring points that read adjacent elements take precedence: they share their other operands.
         """
         simple = [(one, loop.axis) for loop in shared for one in loop.body if isinstance(one, (Store, Fold))]
         places = [(at, axis) for one, axis in simple for at in _places(one)]
@@ -137,7 +137,7 @@ class Schedule:
 
     @property
     def pieces(self) -> int:
-        """Into how many pieces the reductions of the nest are cut: few long ones do not keep a device busy."""
+        """The number of pieces into which the reductions of the nest are cut: few long ones do not keep a device busy."""
         loops = [one for one in self.body if isinstance(one, For)]
         length = loops[0].axis.extent.number if len(loops) == 1 else None
         if length is None or length < LONG or self.group.blocks >= FEW_BLOCKS:
@@ -147,23 +147,23 @@ class Schedule:
 
 
 def _is_grid(one: Any) -> bool:
-    """Whether a loop is parallel, with as many points everywhere."""
+    """True if a loop is parallel, with a constant number of points."""
     return isinstance(one, For) and one.axis.kind == "parallel" and one.axis.extent.number is not None
 
 
 def is_shared(loop: For) -> bool:
-    """Whether a loop is one that the lanes of a point share."""
+    """True if the lanes of a point share a loop."""
     return loop.is_innermost and loop.axis.kind != "sequential"
 
 
 def _places(one: Store | Fold) -> list[Expr]:
-    """The indices of all that a statement reads and writes."""
+    """The indices of all elements that a statement reads and writes."""
     found = [one.index] if isinstance(one, Store) else []
     return found + [load.args[0] for load in loads_of([one])]
 
 
 def _step(x: Expr, axis: Axis) -> int:
-    """What an index grows by from one point of an axis to the next, but where a line ends."""
+    """The step of an index from one point of an axis to the next, except where a line ends."""
     if x is axis:
         return 1
     if x.op in ("add", "subtract"):
@@ -256,7 +256,7 @@ class CUDA:
             f"const {kind} o = ({kind})blockIdx.x * {group.points} + threadIdx.x {own} {width};",
         )
         beyond = "0x7fffffff" if self._narrow else "0x7fffffffffffffff"
-        if group.points > 1 or group.threads > group.lanes:  # threads without a point meet the others at barriers
+        if group.points > 1 or group.threads > group.lanes:  # threads without a point must reach the barriers too
             self._do(f"const {kind} own = o < {count} ? o : {count - 1}, first = o < {count} ? lane : {beyond};")
         else:
             self._do(f"const {kind} own = o, first = lane;")
@@ -291,12 +291,12 @@ class CUDA:
                 self._loop(run)
 
     def _part(self, body: Sequence[Any]) -> None:
-        """A barrier, if lanes read what others have written, or write what others have read."""
+        """Statements, after a barrier if lanes read elements that others have written, or write those that others have read."""
         if self._group.lanes == 1 or (isinstance(body[0], For) and not is_shared(body[0])):
             return
         reads, writes = {one.value for one in loads_of(body)}, {*written_by(body)}
         read, written = self._pending
-        alone = bool(writes) and not isinstance(body[0], For)  # perhaps where an operand lies that others still read
+        alone = bool(writes) and not isinstance(body[0], For)  # perhaps over an operand that others still read
         if writes & (read | written) or reads & written or (alone and read and not self._inside):
             self._barrier()
         self._pending[0].update(reads)
@@ -354,7 +354,7 @@ class CUDA:
             return
         step = "" if group.along else f" * {group.points}"
         if self._inside:
-            self._do("__syncthreads();")  # the turn before has read
+            self._do("__syncthreads();")  # after the reads of the previous turn
         rooms = [f"all_{own}" for own in owns]
         kinds = [computed(one.register.dtype) for one in folds]
         self._do(*[f"__shared__ {kind} {room}[{group.threads}];" for kind, room in zip(kinds, rooms, strict=True)])
@@ -368,9 +368,9 @@ class CUDA:
         self._pending = set(), set()
 
     def _write(self, body: Sequence[Any]) -> None:
-        """Statements that all read before one of them writes; what one lane writes, that lane alone reads for it.
+        """Statements that all read before one of them writes; one lane alone reads the operands of its write.
 
-        A result may lie where an operand lies, and other lanes would read that while it is written.
+        A result may take the memory of an operand, and other lanes would read that while it is written.
         """
         known: dict[Any, str] = {}
         alone = self._group.lanes > 1 and not self._shares and any(isinstance(one, Store) for one in body)
@@ -402,7 +402,7 @@ class CUDA:
     # Values -------------------------------------------------------------------------------------------------------------------
 
     def _is_index(self, x: Expr) -> bool:
-        """Whether an integer is made of axes and sizes alone."""
+        """True if an integer depends on axes and sizes alone."""
         if x not in self._index:
             own = x.args[1:] if x.op == "where" else x.args
             known = x.op in ("axis", "constant") or (x.op == "load" and isinstance(x.value, Table))
@@ -411,7 +411,7 @@ class CUDA:
         return self._index[x]
 
     def _value(self, x: Expr, known: dict[Any, str]) -> str:
-        """A name, a constant or a short expression in brackets; each is written once where nothing is written between."""
+        """A name, a constant or a short expression in brackets; each is computed once until memory is written."""
         if x not in known:
             args = [self._value(one, known) for one in x.args] if x.op != "axis" else []
             key = (x.op, x.dtype, x.value, *args) if args else x
@@ -471,14 +471,14 @@ class CUDA:
         return f"({args[0]} {sign} {args[1]})" if sign else apply(x.op, x.dtype, args)
 
     def _divided(self, a: str, sign: str, b: str) -> str:
-        """Of numbers that are at least 0: without signs it takes fewer instructions."""
+        """A division of numbers that are at least 0: unsigned, it takes fewer instructions."""
         kind = "unsigned" if self._narrow else "unsigned long long"
         return f"({self._kind})(({kind}){a} {sign} {b})"
 
     # Memory -------------------------------------------------------------------------------------------------------------------
 
     def _aliases(self) -> tuple[tuple[int, ...], ...]:
-        """A result may lie where an operand lies of which each point reads just what it writes, and before it does."""
+        """For each result the operands whose memory it may take: each point reads only the element it writes, before that."""
         body = self.schedule.body
         if any(isinstance(one, For) and one.axis.kind == "sequential" for one in statements(body)):
             return ()

@@ -128,7 +128,7 @@ template <class T> static __device__ inline T multiple(T a, T b) {
   return d == 0 ? T(0) : T(size_of(a) / d * size_of(b));
 }
 """
-"""What the functions below and the kernels call."""
+"""The functions that those below and the kernels call."""
 
 COMPARISONS = {"equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 
@@ -149,7 +149,7 @@ FLOATS = {
     **{f"arc{name}": f"a{name}{{f}}({{0}})" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **{name: f"{name}{{f}}({{0}}, {{1}})" for name in ("hypot", "nextafter")},
 }
-"""Of floats; {f} is the suffix of the C library's functions."""
+"""Functions of floats; {f} is the suffix of the C library's functions."""
 
 _WRAPPED = "({type})((unsigned long long){0} %s (unsigned long long){1})"
 INTEGERS = {
@@ -175,7 +175,7 @@ BOOLS = {
 
 
 def is_known(dtype: Any) -> bool:
-    """Whether there is a type for a dtype; Python numbers have one."""
+    """True if there is a type for a dtype; Python numbers have one."""
     return dtype is float or (np.dtype(dtype).isnative and np.dtype(dtype).name in STORED)
 
 
@@ -185,7 +185,7 @@ def stored(dtype: Any) -> str:
 
 
 def computed(dtype: Any) -> str:
-    """The C type that a value has between memory and memory."""
+    """The C type of a value in registers."""
     return "float" if dtype is not float and is_short(dtype) else stored(dtype)
 
 
@@ -195,7 +195,7 @@ def loaded(expression: str, dtype: Any) -> str:
 
 
 def to_store(expression: str, dtype: Any) -> str:
-    """What is written to memory for a value."""
+    """The expression that is stored to memory for a value."""
     return f"narrow({expression}, {stored(dtype)}())" if dtype is not float and is_short(dtype) else expression
 
 
@@ -228,7 +228,7 @@ def cast(value: str, dtype: Any, wanted: Any) -> str:
     if wanted.kind == "b":
         return f"({value} != 0)"
     if is_short(wanted):
-        once = dtype is not None and dtype == NUMBER and wanted == np.float16  # float64 would be rounded twice by way of float
+        once = dtype is not None and dtype == NUMBER and wanted == np.float16  # float64 would be rounded twice through float
         return f"rounded<{stored(wanted)}>({'to_odd' if once else '(float)'}({value}))"
     return f"({computed(wanted)})({value})"
 

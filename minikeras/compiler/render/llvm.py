@@ -1,7 +1,7 @@
 """A nest in LLVM's language, as a kernel like those of `executors/llvm/kernels.py`.
 
-Registers are cells of the stack, of which LLVM makes registers of the processor. Elementwise functions and conversions
-are those of all kernels (executors/llvm/functions.py).
+Registers are cells of the stack, which LLVM promotes to registers of the processor. Elementwise functions and conversions are
+those of all kernels (executors/llvm/functions.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NestKernel:
     Its operands are the places of the arrays, then the sizes, then, if it has products, the addresses of a `Way`.
 
     Args:
-        nest: what is written.
+        nest: the loops.
         multiplies: whether the way is BLAS.
     """
 
@@ -89,7 +89,7 @@ class NestKernel:
         )
 
     def _head(self, name: str) -> str:
-        """Of the function of a range, to which arrays come as parameters, so that LLVM knows that they lie apart."""
+        """The head of the function of a range: arrays are parameters, so that LLVM knows that they do not alias."""
         nest = self.nest
         self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
         self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
@@ -99,7 +99,7 @@ class NestKernel:
 
     @property
     def _width(self) -> str:
-        """What a function is told about vectors."""
+        """The attributes of a function about vectors."""
         return ' "prefer-vector-width"="512"' if _functions(self.nest) & WIDE else ""
 
     def _begin(self) -> tuple[Value, Value]:
@@ -112,7 +112,7 @@ class NestKernel:
 
     @property
     def _grid(self) -> tuple[Expr, int]:
-        """How many points are shared, and at multiples of how many parts begin."""
+        """The number of points that threads share, and the alignment of parts."""
         grid = self.nest.grid
         if isinstance(grid, Part):
             return grid.extent, grid.align
@@ -168,7 +168,7 @@ class NestKernel:
             self._group = ""
 
     def _hints(self, loop: For) -> tuple[str, str]:
-        """What LLVM is told about an innermost loop: what the kind of its axis says need not be proven."""
+        """The metadata of an innermost loop: LLVM need not prove the independence that the kind of its axis states."""
         if not loop.is_innermost or loop.axis.kind == "sequential":
             return "", ""
         n = 10 + len(self._metadata)
@@ -181,7 +181,7 @@ class NestKernel:
         return f", !llvm.loop !{n + 2}", f", !llvm.access.group !{n}"
 
     def _write(self, body: Sequence[Any]) -> None:
-        """Statements that all read before one of them writes."""
+        """Carry out statements; all of them read before one of them writes."""
         known: dict[Expr, Value] = {}
         found = [(one, self._value(one.value, known)) for one in body]
         indices = [self._value(one.index, known) if isinstance(one, Store) else "" for one in body]
@@ -230,7 +230,7 @@ class NestKernel:
         return self._to.add(f"getelementptr inbounds {_memory(array.dtype)}, ptr {self._names[array]}, i64 {index}")
 
     def _value(self, x: Expr, known: dict[Expr, Value]) -> Value:
-        """The text of an expression; each is written once where nothing is written between."""
+        """The text of an expression; each is computed once until memory is written."""
         if x not in known:
             known[x] = self._written(x, [self._value(one, known) for one in x.args] if x.op != "axis" else [])
             if x.op == "load" or any(one in self._read for one in x.args):

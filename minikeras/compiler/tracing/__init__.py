@@ -1,1 +1,1 @@
-"""`tf.function`: which calls one recording serves."""
+"""`tf.function`: recordings, and the calls that each one serves."""

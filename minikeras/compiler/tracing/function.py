@@ -1,4 +1,4 @@
-"""`tf.function`: a function that Python runs twice for each signature, and that is replayed from then on.
+"""`tf.function`: a function that Python runs twice for each signature and that is replayed after that.
 
 Both runs are recorded. If they are not the same, or nothing can be recorded, the function simply runs, and says so once.
 """
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from ...data.table import RowBatches
 
 CAPACITY = 64
-"""So many signatures of a function are kept, those that were used last."""
+"""The most signatures that a function keeps, those used last."""
 FREE = 8
-"""So many recordings of a function need not have paid before there are more."""
+"""The number of recordings of a function that need not pay before there are more."""
 REPLAYS = 16
-"""So many replays pay for one more recording: it takes up to ten times what an eager run takes."""
+"""The number of replays that pay for one more recording, which takes up to ten times as long as an eager run."""
 
 _eagerly = False
 
@@ -51,7 +51,7 @@ class NoProgram(NamedTuple):
     """Takes the place of a program where there is none.
 
     Attributes:
-        reason: why the function runs eagerly for this signature; None if the run made Variables, and the next one is recorded.
+        reason: for running eagerly with this signature; None if the run made Variables, and the next one is recorded.
     """
 
     reason: str | None
@@ -64,15 +64,15 @@ BUILT = NoProgram(None)
 
 
 class CacheEntry(NamedTuple):
-    """What a function keeps for a signature.
+    """The entry of a function for a signature.
 
     Attributes:
-        program: ready to run, or why there is none.
-        guards: what it depends on beside the signature; None if there is no program.
-        others: the arguments that the signature tells by identity, kept alive.
+        program: ready to run, or the reason why there is none.
+        guards: the facts that it depends on beside the signature; None if there is no program.
+        others: the arguments that the signature holds by identity, kept alive.
         packed: gives the leaves of a result their structure.
-        state: reads what a replay changes, if one may turn out to be outdated on its way; as `Recorder.state`.
-        first: what the first of two runs recorded, until the second is compared with it.
+        state: reads the state that a replay changes, if a replay may turn out to be outdated midway; as `Recorder.state`.
+        first: the program of the first of two runs, until the second is compared with it.
     """
 
     program: Any
@@ -89,10 +89,10 @@ class CompiledFunction:
     Attributes:
         python_function: the function that was decorated.
         input_signature: as it was given.
-        recordings: how many programs were made.
-        replays: how many calls were carried out by a program.
-        eager_calls: how many calls Python carried out, recordings not counted.
-        planned: how many calls there will be, as far as is known: whether LLVM is worth it.
+        recordings: the number of programs made.
+        replays: the number of calls carried out by a program.
+        eager_calls: the number of calls that Python carried out, recordings not counted.
+        planned: the number of calls to come, as far as is known: it decides whether LLVM is worth it.
         whole: whether a replay may happen whole or not at all by itself.
     """
 
@@ -172,7 +172,7 @@ class CompiledFunction:
         return (found.packed(leaves),)
 
     def _replayed(self, args: Sequence[Any]) -> tuple[CacheEntry | None, list[Tensor]]:
-        """What a call would replay without another recording on its way, and the tensors among its arguments."""
+        """The entry that a call would replay, None if it would record or run eagerly; and the tensors among its arguments."""
         if _eagerly or current() is not BOTTOM:
             return None, []
         _, tensors, key = self._signature(args, {})
@@ -200,13 +200,13 @@ class CompiledFunction:
         return _in_tensors(self.python_function(*args, **kwargs))
 
     def _bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The arguments as the `input_signature` wants them, if there is one."""
+        """The arguments converted to the `input_signature`, if there is one."""
         if self.input_signature is None:
             return args, kwargs
         return bound(self._parameters, self.input_signature, args, kwargs, self.name)
 
     def _signature(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], list[Tensor], Any]:
-        """All arguments by position (keywords in a dict at the end), their tensors, and what identifies the program."""
+        """All arguments by position (keywords in a dict at the end), their tensors, and the key of the program."""
         if self.input_signature is not None:
             args, kwargs = self._bound(args, kwargs)
         elif kwargs:
@@ -221,8 +221,8 @@ class CompiledFunction:
             return values, tensors, None
 
     def _record(self, key: Any, values: Sequence[Any], tensors: list[Tensor], before: CacheEntry | None = None) -> Any:
-        """Run the function and keep what it does; `before` is what the run before this one has left."""
-        # A tensor that is given twice, or that the function knows from elsewhere, must not be taken for one argument.
+        """Run the function and keep its program; `before` is the entry of the run before this one."""
+        # A tensor that is given twice, or that the function also has from elsewhere, must not be taken for one argument.
         fresh = [Tensor(tensor.array) for tensor in tensors]
         given = iter(fresh)
         *args, kwargs = [substituted(value, given) for value in values]
@@ -249,7 +249,7 @@ class CompiledFunction:
         packed = _packing(program.structure)
         if recorder.refusal is not None:
             self._warn_once(f"runs eagerly: {recorder.refusal}")
-            self.recordings -= first is not None  # in the end the run before was an eager one, too
+            self.recordings -= first is not None  # the run before counts as an eager one after all
             self.eager_calls += 2 if first else 1
             entry = CacheEntry(NoProgram(recorder.refusal), None, others, packed)
         else:
@@ -257,7 +257,7 @@ class CompiledFunction:
             replay = before.program if before and first and not decided else self._ready(program, once=guards is None)
             state = recorder.state() if decided else None
             told = any(is_told(record.primitive) for record in program.records)
-            # If its bits differ it carries out this run as well, unless another thread has built on what that has left.
+            # If its bits differ it also carries out this run, unless another thread has used the state that the run left.
             if replay is not None and not (replay.exact or told) and recorder.put_back():
                 result = packed(replay([tensor.array for tensor in tensors]))
             if guards is None:
@@ -277,7 +277,7 @@ class CompiledFunction:
     def _guards(
         self, recorder: Recorder, program: Program, before: CacheEntry | None, others: list[Any], drawn: str | None, wrote: bool
     ) -> Guards | None:
-        """What a program depends on beside its arguments. None if the run made Variables, or its recorder says why not."""
+        """The guards of a program. None if the run made Variables, or if it cannot be guarded, as the recorder then knows."""
         first, guards = (before.first, before.guards) if before else (None, None)
         try:
             if wrote:
@@ -304,7 +304,7 @@ class CompiledFunction:
         """A program, ready to run, by LLVM if it is asked for or the planned calls are worth it.
 
         Args:
-            once: whether it is run once, in place of the run that was recorded; None if NumPy's bits serve as well.
+            once: True if it is to take the place of the recorded run, once; the result is None if NumPy's bits do as well.
         """
         if once and not self.jit_compile and not (self.planned and llvm.installed()):
             return None
@@ -342,7 +342,7 @@ class CompiledFunction:
         return entry.program if isinstance(entry.program, NoProgram) else entry.program.program
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> CompiledFunction:
-        """The function for one signature alone: other shapes and dtypes are refused. Its first two calls are recorded.
+        """The function for one signature alone: it refuses other shapes and dtypes. Its first two calls are recorded.
 
         Args:
             args, kwargs: a `tf.TensorSpec` or a tensor for each argument that calls give; all others are fixed to their values.
@@ -373,7 +373,7 @@ class CompiledFunction:
         return CompiledFunction(described, list(specs.values()), self.name, self.jit_compile)
 
     def plan(self, calls: int) -> None:
-        """Say how many calls there will be, so that LLVM carries out programs that are worth it, known ones included."""
+        """Set the number of calls to come, so that LLVM carries out programs that are worth it, known ones included."""
         if calls == self.planned:
             return
         self.planned = calls
@@ -399,7 +399,7 @@ class CompiledFunction:
 
     @property
     def bytes(self) -> int:
-        """The memory that these take."""
+        """The size of these buffers in bytes."""
         return sum(one.bytes for one in self._replays)
 
     def forget(self) -> None:
@@ -407,14 +407,14 @@ class CompiledFunction:
         self._cache.clear()
 
     def experimental_get_tracing_count(self) -> int:
-        """How many programs were made, by TensorFlow's name."""
+        """The number of programs made, by TensorFlow's name."""
         return self.recordings
 
     def scan(self, *data: Any) -> Any:
         """Call the function for one element of the data after another; the results, stacked along a new first axis.
 
-        It does what a loop over the data does, but many calls together cost little more than what they compute: a program
-        carries them out in a row, about 20 ms of them at a time, and takes the rows of a batch where they lie.
+        It does what a loop over the data does, with little overhead: a program carries out many calls in a row, about 20 ms of
+        them at a time, and reads the rows of a batch in place.
 
         Args:
             data: a Dataset or another iterable, whose elements are the arguments (of a tuple several, as for `Dataset.map`). Or
@@ -425,7 +425,7 @@ class CompiledFunction:
             TypeError: if there is no data, or text; if the function returns a Variable.
             ValueError: if the data has no elements, or no end.
 
-        A call that raises leaves what the calls before it did.
+        If a call raises, the effects of the calls before it stay.
 
         >>> total = tf.Variable(0.0)
         >>> @tf.function
@@ -480,13 +480,13 @@ def _has_shape(value: Any) -> bool:
 
 
 def _spec(leaf: Any) -> Any:
-    """What a leaf of an argument has to be: of a tensor its shape and dtype."""
+    """The specification of a leaf of an argument: shape and dtype of a tensor, any other leaf itself."""
     is_spec = hasattr(leaf, "is_compatible_with")
     return TensorSpec.from_tensor(convert_to_tensor(leaf)) if _has_shape(leaf) and not is_spec else leaf
 
 
 def _in_tensors(result: Any) -> Any:
-    """A result with Tensors in place of Python's numbers and of NumPy's, as in a call of TensorFlow's function."""
+    """A result with Tensors in place of numbers of Python and NumPy, as in a call of TensorFlow's function."""
     if type(result) is Tensor or result is None:
         return result
     if nest.is_nested(result):
@@ -495,13 +495,13 @@ def _in_tensors(result: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number or an array of numbers, but no Tensor."""
+    """True if a value is a number or an array of numbers, but no Tensor."""
     is_array = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc"
     return is_array or isinstance(value, (bool, int, float, complex))
 
 
 def _packing(structure: Any) -> Callable[[list[Any]], Any]:
-    """What gives leaves a structure; logs, a flat dict, need no walk."""
+    """A function that packs leaves into a structure; logs, a flat dict, need no walk."""
     if structure is None:
         return operator.itemgetter(0)
     if type(structure) is dict and not any(map(nest.is_nested, structure.values())):
@@ -558,7 +558,7 @@ def function(
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether functions run as plain Python at each call, for looking into them. False is the usual state.
+    """Set whether functions run as plain Python at each call, for debugging. False is the default.
 
     Raises:
         TypeError: if the argument is no bool.
@@ -572,7 +572,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
 
 
 def functions_run_eagerly() -> bool:
-    """What `run_functions_eagerly` was set to.
+    """The setting of `run_functions_eagerly`.
 
     >>> functions_run_eagerly()
     False

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from ...data.table import RowTable
 
 SECONDS = 0.02
-"""What steps in a row take together: what is done once for all costs little, and an interrupt is answered soon."""
+"""Target duration of steps in a row: long enough to amortize the work per row, short enough to answer an interrupt soon."""
 GROWTH = 4
-"""Each time at most so many times as many: the first steps may not be like those that follow."""
+"""The largest factor by which the number of steps in a row grows at once: the first steps may be unlike later ones."""
 INFINITE = -1
 """The cardinality of a Dataset without end."""
 
 
 class Pace:
-    """How many steps are carried out before Python looks at what goes on: it follows the time they take, and is at least 1.
+    """The number of steps in a row between two checks by Python: it adapts to the time they take, and is at least 1.
 
     >>> pace = Pace()
     >>> for _ in range(3):
@@ -40,19 +40,19 @@ class Pace:
         self.steps = 1
 
     def took(self, steps: int, seconds: float) -> None:
-        """So many steps took so long."""
+        """Adapt to the time that a number of steps took."""
         fitting = int(SECONDS * steps / max(seconds, 1e-9))
         self.steps = max(1, min(fitting, GROWTH * self.steps))
 
 
 def scan(function: Any, first: tuple[Any, ...], data: Sequence[Any]) -> Any:
-    """What `Function.scan` does; `first` are arguments before those from the data, the same in each call."""
+    """Carry out `CompiledFunction.scan`; `first` are arguments before those from the data, the same in each call."""
     from ...data.table import RowBatches, of_one_size
 
     table, elements = _rows_of(data)
     pace, results = Pace(), _Results(function.name)
     while found := list(itertools.islice(elements, pace.steps)):
-        if table is None:  # what makes the elements may look at what the calls have done
+        if table is None:  # the source of the elements may depend on effects of the calls
             results.add(function(*first, *_arguments(found[0])))
             continue
         began = time.perf_counter()
@@ -80,7 +80,7 @@ def _rows_of(data: Sequence[Any]) -> tuple[RowTable | None, Iterator[Any]]:
         table = getattr(given, "table", None)
         return (None, iter(given)) if table is None else (table, given.rows_from(0))
     table = RowTable(with_lists_as_tensors(tuple(data), lambda leaf: column(leaf, "scan")), "scan")
-    if current() is not BOTTOM:  # a tape, or another recording, is to see where the rows come from
+    if current() is not BOTTOM:  # a tape, or another recording, must see the source of the rows
         given = with_lists_as_tensors(tuple(data), convert_to_tensor)
         columns = [unstack(leaf) for leaf in nest.flatten(given)]
         return None, (nest.pack(given, list(row)) for row in zip(*columns, strict=True))
@@ -88,7 +88,7 @@ def _rows_of(data: Sequence[Any]) -> tuple[RowTable | None, Iterator[Any]]:
 
 
 def _arguments(element: Any) -> tuple[Any, ...]:
-    """An element as arguments: a tuple is several, as for `Dataset.map`."""
+    """An element as arguments: a tuple holds several, as for `Dataset.map`."""
     return element if isinstance(element, tuple) else (element,)
 
 
@@ -101,27 +101,27 @@ class _Results:
         self._parts: list[Any] = []
 
     def add(self, result: Any) -> None:
-        """The result of one call."""
+        """Add the result of one call."""
         if any(isinstance(leaf, Variable) for leaf in nest.flatten(result)):
             raise TypeError(f"{self._name}.scan: the function returns a Variable; have it return its value, tf.identity(v).")
         self._alone.append(result)
 
     def extend(self, stacked: Sequence[Any]) -> None:
-        """Results of several calls, stacked; of none, if there are none."""
+        """Add the results of several calls, stacked; there may be none."""
         if self._alone:
             self._parts.append(self._join(stack, self._alone))
             self._alone = []
         self._parts += stacked
 
     def joined(self) -> Any:
-        """All of them."""
+        """All results, joined."""
         self.extend(())
         if not self._parts:
             raise ValueError(f"{self._name}.scan: the data has no elements.")
         return self._parts[0] if len(self._parts) == 1 else self._join(concat, self._parts)
 
     def _join(self, join: Callable[[list[Any], int], Any], results: list[Any]) -> Any:
-        """Put results together, leaf by leaf; what is no Tensor is that of the last call."""
+        """Join results leaf by leaf; a leaf that is no Tensor is that of the last call."""
         columns = zip(*map(nest.flatten, results), strict=True)
         try:
             leaves = [join(list(one), 0) if isinstance(one[0], Tensor) else one[-1] for one in columns]

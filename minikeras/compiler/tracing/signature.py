@@ -1,8 +1,8 @@
-"""What two calls of a function must share so that one recording serves both.
+"""The signature that two calls of a function must share so that one recording serves both.
 
-Of tensors and arrays shape, dtype, device and the order of axes in memory; numbers, strings and containers by value; other
-objects by identity, and what the recording depends on of them are its facts (`compiler/guards`). A part of a batch
-that they compute on (`distribute/replica.py`) is shared too.
+It holds shape, dtype, device and the order of axes in memory of tensors and arrays; numbers, strings and containers by value;
+other objects by identity, whose state is guarded as facts of the recording (`compiler/guards`). The part of a batch that the
+calls compute on (`distribute/replica.py`) belongs to it too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
             count = len(tensors)
             found.append(_described(value, tensors))
             host = host and all([type(one.array) in BARE for one in tensors[count:]])
-    device = None if host else chosen_device()  # to which `tf.identity` moves what is elsewhere
+    device = None if host else chosen_device()  # `tf.identity` moves tensors there
     return device, current_part(), adds_up(), tuple(found)
 
 
@@ -81,7 +81,7 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
 
 
 def _content(value: Any, kind: type) -> Hashable:
-    """What tells an argument from others that is neither a tensor nor a nest of them: its values, as far as they are known."""
+    """The key of an argument that is neither a tensor nor a nest of them: its values, as far as they are known."""
     if isinstance(value, (set, frozenset, collections.deque)):
         return value.maxlen if isinstance(value, collections.deque) else None, _constants(value)
     if isinstance(value, (bytearray, memoryview)):
@@ -104,7 +104,7 @@ def _content(value: Any, kind: type) -> Hashable:
 
 
 def _constants(values: Any) -> Hashable:
-    """What tells values from others where tensors among them are told by identity."""
+    """The key of values, tensors among them by identity."""
     return tuple([id(value) if isinstance(value, Tensor) or is_array(value) else _described(value, []) for value in values])
 
 
@@ -123,7 +123,7 @@ def substituted(value: Any, tensors: Iterator[Tensor]) -> Any:
 
 
 def written_back(given: Any, used: Any, tensors: Mapping[int, Tensor]) -> bool:
-    """Do to a container what a function did to the one that it got in its place; whether there was anything to be done.
+    """Repeat on a container the changes that a function made to the copy it was given; True if there were any.
 
     Args:
         given, used: an argument, and what `substituted` made of it.
@@ -150,7 +150,7 @@ def written_back(given: Any, used: Any, tensors: Mapping[int, Tensor]) -> bool:
 def bound(
     parameters: inspect.Signature, signature: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments by position, those of an `input_signature` as tensors of it, and what can only be given by name.
+    """Arguments by position, those of an `input_signature` as tensors of it, and the keyword-only arguments.
 
     Parameters beyond the `input_signature` have their defaults; the first of a method, `self`, is no part of it.
 

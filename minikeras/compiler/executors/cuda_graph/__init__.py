@@ -1,1 +1,1 @@
-"""Programs on a GPU: CUDA C written from the loop bodies that the other executors carry out too."""
+"""Programs on a GPU: CUDA C written from the loop bodies that the other executors use too."""

@@ -1,4 +1,4 @@
-"""All that the executor asks of a GPU, in one place: CuPy's memory, streams and graphs. A double of it serves the tests.
+"""The interface of the executor to a GPU: CuPy's memory, streams and graphs. A test double of it serves the tests.
 
 Nothing of `CuPyDevice` has run on a GPU yet. Only a device shows that a capture succeeds with the algorithms that cublasLt
 proposes, that memory and graphs live as long as they must, that events join streams where they must, and what all this takes.
@@ -26,8 +26,8 @@ class Memory(NamedTuple):
     """A piece of memory on a device.
 
     Attributes:
-        address: where it begins, a multiple of 256.
-        root: what every array over it refers to, and what keeps it.
+        address: of its first byte, a multiple of 256.
+        root: the object that owns it; every array over it refers to that.
     """
 
     address: int
@@ -71,7 +71,7 @@ class CuPyDevice:
 
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:
-        """The stream of graphs is CuPy's present one; afterwards that of before is, which CuPy forgets if it came by `use`."""
+        """Within the block the stream of graphs is CuPy's current one; then the former, which CuPy forgets after `use`."""
         before = self._cupy.cuda.get_current_stream()
         try:
             with self._stream:
@@ -81,7 +81,7 @@ class CuPyDevice:
 
     @property
     def pool_bytes(self) -> int:
-        """What the private pool has taken from the GPU."""
+        """The bytes that the private pool has taken from the GPU."""
         return int(self._pool.total_bytes())
 
     def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -95,7 +95,7 @@ class CuPyDevice:
         return Memory(int(root.data.ptr), root)
 
     def address(self, array: Array) -> int:
-        """Where an array without gaps begins; others are refused."""
+        """The address of a contiguous array; others are refused."""
         assert array.flags.c_contiguous
         there, here = array.device.id, self._gpu.id
         if there != here:
@@ -106,11 +106,11 @@ class CuPyDevice:
         return int(array.data.ptr)
 
     def is_whole(self, array: Array) -> bool:
-        """Whether an array lies without gaps."""
+        """True if an array is contiguous."""
         return bool(array.flags.c_contiguous)
 
     def contiguous(self, array: Array) -> Array:
-        """The array, or a copy of it without gaps."""
+        """The array, or a contiguous copy of it."""
         return self._cupy.ascontiguousarray(array)
 
     def load(self, module: CudaModule, kernels: Sequence[CudaKernel]) -> list[Any]:
@@ -198,7 +198,7 @@ class _Pinned(NamedTuple):
 
 
 _devices: dict[Any, CuPyDevice | None] = {}
-"""By library, and for CuPy by the number of the GPU."""
+"""Devices by library, and for CuPy by the number of the GPU."""
 
 
 def device_of(library: Any) -> CuPyDevice | None:
@@ -215,5 +215,5 @@ def device_of(library: Any) -> CuPyDevice | None:
 
 
 def register(library: Any, device: CuPyDevice) -> None:
-    """Have a device carry out the programs of a library."""
+    """Register the device that carries out the programs of a library."""
     _devices[library] = device

@@ -1,4 +1,4 @@
-"""Products that do more: a bias and a ReLU on the way out, gradients of both on the way in. Each saves a node."""
+"""Products with epilogues: a bias and a ReLU in the forward pass, gradients of both in the backward pass. Each saves a node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .schedule import NodeSchedule
 
 
 def add_epilogues(schedule: NodeSchedule, refused: Collection[MatrixProduct]) -> None:
-    """Put such products in place of products and of the kernels behind or beside them, but none that is refused."""
+    """Fuse products with the kernels behind or beside them, except into products that are refused."""
     for node in list(schedule.nodes):
         if isinstance(node, LaunchNode) and len(node.records) == 1:
             _join_bias(schedule, node, refused)
@@ -50,7 +50,7 @@ def _join_bias(schedule: NodeSchedule, node: LaunchNode, refused: Collection[Mat
 
 
 def _epilogue_of(body: Body) -> Epilogue | None:
-    """What a body of two operands is as an epilogue."""
+    """The epilogue that equals a body of two operands; None without one."""
     functions = [step.function for step in body.steps]
     if body.numbers or len(body.inputs) != 2 or functions[:1] != ["add"] or sorted(body.steps[0].operands) != [0, 1]:
         return None
@@ -96,7 +96,7 @@ class _ReluGradient(NamedTuple):
 
 
 def _relu_gradient(record: Record) -> _ReluGradient | None:
-    """What an instruction is as the way back through a ReLU."""
+    """The parts of an instruction that is a ReLU's gradient; None for any other."""
     first, *rest = record.params["members"] if record.primitive is group else [record]
     shape, body = elementwise_body(first, DTYPES)
     if body is None or len(shape) != 2 or len(body.inputs) != 2 or len(body.outputs) != 1 or body.numbers:
@@ -116,7 +116,7 @@ def _relu_gradient(record: Record) -> _ReluGradient | None:
 
 
 def _join_relu_gradient(schedule: NodeSchedule, node: LaunchNode, refused: Collection[MatrixProduct]) -> None:
-    """The product in front keeps a mask of its ReLU; the one that makes the gradient reads it."""
+    """Let the forward product keep a mask of its ReLU, and the product that computes the gradient read it."""
     found = _relu_gradient(node.records[0])
     if found is None or len({x.dtype for x in slots_in(found)}) > 1:
         return
@@ -137,16 +137,16 @@ def _join_relu_gradient(schedule: NodeSchedule, node: LaunchNode, refused: Colle
 
 
 def _maker(schedule: NodeSchedule, y: Slot) -> int | None:
-    """The position of the product that makes a slot."""
+    """The position of the product that writes a slot."""
     return next((at for at, node in enumerate(schedule.nodes) if isinstance(node, ProductNode) and node.y.key == y.key), None)
 
 
 def _readers(schedule: NodeSchedule, y: Slot) -> list[Node]:
-    """The nodes that read what lies in the memory of a slot."""
+    """The nodes that read memory of a slot."""
     return [node for node in schedule.nodes for x in node.operands if schedule.root(x)[0].key == y.key]
 
 
 def _is_aligned(schedule: NodeSchedule, x: Slot) -> bool:
-    """Whether a slot begins where a piece of memory does."""
+    """True if a slot begins at an aligned address."""
     source, start = schedule.root(x)
     return (start + schedule.inside.get(source.key, (None, 0))[1]) % ALIGNMENT == 0

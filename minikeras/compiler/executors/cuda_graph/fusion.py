@@ -25,7 +25,7 @@ from ...render.cuda import Group
 from .lowering import is_written
 
 WINDOW = 64
-"""How many instructions behind the first one may join it."""
+"""The number of instructions behind the first one that may join it."""
 TURNS = 16
 """Elements that a thread takes in one pass; a longer sum is cut into pieces instead, unless the device is busy with many."""
 BUSY = 1 << 16
@@ -62,7 +62,7 @@ def join_losses(program: Program) -> Program:
 
 
 def _scaled(gradient: Record, readers: Mapping[int, Sequence[Record | None]], made: set[int]) -> Record | None:
-    """The only reader of a derivative, if it multiplies each row by what is known by now."""
+    """The only reader of a derivative, if it multiplies each row by a value that is known already."""
     y = gradient.outputs
     (reader, *others) = readers.get(y.key) or (None,)
     if others or reader is None or reader.primitive is not operations.multiply or len(slots_in(reader.inputs)) < 2:
@@ -83,14 +83,14 @@ def group_of(domain: Domain) -> Group:
 
 
 def is_balanced(domain: Domain) -> bool:
-    """Whether each group of threads has little enough to do."""
+    """True if no group of threads has too much work."""
     threads = group_of(domain)
     turns = -(-math.prod(domain.folded) // threads.lanes)
     return turns <= (64 * TURNS if threads.blocks * threads.threads >= BUSY else TURNS)
 
 
 class GroupMembers:
-    """The instructions of a group, by what they are to it.
+    """The instructions of a group, by their role.
 
     Attributes:
         full: results with all elements, by key.
@@ -114,7 +114,7 @@ class GroupMembers:
         return False
 
     def makes(self, x: Slot) -> bool:
-        """Whether a slot is a result of the group."""
+        """True if a slot is a result of the group."""
         return x.key in self.full or x.key in self.kept
 
     def _joins(self, record: Record) -> bool:
@@ -188,7 +188,7 @@ def fuse_groups(program: Program) -> Program:
 
 
 def _reads_first(program: Program) -> Iterator[Record]:
-    """The instructions; those that read Variables which nothing assigns before, and views of these, in front of all others."""
+    """The instructions; reads of Variables that nothing assigns before, and views of these, come first."""
     early: list[Record] = []
     late: list[Record] = []
     available = {x.key for x in program.arguments} | {slot.key for slot in program.slots() if slot.array is not None}
@@ -212,7 +212,7 @@ def _reads_first(program: Program) -> Iterator[Record]:
 def _grown(
     records: Sequence[Record], first: int, readers: Mapping[int, Sequence[Record]], made: Mapping[int, int], taken: set[int]
 ) -> GroupMembers | None:
-    """The group that begins with an instruction: what reads nothing that is made later by others."""
+    """The group that begins with an instruction: of instructions that read no later result of others."""
     domain = _domain_of(records[first], readers)
     if domain is None:
         return None
@@ -228,7 +228,7 @@ def _grown(
 
 
 def _domain_of(record: Record, readers: Mapping[int, Sequence[Record]]) -> Domain | None:
-    """That of the instruction, if it is a reduction, or of the first reduction of its results."""
+    """The domain of the instruction, if it is a reduction, or of the first reduction of its results."""
     if is_reduction(record):
         return Domain(record.inputs[0].shape, axes_of(record))
     shape, body = elementwise_body(record, DTYPES)
@@ -239,7 +239,7 @@ def _domain_of(record: Record, readers: Mapping[int, Sequence[Record]]) -> Domai
 
 
 def _joined(members: GroupMembers, outside: set[int]) -> Record:
-    """One instruction of all: its results are what others read, and what a later pass reads again."""
+    """One instruction for all members: its results are those that others read or that a later pass reads again."""
     level = levels(members.records, members.domain)
     again = {
         x.key

@@ -1,4 +1,4 @@
-"""The nodes of a program over the addresses that they have by now, and the graphs that are captured of them."""
+"""The nodes of a program over their present addresses, and the graphs captured of them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .memory_plan import DevicePlan
 from .nodes import CopyNode, LaunchNode, Node, ProductNode, assemble
 
 Enqueue = Callable[[], None]
-"""Gives the device something to do."""
+"""A function that enqueues work on the device."""
 WARM = 2
-"""Runs before the first capture: they load what is loaded when it is first used, which a capture refuses."""
+"""Runs before the first capture: they load lazily loaded code, which is refused within a capture."""
 MOST = 16
 """Graphs that are kept for one place of the Variables."""
 
 
 class NoAlgorithm(Exception):
-    """cublasLt has none for a product, or for its epilogue."""
+    """cublasLt has no algorithm for a product, or for its epilogue."""
 
     def __init__(self, product: MatrixProduct) -> None:
         super().__init__(f"cublasLt has no algorithm for {product}")
@@ -59,21 +59,21 @@ class CompiledKernels:
 
 
 class Base(NamedTuple):
-    """What places are relative to: an address, and how many bytes a step of a graph moves it on."""
+    """The base of places: an address, and the bytes by which it advances in each step of a graph."""
 
     address: int
     stride: int
 
 
 class Graphs:
-    """What runs enqueue, as long as addresses stay what they are.
+    """The work that runs enqueue, as long as addresses stay the same.
 
     Args:
         device: where they run.
         code: the kernels.
         plan: the places of values.
-        bases: what these are relative to.
-        runs: how many have been carried out.
+        bases: of these places.
+        runs: the number of runs so far.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class Graphs:
 
     @property
     def are_captured(self) -> bool:
-        """Whether nodes are enqueued as graphs by now."""
+        """True if nodes are enqueued as graphs by now."""
         return self.runs >= WARM
 
     def enqueue(self, key: Any, nodes: Sequence[Node], steps: int = 1) -> None:
-        """Give the device the nodes, so many times, as one graph once it has been seen that they run."""
+        """Enqueue the nodes for so many steps, as one graph after the first runs."""
         if key in self._known:
             self._known[key]()
             return
@@ -102,7 +102,7 @@ class Graphs:
         self._known[key]()
 
     def try_products(self, nodes: Sequence[Node]) -> None:
-        """See whether there are algorithms for all products.
+        """Check that there are algorithms for all products.
 
         Raises:
             NoAlgorithm: if there is none for one of them.
@@ -112,7 +112,7 @@ class Graphs:
                 self._product(node, self.address)
 
     def address(self, x: Slot, step: int = 0) -> int:
-        """Where a value lies in a step."""
+        """The address of a value in a step."""
         number, start = self._plan.place(x)
         base = self.bases[number]
         return base.address + start + step * base.stride
@@ -125,7 +125,7 @@ class Graphs:
             return enqueue
 
     def _prepared(self, nodes: Sequence[Node], steps: int) -> list[Enqueue]:
-        """What each node enqueues, step by step."""
+        """The functions that enqueue each node, step by step."""
         return [one for step in range(steps) for node in nodes for one in self._of_node(node, step)]
 
     def _of_node(self, node: Node, step: int) -> list[Enqueue]:

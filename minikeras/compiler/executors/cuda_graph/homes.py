@@ -1,7 +1,7 @@
-"""Where the values of Variables lie while programs of a device read and assign them: in one piece of memory, updated in place.
+"""Homes of Variables while programs of a device read and assign them: one piece of memory, updated in place.
 
-A graph knows addresses, so a Variable's array is a view of that memory. What Python assigns is copied there before the next
-run. A Tensor that shows a present value keeps it: the memory then belongs to the Tensor, and the Variables move to another.
+A graph has fixed addresses, so a Variable's array is a view of that memory. Values that Python assigns are copied there before
+the next run. A Tensor that shares a present value keeps it: the memory then belongs to the Tensor, and the Variables move.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Home(NamedTuple):
 
     @property
     def keys(self) -> list[int]:
-        """Of the Variables."""
+        """The keys of the Variables."""
         return [variable.key for variable in self.variables]
 
     @property
     def bytes(self) -> int:
-        """The memory that it takes."""
+        """The size of its memory in bytes."""
         return int(self.layout.size * self.layout.dtype.itemsize)
 
 
@@ -55,12 +55,12 @@ class Block:
         memory = device.memory(self.bytes)
         self.addresses = [memory.address + start for start in starts[:-1]]
         arrays = [*_arrays(device, memory, homes, starts), memory.root]
-        del memory  # the references that are counted next are to stay
+        del memory  # so that only lasting references are counted next
         self._owned = Owned(arrays)
         _block_of.update(zip(map(id, arrays), itertools.repeat(self, len(self.variables)), strict=False))
 
     def place(self, home: Home) -> int | None:
-        """The address of a home, if it is one of those here or a Variable of one."""
+        """The address of a home, if it is in this block, or a Variable of such a home."""
         for own, address in zip(self._homes, self.addresses, strict=True):
             if own.keys == home.keys and own.layout.starts == home.layout.starts:
                 return address
@@ -73,17 +73,17 @@ class Block:
         return self._owned.arrays[self._numbers[variable.key]]
 
     def are_held(self) -> bool:
-        """Whether all its Variables hold their arrays."""
+        """True if all its Variables hold their arrays."""
         return are_held(self._owned.arrays, self.variables)
 
     def fits(self, homes: Sequence[Home]) -> bool:
-        """Whether it is memory for just these homes, and nothing refers to it."""
+        """True if it is memory for exactly these homes, and nothing refers to it."""
         own = [(home.keys, home.layout.starts) for home in self._homes]
         return own == [(home.keys, home.layout.starts) for home in homes] and not self._owned.is_shared
 
     @property
     def is_seen(self) -> bool:
-        """Whether anything refers to it beside its Variables: a Tensor, a view, another Variable."""
+        """True if anything refers to it beside its Variables: a Tensor, a view, another Variable."""
         held = sum(map(operator.is_, self._owned.arrays, [variable.array for variable in self.variables]))
         return not self._owned.is_shared_by(held)
 
@@ -102,7 +102,7 @@ _block_of: WeakValueDictionary[int, Block] = WeakValueDictionary()
 
 
 class Homes:
-    """The homes of a program's Variables. Streams have to be joined while it works.
+    """The homes of a program's Variables. Its methods need joined streams.
 
     Args:
         device: where they are.
@@ -110,8 +110,8 @@ class Homes:
         written: the numbers of those that it assigns.
 
     Attributes:
-        addresses: of the homes, by now.
-        moves: how often these have changed.
+        addresses: the present ones of the homes.
+        moves: the number of changes of these.
     """
 
     def __init__(self, device: CuPyDevice, homes: Sequence[Home], written: Collection[int]) -> None:
@@ -125,7 +125,7 @@ class Homes:
         self.moves = 0
 
     def begin(self) -> None:
-        """See to it that Variables lie at these addresses, and that nothing shows it if they change there."""
+        """Ensure that Variables lie at these addresses, and that nothing else sees their changes there."""
         if not self.moves:
             self._settle()
         elif not all([block.are_held() for block in self._blocks]):
@@ -134,13 +134,13 @@ class Homes:
             self._settle(fresh)
 
     def _seen(self, numbers: Collection[int]) -> set[int]:
-        """Those of some homes that lie in memory which is seen."""
+        """Those of some homes whose memory something else refers to."""
         blocks = {id(self._of[number]): self._of[number] for number in numbers}
         seen = {key for key, block in blocks.items() if block.is_seen}
         return {number for number in numbers if id(self._of[number]) in seen} if seen else set()
 
     def keep(self) -> Callable[[], None]:
-        """Copy all values; what is returned brings them back."""
+        """Copy all values; the function returned restores them."""
         copies = [(block, self._device.memory(block.bytes)) for block in self._blocks]
         for block, memory in copies:
             self._device.copy(memory.address, block.addresses[0], block.bytes)
@@ -152,7 +152,7 @@ class Homes:
         return bring_back
 
     def _take_in(self) -> None:
-        """Copy what was assigned since; where another program has taken Variables over, go there."""
+        """Copy the values assigned since; move to the memory of another program that has adopted Variables."""
         stale = [
             (number, variable)
             for number, home in enumerate(self._homes)
@@ -169,7 +169,7 @@ class Homes:
                 self._take(variable, self._of[number].piece(variable))
 
     def _settle(self, fresh: Collection[int] = ()) -> None:
-        """Go where the Variables lie; those that lie nowhere, and homes that are to be `fresh`, get new memory."""
+        """Use the memory in which the Variables lie; Variables without any, and `fresh` homes, get new memory."""
         blocks = [None if number in fresh else _block_of_all(home) for number, home in enumerate(self._homes)]
         missing = [home for home, block in zip(self._homes, blocks, strict=True) if block is None]
         if missing:
@@ -185,7 +185,7 @@ class Homes:
         self.moves += 1
 
     def _take(self, variable: Variable, piece: Array) -> None:
-        """Let a Variable hold its piece, with the value that it has."""
+        """Let a Variable hold its piece, with its present value."""
         array = self._device.contiguous(variable.array)
         self._device.copy(self._device.address(piece), self._device.address(array), array.nbytes)
         variable.array, variable._spare = piece, None

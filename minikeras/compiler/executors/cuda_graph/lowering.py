@@ -1,4 +1,4 @@
-"""From the instructions of a program to kernels; what has no kernel is left to other executors."""
+"""From the instructions of a program to kernels; instructions without a kernel are left to other executors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...render.cuda_functions import is_known
 from .nodes import CudaKernel
 
 MOST_ELEMENTS = 1 << 31
-"""Of an array."""
+"""The limit for the elements of an array."""
 
 
 class Emitter:
@@ -35,11 +35,11 @@ class Emitter:
         self._lowering = Lowering(self._temporary, lambda lowered: Schedule(lowered.nest).pieces)
 
     def _temporary(self, shape: tuple[int, ...], dtype: Any) -> Slot:
-        """A slot for what lies between two kernels of one instruction."""
+        """A slot for an intermediate value between two kernels of one instruction."""
         return Slot(next(self._keys), shape, np.dtype(dtype))
 
     def kernels(self, record: Record) -> list[CudaKernel] | None:
-        """What carries out an instruction, in order: nothing if its results have no elements; None if there is no kernel."""
+        """The kernels of an instruction, in order: none if its results have no elements; None if there is no kernel."""
         if any(not is_known(x.dtype) or math.prod(x.shape or ()) >= MOST_ELEMENTS for x in slots_of(record)):
             return None
         nests = self._lowering.nests(record)
@@ -61,7 +61,7 @@ def kernel_of(lowered: Lowered) -> CudaKernel:
 
 
 def is_written(body: Body) -> bool:
-    """Whether there are functions and types for all that a body does."""
+    """True if there are functions and types for all steps of a body."""
     operands = [Slot(key, (2,) if dtype is not float else None, dtype) for key, dtype in enumerate(body.inputs)]
     results = [Slot(len(operands) + key, (2,), body.dtypes[register]) for key, register in enumerate(body.outputs)]
     try:

@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 WORKSPACE = 32 << 20
-"""Bytes that algorithms may use. They are fixed: what cuBLAS takes by itself would become a part of the graph."""
+"""Bytes that algorithms may use. They are fixed: memory that cuBLAS allocates itself would become a part of the graph."""
 
 
 class Epilogue(IntEnum):
-    """What is done to a product before it is written."""
+    """Operations on a product before it is written."""
 
     NONE = 1
     BIAS = 4
     RELU_BIAS = 6
     RELU_MASK_BIAS = 134
-    """RELU_BIAS, and a bit for each element says whether it was above 0 (RELU_AUX_BIAS)."""
+    """RELU_BIAS, and a bit for each element, 1 if it was above 0 (RELU_AUX_BIAS)."""
     MASKED = 136
-    """The gradient of such a ReLU: elements without a bit become 0 (DRELU)."""
+    """The gradient of such a ReLU: elements whose bit is 0 become 0 (DRELU)."""
     MASKED_BIAS_GRADIENT = 152
     """The same, and the sum over rows goes into the vector (DRELU_BGRAD)."""
     BIAS_GRADIENT = 256
@@ -48,13 +48,13 @@ class MatrixProduct(NamedTuple):
 
 
 class Matmul(NamedTuple):
-    """The same as cublasLt is asked: d = op(a) @ op(b), all matrices column by column.
+    """The product in cublasLt's terms: d = op(a) @ op(b), all matrices in column-major order.
 
     Attributes:
         transposes: whether op transposes a and b.
-        a, b, d: rows, columns and leading dimension of what lies in memory.
+        a, b, d: rows, columns and leading dimension of the matrices in memory.
         dtype: of all of them.
-        epilogue: what is done to d.
+        epilogue: the operation on d.
     """
 
     transposes: tuple[bool, bool]
@@ -86,7 +86,7 @@ class Operands(NamedTuple):
 
 
 def column_major(product: MatrixProduct) -> Matmul:
-    """The product as cublasLt is asked: its first matrix is our second one.
+    """The product in cublasLt's terms: its first matrix is our second one.
 
     >>> column_major(MatrixProduct(32, 10, 64, False, True, np.dtype("float32")))[:4]
     ((True, False), (64, 10, 64), (64, 32, 64), (10, 32, 10))
@@ -98,7 +98,7 @@ def column_major(product: MatrixProduct) -> Matmul:
 
 
 class ProductDtype(NamedTuple):
-    """What cublasLt calls a dtype: the elements, how products are added up, and factors, in its number and their C type."""
+    """cublasLt's numbers for a dtype: of the elements, of the accumulation, and of the scale factors, with their C type."""
 
     elements: int
     compute: int
@@ -115,13 +115,13 @@ KINDS = {
 """By name. float32 is computed as float32: TF32 would keep 10 bits of each factor. Those of 16 bits are added up in float32,
 with the bias, and rounded once."""
 ALIGNMENT = 256
-"""Bytes: where matrices begin, as is assumed of them when an algorithm is asked for."""
+"""In bytes: the alignment of matrices that the choice of an algorithm assumes."""
 _TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _VECTOR, _MASK, _MASK_LEADING = 3, 4, 7, 8, 11, 12
 """Attributes of a product."""
 _WORKSPACE_BYTES, _REDUCTIONS = 1, 3
 """Attributes of a preference."""
 _IN_WORKSPACE = 2
-"""How parts of the depth may be added up: in the workspace, as precisely as they were computed, in one order."""
+"""The reduction over parts of the depth: in the workspace, in the precision of the computation, in one order."""
 
 
 class _Heuristic(ctypes.Structure):
@@ -189,7 +189,7 @@ class CublasLt:
             self._library.cublasLtMatrixLayoutDestroy(layout)
 
     def _algorithm(self, description: Any, layouts: list[Any]) -> Any:
-        """The first one that the library proposes, or None."""
+        """The first algorithm that the library proposes, or None."""
         a, b, d = layouts
         preference = self._made("cublasLtMatmulPreferenceCreate")
         self._set("cublasLtMatmulPreferenceSetAttribute", preference, _WORKSPACE_BYTES, ctypes.c_uint64(WORKSPACE))
@@ -205,7 +205,7 @@ class CublasLt:
         return self._made("cublasLtMatrixLayoutCreate", ctypes.c_int(kind.elements), *sizes)
 
     def _made(self, function: str, *arguments: Any) -> Any:
-        """What a function makes behind its first pointer."""
+        """The object that a function creates behind its first pointer."""
         made = ctypes.c_void_p()
         self._call(function, ctypes.byref(made), *arguments)
         return made
@@ -220,7 +220,7 @@ class CublasLt:
 
 
 def library() -> Any:
-    """cublasLt, found where CuPy finds its libraries."""
+    """The library cublasLt, found where CuPy finds its libraries."""
     from cuda import pathfinder
 
     return ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("cublasLt").abs_path)

@@ -1,8 +1,7 @@
-"""Where everything lies in the memory of a program: decided once, so that a graph can know addresses.
+"""The memory plan of a program on a device: places are decided once, so that a graph has fixed addresses.
 
-Constants, arguments and results have places of their own, results side by side, so that one copy brings them out. What lies
-between two nodes shares memory with what does not live at the same time. What Python makes for a step, and Variables, lie
-elsewhere.
+Constants, arguments and results have places of their own, results side by side, so that one copy fetches them. Intermediate
+values share memory if they are not alive at the same time. Values that Python makes for a step, and Variables, lie elsewhere.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from .schedule import NodeSchedule
 NUMBER = 8
 """Bytes of a Python number."""
 MEMORY, STEP, ROWS, COLUMNS = 0, 1, 2, 3
-"""What places are relative to: memory, what Python makes for a step, row numbers, nothing; then one for each home."""
+"""Bases of places: memory, the values that Python makes for a step, row numbers, zero; then one for each home."""
 HOMES = 4
 
 
 class Place(NamedTuple):
-    """A byte, counted from where something begins."""
+    """A byte offset from a base."""
 
     base: int
     start: int
@@ -35,10 +34,10 @@ class DevicePlan:
 
     Attributes:
         size: of the memory.
-        buffers: how many values lie in the shared part at the same time at most.
-        step_bytes: what Python makes for a step: numbers, and values on the host.
-        constants: slots whose values are brought there once.
-        results: where they begin, and their bytes.
+        buffers: the most values in the shared part at the same time.
+        step_bytes: the size of the values that Python makes for a step: numbers, and values on the host.
+        constants: slots whose values are copied there once.
+        results: their offset, and their size in bytes.
     """
 
     def __init__(self, program: Program, schedule: NodeSchedule) -> None:
@@ -70,13 +69,13 @@ class DevicePlan:
         self.size += rounded(arena.size)
 
     def place(self, x: Slot) -> Place:
-        """Where a value begins."""
+        """The place at which a value begins."""
         x, start = self._owner(x)
         base, first = self._places[x.key]
         return Place(base, first + start)
 
     def put(self, x: Slot, place: Place) -> None:
-        """Say where a value lies that is no part of the program."""
+        """Set the place of a value that is no part of the program."""
         self._places[x.key] = place
 
     def _take(self, size: int) -> int:
@@ -85,7 +84,7 @@ class DevicePlan:
         return start
 
     def _owner(self, x: Slot) -> tuple[Slot, int]:
-        """In whose piece of memory a value lies, and at which byte."""
+        """The slot that owns the memory of a value, and the byte offset there."""
         x, start = self._schedule.root(x)
         while x.key in self._schedule.inside:
             x, more = self._schedule.inside[x.key]
@@ -94,7 +93,7 @@ class DevicePlan:
         return x, start
 
     def _intervals(self) -> Iterator[Interval]:
-        """The lifetimes of what lies in the shared part, each for whole pieces of memory, in the order of birth."""
+        """The lifetimes of values in the shared part, each for whole pieces of memory, in the order of birth."""
         nodes = self._schedule.nodes
         owners = {x.key: self._owner(x)[0] for node in nodes for x in touched(node)}
         slots = {slot.key: slot for slot in owners.values()}

@@ -1,4 +1,4 @@
-"""What a lowered program is a list of. A graph is captured from neighbouring nodes; a `CallNode` stands between two graphs."""
+"""Nodes: a lowered program is a list of them. Neighbouring nodes become one graph; a `CallNode` stands between two graphs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ....core import Record
 from ...ir import Slot, outputs_of, slots_in
 from .lt import Epilogue, MatrixProduct
 
-# One source for all kernels of a program, and what a launch of each takes, as plain data.
+# One source for all kernels of a program, and the launch parameters of each, as plain data.
 #
 # Every argument of a kernel is an address on the device, so a launch needs no numbers but its geometry: sizes and literals are
-# constants of the source, a number that each run has another one of lies in a float64 there.
+# constants of the source, a number that differs from run to run lies in a float64 there.
 
 
 class CudaKernel(NamedTuple):
-    """One launch of a function that stands in CUDA C.
+    """One launch of a function in CUDA C.
 
     Arrays are C-contiguous, whatever `Slot.order` says. A slot whose shape is None is one float64. An output may share memory
     with an input only where `may_alias` says so.
 
     Attributes:
-        label: what it does, for profilers: the beginning of its name.
-        text: the function from its list of parameters on, with nothing that tells it from another one like it.
+        label: a name for profilers, the beginning of its function's name.
+        text: the function from its list of parameters on, equal for equal functions.
         inputs: slots whose addresses are its first arguments.
         outputs: slots whose addresses follow; each is written as a whole.
         blocks: of the grid, in one dimension; at least 1.
@@ -65,25 +65,25 @@ def assemble(kernels: Iterable[CudaKernel], preamble: str = "") -> CudaModule:
 
 
 class LaunchNode(NamedTuple):
-    """Kernels, one after another, that carry out some instructions."""
+    """Kernels that carry out some instructions, in order."""
 
     kernels: Sequence[CudaKernel]
     records: Sequence[Record]
 
     @property
     def operands(self) -> list[Slot]:
-        """What is read that was there before."""
+        """The slots that are read and that were there before."""
         own = {y.key for kernel in self.kernels[:-1] for y in kernel.outputs}
         return [x for kernel in self.kernels for x in kernel.inputs if x.key not in own]
 
     @property
     def results(self) -> list[Slot]:
-        """What is written, that which lies between two of the kernels included."""
+        """The slots that are written, intermediate ones included."""
         return [y for kernel in self.kernels for y in kernel.outputs]
 
 
 class ProductNode(NamedTuple):
-    """A product of matrices: y = a @ b. Its epilogue reads a bias, writes its gradient, writes or reads a mask of bits."""
+    """A matrix product: y = a @ b. Its epilogue reads a bias, writes its gradient, writes or reads a mask of bits."""
 
     product: MatrixProduct
     a: Slot

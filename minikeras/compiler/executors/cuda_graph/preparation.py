@@ -1,4 +1,4 @@
-"""What is done to a program of a device before its nodes are made."""
+"""Preparation of a program of a device before its nodes are made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .lt import ALIGNMENT
 
 
 def rounded(size: int) -> int:
-    """Bytes up to where the next piece of memory may begin."""
+    """A size rounded up to the alignment of pieces of memory."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -37,7 +37,7 @@ def on_host(recorded: Program, twin: Program, optimized: Program) -> set[int]:
     for record in optimized.records:
         operands = slots_in(record.inputs)
         host = all(x.key in found or x.array is not None for x in operands) and any(x.key in found for x in operands)
-        if record.primitive.effect and not record.inputs:  # what a pass has Python make
+        if record.primitive.effect and not record.inputs:  # a value that Python makes for a pass
             host = all(id(y) not in recorded_ones and y.shape is not None for y in outputs_of(record))
         if record.primitive is read_variable:
             host = namespace(record.inputs[0].array) is np
@@ -49,8 +49,8 @@ def on_host(recorded: Program, twin: Program, optimized: Program) -> set[int]:
 def with_aligned_flats(program: Program) -> Program:
     """The program with gaps in its flat arrays, so that each part of them can be a factor of a product.
 
-    What lies in the gaps is computed as everything else, and read by nothing. Flat arrays that are more than a list of parts to
-    some instruction stay without gaps.
+    Elements in the gaps are computed like all others, and nothing reads them. Flat arrays that some instruction uses as more
+    than a list of parts stay without gaps.
     """
     flats = _flat_slots(program)
     if flats is None:
@@ -74,7 +74,7 @@ def with_aligned_flats(program: Program) -> Program:
 
 
 class _Flat(NamedTuple):
-    """What a flat array is made of: without gaps, and with them."""
+    """The layouts of a flat array: without gaps, and with them."""
 
     packed: Layout
     aligned: Layout

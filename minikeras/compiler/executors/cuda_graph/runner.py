@@ -1,4 +1,4 @@
-"""Carrying out a program on a device: what Python prepares, graphs, and what Python does between them.
+"""Execution of a program on a device: Python's preparation, graphs, and Python's calls between them.
 
 A run happens whole or not at all as far as Python is concerned: all that may refuse comes before the last graph, which alone
 writes Variables; counters and random streams go back if it is not reached. What fails on the device itself, such as memory that
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 STEPS = 8
-"""Steps that one graph carries out, where that many are wanted in a row."""
+"""The number of steps in one graph, where that many are wanted in a row."""
 
 
 class GraphExecutable:
@@ -55,10 +55,10 @@ class GraphExecutable:
     Args:
         device: where it runs.
         program: over NumPy's slots.
-        scheduled: what it is made of, if cublasLt refuses some products.
+        scheduled: gives its nodes, given the products that cublasLt refuses.
         preamble: in front of its kernels.
         keys: for new slots.
-        rollback: puts back random streams, and what optimizers remember.
+        rollback: restores random streams and the state of optimizers.
     """
 
     exact = False
@@ -80,7 +80,7 @@ class GraphExecutable:
         self._follow()
 
     def _follow(self) -> None:
-        """Make a schedule and what belongs to it."""
+        """Make a schedule and all that depends on it."""
         schedule = self._scheduled(self._refused)
         self.schedule, self.plan = schedule, DevicePlan(self.program, schedule)
         self._homes, self._moves = Homes(self._device, schedule.homes, schedule.written), 0
@@ -94,7 +94,7 @@ class GraphExecutable:
         self._changed = [one for call in calls if call.record.primitive.writes for one in _assigned_by(call)]
 
     def prepare(self) -> None:
-        """Compile kernels, ask for algorithms and take memory, so that what fails does so before the first run."""
+        """Compile kernels, ask for algorithms and take memory, so that failures come before the first run."""
         with HeldLocks(self._locks), self._device.joined():
             self._begin()
 
@@ -102,7 +102,7 @@ class GraphExecutable:
 
     @property
     def seconds(self) -> float:
-        """What a run takes, roughly."""
+        """The time of a run, roughly."""
         return 2e-6 * self.kernels
 
     @property
@@ -112,12 +112,12 @@ class GraphExecutable:
 
     @property
     def buffers(self) -> int:
-        """Values that lie in shared memory at the same time at most."""
+        """The most values that lie in shared memory at the same time."""
         return self.plan.buffers
 
     @property
     def bytes(self) -> int:
-        """The memory that is kept, that of Variables not counted."""
+        """The size of the memory that is kept, Variables not counted."""
         return self.plan.size
 
     def __call__(self, arguments: Sequence[Array]) -> list[Any]:
@@ -126,7 +126,7 @@ class GraphExecutable:
             return self._leaves(self._run(arguments))
 
     def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
-        """One run after another, several as one graph where the rows of a data set are on the device."""
+        """Several runs in turn, some as one graph where the rows of a data set are on the device."""
         parts: list[list[Array]] = []
         position = 0
         with HeldLocks(self._locks), self._device.joined():
@@ -190,14 +190,14 @@ class GraphExecutable:
         return self._brought_out(values, room)
 
     def _undo(self, undone: contextlib.ExitStack, graphs: Graphs) -> None:
-        """If the run fails, have everything as it is now."""
+        """Restore the present state if the run fails."""
         if not graphs.are_captured:  # nodes are enqueued one by one, and some may have written
             undone.callback(self._homes.keep())
         undone.callback(restore, snapshot(self._changed))
         undone.callback(self._rollback.begin())
 
     def _begin(self) -> Graphs:
-        """Graphs for where Variables lie by now."""
+        """The graphs for the present places of Variables."""
         self._homes.begin()
         while self._graphs is None or self._moves != self._homes.moves:
             self._moves, places = self._homes.moves, tuple(self._homes.addresses)
@@ -216,7 +216,7 @@ class GraphExecutable:
         return self._graphs
 
     def _bases(self) -> list[Base]:
-        """What places are relative to."""
+        """The bases of places."""
         step, rows = self.plan.step_bytes, 8 * self._rows.rows
         sizes = [rounded(self.plan.size), rounded(STEPS * step), rounded(STEPS * rows)]
         if self._memory is None:
@@ -237,20 +237,20 @@ class GraphExecutable:
         return self._compiled
 
     def _fill(self) -> None:
-        """Bring constants to their places."""
+        """Copy constants to their places."""
         assert self._memory is not None
         for slot in self.plan.constants:
             place = self._memory.address + self.plan.place(slot).start
             self._device.send(place, np.ascontiguousarray(slot.array, slot.dtype))
 
     def _take_in(self, arguments: Sequence[Array]) -> dict[int, Any]:
-        """The arguments by key; their values go to their places."""
+        """Copy the arguments to their places; the arguments by key."""
         for slot, array in zip(self.program.arguments, arguments, strict=True):
             self._store(slot, array)
         return {slot.key: array for slot, array in zip(self.program.arguments, arguments, strict=True)}
 
     def _carry_out(self, call: CallNode, values: dict[int, Any], made: Array) -> None:
-        """Let Python carry out an instruction; numbers and values on the host go to their places in what a step has made."""
+        """Let Python carry out an instruction; numbers and values on the host go to their places in the step's values."""
         record = call.record
         host = record.primitive is assigned or any(y.key in self.schedule.hosted for y in call.results)
         inputs = [x.array if host and _is_constant(x) else self._value(x, values) for x in record.inputs]
@@ -275,21 +275,21 @@ class GraphExecutable:
         return self._device.array(memory, 0, x.shape, x.dtype)
 
     def _store(self, slot: Slot, array: Array) -> None:
-        """Bring an array to the place of a slot."""
+        """Copy an array to the place of a slot."""
         assert self._graphs is not None
         to = self._graphs.address(slot)
         if namespace(array) is np:
             self._device.send(to, np.ascontiguousarray(array, slot.dtype))
         else:
-            whole = self._device.contiguous(array)  # named, so that it is there until it is read
+            whole = self._device.contiguous(array)  # named, so that it lives until it is read
             self._device.copy(to, self._device.address(whole), slot.bytes)
 
     def _room(self) -> Memory:
-        """Memory for the results, taken before a step: afterwards it is too late to find that there is none."""
+        """Memory for the results, taken before a step, when a lack of memory can still be reported."""
         return self._device.empty(self.plan.results[1])
 
     def _brought_out(self, values: dict[int, Any], room: Memory) -> list[Array]:
-        """The results, in memory that is theirs."""
+        """The results, in memory of their own."""
         start, size = self.plan.results
         if size:
             self._device.copy(room.address, self._at(MEMORY) + start, size)
@@ -316,14 +316,14 @@ def _is_constant(x: Any) -> bool:
 
 
 class Gathering(NamedTuple):
-    """Nodes that bring the rows of a step to the places of arguments, and what tells them from others."""
+    """Nodes that copy the rows of a step to the places of arguments, and the key of these nodes."""
 
     key: Any
     nodes: Sequence[Node]
 
 
 class RowGather:
-    """Tells whether the steps of a program can be taken in a row, and gathers for them."""
+    """Decides whether the steps of a program can be taken in a row, and gathers their rows."""
 
     def __init__(self, device: CuPyDevice, program: Program, schedule: NodeSchedule, plan: DevicePlan) -> None:
         self._device, self._arguments, self._plan = device, program.arguments, plan
@@ -340,7 +340,7 @@ class RowGather:
         self._known: dict[Any, Gathering] = {}
 
     def fits(self, batches: RowBatches) -> bool:
-        """Whether the columns are arrays on the device that can be read where they lie, and all their rows may be."""
+        """True if the columns are arrays on the device that can be read in place, and all their rows pass the checks."""
         columns = batches.columns
         if not self._possible or len(columns) != len(self._arguments) or batches.rows[0].size > self.rows:
             return False
@@ -351,7 +351,7 @@ class RowGather:
         return plain and all(self._passes(column, x) for column, x in pairs)
 
     def _passes(self, column: Array, x: Slot) -> bool:
-        """Whether a check of all rows passes: then those of a batch do."""
+        """True if all rows pass the checks: then those of a batch do."""
         tests = [call.record.params["test"] for call in self._checks if call.record.inputs[0].key == x.key]
         known = self._passed.get(id(column))
         if not tests or (known is not None and known() is column):
@@ -360,7 +360,7 @@ class RowGather:
         try:
             for test in tests:
                 test(values)
-        except (MinikerasError, ValueError, TypeError):  # one of the rows is refused, perhaps by the step that takes it
+        except (MinikerasError, ValueError, TypeError):  # a row is refused, and the step that takes it will raise
             return False
         self._passed = {id(column): ref(column)} | {key: one for key, one in self._passed.items() if one() is not None}
         return True
@@ -387,14 +387,14 @@ class RowGather:
         return Gathering(object(), nodes)
 
 
-# From a recorded program of a device to what runs there.
+# From a recorded program of a device to its executable.
 
 
 def compiled(program: Program, device: CuPyDevice) -> GraphExecutable:
     """A recorded program, ready to run as graphs.
 
     Raises:
-        Unsupported: if Python has a say in it where a graph cannot stop.
+        Unsupported: if it needs Python where a graph cannot stop.
     """
     whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
     whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]

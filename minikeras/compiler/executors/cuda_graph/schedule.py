@@ -1,7 +1,7 @@
 """From the instructions of a program to nodes, and to the order in which a step happens whole or not at all.
 
-What Python prepares comes first: checks, numbers of a step, draws. Then come kernels, products and copies. Those that write
-Variables come behind the last instruction that could refuse, so they may write in place; counters change right before them.
+Python's preparation comes first: checks, numbers of a step, draws. Then come kernels, products and copies. Those that write
+Variables come behind the last instruction that could fail, so they may write in place; counters change right before them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .lt import KINDS, MatrixProduct
 from .nodes import CallNode, CopyNode, CudaKernel, LaunchNode, Node, ProductNode
 
 Generator = Callable[[Record], Sequence[CudaKernel] | None]
-"""Kernels for an instruction; None if there are none."""
+"""A function from an instruction to its kernels; None if there are none."""
 
 
 class Unsupported(Exception):
@@ -43,11 +43,11 @@ class NodeSchedule:
         refused: products that cublasLt does not carry out.
 
     Attributes:
-        first, last: what Python does before all nodes, and right before those that write Variables.
+        first, last: the calls of Python before all nodes, and right before those that write Variables.
         nodes: in order; a `CallNode` among them stands between two graphs.
-        homes: of the Variables, and `home_slots` for what they hold.
-        views: by key, the slot in whose memory another one begins, and at which byte.
-        inside: by key, the flat array in which a result is written, and at which byte.
+        homes: of the Variables, and `home_slots` for their values.
+        views: by key, the slot in whose memory another one begins, and the byte offset.
+        inside: by key, the flat array in which a result is written, and the byte offset.
         exported: for each result of the program that is a slot, the one whose value leaves.
     """
 
@@ -87,7 +87,7 @@ class NodeSchedule:
         self._leave([x for x in program.results if isinstance(x, Slot)])
 
     def root(self, x: Slot) -> tuple[Slot, int]:
-        """In which slot's memory another one begins, and at which byte."""
+        """The slot in whose memory another one begins, and the byte offset."""
         start = 0
         while x.key in self.views:
             x, more = self.views[x.key]
@@ -112,7 +112,7 @@ class NodeSchedule:
 
     @property
     def calls(self) -> list[CallNode]:
-        """What Python does between two segments."""
+        """The calls of Python between two segments."""
         return [node for node in self.nodes if isinstance(node, CallNode)]
 
     # Instructions -----------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class NodeSchedule:
             self._compute(record)
 
     def _is_hosted(self, record: Record) -> bool:
-        """Whether an instruction takes place on the host: it makes a value there, or assigns one to a Variable there."""
+        """True if an instruction takes place on the host: it makes a value there, or assigns one to a Variable there."""
         if record.primitive is assigned:
             return namespace(record.inputs[0].array) is np
         return any(y.key in self.hosted for y in outputs_of(record))
@@ -149,14 +149,14 @@ class NodeSchedule:
             self.nodes.append(LaunchNode(kernels, [plain]))
 
     def _plain(self, x: Any) -> Any:
-        """An operand that lies without gaps: a transposed matrix is written out when another than a product reads it."""
+        """A contiguous operand: a transposed matrix is written out unless a product reads it."""
         if not isinstance(x, Slot) or x.key not in self._turned:
             return x
         self._compute(Record(operations.transpose, [self._turned.pop(x.key)], {"perm": (-1, -2)}, x))
         return x
 
     def slot(self, shape: Any, dtype: Any) -> Slot:
-        """A new one."""
+        """A new slot."""
         return Slot(next(self._keys), shape, dtype)
 
     def _effect(self, record: Record) -> None:
@@ -174,7 +174,7 @@ class NodeSchedule:
             self._changed |= keys
 
     def _call(self, record: Record) -> None:
-        """Let Python carry an instruction out: before all nodes if it needs nothing that they make."""
+        """Let Python carry an instruction out: before all nodes if it needs none of their results."""
         call = CallNode(Record(record.primitive, list(map(self._plain, record.inputs)), record.params, record.outputs))
         if all(self.root(x)[0].key in self._early for x in call.operands):
             self.first.append(call)
@@ -204,7 +204,7 @@ class NodeSchedule:
         self.views[y.key] = self._held_by(variable)
 
     def _held_by(self, variable: Variable) -> tuple[Slot, int]:
-        """In which slot's memory the present value of a Variable begins, and at which byte."""
+        """The slot in whose memory the present value of a Variable begins, and the byte offset."""
         number, place = self._place(variable)
         if (number, place) in self._pieces:
             return self._pieces[number, place], 0
@@ -224,7 +224,7 @@ class NodeSchedule:
             self.views[y.key] = self._whole(number), 0
 
     def _whole(self, number: int) -> Slot:
-        """The present value of a home; what Variables were assigned alone is brought together with the others."""
+        """The present value of a home; values assigned to single Variables are copied into it."""
         present = self._values.get(number, self.home_slots[number])
         pieces = self._taken(number)
         if not pieces:
@@ -234,7 +234,7 @@ class NodeSchedule:
         return whole
 
     def _taken(self, number: int) -> list[tuple[Slot, int]]:
-        """What Variables of a flat home were assigned alone, and the bytes where it belongs; it is no longer pending."""
+        """The pending values of single Variables of a flat home, and their byte offsets; they are pending no longer."""
         layout = self.homes[number].layout
         places = [place for own, place in self._pieces if own == number]
         return [(self._pieces.pop((number, place)), layout.starts[place] * layout.dtype.itemsize) for place in places]
@@ -256,7 +256,7 @@ class NodeSchedule:
             self._values[number] = self._plain(value)
 
     def _present(self, variable: Variable) -> Slot:
-        """A slot for what a Variable holds."""
+        """A slot for the present value of a Variable."""
         number, place = self._place(variable)
         layout = self.homes[number].layout
         found = self.slot(tuple(layout.shapes[place]), layout.dtype)
@@ -286,7 +286,7 @@ class NodeSchedule:
             self._turned[y.key] = x
 
     def _flatten(self, record: Record) -> None:
-        """A flat array: what nodes make for it alone is written right there."""
+        """A flat array: nodes write their results for it alone directly into it."""
         whole, layout = record.outputs, record.params["layout"]
         whole = whole[0] if type(whole) is tuple else whole
         made = {y.key for node in self.nodes if not isinstance(node, CallNode) for y in node.results}
@@ -317,7 +317,7 @@ class NodeSchedule:
     # The end ----------------------------------------------------------------------------------------------------------------
 
     def may_join(self, x: Slot, moves: bool = False) -> bool:
-        """Whether the memory of a value is its own, or with `moves` whether another node may write it."""
+        """True if the memory of a value is its own, or with `moves` if another node may write it."""
         if moves:
             return x.key not in self.views
         held = [self.root(value)[0].key for value in (*self._values.values(), *self._pieces.values())]
@@ -325,11 +325,11 @@ class NodeSchedule:
 
     @property
     def _leaving(self) -> set[int]:
-        """Keys of the slots in whose memory results are that leave."""
+        """Keys of the slots in whose memory results of the program lie."""
         return {self.root(x)[0].key for x in self.exported}
 
     def commit(self) -> None:
-        """Write what Variables are going to hold, in place where that is safe."""
+        """Write the new values of Variables, in place where that is safe."""
         homes = {slot.key for slot in self.home_slots}
         whole = homes | {self.root(value)[0].key for value in self._values.values()}
         pieces = [
@@ -344,7 +344,7 @@ class NodeSchedule:
         self.nodes += [CopyNode(value, self.home_slots[number], start) for number, start, value in pieces]
 
     def _leave(self, results: Sequence[Slot]) -> None:
-        """A result is the value of a node that nothing else takes, or a copy made before any Variable is written."""
+        """Let each result be the value of a node that nothing else takes, or a copy made before any Variable is written."""
         made = {y.key for node in self.nodes if not isinstance(node, CallNode) for y in node.results}
         for x in results:
             if x.key in self.hosted:
@@ -360,7 +360,7 @@ class NodeSchedule:
             self.exported.append(copy)
 
     def _apart(self, value: Slot, others: Collection[int]) -> Slot:
-        """A value that no commit writes over before another one reads it: it does not lie in the memory of these."""
+        """A value, or a copy, that no commit overwrites before another one reads it: it lies outside the memory of `others`."""
         if self.root(value)[0].key not in others:
             return value
         copy = self.slot(value.shape, value.dtype)
@@ -368,7 +368,7 @@ class NodeSchedule:
         return copy
 
     def _in_place(self, value: Slot, home: Slot) -> bool:
-        """Let the node that makes a value write it where the Variable lies: it is the last one that reads the old value."""
+        """Let the node that makes a value write it into the Variable's home: it is the last one that reads the old value."""
         source, start = self.root(value)
         made = [place for place, node in enumerate(self.nodes) if any(y.key == source.key for y in node.results)]
         taken = source.key in self.inside or source.key in self._leaving
@@ -386,7 +386,7 @@ class NodeSchedule:
         return True
 
     def _may_write(self, node: Node, result: Slot, home: Slot) -> bool:
-        """Whether a node may write a result into memory that it perhaps reads."""
+        """True if a node may write a result into memory that it may read."""
         reads = [self.root(x) for x in node.operands if self.root(x)[0] is home]
         if not reads:
             return True

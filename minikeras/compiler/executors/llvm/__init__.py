@@ -1,4 +1,4 @@
-"""Programs as kernels that LLVM compiles for the processor at hand, carried out by threads of our own. Read `kernels.py` first.
+"""Programs as kernels that LLVM compiles for this processor, carried out by threads of our own. Read `kernels.py` first.
 
 llvmlite and SciPy are imported only by the modules of this folder, and these only when a program is to be compiled.
 """
@@ -12,7 +12,7 @@ NEEDED = {"llvmlite": "llvmlite", "scipy": "SciPy"}
 
 
 def missing() -> list[str]:
-    """What is not installed of that which kernels need.
+    """The packages that kernels need and that are not installed.
 
     >>> set(missing()) <= {"llvmlite", "SciPy"}
     True
@@ -21,7 +21,7 @@ def missing() -> list[str]:
 
 
 def installed() -> bool:
-    """Whether all is installed that kernels need.
+    """True if all packages that kernels need are installed.
 
     >>> installed() == (not missing())
     True

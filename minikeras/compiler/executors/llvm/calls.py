@@ -1,7 +1,7 @@
 """Kernels with their operands: places in a list of addresses, sizes, numbers.
 
-Places are known once all calls are, so a call keeps a function that gives its operands when it is told them. Of a stack, whose
-members are the first axis or several, a kernel does for each member what it does for one array.
+Places are known once all calls are, so a call keeps a function from places to its operands. A stack has members along its first
+axes; a kernel does for each member what it does for one array.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Operands = Callable[[Address], list[int]]
 """The operands of a kernel, once places are known."""
 
 SHARED = 10e-6
-"""Seconds that an instruction takes at least for its parts to be shared among threads, which costs up to 1 us."""
+"""The least seconds of an instruction whose parts threads share, which costs up to 1 us."""
 
 
 class KernelCall(Call):
@@ -41,9 +41,9 @@ class KernelCall(Call):
     Its operands and results lie in memory whose address is known; results that leave the program are copied.
 
     Attributes:
-        kernel: writes it.
+        kernel: writes its text.
         places: its operands, from the places of slots.
-        seconds: what it takes one thread, roughly; 0 for one that cannot be shared.
+        seconds: its time on one thread, roughly; 0 for one that cannot be shared.
     """
 
     addressed = True
@@ -99,8 +99,8 @@ class Factor(NamedTuple):
     """A matrix, or a stack of them, as a product takes it.
 
     Attributes:
-        slot: where it lies.
-        turned: 1 if it lies there transposed.
+        slot: of its elements.
+        turned: 1 if it is stored transposed.
     """
 
     slot: Slot
@@ -108,14 +108,14 @@ class Factor(NamedTuple):
 
     @property
     def members(self) -> int:
-        """How many matrices there are."""
+        """The number of matrices."""
         return math.prod(self.slot.shape[:-2])
 
 
 def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, record: Record) -> KernelCall:
     """A product of matrices, one (m, k) and one (k, n); of stacks one for each member, or with one factor for all.
 
-    A stack whose rows all meet one matrix is one matrix with more rows.
+    A stack that is multiplied by one matrix is one matrix with more rows.
     """
     m, n, k = sizes
     members = max(a.members, b.members)
@@ -157,18 +157,18 @@ def nest_call(launch: Launch, operands: Sequence[Slot], record: Record) -> Kerne
 # Loops and sums ----------------------------------------------------------------------------------------------------------
 
 LARGEST_LIBRARY = 1 << 12
-"""Elements of the largest loop with a function that NumPy has in vectorized form and kernels have not."""
+"""Elements of the largest loop with a function that only NumPy has in vectorized form."""
 LARGEST_TOTAL = 1 << 17
-"""Elements of the largest loop that also adds all up, which one thread carries out; other sums are shared."""
+"""Elements of the largest loop that also sums over all, which one thread carries out; threads share other sums."""
 
 
 class Split(NamedTuple):
     """Members of a stack, each of rows and columns.
 
     Attributes:
-        members, rows, columns: how many.
-        kinds: how each operand lies in the rows and columns of a member.
-        moving: whether each operand has other elements for each member.
+        members, rows, columns: their numbers.
+        kinds: the layout of each operand over the rows and columns of a member.
+        moving: for each operand whether members have elements of their own.
     """
 
     members: int
@@ -179,7 +179,7 @@ class Split(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """Rows and columns of each member of a stack, and what becomes of them."""
+    """Rows and columns of each member of a stack, and their reduction."""
 
     members: int
     rows: int
@@ -194,11 +194,11 @@ def loop_kernel(body: Body, kinds: tuple[Kind, ...], outputs: tuple[Output, ...]
 
 
 class LoopCall(KernelCall):
-    """A body for rows times columns elements, with sums and maxima of what it makes.
+    """A body for rows times columns elements, with sums and maxima of its results.
 
     Args:
-        body: what is done.
-        split: how the operands lie.
+        body: the operations on an element.
+        split: the layout of the operands.
         operands: slots.
         record: the instruction.
     """
@@ -245,12 +245,12 @@ class LoopCall(KernelCall):
 
     @property
     def _is_flat(self) -> bool:
-        """Whether members, rows and columns do not matter."""
+        """True if members, rows and columns do not matter."""
         plain = not ({Kind.ROW, Kind.COLUMN} & set(self._kinds)) and self._hows <= {Result.STORE, Result.OVER_ALL}
         return plain and self._members == 1
 
     def _settle(self) -> None:
-        """Choose the kernel for the outputs by now, and whether its parts are members, rows, columns or one."""
+        """Choose the kernel for the present outputs, and its parts: members, rows, columns or one."""
         along_rows, across = self._hows & ALONG_ROWS, Result.OVER_ROWS in self._hows
         by_rows = not self._is_flat and not across
         kernel = loop_kernel(self._body, tuple(self._kinds), tuple([output for _, output in self._outputs]), by_rows)
@@ -269,7 +269,7 @@ class LoopCall(KernelCall):
 
 
 ALONG_ROWS = {Result.OVER_COLUMNS, Result.LARGEST_OF_ROW}
-"""What is left is one number of each row."""
+"""Reductions that leave one number of each row."""
 
 
 def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
@@ -284,7 +284,7 @@ def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
 
 @functools.lru_cache(4096)
 def known(body: Body) -> bool:
-    """Whether there is a kernel for a body of any size."""
+    """True if there is a kernel for a body of any size."""
     dtypes = [*[dtype for dtype in body.inputs if dtype is not float], *[step.dtype for step in body.steps]]
     kinds = tuple([Kind.SCALAR if dtype is float else Kind.FULL for dtype in body.inputs])
     try:
@@ -295,14 +295,14 @@ def known(body: Body) -> bool:
 
 
 def can_loop(body: Body, size: int) -> bool:
-    """Whether there is a kernel for a body."""
+    """True if there is a kernel for a body over so many elements."""
     if size > LARGEST_LIBRARY and any(step.function in LIBRARY for step in body.steps):
         return False
     return known(body)
 
 
 def split_of(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Split | None:
-    """Members, rows, columns, and how each operand lies in them; None if they cannot say it. As few members as can be."""
+    """Members, rows, columns, and the layout of each operand in them, with as few members as possible; None without one."""
     whole = [(1,) * (len(shape) - len(one)) + tuple(one) for one in operands]
     for axes in range(1 if 0 in shape else max(len(shape) - 1, 1)):
         members = math.prod(shape[:axes])

@@ -30,7 +30,7 @@ from .phases import in_phases
 from .scans import scan_of
 
 BOUND = 1 << 12
-"""Bytes from which an argument is read where it lies: to copy fewer takes no longer than to ask for their address."""
+"""Bytes from which an argument is read in place: copying fewer takes no longer than asking for their address."""
 
 
 def encode(program: Program) -> list[Lowered]:
@@ -42,7 +42,7 @@ def encode(program: Program) -> list[Lowered]:
 
 
 def _as_a_whole(program: Program) -> tuple[Program, list[Lowered]]:
-    """A program that is to be one segment, and its calls; results with gaps are copied."""
+    """A program that becomes one segment, and its calls; results with gaps are copied."""
     program = in_usual_order(program)
     encoder = Encoder(program, Lowering(program), whole=True)
     makers = {y.key: record for record in program.records for y in outputs_of(record)}
@@ -54,7 +54,7 @@ def _as_a_whole(program: Program) -> tuple[Program, list[Lowered]]:
 
 
 def supports(record: Record) -> bool:
-    """Whether there may be a kernel for an instruction; shapes and dtypes decide."""
+    """True if there may be a kernel for an instruction; shapes and dtypes decide."""
     slots = slots_of(record)
     if any(x.xp is not np for x in slots):
         return False
@@ -62,7 +62,7 @@ def supports(record: Record) -> bool:
 
 
 def in_usual_order(program: Program) -> Program:
-    """A program whose elementwise results lie in the usual order, also where NumPy's are transposed."""
+    """The program with elementwise results in C order, also where NumPy's are transposed."""
     renamed: dict[int, Slot] = {}
     records = []
     for record in program.records:
@@ -81,9 +81,9 @@ class Encoder:
     """Turns instructions into kernels where there are any.
 
     Args:
-        program: where they come from.
+        program: of these instructions.
         lowering: takes the others.
-        whole: whether all is to be one segment, numbers included, as a step of training is: one call writes what it changes.
+        whole: whether all is to be one segment, numbers included, like a training step, whose changes one call writes.
     """
 
     def __init__(self, program: Program, lowering: Lowering, whole: bool = False) -> None:
@@ -132,7 +132,7 @@ class Encoder:
             self._note(call)
 
     def _note(self, call: Lowered) -> None:
-        """Remember where results lie."""
+        """Remember the places of results."""
         if isinstance(call, View):
             (x,), (y,), primitive = call.operands, call.results, call.record.primitive
             if primitive in (operations.transpose, operations.strided_slice):
@@ -149,7 +149,7 @@ class Encoder:
             self.addressed.update(y.key for y in call.results)
 
     def _note_view(self, record: Record) -> None:
-        """Remember where the elements of a view lie in what kernels have made, or in an argument."""
+        """Remember the places of a view's elements in a kernel's result or an argument."""
         x, y = record.inputs[0], record.outputs
         known = x.key in self.addressed or x.key in self._arguments or x.key in self._reshaped
         if known and y.shares and 0 not in y.shape and y.shape != () and x.order is None and is_known(x.dtype):
@@ -158,11 +158,11 @@ class Encoder:
                 self.views[y.key] = found
 
     def operand(self, x: Slot, record: Record, dtype: Any = None) -> Slot:
-        """The slot, or another with its values that lie without gaps, in a dtype if one is wanted."""
+        """The slot, or another with its values, contiguous, in a dtype if one is wanted."""
         wanted = dtype or (np.dtype(np.float64) if x.dtype is float else x.dtype)
         if x.key in self.addressed and x.dtype == wanted:
             return x
-        if x.key in self._reshaped:  # what is brought lies without gaps, so it is the same memory
+        if x.key in self._reshaped:  # a copied operand is contiguous, so it is the same memory
             source = self.operand(self._reshaped[x.key], record, wanted)
             return Slot(source.key, x.shape, source.dtype)
         found = self._copies.get((x.key, wanted))
@@ -195,7 +195,7 @@ class Encoder:
         return Factor(found, 1 - turned)
 
     def calls(self) -> Iterator[Lowered]:
-        """All calls but views that nothing reads; operands are brought early, where they cut no segment in two."""
+        """All calls but views that nothing reads; operands are copied early, where they do not split a segment."""
         waiting = dict(self._staged)
         made = {y.key for call in self._found for y in call.results}
         read = self.wanted | {x.key for calls in waiting.values() for call in calls for x in slots_in(call.operands)}
@@ -217,7 +217,7 @@ class Encoder:
         self.made.update(y.key for y in call.results)
 
     def scan(self, record: Record) -> bool:
-        """A loop over a step, if that is nothing but kernels."""
+        """A loop over a step that consists of kernels alone."""
         results = outputs_of(record)
         if len(slots_in(record.inputs)) < len(record.inputs) or any(y.order is not None or not y.bytes for y in results):
             return False
@@ -247,7 +247,7 @@ class Encoder:
         return True
 
     def nests(self, record: Record) -> bool:
-        """The nests of an instruction, if it has some."""
+        """Write the nests of an instruction, if it has any."""
         found = None if any(y.order is not None for y in outputs_of(record)) else launches(record, self.temporary)
         for one in found or ():
             dtypes = [array.dtype for array in one.nest.arrays]
@@ -256,7 +256,7 @@ class Encoder:
         return found is not None
 
     def add_loop(self, call: LoopCall) -> None:
-        """Write a loop, which may then also add up what it makes."""
+        """Write a loop, which later reductions of its results may join."""
         self.add(call)
         self._loops |= {y.key: call for y in call.results}
 
@@ -291,7 +291,7 @@ class Encoder:
 
 
 def _swaps(perm: Sequence[int]) -> bool:
-    """Whether the last two axes change places, and no others do."""
+    """True if the permutation swaps the last two axes and no others."""
     count = len(perm)
     return count > 1 and [axis % count for axis in perm] == [*range(count - 2), count - 1, count - 2]
 
@@ -302,13 +302,13 @@ def _is_constant(slot: Slot) -> bool:
 
 
 def _checks_first(program: Program) -> list[Record]:
-    """Checks of arguments come first, so that they cut no segment in two."""
+    """The instructions, checks of arguments first, so that they do not split a segment."""
     given = {slot.key for slot in program.arguments}
     return sorted(program.records, key=lambda one: not (only_checks(one.primitive) and one.inputs[0].key in given))
 
 
 def _brought(x: Slot, found: Slot, record: Record) -> Lowered:
-    """What brings values to a known address."""
+    """The call that copies values to a known address."""
     if x.shape and x.bytes >= BOUND and x.dtype == found.dtype:
         return Bind(x, found, record)
     return Call(copied if x.shape else put, [x], [found], record)
@@ -334,7 +334,7 @@ def _product(encoder: Encoder, record: Record) -> bool:
 
 
 def _einsum(encoder: Encoder, record: Record) -> bool:
-    """A product, or one for each point of some axes; the sum over the rows of many matrices, as `reduce_sum` has it written."""
+    """A product, or one for each point of some axes; the sum over the rows of many matrices is written as by `reduce_sum`."""
     if record.outputs.order is not None:
         return False
     if record.params["terms"] == ("nij",) and record.params["result"] == "nj":
@@ -386,7 +386,7 @@ def _split(encoder: Encoder, record: Record) -> bool:
 
 
 def _flatten(encoder: Encoder, record: Record) -> bool:
-    """Pieces that no kernel writes right where they lie in the flat array are copied by one that does."""
+    """A flat array: a kernel copies the pieces that no other kernel writes directly into it."""
     pieces = list[Any]()
     for x in record.inputs:
         if x.key in encoder.addressed and (x.key not in encoder.made or any(x is one for one in pieces)):

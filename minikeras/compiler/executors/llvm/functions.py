@@ -28,7 +28,7 @@ def type_of(dtype: np.dtype[Any]) -> str:
 
 
 def is_known(dtype: Any) -> bool:
-    """Whether kernels compute with a dtype."""
+    """True if kernels compute with a dtype."""
     return dtype.isnative and dtype.itemsize in KNOWN.get(dtype.kind, ())
 
 
@@ -71,7 +71,7 @@ class Instructions:
         self._count, self._block = 0, "entry"
 
     def name(self, kind: str) -> str:
-        """A name that nothing has yet."""
+        """A new name."""
         self._count += 1
         return f"{kind}{self._count}"
 
@@ -82,7 +82,7 @@ class Instructions:
         return register
 
     def do(self, line: str) -> None:
-        """Write an instruction that makes none."""
+        """Write an instruction without a value."""
         self.lines.append(f"  {line}")
 
     def label(self, name: str) -> None:
@@ -92,7 +92,7 @@ class Instructions:
 
     @contextlib.contextmanager
     def loop(self, start: Value = "0", stop: Value | None = None, hint: str = "") -> Iterator[Loop]:
-        """Instructions for each integer from `start` on, to before `stop` if there is one; `hint` is for the branch back."""
+        """Instructions for each integer from `start` on, below `stop` if that is given; `hint` is for the branch back."""
         before, look, body, back, done = self._block, *[self.name(one) for one in ("look", "body", "back", "done")]
         index = "%" + self.name("i")
         self.do(f"br label %{look}")
@@ -163,7 +163,7 @@ def cast(to: Instructions, x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]
 
 
 class Floats:
-    """Arithmetic in one type, as short as a formula; products and sums may be joined to one rounding.
+    """Arithmetic in one type, as short as a formula; a product and a sum may be fused with one rounding.
 
     Args:
         to: where the instructions go.
@@ -185,7 +185,7 @@ class Floats:
         return self.to.add(f"{name} contract {self.kind} {self.of(a)}, {self.of(b)}")
 
     def exactly(self, name: str, a: Value | float, b: Value | float) -> Value:
-        """The same with a rounding of its own."""
+        """The same, not fused with others."""
         return self.to.add(f"{name} {self.kind} {self.of(a)}, {self.of(b)}")
 
     def fma(self, a: Value | float, b: Value | float, c: Value | float) -> Value:
@@ -283,7 +283,7 @@ def _log(f: Floats, x: Value) -> Value:
     tiny = f.test("olt", x, 2.0 ** (1 - f.bias))
     scaled = f.select(tiny, f.exactly("fmul", x, 2.0 ** (mantissa + 2)), x)
     raw = to.add(f"bitcast {f.kind} {scaled} to {bits}")
-    # sqrt(1/2) as bits: what is subtracted below makes m lie in [sqrt(1/2), sqrt(2)).
+    # sqrt(1/2) as bits: the subtraction below makes m lie in [sqrt(1/2), sqrt(2)).
     root = struct.unpack("<i" if f.single else "<q", struct.pack("<f" if f.single else "<d", math.sqrt(0.5)))[0]
     k = to.add(f"ashr {bits} {to.add(f'sub {bits} {raw}, {root}')}, {mantissa}")
     m = to.add(f"bitcast {bits} {to.add(f'sub {bits} {raw}, ' + to.add(f'shl {bits} {k}, {mantissa}'))} to {f.kind}")
@@ -375,14 +375,14 @@ FLOATS: dict[str, Callable[..., Value]] = {
     "isinf": lambda f, x: f.test("oeq", f.to.intrinsic("fabs", f.kind, x), math.inf),
     "isfinite": lambda f, x: f.test("one", f.to.intrinsic("fabs", f.kind, x), math.inf),
 }
-"""Of floats."""
+"""Functions of floats."""
 
 INTEGERS: dict[str, str] = {
     **{"add": "add", "subtract": "sub", "multiply": "mul"},
     **{"equal": "icmp eq", "not_equal": "icmp ne", "less": "icmp slt", "less_equal": "icmp sle"},
     **{"greater": "icmp sgt", "greater_equal": "icmp sge", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"},
 }
-"""Of signed integers of one size: one instruction each."""
+"""Functions of signed integers of one size: one instruction each."""
 
 UNSIGNED = {
     name: INTEGERS[name] for name in ("add", "subtract", "multiply", "equal", "bitwise_and", "bitwise_or", "bitwise_xor")
@@ -394,7 +394,7 @@ TRUTHS: dict[str, str] = {
     **{"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "bitwise_and": "and", "bitwise_or": "or"},
     **{"bitwise_xor": "xor", "equal": "icmp eq", "not_equal": "icmp ne", "add": "or", "multiply": "and"},
 }
-"""Of bools."""
+"""Functions of bools."""
 
 LIBRARY = frozenset(["sin", "cos", "power"])
 """Functions of the C library, one element at a time: for large arrays NumPy's own vectorized ones are faster."""

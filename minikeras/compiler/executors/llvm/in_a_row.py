@@ -1,6 +1,6 @@
 """Many steps of training as one call: arguments are gathered, numbers and draws prepared for all, kernels do the rest.
 
-Each step has memory of its own for what it is given; what Variables hold lies where the kernels find it at the next step.
+Each step has memory of its own for its arguments; the values of Variables stay in place for the kernels of the next step.
 """
 
 from __future__ import annotations
@@ -40,37 +40,37 @@ if TYPE_CHECKING:
 
 
 SECONDS = 4e-3
-"""What a call takes about: Python's other threads wait for it, and they wait 5 ms for their turn in any case."""
+"""Target duration of one call in seconds; other Python threads wait that long, and 5 ms for their turn in any case."""
 BYTES = 1 << 23
-"""Of the arguments of the steps of one call."""
+"""The most bytes of arguments of the steps of one call."""
 SHARED_BYTES = 1 << 17
-"""Of a batch from which threads share the gathering of its rows, which takes one 20 us."""
+"""Bytes of a batch from which threads share the gathering of its rows, which takes one thread 20 us."""
 
 
 class Assigned(NamedTuple):
-    """A Variable, and what it is assigned."""
+    """A Variable, and its new value."""
 
     variable: Variable
     value: Value
 
 
 class Read(NamedTuple):
-    """A Variable whose value is brought to a place among the addresses."""
+    """A Variable whose value is copied to a place among the addresses."""
 
     variable: Variable
     place: int
 
 
 class Layout(NamedTuple):
-    """What has to be brought and taken away in each step.
+    """The inputs and outputs of each step.
 
     Attributes:
-        arguments, made: what is given: rows of columns, and what Python's closures make.
+        arguments, made: the inputs: rows of columns, and results of Python's closures.
         closures: these, each with whether it runs without NumPy's warnings.
-        tests: numbers of arguments, and what may refuse them.
+        tests: numbers of arguments, and the checks that may refuse them.
         reads: the Variables that are read.
-        assigned: what they are assigned.
-        results: what a call returns, in order; others are the same in each run.
+        assigned: their new values.
+        results: the values that a call returns, in order; others are the same in each run.
     """
 
     arguments: list[Given]
@@ -85,7 +85,7 @@ class Layout(NamedTuple):
 def layout_of(
     program: Program, early: Sequence[tuple[Lowered, Closure, bool]], late: Sequence[Lowered], builder: Builder
 ) -> Layout | None:
-    """How a program's steps are given their values; None if Python has more to do between two of them."""
+    """The layout of a program's steps; None if Python has more to do between two of them."""
     numbers = {slot.key: number for number, slot in enumerate(program.arguments)}
     native = {key for key in builder.plan.exported if key in builder.addressed}
     values = {call.operands[1].key: call for call in late if _assigns(call) and isinstance(call.operands[1], Slot)}
@@ -122,7 +122,7 @@ def layout_of(
 
 
 def _is_bound(call: Lowered) -> bool:
-    """Whether a call gives what lies in flattened Variables."""
+    """True if a call returns memory of flattened Variables."""
     return isinstance(call, ReadFlat) or (isinstance(call, View) and call.record.primitive is part)
 
 
@@ -135,7 +135,7 @@ def _value(slot: Slot, builder: Builder) -> Value:
 
 
 def _bring(found: Layout, x: Slot, to: Slot, numbers: Any, held: Any, builder: Builder) -> bool:
-    """Note how a value gets to a known address; False for a Variable in another dtype, or if Python alone needs the value."""
+    """Note the source of a value at a known address; False for a Variable in another dtype, or a value for Python alone."""
     if to.key not in builder.addressed:
         return False
     place = builder.addressed[to.key]
@@ -150,11 +150,11 @@ def _bring(found: Layout, x: Slot, to: Slot, numbers: Any, held: Any, builder: B
 
 
 class InARow:
-    """Carries out steps in a row, by one memory of a run at a time.
+    """Carries out steps in a row, with the memory of one run at a time.
 
     Args:
-        program: what is carried out.
-        layout: what each step is given.
+        program: of the steps.
+        layout: the inputs and outputs of each step.
         commit: the end of a single step.
     """
 
@@ -164,7 +164,7 @@ class InARow:
         """Of a step, as the last call took."""
 
     def most(self, batches: RowBatches) -> int:
-        """How many steps one call should carry out."""
+        """The number of steps that one call should carry out."""
         columns, rows = batches.columns, batches.rows
         tested = {number for number, _ in self._layout.tests}
         given = [one for one in self._layout.arguments if not _can_gather(columns[one.source], rows, one.slot)]
@@ -174,7 +174,7 @@ class InARow:
     def __call__(
         self, memory: RunMemory, batches: RowBatches, start: int, count: int, stacked: bool, rollback: Rollback
     ) -> list[Array] | None:
-        """Carry out the steps of some batches; the arrays of the result, stacked or the last.
+        """Carry out the steps of some batches; the arrays of the results, stacked or of the last step.
 
         Returns:
             None, and nothing was done, if Variables are not to be written in place, or if a step is going to fail before its
@@ -188,7 +188,7 @@ class InARow:
             return None
         put_back, counters = rollback.begin(), snapshot(self._commit.counters)
         try:
-            if not (self._prepare(run, range(count)) and run.bind()):  # by now something else may refer to an array
+            if not (self._prepare(run, range(count)) and run.bind()):  # something else may refer to an array by now
                 put_back()
                 restore(counters)
                 return None
@@ -202,7 +202,7 @@ class InARow:
         except BaseException:
             put_back()
             restore(counters)
-            self._prepare(run, range(run.done))  # these are done: what Python prepared for them stays
+            self._prepare(run, range(run.done))  # these steps are done: Python's preparation for them stays
             if run.done:
                 run.assign()
             raise
@@ -210,7 +210,7 @@ class InARow:
         return run.results(stacked)
 
     def _prepare(self, run: _Run, steps: range) -> bool:
-        """Let Python make what steps are given, and count them; False if it fails: one by one they tell which does."""
+        """Let Python compute the inputs of steps, and count them; False if it fails: one by one, the failing step raises."""
         try:
             for step in steps:
                 run.make(step)
@@ -225,7 +225,7 @@ class _Run:
     """The memory of some steps in a row.
 
     Args:
-        layout: what they are given.
+        layout: their inputs and outputs.
         memory: of a run.
         count: their number.
     """
@@ -253,7 +253,7 @@ class _Run:
             for number, test in self._layout.tests:
                 test(found[number])
         except Exception:
-            return False  # one by one they tell which
+            return False  # run one by one, the failing step raises
         for position, given in enumerate(self._layout.arguments):
             column = columns[given.source]
             if given.source not in found and not neighbours and _can_gather(column, rows, given.slot):
@@ -266,7 +266,7 @@ class _Run:
         return True
 
     def make(self, step: int) -> None:
-        """Let Python make what it makes for each step."""
+        """Let Python compute its inputs for a step."""
         for closure, quiet in self._layout.closures:
             if quiet:
                 quiet_context().run(closure, self.registers)
@@ -276,14 +276,14 @@ class _Run:
             stack[step] = self.registers[given.source]
 
     def bind(self) -> bool:
-        """Look up where Variables lie; False if they are not to be written there."""
+        """Look up the memory of Variables; False if they must not be written there."""
         for flat in self._memory.flat:
             flat.bind_read(self.registers, self._turn)
             flat.bind_written(self._turn)
         return all(flat.writes_in_place for flat in self._memory.flat)
 
     def job(self, writing: Segment, stacked: bool) -> Job:
-        """The kernels of all steps, over addresses that move on with them."""
+        """The kernels of all steps, over addresses that advance from step to step."""
         layout, turn = self._layout, self._turn
         given = [*self._arguments, *self._made]
         variables = [*(one.variable for one in layout.assigned), *(one.variable for one in layout.reads)]
@@ -304,7 +304,7 @@ class _Run:
         return job
 
     def _around(self, stacked: bool, threads: int) -> Around:
-        """Rows are gathered before each step; after it, values go where the next one, or Python, finds them."""
+        """The instructions around a step: gather rows before it; copy values for the next step, or for Python, after it."""
         layout, known = self._layout, len(self._turn.addresses)
         stored = [*(one.value for one in layout.assigned), *layout.results]
         given = [*layout.arguments, *layout.made]
@@ -326,11 +326,11 @@ class _Run:
 
     @property
     def done(self) -> int:
-        """How many steps the kernels have carried out."""
+        """The number of steps that the kernels have carried out."""
         return 0 if self._job is None else self._job.done
 
     def assign(self) -> None:
-        """Let Variables hold what they are assigned."""
+        """Let Variables hold their new values."""
         for flat in self._memory.flat:
             flat.assign()
         for variable, _ in self._layout.assigned:
@@ -348,7 +348,7 @@ def _rows_of(batches: RowBatches, column: Array, rows: Array, neighbours: bool) 
 
 
 def _can_gather(column: Array, rows: Array, slot: Slot) -> bool:
-    """Whether kernels can take rows of a column as they are, and there is so much of it that it pays."""
+    """True if kernels can gather rows of a column as they are, and the rows are large enough for that to pay."""
     plain = isinstance(column, np.ndarray) and column.flags.c_contiguous and column.dtype == slot.dtype
     return plain and rows.ndim > 1 and slot.bytes >= BOUND and rows.size > 0
 
@@ -364,17 +364,17 @@ def _gathering(itemsize: int) -> int:
     return jit.addresses([NestKernel(table.gather((1, *sizes), f"i{itemsize}", np.int64, sizes))])[0]
 
 
-# From the steps of a program to segments: kernels that follow one another are one call, what writes in place is a commit.
+# From the steps of a program to segments: consecutive kernels become one call, those that write in place a commit.
 
 HOLDING = 4e-3
-"""Seconds that kernels take at most for Python's other threads to wait until all have ended: they wait 5 ms for their turn.
+"""The most seconds of kernels for which Python's other threads wait until all have ended: they wait 5 ms for their turn.
 
-What writes in place has to be waited for, so that no thread sees a value change; in longer steps it is a call of its own.
+Threads must wait for kernels that write in place, so that none sees a value change; in longer steps these are a call.
 """
 
 
 def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
-    """The steps of a program, kernels that follow one another as one segment, and what writes in place as a commit."""
+    """The steps of a program, consecutive kernels as one segment, and those that write in place as a commit."""
     trains = any("optimizer" in record.params for record in program.records)
     joined = list(_in_segments(steps, builder, trains))
     segments = [number for number, (calls, _) in enumerate(joined) if isinstance(calls[0], KernelCall)]
@@ -429,7 +429,7 @@ def _closure(calls: Sequence[KernelCall], builder: Builder, trains: bool) -> Clo
 
 
 def _into_new_memory(closure: Closure, made: Sequence[tuple[int, int, Slot]]) -> Closure:
-    """Kernels some of whose results are arrays of their own in each run: registers and addresses are told of these."""
+    """Kernels of which some results are new arrays in each run: these are put into registers and addresses."""
 
     def call(registers: list[Any]) -> None:
         addresses = registers[0].turn.addresses

@@ -20,7 +20,7 @@ from ....files.durable import remove, write_file
 from ....files.reading import MEGABYTE, read_file
 
 _lock = ForkSafeLock(patience=LONGEST)
-"""Of all that asks LLVM: what it is in the middle of cannot be made anew in a forked process, so that is waited for."""
+"""Guards all use of LLVM: a forked process cannot restore the state of a call in progress, so a fork waits for it."""
 _known: dict[str, int] = {}
 """The addresses of kernels, by their names."""
 
@@ -51,7 +51,7 @@ class _Compiler:
         return module
 
     def load(self, text: str, passes: bool = True) -> None:
-        """Compile a module, unless an earlier process has done it; its functions then have addresses.
+        """Compile a module, or load it if an earlier process has compiled it; its functions then have addresses.
 
         Without `passes` instructions become machine code as they are: tiles of products in 0.06 s instead of 1.0, as fast ones.
         """
@@ -68,14 +68,14 @@ _compiler: _Compiler | None = None
 
 
 def compiler() -> _Compiler:
-    """LLVM, started at the first question."""
+    """LLVM, started at the first call."""
     global _compiler
     _compiler = _compiler or _Compiler()
     return _compiler
 
 
 def addresses(kernels: Sequence[Any]) -> list[int]:
-    """Where the machine code of kernels begins.
+    """The addresses of the machine code of kernels.
 
     Args:
         kernels: objects whose `text(name)` is a function of that name.
@@ -91,7 +91,7 @@ def addresses(kernels: Sequence[Any]) -> list[int]:
 
 
 def functions(text: str, names: Sequence[str]) -> list[int]:
-    """The addresses of functions of a module, which is compiled; LLVM's passes find nothing to do there."""
+    """Compile a module without passes, which would find nothing to do there; the addresses of its functions."""
     with _lock:
         compiler().load(text, passes=False)
         return [compiler().engine.get_function_address(name) for name in names]
@@ -113,7 +113,7 @@ def _triple() -> str:
 
 @functools.cache
 def vector_bytes() -> int:
-    """What a vector of this processor holds."""
+    """The bytes of a vector of this processor."""
     with _lock:
         features = llvm.get_host_cpu_features()
     return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
@@ -179,7 +179,7 @@ def flushing(field: int) -> str:
 
 # Machine code on the disk ---------------------------------------------------------------------------------------------
 #
-# What LLVM has compiled for this processor is read by later processes, a hundred times as fast.
+# Later processes read the code that LLVM has compiled for this processor, a hundred times as fast.
 #
 # It is run, so only the user and root may have been able to write it: the folder and all above it are checked, then the
 # file that was opened is. The digest finds damage. A key for it would lie in the same folder, and keep no one else out.
@@ -190,12 +190,12 @@ LARGEST = 16 * MEGABYTE
 
 
 def folder() -> Path:
-    """Where they are."""
+    """The folder of the files."""
     return cache.home() / "kernels"
 
 
 def read(name: str) -> bytes | None:
-    """The code of that name; None if there is none, or if it is not what the user has written under it."""
+    """The code of that name; None if there is none, or if it is not the code that the user has written under it."""
     try:
         with cache.own_folder(folder()) as inside:
             content = read_file(folder() / name if inside is None else name, LARGEST, follow=False, own=inside)

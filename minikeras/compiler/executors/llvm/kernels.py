@@ -15,7 +15,7 @@ from typing import Any
 from .functions import Instructions, Value, function_text
 
 ALIGN = 16
-"""Parts of a row begin at a multiple of so many elements, so that they share no line of the cache."""
+"""Parts of a row begin at a multiple of so many elements, so that they share no cache line."""
 
 
 def load_operand(to: Instructions, number: int) -> Value:
@@ -24,7 +24,7 @@ def load_operand(to: Instructions, number: int) -> Value:
 
 
 def load_address(to: Instructions, number: int) -> Value:
-    """The address of the array that an operand stands for."""
+    """The address of the array whose place an operand is."""
     return to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {load_operand(to, number)}')}")
 
 
@@ -47,8 +47,8 @@ class EachKernel:
     then the operands of the kernel, to which arrays are known by their numbers here.
 
     Args:
-        kernel: what is done for a member.
-        arrays: how many it knows.
+        kernel: of one member.
+        arrays: the number of its arrays.
     """
 
     def __init__(self, kernel: Any, arrays: int) -> None:

@@ -1,7 +1,7 @@
-"""The calls of a step in the order in which it happens whole or not at all: what Python prepares, kernels, what Python assigns.
+"""The calls of a step in an order that happens whole or not at all: Python's preparation, kernels, Python's assignments.
 
-Kernels that follow one another are one call from Python. Those that write weights and slots come last: by then nothing can
-refuse, so they may write in place.
+Consecutive kernels are one call from Python. Those that write weights and slots come last: by then nothing can fail, so they
+may write in place.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from ..numpy.lowering import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFla
 
 
 class Phase(IntEnum):
-    """When a call is carried out."""
+    """The phase of a step in which a call is carried out."""
 
     EARLY = 0
     """Needs nothing that a kernel computes, and changes nothing."""
     COUNTED = 1
-    """Changes an optimizer's counters, which go back if the kernels fail."""
+    """Changes an optimizer's counters, which are restored if the kernels fail."""
     KERNELS = 2
     WRITERS = 3
-    """Kernels that make nothing but new values of flattened Variables."""
+    """Kernels that only write new values of flattened Variables."""
     LATE = 4
 
 
 def in_phases(calls: list[Lowered]) -> list[Lowered]:
-    """The calls in the order of their phases, their `in_place` set where that is safe; as they are if Python stands between."""
+    """The calls in the order of their phases, with `in_place` set where safe; unchanged if Python has to run in between."""
     phases = _phases(calls)
     if phases is None:
         return calls
@@ -85,13 +85,13 @@ def _phase(call: Lowered, latest: Phase, written: set[int] | None, flats: set[in
         return Phase.COUNTED
     if latest >= Phase.KERNELS or (isinstance(call, Kernel) and effect.reads and _meets(written, touched(call.record))):
         return Phase.LATE
-    # What makes the numbers of a step, or draws, comes early; what assigns comes late.
+    # Calls that make the numbers of a step, or draw, come early; calls that assign come late.
     makes = call.results and State.OPERANDS not in call.record.primitive.writes
     return Phase.EARLY if makes or not _writes(call) else Phase.LATE
 
 
 def is_counted(call: Lowered) -> bool:
-    """Whether all that a call does is to change the counters of an optimizer."""
+    """True if a call only changes the counters of an optimizer."""
     return isinstance(call, Kernel) and only_counts(call.record)
 
 
@@ -104,17 +104,17 @@ def _writes(call: Lowered) -> bool:
 
 
 def _is_assignment(call: Lowered) -> bool:
-    """Whether all that a call does is to let Variables hold what is there."""
+    """True if a call only lets Variables hold values that exist."""
     return isinstance(call, (AssignFlat, View)) or (isinstance(call, Kernel) and call.record.primitive is assigned)
 
 
 def _leaves_no_trace(call: Lowered) -> bool:
-    """Whether a call changes nothing that counts if a later one fails, random streams left aside."""
+    """True if a call changes nothing that a failure of a later one would have to undo, random streams left aside."""
     return not _writes(call) or "optimizer" in call.record.params or set(call.record.primitive.writes) == {State.STREAM}
 
 
 def _all_written_last(calls: Sequence[Lowered], phases: Sequence[Phase]) -> bool:
-    """Whether all that is assigned as a flat array is read as one before, and written by kernels that nothing follows."""
+    """True if every assigned flat array is read as one before, and written by kernels whose results nothing else reads."""
     writers = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.WRITERS]
     made = [y.key for call in writers for y in call.results]
     assignments = [call for call in calls if isinstance(call, AssignFlat)]
@@ -131,5 +131,5 @@ def _all_written_last(calls: Sequence[Lowered], phases: Sequence[Phase]) -> bool
 
 
 def _group(call: Lowered) -> tuple[int, ...]:
-    """The Variables of a reading or an assignment, by their keys."""
+    """The keys of the Variables of a read or an assignment."""
     return tuple([variable.key for variable in variables_of(call.record)])

@@ -1,4 +1,4 @@
-"""Products of matrices as kernels: by BLAS, or in tiles of our own, which small ones need not be packed for."""
+"""Matrix products as kernels: by BLAS, or in tiles of our own, for which small factors need no packing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import jit
 from .functions import Instructions, Value, constant, function_text, type_of
 from .kernels import ALIGN, load_address, load_operand, part_of
 
-# Pieces of a product of matrices in LLVM's language: tiles of the result, in registers, and panels of the second factor.
+# Pieces of a matrix product in LLVM's language: tiles of the result, in registers, and panels of the second factor.
 #
 # A panel is a strip of columns, two vectors wide, whose rows are neighbours in memory.
 
@@ -29,8 +29,8 @@ class ResultTile(NamedTuple):
     """A piece of the result.
 
     Attributes:
-        rows: how many.
-        vectors: how many in each row.
+        rows: their number.
+        vectors: the number in each row.
         partial: whether some columns lie beyond the last one.
     """
 
@@ -40,7 +40,7 @@ class ResultTile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its function."""
+        """The name of its function."""
         return f"tile_{self.rows}_{self.vectors}{'p' if self.partial else ''}"
 
 
@@ -58,14 +58,14 @@ class Vectors:
         self._suffix = f"v{self.width}f{8 * self.bytes}.p0"
 
     def declarations(self) -> Iterator[str]:
-        """Of what the functions call."""
+        """The declarations of functions that these call."""
         yield f"declare {self.type} @llvm.masked.load.{self._suffix}(ptr, i32, {self._bits}, {self.type})"
         yield f"declare void @llvm.masked.store.{self._suffix}({self.type}, ptr, i32, {self._bits})"
 
     # A tile -----------------------------------------------------------------------------------------------------------------
 
     def tile(self, name: str, tile: ResultTile) -> Iterator[str]:
-        """All of a tile: for each of k, a row of b times one element of each row of a; with `adds` added to what is there.
+        """A whole tile: for each of k, a row of b times one element of each row of a; with `adds` it accumulates.
 
         `row` and `column` are the strides of a, `line` that of b, n that of the result; `count` columns are left.
         """
@@ -105,7 +105,7 @@ class Vectors:
         return to.add(f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer")
 
     def _mask(self, to: Instructions, number: int) -> Value:
-        """Which columns of a vector there are."""
+        """The mask of a vector's columns that exist."""
         lanes = f"<{self.width} x i64>"
         columns = ", ".join(f"i64 {number * self.width + lane}" for lane in range(self.width))
         return to.add(f"icmp slt {lanes} <{columns}>, {self._everywhere(to, lanes, 'i64 %count')}")
@@ -140,7 +140,7 @@ class Vectors:
         return function_text(f"internal void @{name}(ptr %panel, ptr %x, i64 %k, i64 %n)", to)
 
     def turning(self, name: str) -> str:
-        """The transpose of x (rows, columns) in lines as a panel: blocks of 8 by 8 in registers, what is left one by one."""
+        """The transpose of x (rows, columns) in lines as a panel: blocks of 8 by 8 in registers, the rest one by one."""
         to = Instructions()
         eights = {one: to.add(f"ashr i64 %{one}, 3") for one in ("rows", "columns")}
         whole = {one: to.add(f"shl i64 {count}, 3") for one, count in eights.items()}
@@ -188,7 +188,7 @@ as OpenBLAS, and half as long where that uses half a vector; with 32 they are ah
 PANEL = 1 << 18
 """Bytes of a panel, a strip of columns of the second factor, in memory of the stack."""
 FAR = 1 << 11
-"""Bytes between two rows of the second factor from which its panels are copied, so that their rows are neighbours."""
+"""Distance in bytes of two rows of the second factor from which its panels are copied, so that their rows are neighbours."""
 MANY = 64
 """Rows of the result from which the copy pays."""
 
@@ -232,11 +232,11 @@ class ProductKernel:
 
 
 class Way(NamedTuple):
-    """How products are computed: two addresses, as integers.
+    """The method of a product: two addresses, as integers.
 
     Attributes:
         function: of `PARAMETERS`.
-        blas: what it is told of BLAS; 0 if it needs none.
+        blas: the address of the BLAS function for it; 0 if it needs none.
     """
 
     function: int
@@ -247,20 +247,20 @@ PARAMETERS = (
     "ptr %gemm, i1 %turneda, i1 %turnedb, i1 %adds, i64 %m, i64 %n, i64 %k, "
     "ptr %a, i64 %linea, ptr %b, i64 %lineb, ptr %c, i64 %linec"
 )
-"""Of a function that computes c (m, n) = a @ b, or adds it to c. Each lies in lines, a and b perhaps transposed."""
+"""Parameters of a function that computes c (m, n) = a @ b, or adds it to c. Each lies in lines, a and b perhaps transposed."""
 
 
 def called(
     way: tuple[Value, Value], turned: Sequence[Value], sizes: Sequence[Value], places: Sequence[tuple[Value, Value]]
 ) -> str:
-    """A call of such a function; `turned` ends with whether it adds."""
+    """A call of such a function; the last of `turned` says whether it adds."""
     given = [f"ptr {way[1]}", *(f"i1 {one}" for one in turned), *(f"i64 {one}" for one in sizes)]
     given += [f"ptr {start}, i64 {line}" for start, line in places]
     return f"call void {way[0]}({', '.join(given)})"
 
 
 def way_of(dtype: np.dtype[Any], sizes: tuple[int | None, int | None, int | None]) -> Way:
-    """How products of at most these sizes are computed; None for one that is not known."""
+    """The method of products of at most these sizes; None for an unknown size."""
     m, n, k = sizes
     tiles = Tiles(dtype, jit.vector_bytes())
     if m is not None and n is not None and k is not None and tiles.takes(m, n, k):
@@ -272,14 +272,14 @@ _addresses: dict[str, int] = {}
 
 
 def _address(product: Tiles | Blas) -> int:
-    """Where the machine code of a function begins, which is compiled once."""
+    """The address of a function's machine code, which is compiled once."""
     if product.name not in _addresses:
         _addresses[product.name] = jit.functions(product.text(), [product.name])[0]
     return _addresses[product.name]
 
 
 class Blas:
-    """A function that calls BLAS, which counts columns first: the transpose of c is the product of the transposes of b and a.
+    """A function that calls BLAS, which is column-major: the transpose of c is the product of the transposes of b and a.
 
     Args:
         dtype: float32 or float64.
@@ -304,9 +304,9 @@ class Blas:
 
 
 class Tiles:
-    """A function that goes tile by tile. Its bits do not depend on how rows are shared, if parts begin at multiples of 8.
+    """A function that goes tile by tile. Its bits do not depend on the division of rows, if parts begin at multiples of 8.
 
-    Panels of a second factor that is stored transposed are turned around.
+    Panels of a second factor that is stored transposed are transposed.
 
     Args:
         dtype: float32 or float64.
@@ -322,7 +322,7 @@ class Tiles:
         self.name = f"product_by_tiles_{dtype.name}_{vector}"
 
     def takes(self, m: int, n: int, k: int) -> bool:
-        """Whether it is for products of this size, for which BLAS would take longer."""
+        """True for products of this size, for which BLAS would take longer."""
         return 0 < m * n * k <= LARGEST[self._bytes]
 
     def text(self) -> str:
@@ -341,7 +341,7 @@ class Tiles:
         )
 
     def _whole(self) -> str:
-        """All in blocks of k, of which there is one even if k is 0; all but the first add to what is there."""
+        """The product in blocks of k, at least one even if k is 0; all but the first accumulate."""
         to, kind = Instructions(), self._vectors.kind
         with to.loop() as block:
             p, adds = to.add(f"mul i64 {block.index}, {self._longest}"), to.add(f"icmp sgt i64 {block.index}, 0")
@@ -357,7 +357,7 @@ class Tiles:
         return function_text(f"void @{self.name}({PARAMETERS})", to)
 
     def _block(self, name: str) -> str:
-        """A block goes down a strip of columns, then the next."""
+        """A block: down a strip of columns, then the next strip."""
         to, kind, wide = Instructions(), self._vectors.kind, 2 * self._vectors.width
         panel = to.add(f"alloca [{PANEL // self._vectors.bytes} x {kind}], align 64")
         tops, lines = to.add("alloca ptr"), to.add("alloca i64")
@@ -407,7 +407,7 @@ class Tiles:
 
 
 _KINDS = {"whole": (2, False), "single": (1, True), "double": (2, True)}
-"""Vectors of a tile, and whether it is partial, by how many columns are left: enough, one vector's at most, or more."""
+"""Vectors of a tile, and whether it is partial, by the columns that are left: enough, one vector's at most, or more."""
 
 
 # BLAS as SciPy brings it: the addresses of its products, and the number of threads that it uses itself.
@@ -431,7 +431,7 @@ def _cython_blas() -> Any:
     name = "scipy.linalg.cython_blas"
     if name in sys.modules:
         return sys.modules[name]
-    import scipy  # which finds its libraries
+    import scipy  # the import finds its libraries
 
     spec = importlib.machinery.PathFinder.find_spec(name, [str(pathlib.Path(scipy.__file__).parent / "linalg")])
     if spec is None or spec.loader is None:
@@ -443,6 +443,6 @@ def _cython_blas() -> Any:
 
 @functools.cache
 def on_one_thread() -> OneThread | None:
-    """What keeps SciPy's BLAS on one thread; None if it cannot be told, and then shares products among its own."""
+    """A context that keeps SciPy's BLAS on one thread; None if there is no way, and then it shares products among its own."""
     gemm(np.dtype(np.float32))  # the library is loaded by now
     return library_on_one_thread("scipy")

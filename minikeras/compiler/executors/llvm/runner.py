@@ -1,9 +1,9 @@
-"""Carrying out a list of kernels, by one thread or by several that share each kernel's parts. The loops are in LLVM's language:
+"""Execution of a list of kernels, by one thread or by several that share each kernel's parts. The loops are in LLVM's language:
 Python only begins a run, so that it costs one call.
 
 All threads go through the same instructions. A part belongs to the thread that claims it first, and a thread looks at its own
-part first, so a thread that wakes late is not waited for: the others do its work. What a part computes does not depend on who
-does it. Threads wait for the last part of an instruction before they begin the next, spinning; between runs they sleep.
+part first, so no thread waits for one that wakes late: the others do its work. The result of a part does not depend on the
+thread. Threads wait for the last part of an instruction before they begin the next, spinning; between runs they sleep.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .functions import Instructions, Value, function_text
 
 COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS = range(8)
 MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES, FLUSHES = range(8, 15)
-"""What a job is made of: integers of 64 bits."""
+"""Fields of a job: integers of 64 bits."""
 _LOCK, _JOB, _THREAD, _BUSY, _STOP, _ACQUIRE, _RELEASE, _TAKEN = range(8)
-"""What a mailbox is made of: how a worker is told of a job. The first one's TAKEN says whether a job has the workers."""
+"""Fields of a mailbox, by which a worker is told of a job. TAKEN of the first one says whether a job has the workers."""
 MARK = 16
-"""Integers for each part: by whom it was claimed and that it is done, two lines of the cache apart from others."""
+"""Integers for each part: the marks of its claim and its end, two cache lines apart from others."""
 SPINS = 2000
-"""Looks of a thread that waits, some 50 us, after which it lets others run: on a busy machine it may be them it waits for."""
+"""Polls of a waiting thread, some 50 us, before it yields: on a busy machine it may be waiting for the other threads."""
 MAILBOX = 16
 """Integers of a mailbox."""
 
@@ -61,12 +61,12 @@ def _function(head: str, body: Callable[[Instructions], Value | None]) -> str:
 
 
 def _at(to: Instructions, start: Value, number: Value | int) -> Value:
-    """The place of an integer behind another one."""
+    """The address of an integer some places behind another one."""
     return to.add(f"getelementptr i64, ptr {start}, i64 {number}")
 
 
 def _field(to: Instructions, start: Value, number: int, kind: str = "i64") -> Value:
-    """What a job or a mailbox holds, which does not change while it is used."""
+    """A field of a job or a mailbox that does not change while it is used."""
     return to.add(f"load {kind}, ptr {_at(to, start, number)}")
 
 
@@ -76,7 +76,7 @@ def _look(to: Instructions, place: Value, order: str = "acquire") -> Value:
 
 
 def _tell(to: Instructions, place: Value, value: Value | int, order: str = "release", kind: str = "i64") -> None:
-    """Write what other threads look at."""
+    """Write an integer that other threads read."""
     to.do(f"store atomic {kind} {value}, ptr {place} {order}, align 8")
 
 
@@ -93,7 +93,7 @@ def _times(to: Instructions, a: Value, b: Value | int) -> Value:
 
 
 def _wait(to: Instructions) -> None:
-    """Until a cell holds a generation, or a later one: spinning, after a while letting other threads run."""
+    """Wait until a cell holds a generation, or a later one: by spinning, and yielding after a while."""
     with to.loop() as turn:
         turn.leave(_is(to, "sge", _look(to, "%cell"), "%generation"))
         to.do(jit.pause()[0])
@@ -104,7 +104,7 @@ def _wait(to: Instructions) -> None:
 
 @contextlib.contextmanager
 def _instructions(to: Instructions) -> Iterator[tuple[Value, Value, Callable[[Value], Value]]]:
-    """For each instruction of a job its number, its parts, and how the status of one of them is asked for."""
+    """For each instruction of a job its number, its parts, and a function that runs a part and returns its status."""
     count, table = _field(to, "%job", COUNT), _field(to, "%job", INSTRUCTIONS, "ptr")
     addresses = _field(to, "%job", ADDRESSES, "ptr")
     with to.loop(stop=count) as one:
@@ -115,14 +115,14 @@ def _instructions(to: Instructions) -> Iterator[tuple[Value, Value, Callable[[Va
 
 
 def _alone(to: Instructions) -> Value:
-    """All parts of all instructions, one after another; the number of the instruction that failed, or 0."""
+    """All parts of all instructions in order; the number of the instruction that failed, or 0."""
     with _instructions(to) as (i, parts, status), to.loop(stop=parts) as part, to.when(_is(to, "ne", status(part.index), 0)):
         to.do(f"ret i64 {_more(to, i)}")
     return "0"
 
 
 def _pass(to: Instructions) -> None:
-    """What a thread does in a step: of each instruction the parts that are free, its own first, then wait for all."""
+    """The work of a thread in a step: of each instruction the parts that are free, its own first, then wait for all."""
     marks, most, failed = _field(to, "%job", MARKS, "ptr"), _field(to, "%job", PARTS), _at(to, "%job", FAILED)
     with _instructions(to) as (i, parts, status):
         block = _times(to, i, most)
@@ -145,7 +145,7 @@ def _pass(to: Instructions) -> None:
 
 
 def _share(to: Instructions) -> None:
-    """What a worker does of a job: pass after pass, each when the caller has begun it."""
+    """The work of a worker on a job: pass after pass, each when the caller has begun it."""
     cell, failed = _at(to, "%job", GENERATION), _at(to, "%job", FAILED)
     first, last = _look(to, cell), _field(to, "%job", LAST)
     with to.loop(first) as step:
@@ -156,7 +156,7 @@ def _share(to: Instructions) -> None:
 
 
 def _advance(to: Instructions) -> None:
-    """Let addresses move on to what the next step is given."""
+    """Let addresses advance to the inputs of the next step."""
     addresses, moves = _field(to, "%job", ADDRESSES, "ptr"), _field(to, "%job", MOVES, "ptr")
     with to.loop(stop=_field(to, "%job", MOVED)) as one:
         at = _at(to, moves, _times(to, one.index, 2))
@@ -187,7 +187,7 @@ def _run(to: Instructions) -> Value:
     with to.loop(stop=workers) as one:
         box = _at(to, mailboxes, _times(to, one.index, MAILBOX))
         _tell(to, _at(to, box, _JOB), "%job", "seq_cst", "ptr")
-        lock = _field(to, box, _LOCK, "ptr")  # a worker that is late has not taken it, and only a lock that is held is released
+        lock = _field(to, box, _LOCK, "ptr")  # a late worker has not taken it, and only a lock that is held is released
         to.add(f"call i32 {_field(to, box, _ACQUIRE, 'ptr')}(ptr {lock}, i32 0)")
         to.do(f"call void {_field(to, box, _RELEASE, 'ptr')}(ptr {lock})")
     with to.loop(first) as step:
@@ -213,7 +213,7 @@ def _run(to: Instructions) -> Value:
 
 
 def _work(to: Instructions) -> None:
-    """What a thread does: it sleeps until its mailbox holds a job, and ends when it is told to."""
+    """The main loop of a worker: it sleeps until its mailbox holds a job, and ends when it is told to."""
     control = to.add("alloca i64")
     lock, acquire, thread = _field(to, "%box", _LOCK, "ptr"), _field(to, "%box", _ACQUIRE, "ptr"), _field(to, "%box", _THREAD)
     busy = _at(to, "%box", _BUSY)
@@ -237,10 +237,10 @@ class Job:
     """Instructions over one list of addresses, ready to be carried out any number of times, by one call at a time.
 
     Args:
-        instructions: what is carried out.
-        addresses: of arrays, as integers; what they are at a run counts.
+        instructions: to be carried out.
+        addresses: of arrays, as integers; read at each run.
         holds: whether other threads of Python wait until a run has ended, as they do for 5 ms in any case.
-        moves: places among the addresses, and how many bytes each moves on from step to step.
+        moves: places among the addresses, and the bytes by which each advances from step to step.
         flushes: whether subnormal numbers count as 0.
 
     Attributes:
@@ -278,10 +278,10 @@ class Job:
         self._team: _Team | None = None
 
     def __call__(self) -> int:
-        """Carry the instructions out; 0, or the number of that which found an index outside its row, counted from 1.
+        """Carry the instructions out; 0, or the number, from 1, of the instruction that found an index outside its row.
 
         Returns:
-            -1, and nothing was done, if something refers to what is to be written alone.
+            -1, and nothing was done, if something else refers to the arrays of `alone`.
         """
         if self.parts > 1 and (team := _team()) is not self._team:
             self._head[MAILBOXES], self._head[WORKERS] = team.mailboxes.ctypes.data, team.workers
@@ -290,7 +290,7 @@ class Job:
 
     @property
     def steps(self) -> int:
-        """How many times a run carries the instructions out."""
+        """The number of steps in a run."""
         return int(self._head[STEPS])
 
     @steps.setter
@@ -299,16 +299,16 @@ class Job:
 
     @property
     def done(self) -> int:
-        """How many steps the last run has carried out."""
+        """The number of steps that the last run has carried out."""
         return int(self._head[DONE])
 
     def forget(self) -> None:
-        """Count the steps of the next run from nothing, should that not even begin."""
+        """Reset the count of steps, in case the next run does not even begin."""
         self._head[DONE] = 0
 
 
 class _Team:
-    """Threads that wait for jobs, beside the one that has them. One job at a time takes them; another goes on alone.
+    """Threads that wait for jobs, beside the calling one. One job at a time takes them; another runs without them.
 
     Args:
         workers: their number.
@@ -335,7 +335,7 @@ class _Team:
             lock, box[_STOP] = ctypes.c_void_p(int(box[_LOCK])), 1
             ctypes.pythonapi.PyThread_acquire_lock(lock, 0)
             ctypes.pythonapi.PyThread_release_lock(lock)
-        _stopped.append(self)  # their memory is read until they have ended
+        _stopped.append(self)  # the threads read this memory until they have ended
 
 
 _starting = ForkSafeLock()
@@ -344,7 +344,7 @@ _stopped: list[_Team] = []
 
 
 class _Entries(NamedTuple):
-    """What is called from Python: `run(job, others)` without and with Python's lock, and `work(mailbox)` without."""
+    """The entry points for Python: `run(job, others)` without and with Python's lock, and `work(mailbox)` without."""
 
     run: Any
     run_holding: Any
@@ -362,7 +362,7 @@ def _entries() -> _Entries:
 
 
 def _team() -> _Team:
-    """As many workers as `thread_count()` wants beside the caller."""
+    """The team of as many workers as `thread_count()` wants beside the caller."""
     global _current
     wanted = thread_count() - 1
     team = _current
@@ -376,7 +376,7 @@ def _team() -> _Team:
 
 
 def _after_fork() -> None:
-    """A child process has none of its parent's threads."""
+    """Drop the team: a child process has none of its parent's threads."""
     global _current
     _current = None
 

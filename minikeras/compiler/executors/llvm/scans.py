@@ -28,7 +28,7 @@ def scan_of(
     """The loop as kernels; None if there are none for a part of its step.
 
     Args:
-        encode: gives a program as one segment: the program, perhaps with other slots, and its calls.
+        encode: encodes a program as one segment: the program, perhaps with other slots, and its calls.
         flushes: as of `Segment`.
         body: the step.
         length: the number of steps.
@@ -51,7 +51,7 @@ def _program_of(body: LoopBody) -> Program | None:
     with Recorder(given, strict=False) as recorder:
         try:
             values = replay(body.instructions, body.filled(given))
-        except InvalidArgumentError:  # zeros are no matrix to be inverted
+        except InvalidArgumentError:  # zeros are a singular matrix
             return None
         finally:
             recorder.put_back()
@@ -61,15 +61,15 @@ def _program_of(body: LoopBody) -> Program | None:
 
 
 class _Step(NamedTuple):
-    """The kernels of one step, and where they find and leave values.
+    """The kernels of one step, and the places of their operands and results.
 
     Attributes:
         calls: the kernels.
         given: the operands that they read.
-        results: what is carried next, then what the step gives.
-        order: the numbers of carried values that a step changes, as they have to be copied.
+        results: the carried values for the next step, then the outputs of the step.
+        order: the numbers of carried values that a step changes, in the order in which they must be copied.
         arguments: the positions of operands, by key.
-        movable: keys of results that lie wherever their address says: no kernel knows them by a view.
+        movable: keys of results whose address may change: no kernel reads them through a view.
     """
 
     calls: list[KernelCall]
@@ -102,7 +102,7 @@ class _Step(NamedTuple):
         sources = [None if x.key in made else arguments.get(x.key, carried) for x in program.results]
         order = _order(sources[:carried])
         if order is None or any(source is not None and source >= carried for source in sources):
-            return None  # values that change places, a constant, or a slice as it is
+            return None  # swapped values, a constant, or a slice as it is
         for call in calls:
             call.places(builder.address)
         plan = builder.plan
@@ -113,7 +113,7 @@ class _Step(NamedTuple):
 
 
 def _order(sources: Sequence[int | None]) -> list[int] | None:
-    """What of the carried values a step changes, each behind those that take its value; None where two change places."""
+    """The numbers of carried values that a step changes, each after those that take its old value; None if two are swapped."""
     order: list[int] = []
     pending = {number: source for number, source in enumerate(sources) if source != number}
     while pending:
@@ -131,7 +131,7 @@ class KernelScan:
     Args:
         step: its kernels.
         builder: knows the places of values.
-        carried, sliced: how many operands these are; those behind them are the same in each step.
+        carried, sliced: the numbers of such operands; those behind them are the same in each step.
         how: the number of steps, whether they go backwards, and whether subnormal numbers count as 0.
     """
 
@@ -193,7 +193,7 @@ class KernelScan:
         return address_of(rows[-1 if self._reverse else 0, ...])
 
     def _around(self, threads: int) -> Around:
-        """After a step, rows are copied that no kernel has written where they belong, then what is carried."""
+        """The copies after a step: of rows that no kernel has written in place, then of the carried values."""
         step, moves, last = self._step, [], []
         direction = -1 if self._reverse else 1
         homes = {key: self._places + number for key, number in step.arguments.items() if number < self._carried}

@@ -1,6 +1,6 @@
-"""Segments: kernels that follow one another, as one call.
+"""Segments: consecutive kernels as one call.
 
-What they are never changes; what differs from run to run are addresses, which are written where memory is chosen.
+The kernels never change; only addresses differ from run to run, and are written when memory is chosen.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from .products import on_one_thread
 from .runner import Instruction, Job
 
 WAKING = 100e-6
-"""Seconds that the shared instructions of a segment take at least for other threads to be woken, which takes 20 to 50 us."""
+"""The least seconds of a segment's shared instructions for which other threads are woken, which takes 20 to 50 us."""
 
 
 class Given(NamedTuple):
-    """A value that each step is given anew.
+    """An input of each step.
 
     Attributes:
-        source: the register where Python has it, or the number of an argument.
+        source: the register in which Python puts it, or the number of an argument.
         place: among the addresses.
         slot: shape and dtype.
     """
@@ -61,12 +61,12 @@ class Value(NamedTuple):
 
 
 class Around(NamedTuple):
-    """What each of several steps begins and ends with.
+    """The instructions around each of several steps.
 
     Attributes:
         first, last: instructions.
-        moves: places among the addresses, and by how many bytes each moves on with a step.
-        places: how many addresses there are beside those of a single step.
+        moves: places among the addresses, and the bytes by which each advances in a step.
+        places: the number of addresses beside those of a single step.
     """
 
     first: list[Instruction]
@@ -76,7 +76,7 @@ class Around(NamedTuple):
 
 
 def address_of(array: Array) -> int:
-    """Where the memory of an array begins."""
+    """The address of an array's memory."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -94,7 +94,7 @@ def _copying(dtype: np.dtype[Any]) -> int:
 
 
 class Segment:
-    """Kernels that follow one another; each list of addresses has a job of its own for them.
+    """Consecutive kernels; each list of addresses has a job of its own for them.
 
     Args:
         calls: the kernels.
@@ -132,9 +132,9 @@ class Segment:
         """For many steps in a row, a job over a list of addresses of its own, made once for each key.
 
         Args:
-            turn: what a run begins with.
+            turn: the state at the beginning of a run.
             key: tells jobs apart.
-            around: gives, for a number of threads, what each step begins and ends with.
+            around: from a number of threads to the instructions around each step.
         """
         threads = thread_count()
         job: Job | None = turn.jobs.get((self, threads, key))
@@ -147,7 +147,7 @@ class Segment:
 
     @property
     def seconds(self) -> float:
-        """What a run takes one thread, roughly."""
+        """The time of a run on one thread, roughly."""
         return sum(self._seconds)
 
     def __call__(self, registers: list[Any]) -> None:
@@ -155,7 +155,7 @@ class Segment:
         self.carry_out(self.job(registers[0].turn))
 
     def carry_out(self, job: Job) -> bool:
-        """Carry a job out; False, and nothing was done, if something refers to what it is to write alone."""
+        """Carry a job out; False, and nothing was done, if something else refers to arrays that it must write alone."""
         with self._one_thread:
             stopped = job()
         if stopped > 0:
@@ -172,7 +172,7 @@ class Commit:
         counting: effects that change counters.
         writing: the kernels, in one call.
         exported: registers of results that leave the program as copies.
-        assigning: lets Variables hold what is there by then; done twice it is done once.
+        assigning: lets Variables hold the new values; it is idempotent.
         counters: the Variables that `counting` changes.
     """
 
@@ -207,7 +207,7 @@ class Commit:
             raise
 
     def _write(self, job: Job, memory: RunMemory) -> None:
-        """Carry the kernels out, in other memory if another thread looks at the weights until they begin."""
+        """Carry the kernels out, in other memory if another thread refers to the weights when they begin."""
         done = False
         while not done:
             for flat in memory.flat:

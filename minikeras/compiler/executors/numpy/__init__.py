@@ -1,1 +1,1 @@
-"""Programs as calls of NumPy functions, or CuPy's, that write where they are told."""
+"""Programs as calls of NumPy functions, or CuPy's, that write into given memory."""

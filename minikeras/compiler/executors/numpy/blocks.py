@@ -1,6 +1,6 @@
 """Loops over long arrays in NumPy: all steps for one block of elements, then for the next.
 
-What lies between two steps stays in the cache. Each step is the function that an eager run calls, so the bits are the same.
+Intermediate values stay in the cache. Each step is the function that an eager run calls, so the bits are the same.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _scratch = threading.local()
 
 
 def _registers(count: int, size: int, dtype: Any) -> Array:
-    """Memory of this thread for what lies between two steps."""
+    """Memory of this thread for intermediate values."""
     known: dict[Any, Array] = _scratch.__dict__
     found = known.get(dtype.str)
     if found is None or found.shape[0] < count or found.shape[1] < size:
-        # Each row begins with a line of the cache: 440 instead of 580 us for Adam.
+        # Each row begins at a cache line: 440 instead of 580 us for Adam.
         per_line = max(ALIGNMENT // dtype.itemsize, 1)
         width = -(-max(size, BLOCK) // per_line) * per_line
         found = known[dtype.str] = memory_of(count * width * dtype.itemsize).view(dtype).reshape(count, width)
@@ -42,7 +42,7 @@ class BlockLoop:
     Operands are arrays of the outputs' shape, such as broadcast to it, and Python numbers.
 
     Args:
-        body: what is done to each element.
+        body: the operations on each element.
         single: the operands without axes: steps of these alone are taken once, not for each element.
     """
 
@@ -112,7 +112,7 @@ class BlockLoop:
         self._copy(operands, outputs)
 
     def _numbers(self, operands: Sequence[Any]) -> list[Any]:
-        """The registers before the first block: operands, literals, what steps on numbers and on single elements give."""
+        """The registers before the first block: operands, literals, results of steps on numbers and on single elements."""
         body = self.body
         registers = [*self._last, *[step.register for step in self._early], *[register for register, _ in body.literals]]
         values: list[Any] = [None] * (1 + max([len(operands), *registers]))
@@ -132,7 +132,7 @@ class BlockLoop:
             values[register] = _registers(self._sizes[dtype], count, dtype)[number, :count].reshape(size, *shape)
 
     def _copy(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
-        """Results that are operands as they are, or that are given twice."""
+        """Copy results that are operands, or that repeat another result."""
         written = dict(zip(self.body.outputs, outputs, strict=True))
         for register, y in zip(self.body.outputs, outputs, strict=True):
             if register < len(operands):
@@ -148,12 +148,12 @@ LEAST = WORTHWHILE
 
 
 def _is_cut(x: Any, like: Array) -> bool:
-    """Whether an operand is cut along its first axis with the outputs."""
+    """True if an operand is cut along its first axis with the outputs."""
     return type(x) not in (float, int) and x.ndim == like.ndim and len(x) == len(like) != 1
 
 
 def _buffers_of(body: Body, last: dict[int, int]) -> tuple[dict[int, tuple[Any, int]], dict[Any, int]]:
-    """For each step that is no output the dtype and number of its buffer; how many buffers there are of each dtype."""
+    """For each step that is no output the dtype and number of its buffer; the number of buffers of each dtype."""
     intervals: dict[Any, list[Interval]] = {}
     for position, step in enumerate(body.steps):
         if step.register not in body.outputs:
@@ -189,7 +189,7 @@ def writing(name: str, operands: Sequence[Any]) -> Callable[..., Any]:
     if name == "where":
         return chosen(operands)
     function: Callable[..., Any] = getattr(np, name)
-    if name in ("maximum", "minimum"):  # NumPy wants their memory named
+    if name in ("maximum", "minimum"):  # NumPy needs `out` by name
         return lambda a, b, out: function(a, b, out=out)
     return function
 
@@ -205,7 +205,7 @@ def copied(x: Array, out: Array) -> None:
 
 
 def chosen(operands: Sequence[Any]) -> Callable[..., None]:
-    """`where` for operands of which the Python numbers are known: beside the number 0, an array's bits times 0 or 1."""
+    """`where` for operands whose Python numbers are known: beside the number 0, an array's bits times 0 or 1."""
     _, a, b = operands
     if type(b) is int and b == 0 and type(a) not in (int, float):
         return lambda condition, x, zero, out: _kept(condition, x, out)
@@ -219,7 +219,7 @@ def _chosen(condition: Array, a: Any, b: Any, out: Array) -> None:
 
 
 FEW = 1 << 9
-"""Elements up to which a choice element by element takes less time than to look at the elements' bits."""
+"""Elements up to which a select is faster than arithmetic on the elements' bits."""
 
 
 def _kept(condition: Array, x: Array, out: Array) -> None:
@@ -236,7 +236,7 @@ def _kept(condition: Array, x: Array, out: Array) -> None:
 
 
 def _flattened(operands: Sequence[Any], outputs: Sequence[Array]) -> tuple[Sequence[Any], Sequence[Array]]:
-    """Arrays of one axis, if all lie one element behind the other; else as they are, to be cut along their first axis."""
+    """The arrays flattened, if all are contiguous; else as they are, to be cut along their first axis."""
     shape = outputs[0].shape
     if len(shape) == 1:
         return operands, outputs

@@ -20,7 +20,7 @@ from .memory_plan import MemoryPlan
 from .replay import Closure, Replay, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
 
 WHOLE = 1 << 15
-"""Elements of a flat array from which its copy costs more than the question whether the arrays lie in one already."""
+"""Elements of a flat array from which its copy costs more than checking whether the arrays lie in one already."""
 Step = tuple[Any, Closure | None]
 """A call and its closure; None for an addressed call, which waits for a linker."""
 
@@ -33,7 +33,7 @@ class Linked(NamedTuple):
 
 
 Linker = Callable[[Program, Sequence[Step], "Builder"], Linked]
-"""Makes closures of addressed calls."""
+"""A function that makes closures of addressed calls."""
 
 
 def build(program: Program, calls: Sequence[Lowered], link: Linker | None = None) -> Replay:
@@ -56,7 +56,7 @@ class Builder:
     Attributes:
         plan: of memory.
         registers: by key of a slot, the number of its register. 0 is for the memory of the run, the arguments follow.
-        first: what each register holds before a run: the constants.
+        first: the registers before a run: the constants.
         addressed: by key, the position of a slot among the addresses.
     """
 
@@ -93,7 +93,7 @@ class Builder:
         return [self.registers[y.key] for y in call.results if y.key in self.plan.exported]
 
     def _register(self, x: Any) -> int:
-        """Where an operand is; a number gets a register of its own."""
+        """The register of an operand; a number gets one of its own."""
         if isinstance(x, Slot):
             return self.registers[x.key]
         self.first.append(x)
@@ -102,7 +102,7 @@ class Builder:
     # By kind of call; None for one that needs no run --------------------------------------------------------------------------
 
     def _call(self, call: Call) -> Closure:
-        """A call that writes into memory that is there, or that is made for it."""
+        """A call that writes into memory that exists, or that is made for it."""
         operands, results = [self._register(x) for x in call.operands], [self.registers[y.key] for y in call.results]
         made = [(self.registers[y.key], y) for y in call.results if y.key in self.plan.fresh]
         closure = writing_into(call.function, [*operands, *results])
@@ -136,7 +136,7 @@ class Builder:
         return lambda registers: registers[0].flat[number].assign()
 
     def _flatten(self, call: Flatten) -> Closure | None:
-        """Copy those operands that are not written right where they lie."""
+        """Copy the operands that are not written directly into the flat array."""
         (whole,), layout = call.results, call.record.params["layout"]
         to, operands = self.registers[whole.key], enumerate(call.operands)
         moved = [(self.registers[x.key], number) for number, x in operands if not self.plan.lies_inside(x, whole)]
@@ -224,11 +224,11 @@ _CLOSURES: dict[type[Lowered], Callable[[Builder, Any], Closure | None]] = {
     Kernel: Builder._kernel,
 }
 _VARIABLES = {read_variable: Builder._reading, assigned: Builder._assignment}
-"""What is done to Variables, without the primitives' kernels."""
+"""Closures for reads and assignments of Variables, without the primitives' kernels."""
 
 
 def is_quiet(call: Lowered) -> bool | None:
-    """Whether a call runs without NumPy's warnings, as kernels do and effects do not; None if NumPy cannot warn."""
+    """True if a call runs without NumPy's warnings, as kernels do and effects do not; None if NumPy cannot warn."""
     if isinstance(call, Call):
         return None if call.addressed or call.function is put else True
     primitive = call.record.primitive

@@ -1,6 +1,6 @@
-"""Which memory each value of a program has: decided once, before the first run.
+"""The memory plan of a program: the memory of each value, decided once, before the first run.
 
-Most lie in an arena that is kept. What leaves the program, a result or a Variable's value, is an array of its own in each run.
+Most values lie in an arena that is kept. Results and values of Variables, which leave the program, are new arrays in each run.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class FlatAccess(NamedTuple):
 
 
 class MemoryPlan:
-    """Where the values of a program lie.
+    """The places of a program's values.
 
     Attributes:
-        views: by key, what is a view of memory that is there before the run. Bases come before views.
+        views: by key, the views of memory that exists before the run. Bases come before views.
         bound: keys of values that lie in memory of the caller.
         reads, writes: keys of flat arrays that are read from Variables, and that are assigned to them.
         flat: the calls that read and assign flattened Variables.
         fresh: keys of values that calls write into an array made in each run.
-        given_out: those of them that kernels write: large results, which to copy would take as long as to compute.
+        given_out: those of them that kernels write: large results, whose copy would take as long as the computation.
         exported: keys of values in the arena that leave the program, as copies.
-        copied: keys of views that are copied in each run: numbers, and what leaves the program of a Variable.
-        arena: where all others lie.
-        placed: by key, the values in the arena, with the byte where each begins.
+        copied: keys of views that are copied in each run: numbers, and values of Variables that leave the program.
+        arena: of all other values.
+        placed: by key, the values in the arena, with their byte offsets.
     """
 
     def __init__(self, program: Program, calls: Sequence[Lowered]) -> None:
@@ -75,7 +75,7 @@ class MemoryPlan:
             if not isinstance(call, (Bind, View)):
                 continue
             (x,), (y,) = call.operands, call.results
-            if isinstance(call, Bind):  # without gaps it is the operand's memory, which lives as long
+            if isinstance(call, Bind):  # if contiguous, it is the operand's memory, which lives as long
                 self._roots[y.key] = self.root(x.key)
                 continue
             if x.key not in self._written and x.key not in self.reads and x.key not in self.views:
@@ -89,7 +89,7 @@ class MemoryPlan:
                 shapes[y.key], self.views[y.key], self._roots[y.key] = view, call, self.root(x.key)
 
     def _find_what_leaves(self) -> None:
-        """Give the results of the program, and what an instruction lets escape, arrays of their own."""
+        """Give the results of the program, and the values that an instruction lets escape, arrays of their own."""
         leaving = set(self._results)
         for call in self._calls:
             if isinstance(call, Kernel) and not isinstance(call, AssignFlat) and call.escapes:
@@ -107,7 +107,7 @@ class MemoryPlan:
         self.views = {key: view for key, view in self.views.items() if self.root(key) not in self.fresh}
 
     def _given_out(self, addressed: Sequence[Call]) -> set[int]:
-        """Large results of kernels that no kernel knows by a view; none in a program that assigns flattened Variables."""
+        """Large results of kernels that no kernel reads through a view; none in a program that assigns flattened Variables."""
         if self.writes:
             return set()
         viewed = {self.root(x.key) for call in addressed for x in touched(call) if self.root(x.key) != x.key}
@@ -115,7 +115,7 @@ class MemoryPlan:
         return (made & self._results) - viewed
 
     def _placed_inside(self) -> dict[int, tuple[Slot, int]]:
-        """What is written right where it lies in a flat array: that array, and the offset in it."""
+        """The values that are written directly into a flat array: by key that array, and the offset in it."""
         found: dict[int, tuple[Slot, int]] = {}
         for call in self._calls:
             if not isinstance(call, Flatten):
@@ -128,12 +128,12 @@ class MemoryPlan:
         return found
 
     def _owner(self, key: int) -> int:
-        """The value in whose piece of the arena another one lies."""
+        """The value that owns the piece of the arena in which another one lies."""
         root = self.root(key)
         return self._inside[root][0].key if root in self._inside else root
 
     def _intervals(self) -> Iterator[Interval]:
-        """The lifetimes of what lies in the arena, with the values whose memory each may take."""
+        """The lifetimes of values in the arena, with the donors of each."""
         lives = lifetimes(self._calls, self._owner)
         for key in {self._owner(key) for key in self.exported} & lives.keys():  # copied when their segment is over
             lives[key] = lives[key]._replace(dies=len(self._calls))
@@ -148,7 +148,7 @@ class MemoryPlan:
                 yield Interval(owner.key, owner.bytes, *lives[owner.key], donors)
 
     def _donors(self, call: Call, number: int) -> Sequence[int]:
-        """The operands over which a result may be written if this is their last use."""
+        """The operands whose memory a result may take if this is their last use."""
         y = call.results[number]
         operands = slots_in(call.operands)
         return [
@@ -167,15 +167,15 @@ class MemoryPlan:
     # What runs ask ------------------------------------------------------------------------------------------------------------
 
     def access(self, call: ReadFlat | AssignFlat) -> int:
-        """Which of `flat` a call belongs to."""
+        """The number of the access in `flat` that a call belongs to."""
         return next(number for number, access in enumerate(self.flat) if any(call is one for one in access))
 
     def lies_inside(self, slot: Slot, whole: Slot) -> bool:
-        """Whether a value is written right where it lies in that flat array."""
+        """True if a value is written directly into that flat array."""
         return slot.key in self._inside and self._inside[slot.key][0] is whole
 
     def runs(self, view: View) -> bool:
-        """Whether a view is made in each run."""
+        """True if a view is made in each run."""
         (y,) = view.results
         return y.key not in self.views or y.key in self.copied
 
@@ -191,7 +191,7 @@ class MemoryPlan:
     def dropped(self) -> dict[int, list[int]]:
         """By the position of a call, the keys of large arrays that have their last use there.
 
-        What kernels read is left: it ends with the run, and no call may stand between kernels that are to be one.
+        Operands of kernels are left out: they are dropped with the run, since no call may separate kernels of one segment.
         """
         kept = self._results | self.views.keys() | self.writes | self.reads | self.placed.keys() | self.bound
         slots = {x.key: x for call in self._calls for x in touched(call)}
@@ -216,7 +216,7 @@ def _accesses(calls: Sequence[Lowered]) -> list[FlatAccess]:
 
 
 def arranged(flat: Array, slot: Slot) -> Array:
-    """Memory of as many elements as an array of the slot's shape, its axes in the slot's order."""
+    """Flat memory as an array of the slot's shape, its axes in the slot's order."""
     if slot.order is None:
         return flat.reshape(slot.shape)
     inverse = np.argsort(slot.order)
@@ -229,13 +229,13 @@ def arranged(flat: Array, slot: Slot) -> Array:
 
 
 class Turn:
-    """What a run begins with. Two take turns, as the buffers of flattened Variables do, so neither changes from run to run.
+    """The state at the beginning of a run. Two take turns, as the buffers of flattened Variables do, so neither changes.
 
     Attributes:
         registers: a run works on a copy.
         addresses: of values, by their position.
-        written, read: by flattened Variables, the buffer that registers and addresses are those of.
-        jobs: what an executor has made for these addresses.
+        written, read: for each set of flattened Variables the buffer that registers and addresses refer to.
+        jobs: the objects that an executor has made for these addresses.
     """
 
     __slots__ = ("addresses", "jobs", "read", "registers", "written")
@@ -281,7 +281,7 @@ class FlatRegisters(FlatVariables):
         buffer = self.begin()
         if turn.written[self._number] is buffer:
             return
-        turn.written[self._number] = None  # until it is whole, for an interrupt on the way
+        turn.written[self._number] = None  # until it is complete, in case of an interrupt
         for register, flat in zip(self._flats, buffer.flats, strict=True):
             turn.registers[register] = flat
         if self._numbers.size:
@@ -289,7 +289,7 @@ class FlatRegisters(FlatVariables):
         turn.written[self._number] = buffer
 
     def bind_read(self, arrays: list[Any], turn: Turn) -> None:
-        """Put the values of the Variables, flat and one by one, where the program reads them."""
+        """Put the values of the Variables, flat and one by one, into the registers and addresses that the program reads."""
         buffer = self.read()
         if turn.read[self._number] is buffer:
             return
@@ -304,7 +304,7 @@ class FlatRegisters(FlatVariables):
         turn.read[self._number] = buffer
 
     def _views_of(self, buffer: FlatBuffer) -> Any:
-        """The registers with the flat arrays and views that they get; the positions of addresses, and those."""
+        """The registers with their flat arrays and views; the positions of addresses, and these addresses."""
         arrays = dict(zip(self._reads, buffer.flats, strict=True))
         for view in self._views:
             arrays[view.results[0].key] = view.function(arrays[view.operands[0].key])
@@ -315,10 +315,10 @@ class FlatRegisters(FlatVariables):
 
 
 class RunMemory:
-    """What one run at a time works in: an arena, addresses of values in it, and `flat` Variables in the order of the plan.
+    """The memory of one run at a time: an arena, addresses of values in it, and `flat` Variables in the order of the plan.
 
     Args:
-        plan: where everything lies.
+        plan: the places of values.
         registers: by key, the number of a register.
         first: the registers before a run.
         addressed: by key, the position among the addresses, for values whose address is wanted.

@@ -1,4 +1,4 @@
-"""Carrying a program out: a plain loop over closures, without Tensors, dispatch or tapes. `builder.py` makes them."""
+"""Execution of a program: a plain loop over closures, without Tensors, dispatch or tapes. `builder.py` makes them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from ....nn_ops.streams import Stream
 
 
-# What a run has changed before its commit, to be put back if it fails: random streams, and what optimizers remember.
+# The changes of a run before its commit, to be undone if it fails: of random streams, and of the state of optimizers.
 #
 # Nothing here refers to arrays of weights and slots, so a commit can write these in place.
 
 
 class Rollback:
-    """All of that for one program.
+    """Undoes a failed run of one program.
 
     Args:
-        streams: that it draws from.
-        variables: that are the state of its generators.
+        streams: those that it draws from.
+        variables: those that are the state of its generators.
         holders: the optimizers whose steps it takes, and their states.
     """
 
@@ -49,7 +49,7 @@ class Rollback:
         self._streams, self._variables, self._holders = streams, variables, holders
 
     def begin(self) -> Callable[[], None]:
-        """Keep the state by now; what is returned puts it back."""
+        """Keep the present state; the function returned restores it."""
         drawn = [(stream, stream.state) for stream in self._streams]
         states = snapshot(self._variables)
         attributes = [(holder, vars(holder).copy()) for holder in self._holders]
@@ -67,8 +67,8 @@ class Rollback:
 
 
 def rollback_of(program: Program) -> Rollback | None:
-    """What puts back the changes of a program before its commit; None if code of a user may change anything else."""
-    from ....nn_ops.streams import Stream  # which loads hashlib
+    """The rollback of a program's changes before its commit; None if a user's code may change anything else."""
+    from ....nn_ops.streams import Stream  # it loads hashlib
 
     streams: dict[int, Stream] = {}
     variables: dict[int, Variable] = {}
@@ -92,26 +92,26 @@ def rollback_of(program: Program) -> Rollback | None:
 
 
 def _is_own(record: Record) -> bool:
-    """Whether it is part of a step of one of the package's optimizers, and no code of a user."""
+    """True if it is part of a step of one of the package's optimizers, without a user's code."""
     optimizer: Any = record.params.get("optimizer")
     return bool(optimizer.is_own and optimizer.rate_is_own)
 
 
 # Calls as functions of registers, the list of arrays that a run works on; register 0 is the memory of the run.
 #
-# What can be looked up is bound before the first run. The usual numbers of operands are spelt out: to unpack a list costs as
-# much as the rest.
+# All lookups are done before the first run. The usual numbers of operands are spelt out: unpacking a list costs as much as the
+# # rest.
 
 Closure = Callable[[list[Any]], None]
 
 
 def copy_of(array: Array) -> Array:
-    """A copy of an array, of a number the number."""
+    """A copy of an array; a number as it is."""
     return array.copy() if array.shape else array[()]
 
 
 def exporting(closure: Closure, exported: list[int]) -> Closure:
-    """A call whose results leave the program: copies take the place of what lies in the arena."""
+    """A call whose results leave the program: copies take the place of arrays in the arena."""
     if not exported:
         return closure
 
@@ -193,7 +193,7 @@ def giving_one(function: Callable[..., Any], inputs: list[int], to: int) -> Clos
 
 
 def giving_several(function: Callable[..., Any], inputs: list[int], outputs: list[int]) -> Closure:
-    """A call with several results in a tuple, which it makes, with one in it, or with none."""
+    """A call that makes its results: several in a tuple, one in it, or none."""
     if not outputs:
 
         def none(registers: list[Any]) -> None:
@@ -219,9 +219,9 @@ class Replay:
     """A program, ready to run any number of times, also in several threads at once: each run has memory of its own.
 
     Args:
-        program: what is carried out.
-        steps: closures over registers, each with the call that it comes from and whether it runs as kernels do, without NumPy's
-            warnings; None where that is all one.
+        program: the program.
+        steps: closures over registers, each with its call and whether it runs without NumPy's warnings, as kernels do; None
+            where that makes no difference.
         memory: the arguments of `RunMemory`.
         exact: whether it gives the bits of an eager run.
         in_a_row: `in_a_row(memory, batches, start, count, stacked, rollback)` carries out several runs as one call, if it can.
@@ -254,13 +254,13 @@ class Replay:
 
     @property
     def fills_memory(self) -> bool:
-        """Whether each result is an array that a run can write into memory that it is given."""
+        """True if each result is an array that a run can write into given memory."""
         plan, slots = self._memory[0], [x for x in self.program.results if isinstance(x, Slot)]
         own = all(x.key in plan.fresh - plan.given_out and x.order is None and x.shape for x in slots)
         return own and len({x.key for x in slots}) == len(self._results)
 
     def __call__(self, arguments: Sequence[Array], results: Sequence[Array] = ()) -> list[Any]:
-        """The leaves of the result: Tensors of their own, and what is no Tensor as it is.
+        """The leaves of the result: new Tensors, and other values as they are.
 
         Args:
             arguments: of the program.
@@ -278,7 +278,7 @@ class Replay:
                 self._idle.append(memory)
 
     def run_many(self, batches: RowBatches, keep_state: Callable[[], None], stacked: bool) -> list[Any]:
-        """One run after another, several as one call where that can be; locks and memory are taken once for all."""
+        """Several runs in turn, some as one call where possible; locks and memory are taken once for all."""
         parts: list[list[Array]] = []
         """Results of each call: stacks, or arrays of the last run."""
         with HeldLocks(self._locks):
@@ -314,7 +314,7 @@ class Replay:
             else:
                 registers = self._run_whole(memory, next(each), self._rollback)
             arrays = [registers[number] for number, _ in self._results if number is not None]
-            del registers  # the next run asks who else refers to the arrays
+            del registers  # the next run counts references to the arrays
             position += 1
             yield [namespace(array).stack([array]) for array in arrays] if stacked else arrays
 
@@ -368,7 +368,7 @@ class Replay:
 
     @property
     def seconds(self) -> float:
-        """What a run takes NumPy, roughly: from calls, memory and products, so it is the same whenever it is asked.
+        """The time of a run by NumPy, roughly: computed from calls, memory and products, so it never changes.
 
         Measured on a server's processor of 2.5 GHz: 1.5 us a call, 10 GB/s, 50 Gflop/s.
         """
@@ -389,7 +389,7 @@ def _carry_out(calls: Iterable[Closure], registers: list[Any]) -> None:
 
 
 def _parts_of(steps: Sequence[tuple[Lowered, Closure, bool | None]]) -> list[tuple[list[Closure], bool, int]]:
-    """Closures that follow one another and run alike, whether they run without warnings, and the position of the first.
+    """Consecutive closures that run alike, whether they run without warnings, and the position of the first.
 
     Each such part is a call in a context of its own, as kernels are in eager runs: 0.15 us, `errstate` takes 1.3. Effects run
     in the caller's, where user code finds its context variables.
@@ -403,7 +403,7 @@ def _parts_of(steps: Sequence[tuple[Lowered, Closure, bool | None]]) -> list[tup
 
 
 def joined(stacks: Sequence[Array]) -> Array:
-    """Stacks as one."""
+    """Stacks joined to one."""
     return stacks[0] if len(stacks) == 1 else namespace(stacks[0]).concatenate(stacks)
 
 
