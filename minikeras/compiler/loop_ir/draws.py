@@ -39,7 +39,7 @@ Element = Callable[[Piece, Expr], Expr]
 
 
 def moved(keys: Any, dtype: Any, count: Any, mix: int = 0) -> Nest:
-    """The second integer of each of so many keys is one more; the first may be mixed with another one."""
+    """The next keys: the second integer of each is incremented; the first may be mixed with another one."""
     x, y, k, second = Array("keys", keys), Array("y", dtype), Axis(count), Axis(2)
     number = cast(x[k * 2 + second], TWO)
     first = apply("bitwise_xor", number, mix) if mix else number
@@ -158,7 +158,7 @@ def _fraction(digits: int, dtype: Any) -> Element:
 
 
 def _normals(a: Expr, b: Expr) -> list[Expr]:
-    """Two normal numbers, after Box and Muller."""
+    """Two normal numbers, by the Box-Muller transform."""
     kind, width = (DOUBLE, 64) if a.dtype == TWO else (SINGLE, 32)
     turn = 2.0 * math.pi * 2.0**-64 if kind == DOUBLE else float(np.float32(2.0 * math.pi)) * 2.0**-32
     log = Expr("log", (cast(a, kind) * 2.0**-width + 2.0 ** -(width + 1),), kind)

@@ -131,7 +131,7 @@ class Windowed:
     # Convolutions -------------------------------------------------------------------------------------------------------------
 
     def convolve(self, record: Record) -> list[Lowered] | None:
-        """A sum over a window and the channels of a group; of the transpose by the array each element sums what reaches it."""
+        """A sum over a window and a group's channels; of the transpose by the array each element sums the terms reaching it."""
         (x, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
         if not _are_plain(record, x, kernel):
             return None

@@ -220,9 +220,9 @@ class CUDA:
         self._names |= {one: f"all_{number}" for number, one in enumerate(nest.scratch)}
         self._index: dict[Expr, bool] = {}
         self._shares = self._inside = False
-        """Whether the present statements are those of a loop that lanes share, or of another one."""
+        """True if the present statements are those of a loop that lanes share, or of another one."""
         self._pending: tuple[set[Array], set[Array]] = set(), set()
-        """What lanes have read and written since the last barrier."""
+        """The arrays that lanes have read and written since the last barrier."""
 
     def text(self) -> Text:
         """The finished function."""

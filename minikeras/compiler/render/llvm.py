@@ -41,7 +41,7 @@ class NestKernel:
         self._cells: dict[Expr, Value] = {}
         self._names: dict[Any, Value] = {}
         self._read: set[Expr] = set()
-        """What is computed from elements, where sums of integers may wrap around."""
+        """The values computed from elements, where sums of integers may wrap around."""
         self._entry: list[str] = []
         self._metadata: list[str] = []
         self._group = ""

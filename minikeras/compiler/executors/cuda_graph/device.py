@@ -35,7 +35,7 @@ class Memory(NamedTuple):
 
 
 class CuPyDevice:
-    """A GPU through CuPy, on which programs are captured. What is enqueued runs in the order in which it was.
+    """A GPU through CuPy, on which programs are captured. Enqueued work runs in its order.
 
     Graphs are captured and replayed on one stream that does not block others.
     """
@@ -124,7 +124,7 @@ class CuPyDevice:
         function((kernel.blocks,), (kernel.threads,), tuple(map(np.uintp, addresses)))
 
     def multiply(self, matmul: lt.Matmul, operands: lt.Operands) -> Callable[[], None] | None:
-        """What enqueues a product of cublasLt; None if there is no algorithm for it."""
+        """A function that enqueues a product of cublasLt; None if there is no algorithm for it."""
         enqueue = self._lt.prepare(matmul, operands)
         return None if enqueue is None else functools.partial(enqueue, int(self._stream.ptr))
 
@@ -151,7 +151,7 @@ class CuPyDevice:
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """Within the block, what CuPy's functions enqueued before comes first; what they enqueue after it comes later.
+        """Within the block, earlier work of CuPy's functions comes first; work that they enqueue after the block comes later.
 
         Events see to it, so the host does not wait; within the block they are on the stream of graphs.
 
@@ -169,7 +169,7 @@ class CuPyDevice:
                 outside.wait_event(self._ended)
 
     def capture(self, enqueue: Callable[[], None]) -> Callable[[], None]:
-        """What enqueues as one CUDA graph all that a function enqueues.
+        """A function that enqueues, as one CUDA graph, all work that the given function enqueues.
 
         A capture that fails is ended, so that the stream can be used again.
         """

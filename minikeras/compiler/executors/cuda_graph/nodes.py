@@ -95,12 +95,12 @@ class ProductNode(NamedTuple):
 
     @property
     def operands(self) -> list[Slot]:
-        """What is read."""
+        """The slots that are read."""
         return slots_in((self.a, self.b, self.bias, None if self._writes_mask else self.mask))
 
     @property
     def results(self) -> list[Slot]:
-        """What is written."""
+        """The slots that are written."""
         return slots_in((self.y, self.gradient, self.mask if self._writes_mask else None))
 
     @property
@@ -117,12 +117,12 @@ class CopyNode(NamedTuple):
 
     @property
     def operands(self) -> list[Slot]:
-        """What is read."""
+        """The slots that are read."""
         return [self.x]
 
     @property
     def results(self) -> list[Slot]:
-        """What is written."""
+        """The slots that are written."""
         return [self.y]
 
 
@@ -133,12 +133,12 @@ class CallNode(NamedTuple):
 
     @property
     def operands(self) -> list[Slot]:
-        """What is read."""
+        """The slots that are read."""
         return slots_in(self.record.inputs)
 
     @property
     def results(self) -> list[Slot]:
-        """What is written."""
+        """The slots that are written."""
         return list(outputs_of(self.record))
 
 

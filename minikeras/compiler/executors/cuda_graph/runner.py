@@ -334,7 +334,7 @@ class RowGather:
         checked = all(call.record.inputs[0].key in given and len(call.operands) == 1 for call in self._checks)
         self._possible = bool(program.arguments) and alone and checked and not schedule.calls
         self.rows = max([x.shape[0] for x in program.arguments if x.shape], default=1)
-        """How many rows a batch has at most."""
+        """The most rows of a batch."""
         self._passed: dict[int, Any] = {}
         """Columns that all checks let pass, by their identity."""
         self._known: dict[Any, Gathering] = {}

@@ -98,7 +98,7 @@ class Encoder:
         self._reshaped: dict[int, Slot] = {}
         """Arguments, by the keys of what they are in other shapes."""
         self.views: dict[int, Access] = {}
-        """Where slots lie that are views with gaps, or in another order."""
+        """The places of slots that are views with gaps, or in another order."""
         self._copies: dict[tuple[int, Any], Slot] = {}
         self._arguments = {slot.key for slot in program.arguments}
         self._loops: dict[int, LoopCall] = {}
@@ -110,7 +110,7 @@ class Encoder:
         self._trains = any("optimizer" in record.params for record in program.records)
         self._is_whole = whole or self._trains
         self._staged: dict[int, list[Lowered]] = {}
-        """What brings operands to a known address, by the key of what it brings."""
+        """The calls that copy operands to a known address, by the key of the operand."""
 
     def encode(self, record: Record) -> None:
         """Write the calls of one instruction."""

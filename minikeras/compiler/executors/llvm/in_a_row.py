@@ -240,7 +240,7 @@ class _Run:
         """By the position of an argument, the column and the row numbers of all steps."""
         self._made = [np.empty((count, *(one.slot.shape or ())), one.slot.dtype) for one in layout.made]
         self._homes: dict[int, Array] = {}
-        """Where the values of Variables lie between two steps, by their keys."""
+        """The arrays that hold the values of Variables between two steps, by their keys."""
         self._outputs: list[Array] = []
         self._job: Job | None = None
 

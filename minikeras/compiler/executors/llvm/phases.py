@@ -71,7 +71,7 @@ def _phases(calls: Sequence[Lowered]) -> list[Phase] | None:
 
 
 def _meets(written: set[int] | None, keys: set[int] | None) -> bool:
-    """Whether any of the Variables with these keys was assigned late by now; None stands for any."""
+    """True if late calls have assigned any of the Variables with these keys so far; None means any Variable."""
     return written != set() if keys is None or written is None else bool(keys & written)
 
 

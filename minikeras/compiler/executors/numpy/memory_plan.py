@@ -272,7 +272,7 @@ class FlatRegisters(FlatVariables):
         self._flats = [registers[key] for key in written]
         self._numbers = np.array([addressed[key] for key in written if key in addressed], np.int64)
         self._bound: WeakKeyDictionary[FlatBuffer, Any] = WeakKeyDictionary()
-        """What registers and addresses get, by the buffer that is read."""
+        """The values for registers and addresses, by the buffer that is read."""
 
     def bind_written(self, turn: Turn) -> None:
         """Choose memory for new values."""
@@ -347,7 +347,7 @@ class RunMemory:
             views = [view for y in (access.reading.results if access.reading else ()) for view in of_variables[y.key]]
             self.flat.append(FlatRegisters(number, access, views, wanted, registers, addressed))
         self.committed = False
-        """Whether the run has made its commit."""
+        """True if the run has made its commit."""
         self.turn = Turn(first, addresses, len(self.flat))
         self._other = Turn(first.copy(), addresses.copy(), len(self.flat))
 
