@@ -17,6 +17,8 @@ from typing import Any
 
 from . import report, targets
 from .executors import NATIVE, NUMPY, OWN
+from .keras_models import MODELS
+from .models import JAX, PREDICTS, TORCH
 from .problems import PROBLEMS
 from .report import Row
 from .settings import ROOT
@@ -25,6 +27,7 @@ from .training import FIT, KERAS, NATIVE_FIT
 DOCUMENT = ROOT / "docs" / "performance.md"
 KEPT = ROOT / "docs" / "performance.json"
 PICTURE = ROOT / "docs" / "performance.svg"
+MODELS_PICTURE = ROOT / "docs" / "performance_models.svg"
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.S)
 KEYS = ("section", "problem", "candidate", "unit", "median", "minimum")
 
@@ -33,10 +36,11 @@ STEPS = ("NumPy by hand, out=", OWN, NUMPY.title, NATIVE.title, *PEERS)
 FITS = (FIT, NATIVE_FIT, KERAS.format("jax"), KERAS.format("torch"))
 """Candidates in the order of columns and bars."""
 
-SECTIONS = ("optimizers", "derivatives", "chain", "curve", "nist", "imports", "ensembles", "ranks")
+SECTIONS = ("models", "busy", "predict", "optimizers", "derivatives", "chain", "curve", "nist", "imports", "ensembles", "ranks")
 """Those with a table of all candidates."""
 
 COLOURS = {NATIVE.title: "#c2410c", NUMPY.title: "#f59e0b", OWN: "#fcd9a0", NATIVE_FIT: "#c2410c", FIT: "#f59e0b"}
+COLOURS |= {PREDICTS[name]: COLOURS[name] for name in (FIT, NATIVE_FIT)}
 GREY = "#94a3b8"
 
 
@@ -72,7 +76,10 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
     alone = ("products alone, NumPy", "products alone, PyTorch")
     return {
         "machine": report.header(result["machine"]),
-        "targets": report.markdown(targets.HEADINGS, targets.cells(result["targets"])),
+        "targets": report.markdown(
+            targets.HEADINGS, targets.cells([row for row in result["targets"] if not targets.model_of(row)])
+        ),
+        "ratios": report.markdown(*targets.by_model(result["targets"])),
         "steps": matrix(rows, "steps", (*STEPS, *alone)),
         "training": matrix(rows, "training", FITS),
         **{name: matrix(rows, name) for name in SECTIONS},
@@ -87,25 +94,49 @@ def written(text: str, result: dict[str, Any]) -> str:
     return BLOCK.sub(lambda block: f"{block[1]}\n{found[block[2]]}\n\n{block[3]}", text)
 
 
-def draw(rows: list[Row], path: Path) -> None:
+def draw_steps(rows: list[Row], path: Path) -> None:
     """Bars of the minima: a training step above, a step of `fit` below, a column for each size."""
+    parts = (("steps", "{}", STEPS, "a training step"), ("training", "step of fit, {}", FITS, "a step of fit"))
+    sizes = [(size, PROBLEMS[size].title(size)) for size in targets.SIZES]
+    draw(
+        rows,
+        path,
+        [
+            [(section, of.format(name), names, f"{title}, {size}") for size, name in sizes]
+            for section, of, names, title in parts
+        ],
+    )
+
+
+def draw_models(rows: list[Row], path: Path) -> None:
+    """Bars of the minima: an epoch of `fit` above, `predict` below, of each model."""
+    labels = list(MODELS)
+    tasks = (("fit", (FIT, NATIVE_FIT, JAX, TORCH)), ("predict", (*PREDICTS.values(), JAX, TORCH)))
+    lines = [(task, names, labels[start : start + 4]) for task, names in tasks for start in range(0, len(labels), 4)]
+    draw(
+        rows,
+        path,
+        [[("models", f"{task}, {label}", names, f"{task}, {label}") for label in part] for task, names, part in lines],
+    )
+
+
+def draw(rows: list[Row], path: Path, lines: Sequence[Sequence[tuple[str, str, Sequence[str], str]]]) -> None:
+    """Bars of the minima: of a section, a problem and candidates, under a title."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "performance", "font.family": "sans-serif", "font.size": 9}
     import matplotlib.pyplot as plt
 
-    sizes = ("tiny", "small", "medium", "large")
-    parts = (("steps", "{}", STEPS, "a training step"), ("training", "step of fit, {}", FITS, "a step of fit"))
-    ratios = [len(candidates) for *_, candidates, _ in parts]
-    figure, axes = plt.subplots(2, 4, figsize=(11, 4.6), height_ratios=ratios, layout="constrained")
-    for line, (section, problem, candidates, title) in zip(axes, parts, strict=True):
-        for axis, size in zip(line, sizes, strict=True):
-            title_of_problem = problem.format(PROBLEMS[size].title(size))
-            chosen = [row for row in rows if (row["section"], row["problem"]) == (section, title_of_problem)]
-            minima = {row["candidate"]: row["minimum"] for row in chosen}
-            bars(axis, {name: minima.get(name, 0.0) for name in candidates}, labelled=size == "tiny")
-            axis.set_title(f"{title}, {size}", fontsize=10)
+    ratios = [len(line[0][2]) for line in lines]
+    figure, axes = plt.subplots(len(lines), 4, figsize=(11, 0.38 * sum(ratios)), height_ratios=ratios, layout="constrained")
+    for line, row in zip(axes, lines, strict=True):
+        for axis, (section, problem, candidates, title) in zip(line, row, strict=True):
+            minima = {
+                one["candidate"]: one["minimum"] for one in rows if (one["section"], one["problem"]) == (section, problem)
+            }
+            bars(axis, {name: minima.get(name, 0.0) for name in candidates}, labelled=axis is line[0])
+            axis.set_title(title, fontsize=10)
     figure.supxlabel("milliseconds, fastest block", fontsize=9)
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight", pad_inches=0.3)  # fonts differ in width
     plt.close(figure)
@@ -133,7 +164,8 @@ def main(given: Sequence[str] | None = None) -> None:
     result["targets"] = targets.results(result["rows"], targets.results(before["rows"]))
     KEPT.write_text(json.dumps(result, indent=1) + "\n")
     DOCUMENT.write_text(written(DOCUMENT.read_text(), result))
-    draw(result["rows"], PICTURE)
+    draw_steps(result["rows"], PICTURE)
+    draw_models(result["rows"], MODELS_PICTURE)
 
 
 if __name__ == "__main__":

@@ -210,7 +210,7 @@ def test_the_picture_has_a_bar_and_a_number_for_each_candidate_that_was_measured
     rows = [
         _row(name, 1.25, PROBLEMS[size].title(size)) for size in ("tiny", "small", "medium", "large") for name in document.STEPS
     ]
-    document.draw(rows, tmp_path / "a.svg")
+    document.draw_steps(rows, tmp_path / "a.svg")
     drawn = (tmp_path / "a.svg").read_text()
     assert all(f">{name}<" in drawn for name in document.STEPS)
     assert drawn.count("> 1.25<") == len(rows) and drawn.count("> not measured<") == 4 * len(document.FITS)
