@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -20,9 +21,38 @@ def _rectified(change: Any, y: Any) -> Any:
     return select(greater(y, 0), change, 0)
 
 
+MANY, ROW = 1 << 12, 1 << 15
+"""Elements from which an array of a number is worthwhile, and how many it has."""
+_VECTORS = (np.dtype("float32"), np.dtype("float64"))
+
+
+@functools.lru_cache(maxsize=32)
+def _row_of(number: float, dtype: np.dtype[Any]) -> Array:
+    return np.full(ROW, number, dtype)
+
+
+def beside_number(function: Any, x: Array, number: float, out: Array | None = None) -> Array:
+    """`np.maximum` or `np.minimum` of an array and a number: beside an array of that number NumPy uses vector instructions,
+    5 instead of 13 us for 2^15 float32.
+    """
+    y = np.empty_like(x) if out is None else out
+    together = x.flags.c_contiguous and y.flags.c_contiguous and x.dtype in _VECTORS and x.dtype == y.dtype
+    if x.size < MANY or not together or (number == 0 and math.copysign(1.0, number) < 0):  # of two zeros vectors take another
+        return function(x, number, out=y)
+    row, flat, to = _row_of(number, x.dtype), x.reshape(-1), y.reshape(-1)
+    for start in range(0, x.size, ROW):
+        part = flat[start : start + ROW]
+        function(part, row[: part.size], out=to[start : start + ROW])
+    return y
+
+
+def _rectified_array(xp: Any, x: Array) -> Array:
+    return beside_number(np.maximum, x, 0) if type(x) is np.ndarray else xp.maximum(x, 0)
+
+
 relu = elementwise(
     "relu",
-    lambda xp, x: xp.maximum(x, 0),
+    _rectified_array,
     lambda x, y: indicator(greater(y, 0), y),
     vjp=lambda wanted, g, y, inputs, params: [_rectified(g, y)],
     jvp=lambda tangents, y, inputs, params: _rectified(tangents[0], y),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from side_by_side import assert_same, leaves, with_gradient
@@ -9,13 +11,14 @@ from specimens import SPECIMENS
 
 import minikeras as tf
 from minikeras.compiler.executors import NUMPY
-from minikeras.compiler.executors.numpy.blocks import BlockLoop
+from minikeras.compiler.executors.numpy.blocks import BlockLoop, writing
 from minikeras.compiler.executors.numpy.lowering import Call, View, _rows, lowered
 from minikeras.compiler.ir import Program, Slot
 from minikeras.compiler.loops import traced
 from minikeras.compiler.passes.expansion import expand
 from minikeras.core import Record, bind
 from minikeras.core.registry import operations
+from minikeras.nn_ops.nn import beside_number
 
 RANDOM = np.random.default_rng(4)
 
@@ -203,3 +206,34 @@ def test_an_output_spares_an_operand_that_is_read_later_also_behind_steps_that_a
 
     block = BlockLoop(traced(kernel, [np.dtype("float32")] * 2), [1])
     assert 0 not in block.may_alias(0) and 0 in block.may_alias(1)
+
+
+SPECIAL = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.5, -2.5, 1e-45]
+
+
+def _special(dtype: str, shift: int) -> np.ndarray:
+    return np.roll(np.resize(np.array(SPECIAL, dtype), (7, 11, 1301)), shift)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("cut", [(), (slice(None), slice(None, None, 2))], ids=["together", "apart"])
+@pytest.mark.parametrize("other", [None, 2.5, -0.0], ids=["array", "number", "zero"])
+def test_a_choice_of_many_floats_has_the_bits_that_numpy_chooses(
+    dtype: str, cut: tuple[slice, ...], other: float | None
+) -> None:
+    a, b = _special(dtype, 0)[cut], _special(dtype, 4)[cut] if other is None else other
+    condition = np.resize([True, False, False, True, True], a.shape)
+    for first, second in ((a, b), (b, a)):
+        found = np.empty(a.shape, dtype)
+        writing("where", [None, None, None])(condition, first, second, found)
+        assert found.tobytes() == np.where(condition, first, second).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("cut", [(), (slice(None), slice(None, None, 2))], ids=["together", "apart"])
+@pytest.mark.parametrize("function", [np.maximum, np.minimum])
+@pytest.mark.parametrize("number", [0, -0.0, 1.5])
+def test_the_larger_of_many_elements_and_a_number_has_the_bits_of_numpy(dtype, cut, function, number) -> None:
+    x = np.resize(np.arange(-5, 6), (7, 11, 1301)).astype(dtype)[cut] if dtype == "int32" else _special(dtype, 0)[cut]
+    number = int(number) if dtype == "int32" else number
+    assert beside_number(function, x, number).tobytes() == function(x, number).tobytes()

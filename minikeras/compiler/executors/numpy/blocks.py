@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ....nn_ops.nn import beside_number
 from ....parallel import CALL, WORTHWHILE, in_parallel
 from ....types import Array
 from ...loops import Body, Step, on_arrays
@@ -190,6 +191,8 @@ def writing(name: str, operands: Sequence[Any]) -> Callable[..., Any]:
         return chosen(operands)
     function: Callable[..., Any] = getattr(np, name)
     if name in ("maximum", "minimum"):  # NumPy needs `out` by name
+        if len(operands) == 2 and type(number := operands[1]) in (int, float):
+            return lambda x, _, out: beside_number(function, x, number, out)
         return lambda a, b, out: function(a, b, out=out)
     return function
 
@@ -215,11 +218,26 @@ def chosen(operands: Sequence[Any]) -> Callable[..., None]:
 
 
 def _chosen(condition: Array, a: Any, b: Any, out: Array) -> None:
-    np.copyto(out, np.where(condition, a, b))
+    """`np.where`; of many floats by their bits, b ^ (a ^ b) * condition, without branches: 18 instead of 36 us for 2^15."""
+    arrays = [x for x in (a, b) if type(x) not in (int, float)]
+    if not arrays or not _by_bits(condition, out) or not all(_by_bits(condition, x) and x.dtype == out.dtype for x in arrays):
+        np.copyto(out, np.where(condition, a, b))
+        return
+    bits = f"i{out.dtype.itemsize}"
+    first, other = [(out.dtype.type(x) if type(x) in (int, float) else x).view(bits) for x in (a, b)]
+    differing = np.bitwise_xor(first, other)
+    np.multiply(differing, condition, differing)
+    np.bitwise_xor(differing, other, out.view(bits))
 
 
-FEW = 1 << 9
-"""Elements up to which a select is faster than arithmetic on the elements' bits."""
+def _by_bits(condition: Array, x: Array) -> bool:
+    """True if choosing elements of two arrays by their bits takes less time than one by one."""
+    many = x.size >= MANY and x.shape == condition.shape and condition.dtype == np.bool_
+    return bool(many and x.dtype.kind == "f" and x.flags.c_contiguous)
+
+
+FEW, MANY = 1 << 9, 1 << 13
+"""Elements up to which a choice beside 0 is made element by element, and from which one of two arrays is made by bits."""
 
 
 def _kept(condition: Array, x: Array, out: Array) -> None:
