@@ -60,11 +60,16 @@ def merged(files: Sequence[Path]) -> dict[str, Any]:
     return {"machine": machine, "rows": list(found.values())}
 
 
+def shown(value: float) -> str:
+    """A number with three digits that count, all before the point."""
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
 def matrix(rows: list[Row], section: str, candidates: Sequence[str] = ()) -> str:
     """A line for each problem and a column for each candidate: minimum, and median in brackets."""
     chosen = [row for row in rows if row["section"] == section and (not candidates or row["candidate"] in candidates)]
     columns = [name for name in candidates or dict.fromkeys(row["candidate"] for row in chosen)]
-    found = {(row["problem"], row["candidate"]): f"{row['minimum']:.3g} ({row['median']:.3g})" for row in chosen}
+    found = {(row["problem"], row["candidate"]): f"{shown(row['minimum'])} ({shown(row['median'])})" for row in chosen}
     problems = dict.fromkeys((row["problem"], row["unit"]) for row in chosen)
     lines = [(f"{problem}, {unit}", *(found.get((problem, name), "") for name in columns)) for problem, unit in problems]
     return report.markdown(("", *columns), lines)
@@ -147,7 +152,7 @@ def bars(axis: Any, minima: dict[str, float], labelled: bool) -> None:
     names, values = list(minima)[::-1], list(minima.values())[::-1]
     axis.barh(names, values, color=[COLOURS.get(name, GREY) for name in names], height=0.75)
     for place, value in enumerate(values):
-        axis.text(value, place, f" {value:.3g}" if value else " not measured", va="center", fontsize=8)
+        axis.text(value, place, f" {shown(value)}" if value else " not measured", va="center", fontsize=8)
     axis.set_xlim(0, 1.3 * max(values) or 1.0)
     axis.spines[["top", "right", "bottom"]].set_visible(False)
     axis.set_xticks([])
