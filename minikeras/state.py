@@ -147,11 +147,11 @@ class StateTree:
 
     def optimizers(self) -> list[tuple[str, Any]]:
         """Path and object of everything that keeps slots beside Variables."""
-        return [(place, holder) for place, holder in self.holders.items() if hasattr(holder, "_checkpoint_slots")]
+        return [(place, holder) for place, holder in self.holders.items() if hasattr(holder, "checkpoint_slots")]
 
     def _add_slots(self, place: str, optimizer: Any, paths: Mapping[int, str]) -> None:
         """Add the slots of an optimizer, by the path of the Variable; also by number, for a graph without that Variable."""
-        for number, (variable, slots) in enumerate(optimizer._checkpoint_slots()):
+        for number, (variable, slots) in enumerate(optimizer.checkpoint_slots()):
             numbered = joined(place, f"#{number}")
             own = joined(place, paths[variable.key]) if variable.key in paths else numbered
             if own != numbered:
@@ -169,7 +169,7 @@ def trackable_children(value: Any) -> Iterator[tuple[str, Any]]:
     if is_stateful(value):
         return
     if _holds(value):
-        pairs = value._checkpoint_children()
+        pairs = value.checkpoint_children()
     elif isinstance(value, Module):
         pairs = _attributes(value)
     else:
@@ -193,7 +193,7 @@ def is_trackable(value: Any) -> bool:
 
 
 def _holds(value: Any) -> bool:
-    return hasattr(type(value), "_checkpoint_children")
+    return hasattr(type(value), "checkpoint_children")
 
 
 def is_stateful(value: Any) -> bool:

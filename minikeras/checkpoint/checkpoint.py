@@ -130,7 +130,7 @@ class Checkpoint:
                 "Put numbers into a tf.Variable."
             )
 
-    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+    def checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         if self._root is not None:
             yield from trackable_children(self._root)
         yield from ((name, value) for name, value in self.__dict__.items() if name not in _OWN)

@@ -356,7 +356,7 @@ def _agree(steps: Sequence[Any]) -> bool:
 
 def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:
     """The facts that guard a step: the plain options, their types, and the source of the learning rate."""
-    plain, rate = optimizer._plain_options(), optimizer._learning_rate
+    plain, rate = optimizer.plain_options(), optimizer._learning_rate
     if isinstance(rate, Variable):
         source: Any = None
     elif isinstance(rate, LearningRateSchedule) and optimizer.rate_is_own:

@@ -119,7 +119,7 @@ class SeedGenerator:
             self.state.note_assignment(None, first, Write.FIRST)
             self.state.array = first
 
-    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+    def checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         yield "state", self.state
 
     def next(self, ordered: bool = True) -> Any:

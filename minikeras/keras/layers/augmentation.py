@@ -46,7 +46,7 @@ class Augmentation(Layer):
     'segmentation_masks'. Floats come out.
     """
 
-    _gives_floats = True
+    gives_floats = True
     moves_pixels = False
     """True if a segmentation mask is transformed along with its image."""
 

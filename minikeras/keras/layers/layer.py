@@ -180,14 +180,14 @@ class Layer(Module):
         if takes_one_tensor is not None:
             cls._takes_one_tensor = takes_one_tensor
         if gives_floats is not None:
-            cls._gives_floats = gives_floats
+            cls.gives_floats = gives_floats
         if described:
             made_with_numpy(cls)
         cls.is_described, cls._makes_nothing = described, makes_nothing
         if "build" in cls.__dict__:
             cls.build = building.within_scope(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
-            cls.supports_masking = cls._computes_mask = True
+            cls.supports_masking = cls.computes_mask = True
         if "call" in cls.__dict__:
             cls.call_spec = inputs.CallSpec.of(cls.call)
 
@@ -405,7 +405,7 @@ class Layer(Module):
     def _become_built(self, input_shape: Any) -> None:
         """Mark the layer as built without making anything: the call that follows builds the sublayers."""
 
-    def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if type(self).build is Layer.build:
             self._become_built(shapes.shapes_of_first(args, kwargs))
         else:
@@ -464,9 +464,9 @@ class Layer(Module):
     """True if the layer takes text, so that a model with it takes columns of text."""
     _takes_one_tensor = False
     """True if the layer takes one tensor, so that a list of several is a mistake."""
-    _gives_floats = False
+    gives_floats = False
     """True if integers become floats; other layers keep integers as they are, or refuse them when they are called."""
-    _computes_mask = False
+    computes_mask = False
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The computation. Override it."""
@@ -496,7 +496,7 @@ class Layer(Module):
             args, masks = self._prepared(args, kwargs)
         if not self._built:
             try:
-                self._build_on_call(args, kwargs)
+                self.build_on_call(args, kwargs)
             except FAILURES as error:
                 if is_failure(error):
                     raise inputs.unusable(self, error, args, kwargs) from error
@@ -523,7 +523,7 @@ class Layer(Module):
             raise
         finally:
             context.training, context.caller = outer, caller
-        if masks is not None or self._computes_mask:
+        if masks is not None or self.computes_mask:
             inputs.pass_masks(self, args[0] if args else next(iter(kwargs.values())), outputs, masks)
         if self.activity_regularizer is not None:
             for output in nest.flatten(outputs):

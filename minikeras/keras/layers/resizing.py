@@ -334,7 +334,7 @@ class UpSampling2D(UpSampling, described=True, makes_nothing=True, rank=2):
         if not isinstance(interpolation, str) or interpolation.lower() not in METHODS:
             raise ValueError(f"UpSampling2D: interpolation must be one of {METHODS}, found {interpolation!r}.")
         self.interpolation = interpolation.lower()
-        self._gives_floats = self.interpolation != "nearest"
+        self.gives_floats = self.interpolation != "nearest"
 
 
 class UpSampling3D(UpSampling, described=True, makes_nothing=True, rank=3):

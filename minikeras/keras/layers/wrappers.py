@@ -151,7 +151,7 @@ class Wrapper(LayerOfLayers, described=True):
             raise ValueError(f"{type(self).__name__} needs a keras.layers.Layer object, found {layer!r:.80}.")
         super().__init__(**options)
         self.layer = layer
-        self._gives_floats = layer._gives_floats
+        self.gives_floats = layer.gives_floats
 
     def build(self, input_shape: Any = None) -> None:
         if not self.layer.built:
@@ -189,7 +189,7 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
 
     def output_spec(self, x: KerasTensor) -> Spec:
         """The spec of the output, by the rule of the layer: a trial would call it for each of many steps."""
-        floating = x.dtype.is_floating or self._gives_floats
+        floating = x.dtype.is_floating or self.gives_floats
         return Spec(self.compute_output_shape(x.shape), as_dtype(self.compute_dtype) if floating else x.dtype)
 
     def _has_separate_rows(self) -> bool:

@@ -190,7 +190,7 @@ class Metric:
             self._note_within(container)
         return self._inner
 
-    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+    def checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         """The state by name, in checkpoints."""
         names = [variable.name.removesuffix(":0") for variable in self.variables]
         for number, (name, variable) in enumerate(zip(names, self.variables, strict=True)):

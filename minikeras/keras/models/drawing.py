@@ -145,7 +145,7 @@ def _boxes(model: Any, expand: bool, shown: _Shown, prefix: str = "") -> list[Bo
             f"plot_model: model '{model.name}' is not built, so its connections are not known. Begin with an Input, or call it."
         )
     try:
-        graph = model._need_graph("drawing")
+        graph = model.need_graph("drawing")
     except AttributeError:  # what the `call` of a subclass does is not known: its layers in order, without arrows
         return [Box(f"{prefix}{layer.name}", _written(layer, model, shown), [], []) for layer in parts(model)]
     operations = {one.node.operation: None for one in nest.flatten(graph.inputs)}

@@ -147,7 +147,7 @@ class Model(Layer, described=True):
             raise ValueError(f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}.")
         return found
 
-    def _need_graph(self, what: str) -> LayerGraph:
+    def need_graph(self, what: str) -> LayerGraph:
         if self._graph is None:
             raise AttributeError(
                 f"Model '{self.name}' ({type(self).__name__}) has no `{what}`: what it computes is in its `call`. A functional "
@@ -158,12 +158,12 @@ class Model(Layer, described=True):
     @property
     def inputs(self) -> list[Any]:
         """The KerasTensors that go in, in flattening order."""
-        return nest.flatten(self._need_graph("inputs").inputs)
+        return nest.flatten(self.need_graph("inputs").inputs)
 
     @property
     def outputs(self) -> list[Any]:
         """The KerasTensors that come out, in flattening order."""
-        return nest.flatten(self._need_graph("outputs").outputs)
+        return nest.flatten(self.need_graph("outputs").outputs)
 
     @property
     def input(self) -> Any:
@@ -188,12 +188,12 @@ class Model(Layer, described=True):
     @property
     def input_shape(self) -> Any:
         """The shape of the input, or the shapes of several, None for axes of any size."""
-        return nest.map_structure(lambda one: one.shape, only_one(self._need_graph("input_shape").inputs))
+        return nest.map_structure(lambda one: one.shape, only_one(self.need_graph("input_shape").inputs))
 
     @property
     def output_shape(self) -> Any:
         """The shape of the output, or the shapes of several, None for axes of any size."""
-        return nest.map_structure(lambda one: one.shape, only_one(self._need_graph("output_shape").outputs))
+        return nest.map_structure(lambda one: one.shape, only_one(self.need_graph("output_shape").outputs))
 
     @explaining
     def summary(

@@ -139,7 +139,7 @@ class Sequential(Model, described=True):
             self._trail = (*self._trail, layer(self._trail[-1]))
         self._graph = LayerGraph(self._trail[0], self._trail[-1])
 
-    def _build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Called on data, only mark the model as built: the call that follows builds each layer on its own input."""
         if not self._chain:
             raise ValueError(f"Sequential model '{self.name}' cannot be called: it has no layers yet. Use model.add(layer).")
@@ -150,7 +150,7 @@ class Sequential(Model, described=True):
             self._trail = (entrance(InputLayer(batch_shape=args[0].shape, dtype=args[0].dtype)),)
         self.build(self._trail[0].shape)
 
-    def _need_graph(self, what: str) -> LayerGraph:
+    def need_graph(self, what: str) -> LayerGraph:
         """The chain as a graph; of a model that was built by a call it is made now."""
         if self._graph is None and self.built and self._build_shape is not None:
             self.build((None, *self._build_shape[1:]))
@@ -164,12 +164,12 @@ class Sequential(Model, described=True):
     @property
     def input(self) -> Any:
         """The KerasTensor that goes in."""
-        return self._need_graph("input").inputs
+        return self.need_graph("input").inputs
 
     @property
     def output(self) -> Any:
         """The KerasTensor that comes out."""
-        return self._need_graph("output").outputs
+        return self.need_graph("output").outputs
 
     @property
     def layers(self) -> list[Layer]:

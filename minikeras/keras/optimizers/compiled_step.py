@@ -421,7 +421,7 @@ def _is_guarded(option: Any) -> bool:
 
 def unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
     """A guard: an optimizer's options are what they are now, no Variable has a constraint; the learning rate may change."""
-    options = operator.attrgetter(*optimizer._plain_options())
+    options = operator.attrgetter(*optimizer.plain_options())
     now, own = options(optimizer), optimizer.rate_is_own
     kinds = list(map(type, now))  # 0.3 and NumPy's 0.3 are equal, and round differently
     lists = {name: list(held) for name in optimizer.settings if type(held := getattr(optimizer, name)) is list}

@@ -313,7 +313,7 @@ class Optimizer:
         self._undecayed += var_list or ()
         self._undecayed_names += [re.compile(name) for name in var_names or ()]
 
-    def _plain_options(self) -> dict[str, Any]:
+    def plain_options(self) -> dict[str, Any]:
         """The options that are plain values, by name; a recorded step is guarded by them."""
         public = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "name"}
         return {name: value for name, value in public.items() if type(value) in PLAIN}
@@ -447,7 +447,7 @@ class Optimizer:
 
     commit = staticmethod(commit)
 
-    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+    def checkpoint_children(self) -> Iterator[tuple[str, Any]]:
         """The objects that a checkpoint keeps beside the slots, by name."""
         for name, value in vars(self).items():
             if name == "state":
@@ -456,7 +456,7 @@ class Optimizer:
                 yield name.lstrip("_"), value
         yield "added", [*self.state.shared(), *held_in_containers(self)]
 
-    def _checkpoint_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
+    def checkpoint_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
         """The slots of each Variable, unless they are those of an inner optimizer."""
         return [(found.variable, found.slots) for found in self.state.own.values()]
 

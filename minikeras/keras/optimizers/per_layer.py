@@ -195,8 +195,8 @@ class PerLayer(Optimizer):
         following = {id(member.optimizer) for member in self.members if member.factor is not None}
         return [optimizer for optimizer in self.optimizers if id(optimizer) not in following]
 
-    def _checkpoint_children(self) -> Iterator[tuple[str, Any]]:
-        yield from super()._checkpoint_children()
+    def checkpoint_children(self) -> Iterator[tuple[str, Any]]:
+        yield from super().checkpoint_children()
         yield "optimizers", self.optimizers
 
     @property

@@ -356,7 +356,7 @@ class TracedFormula:
         inputs = [*[self._dtype] * (1 + self.width), *[float] * numbers, *sums]
         optimizer, part = self.optimizer, self.part(name)
         if optimizer.is_own:
-            fixed = tuple([item for item in optimizer._plain_options().items() if item[0] not in self._settings])
+            fixed = tuple([item for item in optimizer.plain_options().items() if item[0] not in self._settings])
             own = self._kind, self.formula.targets, self._names, self._sums, self._settings, self.formula.clips
             found = kept((optimizer.__class__, name, fixed, tuple(inputs), own), lambda: traced_passes(part, inputs))
         else:

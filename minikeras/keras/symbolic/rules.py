@@ -65,7 +65,7 @@ def _of_attention(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 
 def _dtype(operation: Any, symbols: list[KerasTensor]) -> Any:
-    floating = any(one.dtype.is_floating for one in symbols) or operation._gives_floats
+    floating = any(one.dtype.is_floating for one in symbols) or operation.gives_floats
     if floating:
         return as_dtype(operation.compute_dtype)
     first, *others = {one.dtype for one in symbols}
@@ -77,7 +77,7 @@ def with_mask(operation: Any, args: tuple[Any, ...], specs: list[Spec]) -> list[
     symbols = _symbols(args[:1])
     if not operation.supports_masking or len(symbols) != len(nest.flatten(args[:1])):
         return specs
-    if not (operation._computes_mask or any(one.spec.mask_rank for one in symbols)):
+    if not (operation.computes_mask or any(one.spec.mask_rank for one in symbols)):
         return specs
     given = nest.map_structure(lambda one: masked(zeros([1] * one.ndim, one.dtype), one.spec.mask_rank), args[0])
     mask = operation.compute_mask(given, nest.map_structure(lambda one: one.attached, given))

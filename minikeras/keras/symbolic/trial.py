@@ -277,7 +277,7 @@ class Trial(Interpreter):
         if not (self._operation.built and getattr(self._operation, "_built", True)):
             training, context.training = context.training, False
             try:
-                self._operation._build_on_call(args, kwargs)
+                self._operation.build_on_call(args, kwargs)
             finally:
                 context.training = training
 

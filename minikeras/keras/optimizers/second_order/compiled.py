@@ -229,7 +229,7 @@ class SweepRecorder(Recorder):
 
 def options_of(optimizer: Any) -> list[Any]:
     """The plain options of an optimizer, then those of its members."""
-    return [optimizer._plain_options(), *[options_of(member) for member in getattr(optimizer, "optimizers", [])]]
+    return [optimizer.plain_options(), *[options_of(member) for member in getattr(optimizer, "optimizers", [])]]
 
 
 class RecordedStep:
