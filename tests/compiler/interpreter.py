@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minikeras.compiler.loop_ir.expression import Expr, Table, View, lift
+from minikeras.compiler.loop_ir.expression import Expr, IntTable, ScratchView, lift
 from minikeras.compiler.loop_ir.nest import Fold, For, Matrix, Nest, Part, Product, Store, runs
 from minikeras.types import Array as NumPyArray
 
@@ -27,7 +27,7 @@ class Interpreter:
         self._memory = {one: array.reshape(-1) for one, array in zip(nest.arrays, arrays, strict=True)}
         for one in nest.scratch:
             self._memory[one] = (
-                self._memory[one.of].view(one.dtype) if isinstance(one, View) else np.full(one.scratch, 77, one.dtype)
+                self._memory[one.of].view(one.dtype) if isinstance(one, ScratchView) else np.full(one.scratch, 77, one.dtype)
             )
         self._values: dict[Expr, Any] = dict(zip(nest.sizes, map(np.int64, sizes), strict=True))
 
@@ -103,7 +103,7 @@ class Interpreter:
             return x.dtype.type(x.value)
         args = [self.value(one, known) for one in x.args]
         if x.op == "load":
-            memory = x.value.numbers if isinstance(x.value, Table) else self._memory[x.value]
+            memory = x.value.numbers if isinstance(x.value, IntTable) else self._memory[x.value]
             at = np.asarray(args[0])
             if at.size and not (at.min() >= 0 and at.max() < memory.size):
                 raise IndexError(f"{self._nest.name} reads {x.value.name}[{at}], which has {memory.size} elements.")

@@ -11,7 +11,7 @@ from random_programs import cases, recorded
 
 import minikeras as tf
 from minikeras.compiler.executors import llvm
-from minikeras.compiler.executors.numpy.lowering import Call, Flatten, View, lowered
+from minikeras.compiler.executors.numpy.lowering import Call, FlattenKernel, View, lowered
 from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.passes import optimized
@@ -68,7 +68,7 @@ def carried_out(plan, calls):
             assert_results_overlap_nothing_but_what_they_may(memory, call)
             for y in call.results:
                 memory.write(y.key)
-        elif isinstance(call, Flatten):
+        elif isinstance(call, FlattenKernel):
             wholes |= {key: (call.results[0].key,) for key in operands}
             memory.write(call.results[0].key)
     for key in plan.exported:
@@ -98,7 +98,7 @@ def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     plan = MemoryPlan(program, calls)
     carried_out(plan, calls)
     slots = slots_in(calls)
-    wholes = [call.results[0] for call in calls if isinstance(call, Flatten)]
+    wholes = [call.results[0] for call in calls if isinstance(call, FlattenKernel)]
     for key, (_, start) in plan.placed.items():
         assert start + slots[key].bytes <= plan.arena.size
         assert start % ALIGNMENT == 0 or any(plan.lies_inside(slots[key], whole) for whole in wholes)
@@ -208,7 +208,7 @@ def test_a_flattened_gradient_that_leaves_the_program_is_whole_when_it_is_copied
     program = compiled.program(x)
     calls = lowering(program)
     plan = MemoryPlan(program, calls)
-    assert any(isinstance(call, Flatten) for call in calls)
+    assert any(isinstance(call, FlattenKernel) for call in calls)
     carried_out(plan, calls)
 
 

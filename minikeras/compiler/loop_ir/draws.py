@@ -16,7 +16,7 @@ from ...core import Record
 from ...nn_ops.philox4x32 import INCREMENTS, MULTIPLIERS, QUANTILE, ROUNDS, WITHIN_TWO, threshold, words_of_integer
 from ..ir import Slot
 from .bodies import constant, converted
-from .expression import Array, Axis, Expr, View, apply, bits, cast, lift, minimum, register, size, where
+from .expression import Array, Axis, Expr, ScratchView, apply, bits, cast, lift, minimum, register, size, where
 from .moves import Names, element_nest, whole
 from .nest import Fold, For, Nest, Statement, Store
 from .strided import Lowered, NestWriter, contiguous, place
@@ -89,7 +89,7 @@ def _drawn(
     words = Array("words", TWO, 2 * (blocks + 1))
     pieces, scratch = words, [words]
     if sizes and kind != TWO:
-        pieces = View("pieces", kind, words)
+        pieces = ScratchView("pieces", kind, words)
         scratch.append(pieces)
     piece = pieces.__getitem__ if pieces.dtype == kind else functools.partial(_cut, words, wide, kind)
     chunk, block = Axis((count + (blocks * of_block - 1)) // (blocks * of_block)), Axis(blocks + 1)

@@ -211,7 +211,7 @@ class Array:
         return where(inside, self[where(inside, index, 0)], other) if inside.op != "constant" else self[index]
 
 
-class View(Array):
+class ScratchView(Array):
     """The memory of a scratch array as elements of another dtype."""
 
     __slots__ = ("of",)
@@ -221,7 +221,7 @@ class View(Array):
         self.of = of
 
 
-class Table(Array):
+class IntTable(Array):
     """Whole numbers that a nest holds itself.
 
     Args:

@@ -14,7 +14,7 @@ from ..loops import Body, elementwise_body
 from .bodies import DTYPES, NoNest, converted, inlined
 from .expression import Axis, Expr, register
 from .nest import Fold, For, Statement, Store
-from .reductions import Pieces, Reduced, Reduction, begun, body_values, copy_body, reduction_nests, reduction_of
+from .reductions import FoldRule, Pieces, Reduced, begun, body_values, copy_body, reduction_nests, reduction_of
 from .strided import Access, Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place, spread
 
 
@@ -127,7 +127,7 @@ def group_nests(record: Record, temporary: Temporary, pieces: Pieces) -> list[Lo
     return [_Passes(domain, members, record.outputs).lowered()]
 
 
-def _reduction_of(record: Record) -> Reduction:
+def _reduction_of(record: Record) -> FoldRule:
     x, y = record.inputs[0], record.outputs
     name = record.primitive.name.removeprefix("reduce_")
     count = math.prod(x.shape) // max(1, math.prod(y.shape))

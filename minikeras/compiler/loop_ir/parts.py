@@ -11,7 +11,7 @@ from ...layout import Layout
 from ..ir import Slot, outputs_of, slots_in
 from ..loops import SumScope, is_of_parts
 from .bodies import converted, inlined
-from .expression import INDEX, Axis, Expr, Table, all_of, lift, minimum, register, where
+from .expression import INDEX, Axis, Expr, IntTable, all_of, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .reductions import wide
 from .strided import Lowered, NestWriter, Temporary
@@ -28,11 +28,11 @@ class _Chunks:
         counts = [-(-math.prod(shape) // CHUNK) for shape in self.layout.shapes]
         self.firsts = list(itertools.accumulate(counts, initial=0))
         self.writer, self.c = NestWriter(), Axis(self.firsts[-1])
-        chunks, begins = Table("chunks", self.firsts[:-1]), Table("begins", self.layout.starts)
+        chunks, begins = IntTable("chunks", self.firsts[:-1]), IntTable("begins", self.layout.starts)
         self._part, first, last = [register(INDEX) for _ in range(3)]
         part = _last_not_above(chunks, len(counts), self.c)
         start = begins[part] + (self.c - chunks[part]) * CHUNK
-        stop = Table("ends", [one.stop for one in self.layout.slices])[part]
+        stop = IntTable("ends", [one.stop for one in self.layout.slices])[part]
         self.body: list[Statement] = [Fold(self._part, "set", part), Fold(first, "set", start), Fold(last, "set", stop)]
         self._record, self._first, self._rest = record, first, minimum(last - first, CHUNK)
 
@@ -50,7 +50,7 @@ class _Chunks:
         return self._part if is_of_parts(x.shape) else lift(0)
 
 
-def _last_not_above(table: Table, count: int, number: Expr) -> Expr:
+def _last_not_above(table: IntTable, count: int, number: Expr) -> Expr:
     """The position of the last of `count` ascending numbers that is at most `number`, which is at least the first."""
     found = lift(0)
     for step in [1 << bit for bit in reversed(range((count - 1).bit_length()))]:
@@ -80,7 +80,7 @@ def parts_nests(record: Record, temporary: Temporary) -> list[Lowered]:
 
 def _rest(ends: Sequence[int], xs: Sequence[Slot], outputs: Sequence[Slot]) -> Lowered:
     """The sums of ranges of chunks, one for each point."""
-    writer, o, firsts, lasts = NestWriter(), Axis(len(ends) - 1), Table("firsts", ends[:-1]), Table("lasts", ends[1:])
+    writer, o, firsts, lasts = NestWriter(), Axis(len(ends) - 1), IntTable("firsts", ends[:-1]), IntTable("lasts", ends[1:])
     k, totals = Axis(lasts[o] - firsts[o], "reduced"), [register(x.dtype) for x in xs]
     begin = [Fold(total, "set", 0) for total in totals]
     folds = [Fold(total, "add", writer.array(x)[firsts[o] + k]) for total, x in zip(totals, xs, strict=True)]

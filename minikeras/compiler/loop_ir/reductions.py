@@ -68,7 +68,7 @@ def copy_nest(name: str, access: Access, y: Slot) -> Lowered:
     return loop_nest(name, y.shape, copy_body(access.slot.dtype, y.dtype), [access], [y])
 
 
-class Reduction(NamedTuple):
+class FoldRule(NamedTuple):
     """The rule of a reduction.
 
     Attributes:
@@ -84,7 +84,7 @@ class Reduction(NamedTuple):
     finish: Callable[[Expr], Expr] = lambda total: total
 
     @property
-    def rest(self) -> Reduction:
+    def rest(self) -> FoldRule:
         """The reduction of the pieces of one that was cut."""
         return self._replace(element=lambda x: x)
 
@@ -92,22 +92,22 @@ class Reduction(NamedTuple):
 _OPS = {"max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and", "prod": "multiply"}
 
 
-def reduction_of(name: str, dtype: Any, count: int = 0, result: Any = None) -> Reduction:
+def reduction_of(name: str, dtype: Any, count: int = 0, result: Any = None) -> FoldRule:
     """A reduction of so many elements of a dtype."""
     own, op = wide(dtype), _OPS.get(name, "add")
     if name in ("any", "all"):
-        return Reduction(op, TRUTH, lambda x: converted(x, TRUTH))
+        return FoldRule(op, TRUTH, lambda x: converted(x, TRUTH))
     if name in ("max", "min"):
-        return Reduction(op, own, lambda x: cast(x, own))
+        return FoldRule(op, own, lambda x: cast(x, own))
     total = wide(result) if result is not None and not is_float(own) else own
     if total.kind == "b" or (name == "mean" and not is_float(total)):
         total = INDEX
     if name == "euclid":
-        return Reduction(
+        return FoldRule(
             op, total, lambda x: Expr("multiply", (cast(x, total), cast(x, total)), total), lambda x: Expr("sqrt", (x,), total)
         )
     finish = (lambda x: _mean(x, count)) if name == "mean" else (lambda x: x)
-    return Reduction(op, total, lambda x: cast(x, total), finish)
+    return FoldRule(op, total, lambda x: cast(x, total), finish)
 
 
 def _mean(total: Expr, count: int) -> Expr:
@@ -121,7 +121,7 @@ class Reduced(NamedTuple):
     """A result of a reduction: the output of the body, the rule, and the slot."""
 
     output: int
-    reduction: Reduction
+    reduction: FoldRule
     slot: Slot
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ...core.precision import is_short
-from ..loop_ir.expression import INDEX, Array, Axis, Expr, Table
+from ..loop_ir.expression import INDEX, Array, Axis, Expr, IntTable
 from ..loop_ir.nest import Fold, For, Nest, Store, runs, statements
 from ..loop_ir.reductions import is_float, neutral
 from .cuda_functions import apply, cast, computed, literal, loaded, stored, to_store
@@ -405,7 +405,7 @@ class CUDA:
         """True if an integer depends on axes and sizes alone."""
         if x not in self._index:
             own = x.args[1:] if x.op == "where" else x.args
-            known = x.op in ("axis", "constant") or (x.op == "load" and isinstance(x.value, Table))
+            known = x.op in ("axis", "constant") or (x.op == "load" and isinstance(x.value, IntTable))
             known = known or (x.op not in ("load", "register") and all(map(self._is_index, own)))
             self._index[x] = x.dtype == INDEX and known
         return self._index[x]
@@ -428,7 +428,7 @@ class CUDA:
     def _written_value(self, x: Expr, args: list[str]) -> str:
         if x.op in ("axis", "register"):
             return self._names[x]
-        if x.op == "load" and isinstance(x.value, Table):
+        if x.op == "load" and isinstance(x.value, IntTable):
             return self._named(f"{self._table(x.value)}[{args[0]}]", self._kind)
         if self._is_index(x):
             value = self._indexed(x, args)
@@ -449,7 +449,7 @@ class CUDA:
             value = f"rounded<{stored(x.dtype)}>({value})"
         return self._named(value, kind)
 
-    def _table(self, table: Table) -> str:
+    def _table(self, table: IntTable) -> str:
         """The name of a table, which is written in front of all else."""
         if table not in self._names:
             self._names[table] = self._name("table")

@@ -14,7 +14,7 @@ import numpy as np
 from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, type_of
 from ..executors.llvm.kernels import ALIGN, load_address, load_operand, part_of
 from ..executors.llvm.products import called
-from ..loop_ir.expression import INDEX, Array, Expr, View, lift
+from ..loop_ir.expression import INDEX, Array, Expr, ScratchView, lift
 from ..loop_ir.nest import Fold, For, Nest, Part, Product, Store, runs, statements
 
 WIDE = {"exp", "expm1", "tanh", "log", "log1p"}
@@ -61,7 +61,7 @@ class NestKernel:
         else:
             head = self._head(name)
         for number, one in enumerate(nest.scratch):
-            self._names[one] = self._names[one.of] if isinstance(one, View) else f"%scratch{number}"
+            self._names[one] = self._names[one.of] if isinstance(one, ScratchView) else f"%scratch{number}"
         self._entry += [
             f"  {self._names[x]} = alloca [{x.scratch} x {_memory(x.dtype)}], align 64"
             for x in nest.scratch

@@ -178,7 +178,7 @@ class Split(NamedTuple):
     moving: list[bool]
 
 
-class Sum(NamedTuple):
+class MatrixSum(NamedTuple):
     """Rows and columns of each member of a stack, and their reduction."""
 
     members: int
@@ -215,7 +215,7 @@ class LoopCall(KernelCall):
         super().__init__(None, self._operands, operands, results, record, [whole] * len(results))
         self._settle()
 
-    def add_reduction(self, x: Slot, result: Slot, split: Sum, alone: bool) -> bool:
+    def add_reduction(self, x: Slot, result: Slot, split: MatrixSum, alone: bool) -> bool:
         """Reduce a result too, if the loop can; with `alone` no other instruction reads it, and it is not even stored."""
         members, rows, columns, how = split
         if members == 1 and self._members > 1 and how in ALONG_ROWS:
@@ -272,7 +272,7 @@ ALONG_ROWS = {Result.OVER_COLUMNS, Result.LARGEST_OF_ROW}
 """Reductions that leave one number of each row."""
 
 
-def reduction(split: Sum, x: Slot, result: Slot, record: Record) -> KernelCall:
+def reduction(split: MatrixSum, x: Slot, result: Slot, record: Record) -> KernelCall:
     """A sum or maximum along neighbouring axes: a loop without steps."""
     members, rows, columns, how = split
     loop = loop_kernel(Body((x.dtype,), (), (), (), (0,)), (Kind.FULL,), (Output(0, how),), how is not Result.OVER_ROWS)
@@ -334,15 +334,15 @@ def _kind(shape: tuple[int, ...], own: tuple[int, ...], at: int) -> Kind | None:
     return None
 
 
-def sum_split(shape: tuple[int, ...], axes: Sequence[int]) -> Sum | None:
+def sum_split(shape: tuple[int, ...], axes: Sequence[int]) -> MatrixSum | None:
     """Members, rows, columns and the kind of a sum along these axes."""
     count, summed = len(shape), len(axes)
     if list(axes) == list(range(count)):
-        return Sum(1, 1, math.prod(shape), Result.OVER_ALL)
+        return MatrixSum(1, 1, math.prod(shape), Result.OVER_ALL)
     if list(axes) == list(range(count - summed, count)):
-        return Sum(1, math.prod(shape[: count - summed]), math.prod(shape[count - summed :]), Result.OVER_COLUMNS)
+        return MatrixSum(1, math.prod(shape[: count - summed]), math.prod(shape[count - summed :]), Result.OVER_COLUMNS)
     first = axes[0] if axes else 0
     if list(axes) == list(range(first, first + summed)):
         sizes = math.prod(shape[:first]), math.prod(shape[first : first + summed]), math.prod(shape[first + summed :])
-        return Sum(*sizes, Result.OVER_ROWS)
+        return MatrixSum(*sizes, Result.OVER_ROWS)
     return None

@@ -23,7 +23,7 @@ from ...loop_ir.strided import Access, contiguous, view_of
 from ...loops import Body, Step, elementwise_body
 from ...planning import flatten, part
 from ..numpy.blocks import copied, put
-from ..numpy.lowering import Bind, Call, Flatten, Lowered, Lowering, ReadFlat, View
+from ..numpy.lowering import Bind, Call, CallLowering, FlattenKernel, LoweredOp, ReadFlat, View
 from .calls import Factor, KernelCall, LoopCall, Split, can_loop, known, nest_call, product_call, reduction, split_of, sum_split
 from .functions import is_known
 from .phases import in_phases
@@ -33,18 +33,18 @@ BOUND = 1 << 12
 """Bytes from which an argument is read in place: copying fewer takes no longer than asking for their address."""
 
 
-def encode(program: Program) -> list[Lowered]:
+def encode(program: Program) -> list[LoweredOp]:
     """The calls that carry out a program, as kernels where there are any."""
-    encoder = Encoder(program, Lowering(program))
+    encoder = Encoder(program, CallLowering(program))
     for record in _checks_first(program):
         encoder.encode(record)
     return in_phases(list(encoder.calls()))
 
 
-def _as_a_whole(program: Program) -> tuple[Program, list[Lowered]]:
+def _as_a_whole(program: Program) -> tuple[Program, list[LoweredOp]]:
     """A program that becomes one segment, and its calls; results with gaps are copied."""
     program = in_usual_order(program)
-    encoder = Encoder(program, Lowering(program), whole=True)
+    encoder = Encoder(program, CallLowering(program), whole=True)
     makers = {y.key: record for record in program.records for y in outputs_of(record)}
     for record in program.records:
         encoder.encode(record)
@@ -86,7 +86,7 @@ class Encoder:
         whole: whether all is to be one segment, numbers included, like a training step, whose changes one call writes.
     """
 
-    def __init__(self, program: Program, lowering: Lowering, whole: bool = False) -> None:
+    def __init__(self, program: Program, lowering: CallLowering, whole: bool = False) -> None:
         self._numpy = lowering
         self.temporary, self._found = self._numpy.temporary, self._numpy.found
         self.addressed: set[int] = {slot.key for slot in program.slots() if _is_constant(slot)}
@@ -109,7 +109,7 @@ class Encoder:
         """Results, which are read although no call does."""
         self._trains = any("optimizer" in record.params for record in program.records)
         self._is_whole = whole or self._trains
-        self._staged: dict[int, list[Lowered]] = {}
+        self._staged: dict[int, list[LoweredOp]] = {}
         """The calls that copy operands to a known address, by the key of the operand."""
 
     def encode(self, record: Record) -> None:
@@ -131,7 +131,7 @@ class Encoder:
         for call in self._found[first:]:
             self._note(call)
 
-    def _note(self, call: Lowered) -> None:
+    def _note(self, call: LoweredOp) -> None:
         """Remember the places of results."""
         if isinstance(call, View):
             (x,), (y,), primitive = call.operands, call.results, call.record.primitive
@@ -145,7 +145,7 @@ class Encoder:
                 self._reshaped[y.key] = x
         elif isinstance(call, Call):
             self.addressed.update(y.key for y in call.results if y.shape not in ((), None) and y.order is None)
-        elif isinstance(call, (Flatten, ReadFlat)):
+        elif isinstance(call, (FlattenKernel, ReadFlat)):
             self.addressed.update(y.key for y in call.results)
 
     def _note_view(self, record: Record) -> None:
@@ -194,7 +194,7 @@ class Encoder:
         found, turned = self.matrix(base, record, dtype)
         return Factor(found, 1 - turned)
 
-    def calls(self) -> Iterator[Lowered]:
+    def calls(self) -> Iterator[LoweredOp]:
         """All calls but views that nothing reads; operands are copied early, where they do not split a segment."""
         waiting = dict(self._staged)
         made = {y.key for call in self._found for y in call.results}
@@ -307,7 +307,7 @@ def _checks_first(program: Program) -> list[Record]:
     return sorted(program.records, key=lambda one: not (only_checks(one.primitive) and one.inputs[0].key in given))
 
 
-def _brought(x: Slot, found: Slot, record: Record) -> Lowered:
+def _brought(x: Slot, found: Slot, record: Record) -> LoweredOp:
     """The call that copies values to a known address."""
     if x.shape and x.bytes >= BOUND and x.dtype == found.dtype:
         return Bind(x, found, record)

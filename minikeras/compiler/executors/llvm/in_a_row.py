@@ -24,7 +24,7 @@ from ...planning import flats_of, part, variables_of
 from ...render.llvm import NestKernel
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop, Linked, Step, is_quiet
-from ..numpy.lowering import AssignFlat, Bind, Call, Kernel, Lowered, ReadFlat, View
+from ..numpy.lowering import AssignFlat, Bind, Call, Kernel, LoweredOp, ReadFlat, View
 from ..numpy.replay import Closure, Rollback, copy_of, exporting
 from . import jit
 from .calls import KernelCall
@@ -61,7 +61,7 @@ class Read(NamedTuple):
     place: int
 
 
-class Layout(NamedTuple):
+class StepLayout(NamedTuple):
     """The inputs and outputs of each step.
 
     Attributes:
@@ -83,8 +83,8 @@ class Layout(NamedTuple):
 
 
 def layout_of(
-    program: Program, early: Sequence[tuple[Lowered, Closure, bool]], late: Sequence[Lowered], builder: Builder
-) -> Layout | None:
+    program: Program, early: Sequence[tuple[LoweredOp, Closure, bool]], late: Sequence[LoweredOp], builder: Builder
+) -> StepLayout | None:
     """The layout of a program's steps; None if Python has more to do between two of them."""
     numbers = {slot.key: number for number, slot in enumerate(program.arguments)}
     native = {key for key in builder.plan.exported if key in builder.addressed}
@@ -93,7 +93,7 @@ def layout_of(
     plain = all(isinstance(call, AssignFlat) or (_assigns(call) and call.operands[1].key in native) for call in late)
     if not plain or len(values) < sum(map(_assigns, late)) or any(x.key not in native for x in results):
         return None
-    found = Layout([], [], [], [], [], [], [])
+    found = StepLayout([], [], [], [], [], [], [])
     held: dict[int, Variable] = {}
     bound: set[int] = set()
     for call, closure, quiet in early:
@@ -121,12 +121,12 @@ def layout_of(
     return found
 
 
-def _is_bound(call: Lowered) -> bool:
+def _is_bound(call: LoweredOp) -> bool:
     """True if a call returns memory of flattened Variables."""
     return isinstance(call, ReadFlat) or (isinstance(call, View) and call.record.primitive is part)
 
 
-def _assigns(call: Lowered) -> bool:
+def _assigns(call: LoweredOp) -> bool:
     return isinstance(call, Kernel) and call.record.primitive is assigned
 
 
@@ -134,7 +134,7 @@ def _value(slot: Slot, builder: Builder) -> Value:
     return Value(builder.addressed[slot.key], slot)
 
 
-def _bring(found: Layout, x: Slot, to: Slot, numbers: Any, held: Any, builder: Builder) -> bool:
+def _bring(found: StepLayout, x: Slot, to: Slot, numbers: Any, held: Any, builder: Builder) -> bool:
     """Note the source of a value at a known address; False for a Variable in another dtype, or a value for Python alone."""
     if to.key not in builder.addressed:
         return False
@@ -158,7 +158,7 @@ class InARow:
         commit: the end of a single step.
     """
 
-    def __init__(self, program: Program, layout: Layout, commit: Commit) -> None:
+    def __init__(self, program: Program, layout: StepLayout, commit: Commit) -> None:
         self._layout, self._commit = layout, commit
         self._seconds = commit.writing.seconds
         """Of a step, as the last call took."""
@@ -230,7 +230,7 @@ class _Run:
         count: their number.
     """
 
-    def __init__(self, layout: Layout, memory: RunMemory, count: int) -> None:
+    def __init__(self, layout: StepLayout, memory: RunMemory, count: int) -> None:
         self._layout, self._memory, self._count = layout, memory, count
         self.registers = memory.begin()
         self._turn = memory.turn

@@ -14,7 +14,7 @@ from ....core.variable import assigned
 from ...ir import slots_in
 from ...passes.forward_state import only_counts, touched
 from ...planning import flats_of, variables_of
-from ..numpy.lowering import AssignFlat, Call, Flatten, Kernel, Lowered, ReadFlat, View
+from ..numpy.lowering import AssignFlat, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View
 
 
 class Phase(IntEnum):
@@ -30,7 +30,7 @@ class Phase(IntEnum):
     LATE = 4
 
 
-def in_phases(calls: list[Lowered]) -> list[Lowered]:
+def in_phases(calls: list[LoweredOp]) -> list[LoweredOp]:
     """The calls in the order of their phases, with `in_place` set where safe; unchanged if Python has to run in between."""
     phases = _phases(calls)
     if phases is None:
@@ -45,7 +45,7 @@ def in_phases(calls: list[Lowered]) -> list[Lowered]:
     return [calls[number] for number in order]
 
 
-def _phases(calls: Sequence[Lowered]) -> list[Phase] | None:
+def _phases(calls: Sequence[LoweredOp]) -> list[Phase] | None:
     """The phase of each call; None if a call of Python needs a kernel's result that another kernel needs from it."""
     needed: set[int] = set()
     for call in reversed(calls):
@@ -75,10 +75,10 @@ def _meets(written: set[int] | None, keys: set[int] | None) -> bool:
     return written != set() if keys is None or written is None else bool(keys & written)
 
 
-def _phase(call: Lowered, latest: Phase, written: set[int] | None, flats: set[int]) -> Phase:
+def _phase(call: LoweredOp, latest: Phase, written: set[int] | None, flats: set[int]) -> Phase:
     if _is_kernel(call):
         return Phase.WRITERS if all(y.key in flats for y in call.results) else Phase.KERNELS
-    if isinstance(call, (View, Flatten)):
+    if isinstance(call, (View, FlattenKernel)):
         return latest if latest is not Phase.EARLY or isinstance(call, View) else Phase.KERNELS
     effect = call.record.primitive
     if is_counted(call) and latest < Phase.KERNELS:
@@ -90,30 +90,30 @@ def _phase(call: Lowered, latest: Phase, written: set[int] | None, flats: set[in
     return Phase.EARLY if makes or not _writes(call) else Phase.LATE
 
 
-def is_counted(call: Lowered) -> bool:
+def is_counted(call: LoweredOp) -> bool:
     """True if a call only changes the counters of an optimizer."""
     return isinstance(call, Kernel) and only_counts(call.record)
 
 
-def _is_kernel(call: Lowered) -> bool:
+def _is_kernel(call: LoweredOp) -> bool:
     return isinstance(call, Call) and call.addressed
 
 
-def _writes(call: Lowered) -> bool:
+def _writes(call: LoweredOp) -> bool:
     return isinstance(call, Kernel) and bool(call.record.primitive.writes)
 
 
-def _is_assignment(call: Lowered) -> bool:
+def _is_assignment(call: LoweredOp) -> bool:
     """True if a call only lets Variables hold values that exist."""
     return isinstance(call, (AssignFlat, View)) or (isinstance(call, Kernel) and call.record.primitive is assigned)
 
 
-def _leaves_no_trace(call: Lowered) -> bool:
+def _leaves_no_trace(call: LoweredOp) -> bool:
     """True if a call changes nothing that a failure of a later one would have to undo, random streams left aside."""
     return not _writes(call) or "optimizer" in call.record.params or set(call.record.primitive.writes) == {State.STREAM}
 
 
-def _all_written_last(calls: Sequence[Lowered], phases: Sequence[Phase]) -> bool:
+def _all_written_last(calls: Sequence[LoweredOp], phases: Sequence[Phase]) -> bool:
     """True if every assigned flat array is read as one before, and written by kernels whose results nothing else reads."""
     writers = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.WRITERS]
     made = [y.key for call in writers for y in call.results]
@@ -130,6 +130,6 @@ def _all_written_last(calls: Sequence[Lowered], phases: Sequence[Phase]) -> bool
     )
 
 
-def _group(call: Lowered) -> tuple[int, ...]:
+def _group(call: LoweredOp) -> tuple[int, ...]:
     """The keys of the Variables of a read or an assignment."""
     return tuple([variable.key for variable in variables_of(call.record)])

@@ -16,14 +16,14 @@ from ...passes import optimized
 from ...recorder import Recorder
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop
-from ..numpy.lowering import Bind, Call, Lowered
+from ..numpy.lowering import Bind, Call, LoweredOp
 from ..numpy.memory_plan import RunMemory
 from .calls import KernelCall
 from .segment import Around, Given, Segment, Value, address_of, copy_to
 
 
 def scan_of(
-    encode: Callable[[Program], tuple[Program, Sequence[Lowered]]], flushes: bool, body: LoopBody, length: int, reverse: bool
+    encode: Callable[[Program], tuple[Program, Sequence[LoweredOp]]], flushes: bool, body: LoopBody, length: int, reverse: bool
 ) -> KernelScan | None:
     """The loop as kernels; None if there are none for a part of its step.
 

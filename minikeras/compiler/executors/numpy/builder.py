@@ -15,7 +15,7 @@ from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot, slots_in
 from ...planning import buffer_of, touched
 from .blocks import put
-from .lowering import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View, kernel_of
+from .lowering import AssignFlat, Bind, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View, kernel_of
 from .memory_plan import MemoryPlan
 from .replay import Closure, Replay, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
 
@@ -36,7 +36,7 @@ Linker = Callable[[Program, Sequence[Step], "Builder"], Linked]
 """A function that makes closures of addressed calls."""
 
 
-def build(program: Program, calls: Sequence[Lowered], link: Linker | None = None) -> Replay:
+def build(program: Program, calls: Sequence[LoweredOp], link: Linker | None = None) -> Replay:
     """A program and its lowered instructions, ready to run."""
     builder = Builder(program, calls)
     steps: Any = list(builder.steps())
@@ -60,7 +60,7 @@ class Builder:
         addressed: by key, the position of a slot among the addresses.
     """
 
-    def __init__(self, program: Program, calls: Sequence[Lowered]) -> None:
+    def __init__(self, program: Program, calls: Sequence[LoweredOp]) -> None:
         self.plan = MemoryPlan(program, calls)
         self.registers: dict[int, int] = {}
         self.first: list[Any] = [None]
@@ -88,7 +88,7 @@ class Builder:
         """The position of a slot among the addresses."""
         return self.addressed.setdefault(slot.key, len(self.addressed))
 
-    def exported(self, call: Lowered) -> list[int]:
+    def exported(self, call: LoweredOp) -> list[int]:
         """The registers of results that leave the program as copies."""
         return [self.registers[y.key] for y in call.results if y.key in self.plan.exported]
 
@@ -135,7 +135,7 @@ class Builder:
         number = self.plan.access(call)
         return lambda registers: registers[0].flat[number].assign()
 
-    def _flatten(self, call: Flatten) -> Closure | None:
+    def _flatten(self, call: FlattenKernel) -> Closure | None:
         """Copy the operands that are not written directly into the flat array."""
         (whole,), layout = call.results, call.record.params["layout"]
         to, operands = self.registers[whole.key], enumerate(call.operands)
@@ -214,24 +214,24 @@ class Drop:
 
 
 _COMBINATIONS = {Write.ASSIGN: None, Write.ADD: operator.add, Write.SUBTRACT: operator.sub}
-_CLOSURES: dict[type[Lowered], Callable[[Builder, Any], Closure | None]] = {
+_CLOSURES: dict[type[LoweredOp], Callable[[Builder, Any], Closure | None]] = {
     Call: Builder._call,
     View: Builder._view,
     Bind: Builder._bind,
     ReadFlat: Builder._read_flat,
     AssignFlat: Builder._assign_flat,
-    Flatten: Builder._flatten,
+    FlattenKernel: Builder._flatten,
     Kernel: Builder._kernel,
 }
 _VARIABLES = {read_variable: Builder._reading, assigned: Builder._assignment}
 """Closures for reads and assignments of Variables, without the primitives' kernels."""
 
 
-def is_quiet(call: Lowered) -> bool | None:
+def is_quiet(call: LoweredOp) -> bool | None:
     """True if a call runs without NumPy's warnings, as kernels do and effects do not; None if NumPy cannot warn."""
     if isinstance(call, Call):
         return None if call.addressed or call.function is put else True
     primitive = call.record.primitive
-    if isinstance(call, (View, Bind, Flatten)) or State.OPERANDS in (*primitive.reads, *primitive.writes):
+    if isinstance(call, (View, Bind, FlattenKernel)) or State.OPERANDS in (*primitive.reads, *primitive.writes):
         return None
     return False if primitive.effect else primitive.may_warn or None

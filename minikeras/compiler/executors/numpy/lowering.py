@@ -27,7 +27,7 @@ from .blocks import BlockLoop, copied, writing
 # What instructions are lowered to: calls, each with operands, results and the instruction that it comes from.
 
 
-class Lowered:
+class LoweredOp:
     """An instruction, or a part of one.
 
     Attributes:
@@ -40,7 +40,7 @@ class Lowered:
         self.operands, self.results, self.record = operands, results, record
 
 
-class Call(Lowered):
+class Call(LoweredOp):
     """`function(*operands, *results)`: it writes its results into memory that it is given.
 
     Attributes:
@@ -63,7 +63,7 @@ class Call(Lowered):
         self.function, self.may_alias = function, may_alias or [()] * len(results)
 
 
-class View(Lowered):
+class View(LoweredOp):
     """`function(operand)` shares the operand's memory, so it need not run, or makes an array."""
 
     def __init__(self, function: Callable[[Any], Any], operand: Slot, result: Slot, record: Record) -> None:
@@ -71,14 +71,14 @@ class View(Lowered):
         self.function = function
 
 
-class Bind(Lowered):
+class Bind(LoweredOp):
     """Reads an array of the caller in place; one with gaps is copied. The address is that of the result."""
 
     def __init__(self, operand: Slot, result: Slot, record: Record) -> None:
         super().__init__((operand,), (result,), record)
 
 
-class Kernel(Lowered):
+class Kernel(LoweredOp):
     """An instruction as it is: it makes its results, and may do more."""
 
     def __init__(self, record: Record) -> None:
@@ -106,13 +106,13 @@ class AssignFlat(Kernel):
     in_place = False
 
 
-class Flatten(Kernel):
+class FlattenKernel(Kernel):
     """A flat array of the operands, which may be written directly into it."""
 
     escapes = False
 
 
-KINDS: dict[Primitive, type[Kernel]] = {read_flat: ReadFlat, assign_flat: AssignFlat, flatten: Flatten}
+KINDS: dict[Primitive, type[Kernel]] = {read_flat: ReadFlat, assign_flat: AssignFlat, flatten: FlattenKernel}
 """Instructions that the memory plan treats specially."""
 
 
@@ -128,7 +128,7 @@ FEW_STEPS = 3
 ReLU of 2^18 elements blocks take 130 us, two calls 90."""
 
 
-class Lowering:
+class CallLowering:
     """Turns the instructions of a program into calls, and keeps those that it cannot as they are.
 
     Args:
@@ -142,7 +142,7 @@ class Lowering:
         self._keys = program.unused_keys()
         self.held = _held_keys(program)
         """Keys of what may be held after its last use."""
-        self.found: list[Lowered] = []
+        self.found: list[LoweredOp] = []
         self._places: dict[Any, Slot] = {}
         self.contiguous: set[int] = set()
         """Keys of values that surely lie in the usual order without gaps."""
@@ -263,9 +263,9 @@ def _held_keys(program: Program) -> set[int]:
     return held
 
 
-def lowered(program: Program) -> list[Lowered]:
+def lowered(program: Program) -> list[LoweredOp]:
     """The calls that carry out a program."""
-    lowering = Lowering(program)
+    lowering = CallLowering(program)
     for record in program.records:
         lowering.lower(record)
     return lowering.found
@@ -302,7 +302,7 @@ def _adds_up(dtype: np.dtype[Any]) -> bool:
 # Rows: from an instruction to calls; False where its kernel must decide in each run -------------------------------------------
 
 
-def _view(lowering: Lowering, record: Record) -> bool:
+def _view(lowering: CallLowering, record: Record) -> bool:
     function = functools.partial(record.primitive.kernel(np), **record.params)
     x, y = record.inputs[0], record.outputs
     lowering.found.append(View(function, x, y, record))
@@ -313,7 +313,7 @@ def _view(lowering: Lowering, record: Record) -> bool:
     return True
 
 
-def _product(lowering: Lowering, record: Record) -> bool:
+def _product(lowering: CallLowering, record: Record) -> bool:
     (a, b), y = record.inputs[:2], record.outputs
     if not (isinstance(a, Slot) and isinstance(b, Slot)) or min(len(a.shape), len(b.shape)) < 2:
         return False
@@ -330,8 +330,8 @@ def _product(lowering: Lowering, record: Record) -> bool:
     return True
 
 
-def _reduction(ufunc: np.ufunc) -> Callable[[Lowering, Record], bool]:
-    def lower(lowering: Lowering, record: Record) -> bool:
+def _reduction(ufunc: np.ufunc) -> Callable[[CallLowering, Record], bool]:
+    def lower(lowering: CallLowering, record: Record) -> bool:
         (x,) = record.inputs
         if not _adds_up(x.dtype) or record.outputs.shape == () or 0 in x.shape:
             return False
@@ -349,7 +349,7 @@ def _reducing(ufunc: np.ufunc, params: dict[str, Any]) -> Callable[..., Any]:
     return lambda x, out=None: reduce(x, axes, None, out, keepdims)
 
 
-def _mean(lowering: Lowering, record: Record) -> bool:
+def _mean(lowering: CallLowering, record: Record) -> bool:
     x, y = record.inputs[0], record.outputs
     count = int(np.prod([x.shape[axis] for axis in record.params["axes"]]))
     if not _adds_up(x.dtype) or y.shape == () or not count:
@@ -360,7 +360,7 @@ def _mean(lowering: Lowering, record: Record) -> bool:
     return True
 
 
-def _take_at(lowering: Lowering, record: Record) -> bool:
+def _take_at(lowering: CallLowering, record: Record) -> bool:
     x, columns = record.inputs
     places = lowering.places(x, columns, record)
 
@@ -371,7 +371,7 @@ def _take_at(lowering: Lowering, record: Record) -> bool:
     return True
 
 
-def _add_at(lowering: Lowering, record: Record) -> bool:
+def _add_at(lowering: CallLowering, record: Record) -> bool:
     x, columns = record.inputs
     if record.outputs.order is not None:
         return False
@@ -387,13 +387,13 @@ def _add_at(lowering: Lowering, record: Record) -> bool:
     return True
 
 
-def _flatten(lowering: Lowering, record: Record) -> bool:
+def _flatten(lowering: CallLowering, record: Record) -> bool:
     """A flat array has a place in the arena, unless that would be read after its last use."""
     lowering.found.append(Kernel(record) if record.outputs.key in lowering.held else kernel_call(record))
     return True
 
 
-def _assign_flat(lowering: Lowering, record: Record) -> bool:
+def _assign_flat(lowering: CallLowering, record: Record) -> bool:
     """Assigned values lie in the Variables' next buffer; one that no call writes there, or is held elsewhere, is copied."""
     written = {y.key for call in lowering.found if isinstance(call, Call) for y in call.results} - lowering.held
     flats = [
@@ -405,7 +405,7 @@ def _assign_flat(lowering: Lowering, record: Record) -> bool:
 
 
 @functools.cache
-def _rows() -> dict[Any, Callable[[Lowering, Record], bool]]:
+def _rows() -> dict[Any, Callable[[CallLowering, Record], bool]]:
     """The rows by primitive."""
     return {
         **dict.fromkeys((operations.reshape, operations.transpose, operations.broadcast_to, part), _view),

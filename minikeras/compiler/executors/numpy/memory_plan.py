@@ -16,7 +16,7 @@ import numpy as np
 from ....types import Array
 from ...ir import Program, Slot, slots_in
 from ...planning import FlatBuffer, FlatVariables, Interval, allocate, flats_of, lifetimes, memory_of, touched, variables_of
-from .lowering import AssignFlat, Bind, Call, Flatten, Kernel, Lowered, ReadFlat, View
+from .lowering import AssignFlat, Bind, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View
 
 LIMIT = 1 << 25
 """Bytes: a larger result is not kept between the runs."""
@@ -47,7 +47,7 @@ class MemoryPlan:
         placed: by key, the values in the arena, with their byte offsets.
     """
 
-    def __init__(self, program: Program, calls: Sequence[Lowered]) -> None:
+    def __init__(self, program: Program, calls: Sequence[LoweredOp]) -> None:
         self._calls = calls
         self._results = {x.key for x in slots_in(program.results)}
         self._written = {y.key: y for call in calls if isinstance(call, Call) for y in call.results}
@@ -118,7 +118,7 @@ class MemoryPlan:
         """The values that are written directly into a flat array: by key that array, and the offset in it."""
         found: dict[int, tuple[Slot, int]] = {}
         for call in self._calls:
-            if not isinstance(call, Flatten):
+            if not isinstance(call, FlattenKernel):
                 continue
             (whole,), layout = call.results, call.record.params["layout"]
             for x, start in zip(call.operands, layout.starts, strict=True):
@@ -139,7 +139,7 @@ class MemoryPlan:
             lives[key] = lives[key]._replace(dies=len(self._calls))
         found: set[int] = self.fresh | self.writes
         for call in self._calls:
-            for number, y in enumerate(call.results if isinstance(call, (Call, Flatten)) else ()):
+            for number, y in enumerate(call.results if isinstance(call, (Call, FlattenKernel)) else ()):
                 owner = self._inside[y.key][0] if y.key in self._inside else y
                 if y.key in found or owner.key in found:
                     continue
@@ -160,7 +160,7 @@ class MemoryPlan:
         ]
 
     def _placed(self) -> dict[int, tuple[Slot, int]]:
-        slots = self._written | {y.key: y for call in self._calls if isinstance(call, Flatten) for y in call.results}
+        slots = self._written | {y.key: y for call in self._calls if isinstance(call, FlattenKernel) for y in call.results}
         own = {key: (slots[key], start) for key, start in self.arena.offsets.items()}
         return own | {key: (slots[key], own[whole.key][1] + start) for key, (whole, start) in self._inside.items()}
 
@@ -202,7 +202,7 @@ class MemoryPlan:
         return found
 
 
-def _accesses(calls: Sequence[Lowered]) -> list[FlatAccess]:
+def _accesses(calls: Sequence[LoweredOp]) -> list[FlatAccess]:
     """The calls that read and assign the same Variables, in pairs: a program may do so several times."""
     found: dict[Any, list[Any]] = {}
     for number, kind in enumerate((ReadFlat, AssignFlat)):

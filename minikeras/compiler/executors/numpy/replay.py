@@ -21,7 +21,7 @@ from ....errors import MinikerasError
 from ....parallel import quiet_blas
 from ....types import Array
 from ...ir import Program, Slot, slots_of
-from .lowering import Lowered, multiplications
+from .lowering import LoweredOp, multiplications
 from .memory_plan import MemoryPlan, RunMemory, arranged
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class Replay:
     def __init__(
         self,
         program: Program,
-        steps: Sequence[tuple[Lowered, Closure, bool | None]],
+        steps: Sequence[tuple[LoweredOp, Closure, bool | None]],
         memory: tuple[MemoryPlan, Mapping[int, int], Sequence[Any], Mapping[int, int]],
         exact: bool,
         in_a_row: Any = None,
@@ -388,7 +388,7 @@ def _carry_out(calls: Iterable[Closure], registers: list[Any]) -> None:
         call(registers)
 
 
-def _parts_of(steps: Sequence[tuple[Lowered, Closure, bool | None]]) -> list[tuple[list[Closure], bool, int]]:
+def _parts_of(steps: Sequence[tuple[LoweredOp, Closure, bool | None]]) -> list[tuple[list[Closure], bool, int]]:
     """Consecutive closures that run alike, whether they run without warnings, and the position of the first.
 
     Each such part is a call in a context of its own, as kernels are in eager runs: 0.15 us, `errstate` takes 1.3. Effects run
