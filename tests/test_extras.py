@@ -38,8 +38,8 @@ USES = {
     "sklearn": "tf.keras.wrappers.SKLearnClassifier",
     "tensorboard": "model().fit(tf.ones([2, 1]), tf.ones([2, 1]), callbacks=[tf.keras.callbacks.TensorBoard('logs')])",
     "threads": """
-from minikeras.parallel import blas
-blas._of_wheel = lambda package: []  # as where NumPy is not from a wheel with OpenBLAS, which is told without the extra
+from minikeras import parallel
+parallel._of_wheel = lambda package: []  # as where NumPy is not from a wheel with OpenBLAS, which is told without the extra
 tf.config.threading.set_intra_op_parallelism_threads(1)
 """,
 }
