@@ -136,7 +136,7 @@ class ModelStack:
                     found[place] = model.training_loops.steps.of(model, "train_step")(batches[place])
         results = [found.get(place, found[places[0]]) for place in range(self.members.size)]
         leaves = [[tensor(leaf).array for leaf in nest.flatten(result)] for result in results]
-        return nest.pack(results[0], [Tensor(np.stack(parts)) for parts in zip(*leaves, strict=True)])
+        return nest.pack(results[0], [Tensor(namespace(*parts).stack(parts)) for parts in zip(*leaves, strict=True)])
 
     @contextlib.contextmanager
     def _drawing(self, place: int) -> Iterator[None]:
