@@ -35,10 +35,11 @@ def beside_number(function: Any, x: Array, number: float, out: Array | None = No
     """`np.maximum` or `np.minimum` of an array and a number: beside an array of that number NumPy uses vector instructions,
     5 instead of 13 us for 2^15 float32.
     """
-    y = np.empty_like(x) if out is None else out
-    together = x.flags.c_contiguous and y.flags.c_contiguous and x.dtype in _VECTORS and x.dtype == y.dtype
+    given = [x] if out is None else [x, out]
+    together = x.dtype in _VECTORS and all(one.dtype == x.dtype and one.flags.c_contiguous for one in given)
     if x.size < MANY or not together or (number == 0 and math.copysign(1.0, number) < 0):  # of two zeros vectors take another
-        return function(x, number, out=y)
+        return function(x, number, out=out)
+    y = np.empty_like(x) if out is None else out
     row, flat, to = _row_of(number, x.dtype), x.reshape(-1), y.reshape(-1)
     for start in range(0, x.size, ROW):
         part = flat[start : start + ROW]

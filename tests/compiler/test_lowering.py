@@ -237,3 +237,10 @@ def test_the_larger_of_many_elements_and_a_number_has_the_bits_of_numpy(dtype, c
     x = np.resize(np.arange(-5, 6), (7, 11, 1301)).astype(dtype)[cut] if dtype == "int32" else _special(dtype, 0)[cut]
     number = int(number) if dtype == "int32" else number
     assert beside_number(function, x, number).tobytes() == function(x, number).tobytes()
+
+
+@pytest.mark.parametrize("size", [3, 5000])
+def test_the_larger_of_a_bool_and_a_number_is_an_integer_as_in_numpy(size: int) -> None:
+    x = np.arange(size) % 2 == 0
+    for found in (beside_number(np.maximum, x, 0), bind(operations.relu, [x], {})):
+        assert found.dtype == np.maximum(x, 0).dtype and (found == x).all()
