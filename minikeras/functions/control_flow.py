@@ -298,30 +298,35 @@ def while_loop(
     [3]
     """
     values, steps, inferred = list(loop_vars), 0, only_shapes()
+    most = None if maximum_iterations is None else int(maximum_iterations)
+
+    def following(now: list[Any]) -> list[Any]:
+        result = body(*now)
+        after = list(result) if isinstance(result, (list, tuple)) else [result]
+        nest.assert_same_structure(now, after)
+        return after
 
     def turn(leaves: list[Any]) -> tuple[list[Any], Any]:
         now = nest.pack(values, leaves)
-        going, after = cond(*now), body(*now)
-        after = list(after) if isinstance(after, (list, tuple)) else [after]
-        nest.assert_same_structure(now, after)
-        return nest.flatten(after), going
+        going = cond(*now)
+        return nest.flatten(following(now)), going
 
-    found = counted_loop(turn, nest.flatten(values), None if maximum_iterations is None else int(maximum_iterations))
-    while found is None and (maximum_iterations is None or steps < int(maximum_iterations)):
+    found = counted_loop(turn, nest.flatten(values), most)
+    while found is None and (most is None or steps < most):
         going = tensor(cond(*values))
         batched = isinstance(going, BatchedTensor)
         if not (all_values(going).any() if batched else bool(going) or (inferred and not steps)):
             break
-        result = body(*values)
-        after = list(result) if isinstance(result, (list, tuple)) else [result]
-        nest.assert_same_structure(values, after)
+        after = following(values)
         fixed = inferred and _shapes(values) == _shapes(after)
         values = _chosen(going, after, values) if batched else after
         steps += 1
         if fixed:  # values may never end the loop
             break
-    values = nest.map_structure(lambda value: value if isinstance(value, TensorArray) else tensor(value), values)
-    values = values if found is None else nest.pack(values, found)
+    if found is not None:
+        values = nest.pack(values, found)
+    else:
+        values = nest.map_structure(lambda value: value if isinstance(value, TensorArray) else tensor(value), values)
     return type(loop_vars)(*values) if hasattr(loop_vars, "_fields") else type(loop_vars)(values)
 
 
