@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from .core import Variable
 from .core.arrays import is_array, namespace, to_device, to_numpy
 from .core.effects import Write
-from .core.tensor import Operand
+from .core.tensor import Operand, array_of
 from .core.variable import preserved, restore
 from .core.warnings import logger
 from .errors import ShapeError, kind_of
@@ -40,7 +40,7 @@ def split(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
         value = np.asarray(value)
         return {"$scalar": _stored(value, name, arrays)}
     if isinstance(value, Operand) or is_array(value):
-        return {"$array": _stored(to_numpy(value.array if isinstance(value, Operand) else value), name, arrays)}
+        return {"$array": _stored(to_numpy(array_of(value)), name, arrays)}
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):

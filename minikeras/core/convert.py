@@ -17,7 +17,7 @@ from .tensor import Operand, Tensor
 from .warnings import mixed_dtypes
 
 _NUMBERS = (bool, int, float, complex)
-_USUAL = (np.ndarray, *_NUMBERS, str, bytes, list, tuple)
+_USUAL = (Operand, np.ndarray, *_NUMBERS, str, bytes, list, tuple)
 _RANK_OF_KIND = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
@@ -139,7 +139,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
 
 def _native(value: Any) -> Any:
     """An array, series or image of another library as one of ours; anything else as it is."""
-    known = isinstance(value, _USUAL) or is_array(value) or isinstance(value, Operand)
+    known = isinstance(value, _USUAL) or is_array(value)
     return adopt(value) if not known and is_foreign(value) else value
 
 

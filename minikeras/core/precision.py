@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .registry import operations
-from .tensor import Operand
+from .tensor import array_of
 
 FLOAT32 = np.dtype("float32")
 _NUMPY = np.ndarray
@@ -71,5 +71,5 @@ def _widened_operand(value: Any) -> Any:
 
 def _numpy_dtype(value: Any) -> np.dtype[Any]:
     """The dtype of an array, or of the array in a Tensor."""
-    dtype: np.dtype[Any] = (value.array if isinstance(value, Operand) else value).dtype
+    dtype: np.dtype[Any] = array_of(value).dtype
     return dtype

@@ -352,6 +352,11 @@ def values_text(array: Array) -> str:
 Tensor.__name__ = "EagerTensor"
 
 
+def array_of(value: Any) -> Any:
+    """The bare array of a Tensor or Variable; anything else as it is."""
+    return value.array if isinstance(value, Operand) else value
+
+
 def arrays_of(values: Any) -> Array:
     """The bare array of a Tensor, or of each in a tuple or list; anything else as it is."""
     if isinstance(values, Tensor):

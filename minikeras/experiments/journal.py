@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import is_array, to_numpy
-from ..core.tensor import Operand
+from ..core.tensor import array_of
 from ..errors import LoadError, NotFoundError
 from ..files import durable, strict_json
 from ..files.reading import excerpt, read_file, refuse_if, refused
@@ -318,7 +318,7 @@ def _update(digest: Any, value: Any) -> None:
 
 def _array(value: Any) -> Any:
     """An array, Tensor or data frame as an array of NumPy; None for anything else."""
-    inner = value.array if isinstance(value, Operand) else value
+    inner = array_of(value)
     if is_array(inner):
         return to_numpy(inner)
     return np.asarray(value) if hasattr(value, "__array__") else None

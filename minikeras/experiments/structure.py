@@ -20,7 +20,7 @@ import numpy as np
 from ..compiler.ir import PLAIN
 from ..core import Tensor
 from ..core.arrays import to_numpy
-from ..core.tensor import Operand
+from ..core.tensor import array_of
 from ..errors import kind_of
 from ..files import strict_json
 from ..keras.layers.layer import Layer
@@ -193,7 +193,7 @@ def _config_of(value: Any, depth: int = 4) -> Any:
     if isinstance(value, Mapping):
         return {key: _config_of(one, depth - 1) for key, one in value.items()}
     if isinstance(value, (np.ndarray, Tensor)):
-        array = to_numpy(value.array if isinstance(value, Operand) else value)
+        array = to_numpy(array_of(value))
         return [array.dtype.name, array.shape, hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:8]]
     if hasattr(value, "__code__"):
         return _function(value, depth - 1)

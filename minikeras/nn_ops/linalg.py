@@ -34,7 +34,7 @@ from ..core.ops.indexing import add_rows, gather_rows, take_along
 from ..core.ops.reductions import argsort, identity_like, reduce_sum
 from ..core.ops.shaping import _part, broadcast_to, concat, pad, reshape, swap_last, transpose
 from ..core.primitive import Primitive
-from ..core.tensor import Operand, Tensor
+from ..core.tensor import Tensor, array_of
 from ..types import Array
 
 
@@ -210,7 +210,7 @@ def _through_minors(g: Any, a: Any) -> Any:
 
 def _beside(a: Any, values: Any) -> Any:
     """Numbers where `a` is: a Tensor beside a Tensor, an array beside an array."""
-    array = namespace(a.array if isinstance(a, Operand) else a).asarray(values)
+    array = namespace(array_of(a)).asarray(values)
     return Tensor(array) if isinstance(a, Tensor) else array
 
 

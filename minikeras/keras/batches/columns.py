@@ -13,7 +13,7 @@ import numpy as np
 from ... import nest
 from ...core import convert_to_tensor
 from ...core.arrays import is_array, to_numpy
-from ...core.tensor import Operand
+from ...core.tensor import Operand, array_of
 from ...data import Dataset
 from ...errors import DTypeError, ShapeError
 from ..config import floatx
@@ -71,7 +71,7 @@ def as_columns(structure: Any, text: bool = False) -> Any:
     if text and len({kind in "biuf" for kind in _kinds(structure)}) == 2:
         return {name: as_columns(structure[name], text) for name in structure}
     whole = isinstance(structure, Operand) or is_array(structure)
-    array = (structure.array if isinstance(structure, Operand) else structure) if whole else _as_array(structure, text)
+    array = array_of(structure) if whole else _as_array(structure, text)
     if hasattr(structure, "dtypes") and array.ndim == 1:
         array = array[:, None]
     if text and array.dtype.kind in "OUS":

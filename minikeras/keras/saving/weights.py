@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core import Variable
 from ...core.arrays import to_numpy
-from ...core.tensor import Operand
+from ...core.tensor import array_of
 from ...files import archive, durable, hdf5, strict_json, tensors
 from ...files.reading import budget, read_file, refused
 from ...state import Restoration, StateTree, StateValues
@@ -95,8 +95,7 @@ def encode(model: Any) -> bytes:
         group.attributes["name"] = str(place.owner.name)
         store: dict[str, Any] = {}
         place.owner.save_own_variables(store)
-        bare = {key: value.array if isinstance(value, Operand) else value for key, value in store.items()}
-        group.arrays = {key: np.asarray(to_numpy(value)) for key, value in bare.items()}
+        group.arrays = {key: np.asarray(to_numpy(array_of(value))) for key, value in store.items()}
         if isinstance(place.owner, Optimizer):
             kept = list(place.owner.state.slots)
             if kept and kept != [variable.key for variable in model.learning_variables()] and set(kept) <= set(number):
