@@ -35,11 +35,11 @@ class Module:
     """
 
     _deferred: Any
-    unwatched: tuple[str, ...] = ()
-    not_walked: tuple[str, ...] = ()
+    _unwatched: tuple[str, ...] = ()
+    _not_walked: tuple[str, ...] = ()
     """Attributes that are no parts of it, such as a back reference."""
     checkpointed: tuple[str, ...] = ()
-    """The attributes in `not_walked` that files hold nevertheless."""
+    """The attributes in `_not_walked` that files hold nevertheless."""
     checkpoint_names: Mapping[str, str] = {}
     """Attributes that checkpoints hold under the name, and as the value, of a property."""
 
@@ -187,8 +187,8 @@ def walk(
 
 
 def attributes(owner: Any, also: Collection[str] = ()) -> Named:
-    """The attributes of a Module in the order in which they were set, without those that its class names in `not_walked`."""
-    hidden = owner.not_walked
+    """The attributes of a Module in the order in which they were set, without those that its class names in `_not_walked`."""
+    hidden = owner._not_walked
     return [(name, value) for name, value in vars(owner).items() if name not in hidden or name in also]
 
 

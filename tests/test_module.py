@@ -90,7 +90,7 @@ def test_attributes_set_later_are_found_and_deleted_ones_are_not():
 
 def test_a_class_may_name_attributes_that_are_no_parts_of_it():
     class Child(tf.Module):
-        not_walked = ("parent",)
+        _not_walked = ("parent",)
 
     child = Child()
     child.parent, child.own = Line(), tf.Variable(1.0)

@@ -33,7 +33,7 @@ def test_lists_made_on_the_way_are_not_taken_for_one_another():
 
 def test_attributes_leave_out_what_a_class_names_unless_it_is_asked_for():
     class Child(tf.Module):
-        not_walked = ("parent",)
+        _not_walked = ("parent",)
 
     child = Child("c")
     child.parent, child.own = 1, 2

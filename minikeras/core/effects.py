@@ -175,14 +175,14 @@ clock = Clock()
 def watched(cls: type[Owner]) -> type[Owner]:
     """Class decorator: the clock moves whenever an attribute of an object of the class is set or deleted.
 
-    A recorded step knows which of these attributes it read. Those that the class names in `unwatched` come and go without any
+    A recorded step knows which of these attributes it read. Those that the class names in `_unwatched` come and go without any
     consequence for what the object holds and computes.
     """
     assign = cls.__dict__.get("__setattr__") or (lambda self, *pair: super(cls, self).__setattr__(*pair))
 
     def set_attribute(self: Any, name: str, value: Any) -> None:
         assign(self, name, value)
-        if name not in self.unwatched:
+        if name not in self._unwatched:
             clock.tick()
 
     def delete_attribute(self: Any, name: str) -> None:
@@ -190,11 +190,11 @@ def watched(cls: type[Owner]) -> type[Owner]:
         clock.tick()
 
     methods = {"__setattr__": set_attribute, "__delattr__": delete_attribute}
-    for name, value in (methods | {"unwatched": getattr(cls, "unwatched", ())}).items():
+    for name, value in (methods | {"_unwatched": getattr(cls, "_unwatched", ())}).items():
         setattr(cls, name, value)
     return cls
 
 
 def is_watched(value: Any) -> bool:
     """True if the clock ticks when an attribute of this object is set."""
-    return hasattr(type(value), "unwatched")
+    return hasattr(type(value), "_unwatched")

@@ -44,7 +44,7 @@ OPTIONS: dict[type, tuple[str, ...]] = {kind: options_of(kind) for kind in _PUBL
 """The options of the package's classes."""
 
 
-_PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model.unwatched)
+_PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model._unwatched)
 
 
 class ModelOptions:

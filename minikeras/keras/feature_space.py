@@ -114,7 +114,7 @@ class FeatureSpace(Layer, described=True):
      [ 1.22  0.    1.    0.  ]]
     """
 
-    not_walked = (*Layer.not_walked, "inputs", "encoded_features", "features", "crosses", "crosses_by_name")
+    _not_walked = (*Layer._not_walked, "inputs", "encoded_features", "features", "crosses", "crosses_by_name")
     _takes_text = _open = True
 
     def __init__(

@@ -255,7 +255,7 @@ class Walk:
     def _tracked_object(self, value: Any) -> None:
         """Note one of the package's objects, held weakly: a model holds its recordings. Its class may be the user's."""
         kind: Any = type(value)
-        own, ignored, owner = names_in_class(kind), frozenset(value.unwatched), weakref.ref(value)
+        own, ignored, owner = names_in_class(kind), frozenset(value._unwatched), weakref.ref(value)
         about, by_users = f"attribute {{}} of {shown(value)}", self.counts
 
         def counts(name: str) -> bool:

@@ -60,8 +60,8 @@ class Layer(Module):
     """See `described_kind`; and True if there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     call_spec = inputs.CallSpec()
     added_losses = property(attrgetter("_losses"), doc="The list that `add_loss` adds to, of this layer alone.")
-    unwatched: tuple[str, ...] = ("_accepted",)
-    not_walked: tuple[str, ...] = (
+    _unwatched: tuple[str, ...] = ("_accepted",)
+    _not_walked: tuple[str, ...] = (
         *("_losses", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
         *("_added", "_settled", "_given"),
     )
@@ -195,13 +195,13 @@ class Layer(Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         earlier = self.__dict__.get(name)
-        if "_name" in self.__dict__ and name not in self.not_walked and weight_discovery.holds_state(value):
+        if "_name" in self.__dict__ and name not in self._not_walked and weight_discovery.holds_state(value):
             if self._built and not self._open and earlier is not value:
                 raise ValueError(weight_discovery.locked(self.name, f"attribute '{name}'"))
             weight_discovery.freeze_newcomer(self, value)
         super().__setattr__(name, value)
         may_hold_state = weight_discovery.may_hold_state
-        if name not in self.unwatched and (may_hold_state(value) or may_hold_state(earlier)):
+        if name not in self._unwatched and (may_hold_state(value) or may_hold_state(earlier)):
             self._structure.changed()
 
     def __delattr__(self, name: str) -> None:

@@ -67,9 +67,9 @@ class Model(Layer, described=True):
     fits one version of this package, and loading it runs what it says.
     """
 
-    not_walked = (*Layer.not_walked, "_trainer", "optimizer", "loss", "history", "_given")
+    _not_walked = (*Layer._not_walked, "_trainer", "optimizer", "loss", "history", "_given")
     checkpointed = ("optimizer",)
-    unwatched = (*Layer.unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
+    _unwatched = (*Layer._unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
     compiled_loss, compiled_metrics = steps.compiled_loss, property(steps.compiled_metrics)
     layer_graph = property(attrgetter("_graph"), doc="The layers of a functional model and how they are joined, or None.")
     training_loops = property(attrgetter("_trainer"), doc="What `compile` was given, and the loops with their compiled steps.")

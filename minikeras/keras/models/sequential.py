@@ -47,7 +47,7 @@ class Sequential(Model, described=True):
     (67, <KerasTensor shape=(None, 8), dtype=float32, name=keras_tensor>)
     """
 
-    not_walked = (*Model.not_walked, "_trail", "_named")
+    _not_walked = (*Model._not_walked, "_trail", "_named")
     checkpoint_names = {"_chain": "layers"}
 
     @explaining

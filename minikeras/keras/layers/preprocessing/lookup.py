@@ -91,7 +91,7 @@ class IndexLookup(ColumnLayer):
     """Base of both lookups: `_text` is True if tokens are texts, False if they are integers."""
 
     _text: bool
-    not_walked = (*ColumnLayer.not_walked, "_vocabulary", "_input", "_counts", "_found_in")
+    _not_walked = (*ColumnLayer._not_walked, "_vocabulary", "_input", "_counts", "_found_in")
 
     def __init__(
         self,
