@@ -178,13 +178,20 @@ def row(
         returns: type of the result.
         types: types of parameters that do not follow from their names and defaults.
     """
+    inner = inspect.unwrap(typed(function, returns, types))
+    for each in (inner, function):
+        name_like_definition(each, name, inner.__module__)
+        each.__doc__ = _in_one_line(summary, example)
+    return function
+
+
+def typed(function: F, returns: str = "Tensor", types: Mapping[str, str] = MappingProxyType({})) -> F:
+    """The function, annotated by the names and defaults of its parameters. Arguments as in `row`."""
     inner = inspect.unwrap(function)
     defaults = {key: one.default for key, one in inspect.signature(inner).parameters.items()}
     known = {key: types.get(key) or _TYPES.get(key) or _type_of(default) for key, default in defaults.items()}
     for each in (inner, function):
-        name_like_definition(each, name, inner.__module__)
         each.__annotations__ = known | {"return": returns}
-        each.__doc__ = _in_one_line(summary, example)
     return function
 
 

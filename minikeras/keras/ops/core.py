@@ -90,7 +90,7 @@ def dtype(x: TensorLike) -> str:
 # Parts -----------------------------------------------------------------------------------------------------------------
 
 
-@operation(cost=lambda shapes, given: (_math.prod(given[-1]["shape"]), 0))
+@operation(cost=lambda shapes, given: (_math.prod(given[-1]["shape"]), 0), same=indexing.scatter_nd)
 def scatter(indices: TensorLike, values: TensorLike, shape: ShapeLike) -> Tensor:
     """A tensor of a shape that is 0 but for values at some places; values at one place add up.
 
@@ -192,7 +192,7 @@ def slice_update(inputs: TensorLike, start_indices: TensorLike, updates: TensorL
     return shaping.reshape(result, x.shape)
 
 
-@operation
+@operation(same=shaping.unstack)
 def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor]:
     """The slices along an axis, as a list.
 
@@ -381,12 +381,13 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 # fmt: off
 cast = row("cast", lambda x, dtype: tf.cast(to_tensor(x), dtype),
     "The elements as another dtype. Derivative: 1 between floats.",
-    'tf.keras.ops.cast([1, 0], "bool").numpy() -> array([ True, False])')
+    'tf.keras.ops.cast([1, 0], "bool").numpy() -> array([ True, False])', same=tf.cast)
 saturate_cast = row("saturate_cast", lambda x, dtype: tf.saturate_cast(to_tensor(x), dtype or config.floatx()),
     "The elements as another dtype, moved into its range first.",
-    'print(tf.keras.ops.saturate_cast([300, -5], "uint8").numpy()) -> [255   0]')
+    'print(tf.keras.ops.saturate_cast([300, -5], "uint8").numpy()) -> [255   0]', same=tf.saturate_cast)
 stop_gradient = row("stop_gradient", lambda variable: tf.stop_gradient(to_tensor(variable)),
-    "The same values, through which no gradient flows.", "tf.keras.ops.stop_gradient(2.0).numpy() -> np.float32(2.0)")
+    "The same values, through which no gradient flows.", "tf.keras.ops.stop_gradient(2.0).numpy() -> np.float32(2.0)",
+    same=tf.stop_gradient)
 map = row("map", lambda f, xs: control_flow.map_fn(f, nest.map_structure(to_tensor, xs)),
     "`f` of each slice along the first axis, stacked.",
     "print(tf.keras.ops.map(lambda x: x * x, tf.constant([1.0, 2.0])).numpy()) -> [1. 4.]",

@@ -11,23 +11,11 @@ from typing import Any
 from ...core import Tensor, convert_to_tensor
 from ...functions import catalogue
 from ...functions.elementwise import cast
-from ...types import TensorLike
+from ...types import Axis, TensorLike
 from ..promotion import floating, promoted
-from ..symbolic.operation import operation
+from ..symbolic.operation import SAME, operation
 
 Takes = Callable[..., Iterable[Tensor]]
-
-_DOCUMENTATION = """{summary}
-
-Args:
-    {arguments}
-
-Returns:
-    A Tensor of the {shape}. {dtypes}
-
->>> tf.keras.ops.{name}({example}).shape
-(None, 2)
-"""
 
 
 def anything(*operands: TensorLike) -> Iterable[Tensor]:
@@ -67,9 +55,41 @@ def row(
     """
     made = catalogue.row(name, function, summary, example, returns, types)
     if takes is not None:
-        documentation, made = made.__doc__, _taking(takes, made, inspect.signature(made))
-        catalogue.name_like_definition(made, name, function.__module__)
-        made.__doc__ = documentation
+        made = _taking(takes, made, inspect.signature(made))
+    return _published(made, name, function.__module__, function.__doc__, **options)
+
+
+def rows_of(
+    like: Callable[..., Any], takes: Takes, documentation: str, types: Mapping[str, str] = MappingProxyType({}), **options: Any
+) -> Callable[..., Callable[..., Tensor]]:
+    """The maker of rows that have one signature.
+
+    Its arguments are Keras's name, a function of the Tensors that `takes` gives and of the further arguments, the summary (that
+    of the function if it is left out), and what else the documentation says of this row. A row over a function of `functions/`
+    takes the same arguments; `same` names the function otherwise.
+
+    Args:
+        like: a lambda with the signature.
+        takes, types: as in `row`.
+        documentation: where {summary} and {name} stand.
+        options: those of `operation`.
+    """
+    signature = inspect.signature(catalogue.typed(like, types=types))
+
+    def made(name: str, function: Callable[..., Tensor], summary: str = "", same: Any = None, **texts: str) -> Any:
+        summary = summary or (inspect.getdoc(function) or "").partition("\n\nArgs:")[0].partition("\n\n>>>")[0]
+        text = documentation.format(summary=summary, name=name, **texts)
+        home = sys._getframe(1).f_globals["__name__"]
+        row = _published(_taking(takes, function, signature), name, home, text, same=same, **options)
+        SAME.setdefault(inspect.unwrap(function), row)  # further names of it come later
+        return row
+
+    return made
+
+
+def _published(made: Any, name: str, module: str, documentation: str | None, /, **options: Any) -> Callable[..., Any]:
+    catalogue.name_like_definition(made, name, module)
+    made.__doc__ = documentation
     step: Callable[..., Any] = operation(**options)(made)
     return step
 
@@ -79,12 +99,16 @@ def _taking(takes: Takes, function: Callable[..., Any], signature: inspect.Signa
     operands = [key for key, one in signature.parameters.items() if "TensorLike" in str(one.annotation)]
     count, alone = len(operands), len(operands) == len(signature.parameters)
     called: Callable[..., Any]
-
+    convert = {anything: convert_to_tensor, floats: floating}.get(takes, takes)  # of one tensor
     if list(signature.parameters) == ["x"]:  # what is called most often saves 0.8 us by parameters of its own
-        convert = {anything: convert_to_tensor, floats: floating}[takes]
 
         def called(x: TensorLike) -> Any:
             return function(convert(x))
+
+    elif list(signature.parameters) == ["x", "axis", "keepdims"]:
+
+        def called(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Any:
+            return function(convert(x), axis, keepdims)
 
     elif list(signature.parameters) == ["x1", "x2"]:
 
@@ -105,46 +129,42 @@ def _taking(takes: Takes, function: Callable[..., Any], signature: inspect.Signa
     return made
 
 
-def _rows_of(operands: str, takes: Takes, dtypes: str) -> Callable[..., Callable[..., Tensor]]:
-    """The maker of rows without options.
+_DOCUMENTATION = """{{summary}}
 
-    Its arguments are Keras's name, a function of the Tensors that `takes` gives, and the summary: that of the function if it is
-    left out.
-    """
-    names = operands.split()
-    parameters = [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="TensorLike") for one in names]
-    signature = inspect.Signature(parameters, return_annotation="Tensor")
+Args:
+    {arguments}
 
-    def made(name: str, function: Callable[..., Tensor], summary: str | None = None) -> Callable[..., Tensor]:
-        row = _taking(takes, function, signature)
-        catalogue.name_like_definition(row, name, sys._getframe(1).f_globals["__name__"])
-        row.__doc__ = _DOCUMENTATION.format(
-            summary=summary or (inspect.getdoc(function) or "").partition("\n\nArgs:")[0].partition("\n\n>>>")[0],
-            arguments=f"{', '.join(names)}: {'tensors that are broadcast' if names[1:] else 'tensor of any shape'}.",
-            shape="broadcast shape" if names[1:] else "shape of `x`",
-            dtypes=dtypes,
-            name=name,
-            example=", ".join(["tf.keras.Input((2,), dtype='int32')"] * len(names)),
-        )
-        return operation(row)
+Returns:
+    A Tensor of the {shape}. {dtypes}
 
-    return made
+>>> tf.keras.ops.{{name}}({example}).shape
+(None, 2)
+"""
+
+
+def _elementwise(like: Callable[..., Any], takes: Takes, dtypes: str) -> Callable[..., Callable[..., Tensor]]:
+    names = list(inspect.signature(like).parameters)
+    arguments = f"{', '.join(names)}: {'tensors that are broadcast' if names[1:] else 'tensor of any shape'}."
+    shape = "broadcast shape" if names[1:] else "shape of `x`"
+    example = ", ".join(["tf.keras.Input((2,), dtype='int32')"] * len(names))
+    return rows_of(like, takes, _DOCUMENTATION.format(arguments=arguments, shape=shape, dtypes=dtypes, example=example))
 
 
 _MEET = "Different dtypes meet in one that holds both."
-of_any = _rows_of("x", anything, "The dtype of `x`, or bool of a question.")
-of_floats = _rows_of("x", floats, "Integers and bools become floats.")
-of_two = _rows_of("x1 x2", promoted, _MEET)
-of_two_floats = _rows_of("x1 x2", floats, "Different dtypes meet in one of floats.")
-of_truths = _rows_of("x1 x2", truths, "Bools.")
-of_bits = _rows_of("x y", promoted, _MEET)
+of_any = _elementwise(lambda x: ..., anything, "The dtype of `x`, or bool of a question.")
+of_floats = _elementwise(lambda x: ..., floats, "Integers and bools become floats.")
+of_two = _elementwise(lambda x1, x2: ..., promoted, _MEET)
+of_two_floats = _elementwise(lambda x1, x2: ..., floats, "Different dtypes meet in one of floats.")
+of_truths = _elementwise(lambda x1, x2: ..., truths, "Bools.")
+of_bits = _elementwise(lambda x, y: ..., promoted, _MEET)
 
 
-def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:
+def of_floats_and_options(function: Callable[..., Tensor], same: Any = None, **defaults: Any) -> Callable[..., Tensor]:
     """A function of one tensor of floats with options, under its own name and with its documentation.
 
     Args:
         function: such as one of `keras.activations`.
+        same: as `operation` has it.
         defaults: of options, where they are others than those of the function.
     """
     function = inspect.unwrap(function)
@@ -160,6 +180,5 @@ def of_floats_and_options(function: Callable[..., Tensor], **defaults: Any) -> C
 
     row: Any = compute
     row.__signature__ = signature
-    catalogue.name_like_definition(row, function.__name__, sys._getframe(1).f_globals["__name__"])
-    row.__doc__ = (function.__doc__ or "").replace("keras.activations", "keras.ops")
-    return operation(row)
+    text = (function.__doc__ or "").replace("keras.activations", "keras.ops")
+    return _published(row, function.__name__, sys._getframe(1).f_globals["__name__"], text, same=same)

@@ -6,7 +6,6 @@ TensorFunction, which is known here only.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import types
@@ -18,32 +17,9 @@ from ...functions.creation import zeros
 from .. import ops
 from ..names import auto_name
 from ..symbolic.keras_tensor import holds_symbol
-from ..symbolic.operation import CLASSES, Operation
+from ..symbolic.operation import CLASSES, SAME, Operation
 from ..symbolic.rules import cost_of_anything
 from .linalg.matrices import identities
-
-_SAME = {
-    "elementwise": """abs:absolute acos:arccos acosh:arccosh asin:arcsin asinh:arcsinh atan:arctan atanh:arctanh atan2:arctan2
-        add angle cast ceil conj:conjugate cos cosh divide divide_no_nan equal exp expm1 floor floordiv:floor_divide
-        floormod:mod greater greater_equal identity:copy imag invert:bitwise_invert is_finite:isfinite is_inf:isinf is_nan:isnan
-        less less_equal log log1p logical_and logical_not logical_or logical_xor maximum minimum multiply negative
-        not_equal pow:power real reciprocal sign sin sinh sqrt square stop_gradient subtract tan tanh
-        truediv:divide bitwise_and bitwise_or bitwise_xor left_shift right_shift clip_by_value:clip
-        erf erfc erfinv log_sigmoid rsqrt saturate_cast sigmoid softplus where""",
-    "nn": "relu relu6 leaky_relu elu selu silu softsign softmax log_softmax",
-    "linalg": "cholesky det inv eig eigh",
-    "reductions": """reduce_sum:sum reduce_mean:mean reduce_max:max reduce_min:min reduce_prod:prod reduce_any:any
-        reduce_all:all reduce_logsumexp:logsumexp reduce_variance:var reduce_std:std""",
-    "shaping": """concat:concatenate stack unstack reshape transpose expand_dims squeeze broadcast_to tile repeat roll
-        reverse:flip""",
-    "indexing": "scatter_nd:scatter take_along_axis",
-    "ordering": "top_k in_top_k",
-    "contractions": "matmul tensordot",
-}
-"""Functions of `functions/` that take the same arguments in the same order as a function of `keras.ops`, by their module; with
-Keras's name behind a colon where it is another one.
-"""
-
 
 _PUBLIC = ("", "bitwise", "image", "linalg", "math", "nn", "random", "signal")
 """The public modules of functions of tensors."""
@@ -84,7 +60,7 @@ def call_on_symbols(function: Callable[..., Any], args: tuple[Any, ...], options
     bound = signature.bind(*args, **options)
     given = bound.arguments.keys() - {"name"}
     bound.apply_defaults()  # Keras's may be others
-    same = _same().get(inspect.unwrap(function))
+    same = SAME.get(inspect.unwrap(function))
     if same is not None:
         names = dict(zip(signature.parameters, inspect.signature(same).parameters, strict=False))
         if given <= names.keys():
@@ -112,17 +88,6 @@ def _public_name(function: Callable[..., Any]) -> str:
 def _namespace(module: str) -> types.ModuleType:
     """A public module of functions of tensors; `tf` itself loads its names late, so ask the file that holds them."""
     return importlib.import_module(f"{__name__.partition('.')[0]}.{module or '_names'}")
-
-
-@functools.cache
-def _same() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """The functions of `keras.ops` by those of `functions/`."""
-    pairs = [
-        (importlib.import_module(f".{module}", functions.__name__), *pair.partition(":")[::2])
-        for module, names in _SAME.items()
-        for pair in names.split()
-    ]
-    return {inspect.unwrap(getattr(module, ours)): getattr(ops, keras or ours) for module, ours, keras in pairs}
 
 
 class TensorFunction(Operation):

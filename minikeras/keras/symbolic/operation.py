@@ -148,6 +148,8 @@ def _unpickled(module: str, name: str, state: dict[str, Any]) -> Operation:
 
 CLASSES: dict[str, dict[str, type[Operation]]] = {}
 """The classes of steps by the module of `keras.ops` that defines the function, and Keras's name of the class."""
+SAME: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""The functions of `keras.ops` by those of `functions/` that take the same arguments in the same order."""
 
 
 @overload
@@ -162,6 +164,7 @@ def operation(
     settle: Settle = dict,
     example: Callable[..., Any] = zeros,
     counts: bool = False,
+    same: Callable[..., Any] | None = None,
 ) -> Callable[[F], F]: ...
 def operation(
     function: Any = None,
@@ -173,6 +176,7 @@ def operation(
     settle: Settle = dict,
     example: Callable[..., Any] = zeros,
     counts: bool = False,
+    same: Callable[..., Any] | None = None,
 ) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
@@ -188,10 +192,12 @@ def operation(
         settle: what Keras writes in the configuration for the options of a call, if that is not what was given.
         example: makes operands of a shape and dtype to try the function on.
         counts: whether values of operands may decide on the sizes of the results.
+        same: the function of `functions/` that takes the same arguments in the same order, so that a call of it on KerasTensors
+            is this step.
     """
     if function is None:
-        further = {"name": name, "cost": cost, "given": given, "named": named}
-        return functools.partial(operation, **further, settle=settle, example=example, counts=counts)
+        further = {"name": name, "cost": cost, "given": given, "named": named, "settle": settle}
+        return functools.partial(operation, **further, example=example, counts=counts, same=same)
     signature = inspect.signature(function)
     parameters = signature.parameters
     passed = {key for key, one in parameters.items() if "TensorLike" in str(one.annotation) or one.kind is one.VAR_KEYWORD}
@@ -219,4 +225,7 @@ def operation(
         values += values.pop() if kind.variadic else ()
         return kind(**settle(config))(*values, **keywords)
 
-    return takes_symbols(function, step)
+    made = takes_symbols(function, step)
+    if same is not None:
+        SAME[inspect.unwrap(same)] = made
+    return made

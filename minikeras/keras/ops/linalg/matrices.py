@@ -1,4 +1,4 @@
-"""Linear algebra over stacks of matrices, under Keras's names."""
+"""`keras.ops.linalg`: linear algebra over stacks of matrices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def identities(shape: ShapeLike, dtype: DTypeLike) -> Tensor:
     return eye(shape[-2], shape[-1], shape[:-2], dtype) if len(shape) > 1 else zeros(shape, dtype)
 
 
-@operation(cost=cost_of_matrices, example=identities)
+@operation(cost=cost_of_matrices, example=identities, same=tf.cholesky)
 def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
     """Lower triangular L with L @ L^T = A for symmetric positive definite A, or its transpose.
 
@@ -242,17 +242,18 @@ def jvp(fun: Callable[..., Any], primals: TensorLike, tangents: TensorLike, has_
 
 # fmt: off
 det = row("det", lambda x: tf.det(floating(x)), "The determinant of each matrix.",
-    'print(f"{tf.keras.ops.det([[1.0, 2.0], [3.0, 4.0]]):.4f}") -> -2.0000', cost=cost_of_matrices, example=identities)
+    'print(f"{tf.keras.ops.det([[1.0, 2.0], [3.0, 4.0]]):.4f}") -> -2.0000', cost=cost_of_matrices, example=identities,
+    same=tf.det)
 eig = row("eig", lambda x: tf.eig(floating(x)), "Complex eigenvalues and eigenvectors (columns) of square matrices.",
     "print(tf.keras.ops.eig([[2.0, 0.0], [0.0, 1.0]])[0].numpy()) -> [2.+0.j 1.+0.j]", returns="tuple[Tensor, Tensor]",
-    cost=cost_of_matrices, example=identities)
+    cost=cost_of_matrices, example=identities, same=tf.eig)
 eigh = row("eigh", lambda x: tf.eigh(floating(x)),
     "Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; the lower triangle is read.",
     "print(tf.keras.ops.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy()) -> [1. 2.]", returns="tuple[Tensor, Tensor]",
-    cost=cost_of_matrices)
+    cost=cost_of_matrices, same=tf.eigh)
 inv = row("inv", lambda x: tf.inv(floating(x)), "The inverse of each matrix.",
     "print(tf.keras.ops.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()) -> [[0.5, 0.0], [0.0, 0.25]]",
-    cost=cost_of_matrices, example=identities)
+    cost=cost_of_matrices, example=identities, same=tf.inv)
 solve = row("solve", lambda a, b: _with_columns(tf.solve, a, b),
     "X with A @ X = B, for square matrices (..., n, n) and B of matrices (..., n, k) or vectors (..., n).",
     "print(tf.keras.ops.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).numpy()) -> [1. 1.]",

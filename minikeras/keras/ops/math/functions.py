@@ -1,9 +1,8 @@
-"""Segments, the largest elements, distances, special functions, and Fourier transforms of complex numbers as pairs."""
+"""`keras.ops.math`: segments, the largest elements, distances, special functions, Fourier transforms of pairs."""
 
 from __future__ import annotations
 
 import math as _math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from ....errors import DTypeError, ShapeError
 from ....functions import elementwise as tf
 from ....functions import linalg as _linalg
 from ....functions import ordering, segments
+from ....functions.catalogue import name_like_definition
 from ....functions.indexing import take_along_axis
 from ....functions.operands import beside
 from ....functions.reductions import norm, reduce_logsumexp, reduce_sum
@@ -68,8 +68,7 @@ def _segments(reduce: Callable[..., Tensor], summary: str, empty: str, expected:
         return reduce(convert_to_tensor(data), ids, count)
 
     name = reduce.__name__.removeprefix("unsorted_")
-    row.__name__ = row.__qualname__ = name
-    row.__module__ = sys._getframe(0).f_globals["__name__"]
+    name_like_definition(row, name, __name__)
     row.__doc__ = _SEGMENTS.format(summary=summary, empty=empty, name=name, expected=expected)
     return operation(cost=_cost_of_segments, counts=True)(row)
 
@@ -80,7 +79,7 @@ segment_min = _segments(segments.unsorted_segment_min, "Minimum", "the largest n
 segment_prod = _segments(segments.unsorted_segment_prod, "Product", "1", "[2. 3.]")
 
 
-@operation
+@operation(same=ordering.in_top_k)
 def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """True where fewer than k predictions of a row are larger than that for its target.
 
@@ -127,7 +126,7 @@ def view_as_complex(x: TensorLike) -> Tensor:
 # fmt: off
 logsumexp = row("logsumexp", lambda x, axis=None, keepdims=False: reduce_logsumexp(x, axis, keepdims),
     "ln(sum(exp(x))) along axes, without overflow.",
-    "print(tf.keras.ops.logsumexp([1000.0, 0.0]).numpy()) -> 1000.0", takes=floats)
+    "print(tf.keras.ops.logsumexp([1000.0, 0.0]).numpy()) -> 1000.0", takes=floats, same=reduce_logsumexp)
 logdet = row("logdet", lambda x: _linalg.slogdet(x)[1], "Logarithm of the absolute value of the determinant of each matrix.",
     'print(f"{tf.keras.ops.logdet([[2.0, 0.0], [0.0, 4.0]]):.4f}") -> 2.0794', takes=floats)
 view_as_real = row("view_as_real", lambda x: stack([tf.real(x), tf.imag(x)], -1),
@@ -136,7 +135,7 @@ view_as_real = row("view_as_real", lambda x: stack([tf.real(x), tf.imag(x)], -1)
 top_k = row("top_k", lambda x, k, sorted=True: ordering.top_k(x, k, sorted),
     "The k largest elements of each row, the largest first, and their positions.",
     "[one.numpy().tolist() for one in tf.keras.ops.top_k([1.0, 3.0, 2.0], 2)] -> [[3.0, 2.0], [1, 2]]",
-    takes=anything, returns="tuple[Tensor, Tensor]")
+    takes=anything, returns="tuple[Tensor, Tensor]", same=ordering.top_k)
 # fmt: on
 
 # Fourier transforms, whose complex numbers are pairs of a real and an imaginary part -----------------------------------------

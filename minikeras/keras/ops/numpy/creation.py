@@ -22,7 +22,7 @@ from ...symbolic.keras_tensor import KerasTensor
 from ...symbolic.operation import operation
 from ...symbolic.rules import cost_of_anything
 from ..rows import anything, row
-from .indexing import tril
+from .shaping import tril
 
 
 def array(x: TensorLike, dtype: DTypeLike = None) -> Any:

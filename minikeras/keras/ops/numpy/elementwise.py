@@ -21,8 +21,34 @@ from ....functions.reductions import reduce_all
 from ....functions.shaping import broadcast_to, reshape
 from ....types import TensorLike
 from ...promotion import floating, is_float, promoted
-from ...symbolic.operation import operation
+from ...symbolic.operation import SAME, operation
 from ..rows import anything, floats, of_any, of_bits, of_floats, of_truths, of_two, of_two_floats, row
+
+
+def _asked(question: Callable[[Tensor], Tensor], otherwise: bool) -> Callable[[Tensor], Tensor]:
+    """The elementwise answer to a question about floats; other dtypes give `otherwise` everywhere."""
+    return lambda x: question(x) if is_float(x.dtype) else fill(x.shape, otherwise)
+
+
+def _numbers(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Bools as int32."""
+    return (tf.cast(x, "int32"), tf.cast(y, "int32")) if x.dtype.is_bool else (x, y)
+
+
+def _whole(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A quotient or a remainder; 0 where integers are divided by 0."""
+
+    def divide(x: Tensor, y: Tensor) -> Tensor:
+        x, y = _numbers(x, y)
+        if not x.dtype.is_integer:
+            return function(x, y)
+        zero = y == 0
+        return tf.where(zero, zeros_like(x), function(x, tf.where(zero, ones_like(y), y)))
+
+    return divide
+
+
+# fmt: off
 
 # Exponentials, logarithms, roots and angles ------------------------------------------------------------------------------
 
@@ -39,7 +65,6 @@ deg2rad = of_floats("deg2rad", lambda x: x * (_math.pi / 180.0), "Degrees in rad
 exp = of_floats("exp", tf.exp)
 exp2 = of_floats("exp2", transcendental.exp2, "Power of two: 2**x.")
 expm1 = of_floats("expm1", tf.expm1)
-fabs = of_floats("fabs", tf.abs)
 floor = of_floats("floor", tf.floor)
 log = of_floats("log", tf.log)
 log10 = of_floats("log10", transcendental.log10, "Decimal logarithm: ln(x) / ln(10).")
@@ -57,16 +82,19 @@ angle = of_floats("angle", tf.angle)
 # Numbers of any kind -------------------------------------------------------------------------------------------------------
 
 absolute = abs = of_any("absolute", tf.abs)
+fabs = of_floats("fabs", tf.abs)
 bitwise_invert = of_any("bitwise_invert", tf.invert)
 bitwise_not = of_any("bitwise_not", tf.invert)
-conjugate = conj = of_any("conjugate", lambda x: tf.conj(x) if x.dtype.is_complex else x, "Complex conjugate.")
+conjugate = conj = of_any("conjugate", lambda x: tf.conj(x) if x.dtype.is_complex else x, "Complex conjugate.", same=tf.conj)
 copy = of_any("copy", tf.identity)
-imag = of_any("imag", lambda x: tf.imag(x) if x.dtype.is_complex else zeros_like(x), "Imaginary part; of real numbers 0.")
-isfinite = of_any("isfinite", lambda x: _asked(tf.is_finite, x, True), "True where an element is neither NaN nor infinite.")
-isinf = of_any("isinf", lambda x: _asked(tf.is_inf, x, False), "True where an element is infinite.")
-isnan = of_any("isnan", lambda x: _asked(tf.is_nan, x, False), "True where an element is NaN.")
+imag = of_any("imag", lambda x: tf.imag(x) if x.dtype.is_complex else zeros_like(x), "Imaginary part; of real numbers 0.",
+    same=tf.imag)
+isfinite = of_any("isfinite", _asked(tf.is_finite, True), "True where an element is neither NaN nor infinite.",
+    same=tf.is_finite)
+isinf = of_any("isinf", _asked(tf.is_inf, False), "True where an element is infinite.", same=tf.is_inf)
+isnan = of_any("isnan", _asked(tf.is_nan, False), "True where an element is NaN.", same=tf.is_nan)
 negative = of_any("negative", tf.negative)
-real = of_any("real", lambda x: tf.real(x) if x.dtype.is_complex else x, "Real part.")
+real = of_any("real", lambda x: tf.real(x) if x.dtype.is_complex else x, "Real part.", same=tf.real)
 sign = of_any("sign", tf.sign)
 
 # Two operands --------------------------------------------------------------------------------------------------------------
@@ -82,24 +110,26 @@ minimum = of_two("minimum", tf.minimum)
 multiply = of_two("multiply", tf.multiply)
 not_equal = of_two("not_equal", tf.not_equal)
 subtract = of_two("subtract", tf.subtract)
-power = of_two("power", lambda x, y: tf.pow(*_numbers(x, y)), "Power: x1**x2.")
-floor_divide = of_two("floor_divide", lambda x, y: _whole(tf.floordiv, x, y), "floor(x1 / x2); of integers 0 where x2 is 0.")
-mod = of_two("mod", lambda x, y: _whole(tf.floormod, x, y), "x1 - floor(x1 / x2) x2; of integers 0 where x2 is 0.")
+power = of_two("power", lambda x, y: tf.pow(*_numbers(x, y)), "Power: x1**x2.", same=tf.pow)
+floor_divide = of_two("floor_divide", _whole(tf.floordiv), "floor(x1 / x2); of integers 0 where x2 is 0.", same=tf.floordiv)
+mod = of_two("mod", _whole(tf.floormod), "x1 - floor(x1 / x2) x2; of integers 0 where x2 is 0.", same=tf.floormod)
 arctan2 = of_two_floats("arctan2", tf.atan2)
 divide = of_two_floats("divide", tf.divide)
 divide_no_nan = of_two_floats("divide_no_nan", tf.divide_no_nan)
 true_divide = of_two_floats("true_divide", tf.divide)
+SAME[tf.truediv] = divide
 logical_and = of_truths("logical_and", tf.logical_and)
 logical_or = of_truths("logical_or", tf.logical_or)
 logical_xor = of_truths("logical_xor", tf.logical_xor)
 bitwise_and = of_bits("bitwise_and", tf.bitwise_and)
-bitwise_left_shift = of_bits("bitwise_left_shift", tf.left_shift)
 bitwise_or = of_bits("bitwise_or", tf.bitwise_or)
-bitwise_right_shift = of_bits("bitwise_right_shift", tf.right_shift)
 bitwise_xor = of_bits("bitwise_xor", tf.bitwise_xor)
 left_shift = of_bits("left_shift", tf.left_shift)
 right_shift = of_bits("right_shift", tf.right_shift)
-logical_not = of_any("logical_not", lambda x: tf.logical_not(tf.cast(x, "bool")), "True where an element is 0.")
+bitwise_left_shift = of_bits("bitwise_left_shift", tf.left_shift)
+bitwise_right_shift = of_bits("bitwise_right_shift", tf.right_shift)
+logical_not = of_any("logical_not", lambda x: tf.logical_not(tf.cast(x, "bool")), "True where an element is 0.",
+    same=tf.logical_not)
 
 cbrt = of_floats("cbrt", transcendental.cbrt, "Cube root, of negative numbers too: x**(1/3).")
 fmax = of_two("fmax", arithmetic.fmax, "Larger of two, where NaN counts as missing.")
@@ -110,6 +140,8 @@ lcm = of_two("lcm", arithmetic.least_common_multiple, "Least common multiple of 
 nextafter = of_two_floats("nextafter", tf.nextafter)
 logaddexp = of_two_floats("logaddexp", tf.logaddexp)
 i0 = of_floats("i0", tf.bessel_i0)
+
+# fmt: on
 
 # With a formula of their own -------------------------------------------------------------------------------------------
 
@@ -140,7 +172,7 @@ def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
     [ 1.5 -1.5]
     """
     x, y = _numbers(*promoted(x1, x2))
-    rest = _whole(tf.floormod, tf.abs(x), tf.abs(y))
+    rest = _whole(tf.floormod)(tf.abs(x), tf.abs(y))
     return tf.where(x < 0, -rest, rest)
 
 
@@ -173,7 +205,7 @@ def sinc(x: TensorLike) -> Tensor:
     return tf.where(small, series, tf.sin(safe) / safe)
 
 
-@operation
+@operation(same=tf.clip_by_value)
 def clip(x: TensorLike, x_min: Any, x_max: Any) -> Tensor:
     """Values moved into [x_min, x_max]. Derivative: 1 inside and at both ends, 0 outside; of bools int32.
 
@@ -231,25 +263,6 @@ def signbit(x: TensorLike) -> Tensor:
     if not x.dtype.is_floating:
         return tf.cast(x, "int64") < 0
     return (x < 0) | ((x == 0) & (tf.atan2(x, tf.cast(-1.0, x.dtype)) < 0))
-
-
-def _asked(question: Any, x: Tensor, otherwise: bool) -> Tensor:
-    """The elementwise answer to a question about floats; other dtypes give `otherwise` everywhere."""
-    return question(x) if is_float(x.dtype) else fill(x.shape, otherwise)
-
-
-def _numbers(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Bools as int32."""
-    return (tf.cast(x, "int32"), tf.cast(y, "int32")) if x.dtype.is_bool else (x, y)
-
-
-def _whole(function: Any, x: Tensor, y: Tensor) -> Tensor:
-    """A quotient or a remainder; 0 where integers are divided by 0."""
-    x, y = _numbers(x, y)
-    if not x.dtype.is_integer:
-        return function(x, y)
-    zero = y == 0
-    return tf.where(zero, zeros_like(x), function(x, tf.where(zero, ones_like(y), y)))
 
 
 def vectorize(
@@ -319,7 +332,7 @@ isneginf = row("isneginf", lambda x: floating(x) == -_math.inf, "True where an e
 isposinf = row("isposinf", lambda x: floating(x) == _math.inf, "True where an element is inf.",
     'print(tf.keras.ops.isposinf([1.0, float("inf")]).numpy()) -> [False  True]')
 square = row("square", lambda x: tf.square(tf.cast(x, "int32") if x.dtype.is_bool else x), "Square: x**2; of bools int32.",
-    "print(tf.keras.ops.square([1, 2]).numpy()) -> [1 4]", takes=anything)
+    "print(tf.keras.ops.square([1, 2]).numpy()) -> [1 4]", takes=anything, same=tf.square)
 trunc = row("trunc", lambda x: arithmetic.trunc(x) if x.dtype.is_floating else x,
     "The number without what is behind the point: floor(x) of positive, ceil(x) of negative ones. Integers stay as they are.",
     "print(tf.keras.ops.trunc([1.7, -1.7]).numpy()) -> [ 1. -1.]", takes=anything)

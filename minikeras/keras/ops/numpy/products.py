@@ -21,7 +21,7 @@ from ..rows import floats, row
 from .shaping import moveaxis
 
 
-@operation(cost=cost_of_product)
+@operation(cost=cost_of_product, same=tf.matmul)
 def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Product of matrices, of stacks of them, and of vectors, which have one axis: sum over k of x1[..., i, k] x2[..., k, j].
 
@@ -165,7 +165,7 @@ outer = row("outer", lambda x1, x2: reshape(x1, [-1, 1]) * reshape(x2, [1, -1]),
 tensordot = row("tensordot", lambda x1, x2, axes=2: tf.tensordot(x1, x2, axes),
     "Sum of products over axes of both: the last `axes` of x1 and the first of x2, or a list of axes for each.",
     "print(tf.keras.ops.tensordot([1.0, 2.0], [3.0, 4.0], axes=1).numpy()) -> 11.0",
-    takes=promoted, types={"axes": "Any"}, cost=cost_of_anything)
+    takes=promoted, types={"axes": "Any"}, cost=cost_of_anything, same=tf.tensordot)
 slogdet = row("slogdet", lambda x: tuple(linalg.slogdet(x)),
     "Sign and logarithm of the absolute value of the determinants of matrices.",
     "print(*[one.numpy() for one in tf.keras.ops.slogdet([[2.0, 0.0], [0.0, -0.5]])]) -> -1.0 0.0",

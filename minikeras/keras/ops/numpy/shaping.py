@@ -1,4 +1,4 @@
-"""Axes and shapes, joining and cutting, under Keras's names."""
+"""Axes and shapes, joining and cutting, elements picked and put, and diagonals, under Keras's names."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ import numpy as np
 from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
+from ....functions import indexing
 from ....functions import shaping as tf
 from ....functions.creation import meshgrid as meshgrid_of
 from ....functions.elementwise import cast
+from ....functions.elementwise import where as choose
 from ....functions.operands import negative_axis, static_shape
+from ....functions.reductions import reduce_sum
 from ....types import Axis, ShapeLike, TensorLike
-from ...promotion import promoted
+from ...promotion import promoted, result_type
 from ...symbolic.operation import operation
 from ...symbolic.rules import check_size, cost_of_anything
 from ..rows import anything, row
 
 
-@operation
+@operation(same=tf.expand_dims)
 def expand_dims(x: TensorLike, axis: Axis) -> Tensor:
     """New axes of size 1, at the places that they have in the result.
 
@@ -70,7 +73,7 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
     return tf.transpose(x, order)
 
 
-@operation
+@operation(same=tf.roll)
 def roll(x: TensorLike, shift: Any, axis: Any = None) -> Tensor:
     """Elements moved on along axes, those that leave at one end come back at the other; of the flattened tensor if None.
 
@@ -146,7 +149,7 @@ def array_split(x: TensorLike, indices_or_sections: Any, axis: int = 0) -> list[
 # Growing -----------------------------------------------------------------------------------------------------------------
 
 
-@operation(cost=cost_of_anything)
+@operation(cost=cost_of_anything, same=tf.tile)
 def tile(x: TensorLike, repeats: ShapeLike) -> Tensor:
     """The whole tensor repeated along its axes, the last ones if fewer numbers are given; more numbers make new axes in front.
 
@@ -189,15 +192,15 @@ def pad(x: TensorLike, pad_width: Any, mode: str = "constant", constant_values: 
 # fmt: off
 reshape = row("reshape", lambda x, newshape: tf.reshape(convert_to_tensor(x), newshape),
     "The same elements in another shape; -1 stands for the size that is left.",
-    "tf.keras.ops.reshape(tf.keras.Input((2, 3)), (-1, 6)).shape -> (None, 6)")
+    "tf.keras.ops.reshape(tf.keras.Input((2, 3)), (-1, 6)).shape -> (None, 6)", same=tf.reshape)
 ravel = row("ravel", lambda x: tf.reshape(convert_to_tensor(x), [-1]), "The same elements along one axis.",
     "print(tf.keras.ops.ravel([[1, 2], [3, 4]]).numpy()) -> [1 2 3 4]")
 transpose = row("transpose", lambda x, axes=None: tf.transpose(convert_to_tensor(x), axes),
     "The axes in another order; reversed if None.",
-    "tf.keras.ops.transpose(tf.keras.Input((2, 3)), (0, 2, 1)).shape -> (None, 3, 2)")
+    "tf.keras.ops.transpose(tf.keras.Input((2, 3)), (0, 2, 1)).shape -> (None, 3, 2)", same=tf.transpose)
 squeeze = row("squeeze", lambda x, axis=None: tf.squeeze(convert_to_tensor(x), axis),
     "Without these axes, which have size 1; without all such axes if None.",
-    "tf.keras.ops.squeeze(tf.keras.Input((1, 3)), axis=1).shape -> (None, 3)")
+    "tf.keras.ops.squeeze(tf.keras.Input((1, 3)), axis=1).shape -> (None, 3)", same=tf.squeeze)
 flipud = row("flipud", lambda x: tf.reverse(convert_to_tensor(x), [0]), "Backwards along the first axis.",
     "print(tf.keras.ops.flipud([[1], [2]]).numpy().tolist()) -> [[2], [1]]")
 fliplr = row("fliplr", lambda x: tf.reverse(convert_to_tensor(x), [1]), "Backwards along the second axis.",
@@ -213,7 +216,7 @@ dstack = row("dstack",
 concatenate = row("concatenate",
     lambda xs, axis=0: tf.concat([ravel(x) for x in _several(xs)] if axis is None else _several(xs), axis or 0),
     "Tensors behind one another along an axis; flattened ones if `axis` is None.",
-    "print(tf.keras.ops.concatenate([[1, 2], [3.5]]).numpy()) -> [1.  2.  3.5]", types={"axis": "int | None"})
+    "print(tf.keras.ops.concatenate([[1, 2], [3.5]]).numpy()) -> [1.  2.  3.5]", types={"axis": "int | None"}, same=tf.concat)
 append = row("append", lambda x1, x2, axis=None: concatenate(promoted(x1, x2), axis),
     "x2 behind x1 along an axis; flattened ones if `axis` is None.",
     "print(tf.keras.ops.append([1, 2], [3]).numpy()) -> [1 2 3]")
@@ -226,10 +229,11 @@ dsplit = row("dsplit", lambda x, indices_or_sections: split(convert_to_tensor(x)
     returns="list[Tensor]")
 broadcast_to = row("broadcast_to", lambda x, shape: tf.broadcast_to(convert_to_tensor(x), shape),
     "Repeated along axes of size 1, and new ones in front, to a shape.",
-    "print(tf.keras.ops.broadcast_to([1, 2], (2, 2)).numpy().tolist()) -> [[1, 2], [1, 2]]", cost=cost_of_anything)
+    "print(tf.keras.ops.broadcast_to([1, 2], (2, 2)).numpy().tolist()) -> [[1, 2], [1, 2]]", cost=cost_of_anything,
+    same=tf.broadcast_to)
 repeat = row("repeat", lambda x, repeats, axis=None: tf.repeat(convert_to_tensor(x), repeats, axis),
     "Each element repeated, the same number of times or each its own; of the flattened tensor if `axis` is None.",
-    "print(tf.keras.ops.repeat([1, 2], 2).numpy()) -> [1 1 2 2]", cost=cost_of_anything)
+    "print(tf.keras.ops.repeat([1, 2], 2).numpy()) -> [1 1 2 2]", cost=cost_of_anything, same=tf.repeat)
 ndim = row("ndim", lambda x: convert_to_tensor(convert_to_tensor(x).ndim), "The number of axes.",
     "print(tf.keras.ops.ndim([[1, 2]]).numpy()) -> 2")
 size = row("size", lambda x: convert_to_tensor(_math.prod(convert_to_tensor(x).shape)), "The number of elements.",
@@ -238,10 +242,10 @@ flip = row("flip",
     lambda x, axis=None:
         tf.reverse(x, list(range(x.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]),
     "Backwards along axes, all if None.", "print(tf.keras.ops.flip([1, 2, 3]).numpy()) -> [3 2 1]",
-    takes=anything, types={"axis": "Any"})
+    takes=anything, types={"axis": "Any"}, same=tf.reverse)
 stack = row("stack", lambda x, axis=0: tf.stack(_several(x), axis), "Tensors of one shape along a new axis.",
     "print(tf.keras.ops.stack([[1, 2], [3, 4]], axis=1).numpy().tolist()) -> [[1, 3], [2, 4]]",
-    types={"x": "Sequence[TensorLike]", "axis": "int"})
+    types={"x": "Sequence[TensorLike]", "axis": "int"}, same=tf.stack)
 hsplit = row("hsplit", lambda x, indices_or_sections: split(x, indices_or_sections, min(1, x.ndim - 1)),
     "`split` along the second axis, of vectors along their only one.",
     "[tuple(part.shape) for part in tf.keras.ops.hsplit(tf.ones([2, 4]), 2)] -> [(2, 2), (2, 2)]",
@@ -254,5 +258,166 @@ rot90 = row("rot90", lambda array, k=1, axes=(0, 1): tf.turned_by_quarters(array
     "print(tf.keras.ops.rot90([[1, 2], [3, 4]]).numpy().tolist()) -> [[2, 4], [1, 3]]",
     takes=anything, types={"array": "TensorLike", "k": "int", "axes": "Any"})
 # fmt: on
+
+# Picking -----------------------------------------------------------------------------------------------------------------
+
+
+@operation(counts=True, same=choose)
+def where(condition: TensorLike, x1: TensorLike = None, x2: TensorLike = None) -> Any:
+    """x1 where the condition is true, else x2; without the two the places where it is true, as `nonzero` gives them.
+
+    >>> print(tf.keras.ops.where([True, False], 1, 0.5).numpy())
+    [1.  0.5]
+    """
+    truth = cast(convert_to_tensor(condition), "bool")
+    if x1 is None and x2 is None:
+        return nonzero(truth)
+    if x1 is None or x2 is None:
+        raise ValueError("where: needs both x1 and x2, or neither of them; found one.")
+    first, second = promoted(x1, x2)
+    return choose(truth, first, second)
+
+
+@operation
+def select(condlist: Sequence[TensorLike], choicelist: Sequence[TensorLike], default: TensorLike = 0) -> Tensor:
+    """Each element from the choice whose condition is the first to be true there, else the default.
+
+    >>> print(tf.keras.ops.select([[True, False], [True, True]], [[1, 2], [3, 4]]).numpy())
+    [1 4]
+    """
+    *choices, found = promoted(*choicelist, default)
+    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+        found = choose(cast(convert_to_tensor(condition), "bool"), choice, found)
+    return found
+
+
+@operation(cost=cost_of_anything)
+def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
+    """The slices at positions along an axis; of the flattened tensor if `axis` is None. Negative ones count from the end.
+
+    >>> print(tf.keras.ops.take([1, 2, 3], [2, -3]).numpy())
+    [3 1]
+    """
+    x = convert_to_tensor(x)
+    x, axis = (tf.reshape(x, [-1]), 0) if axis is None else (x, axis)
+    axis = negative_axis(axis, x.ndim, "take")
+    return indexing.gather(x, _from_front(indices, x.shape[axis]), axis=axis)
+
+
+@operation(same=indexing.take_along_axis)
+def take_along_axis(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
+    """For each place the element at a position along an axis; of the flattened tensor if `axis` is None.
+
+    >>> print(tf.keras.ops.take_along_axis([[1, 2], [3, 4]], [[1], [0]], axis=1).numpy().tolist())
+    [[2], [3]]
+    """
+    x = convert_to_tensor(x)
+    if axis is None:
+        return take_along_axis(tf.reshape(x, [-1]), tf.reshape(convert_to_tensor(indices), [-1]), 0)
+    axis = negative_axis(axis, x.ndim, "take_along_axis")
+    return indexing.take_along_axis(x, _from_front(indices, x.shape[axis]), axis)
+
+
+def _from_front(indices: TensorLike, size: int) -> Tensor:
+    places = convert_to_tensor(indices)
+    return choose(places < 0, places + size, places) if places.dtype.name.startswith("int") else cast(places, "int64")
+
+
+@operation
+def unravel_index(indices: TensorLike, shape: ShapeLike) -> tuple[Tensor, ...]:
+    """Positions along each axis of a shape for positions in the flattened tensor.
+
+    >>> [one.numpy().tolist() for one in tf.keras.ops.unravel_index([1, 5], (2, 3))]
+    [[0, 1], [1, 2]]
+    """
+    places = convert_to_tensor(indices)
+    found = []
+    for size in reversed(shape):
+        found.append(places % size)
+        places = places // size
+    return tuple(reversed(found))
+
+
+# Diagonals ---------------------------------------------------------------------------------------------------------------
+
+
+def _on_or_below(x: Tensor, k: int) -> np.ndarray:
+    return np.tri(x.shape[-2], x.shape[-1], k=k, dtype=bool)
+
+
+@operation
+def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The diagonal of two axes, as a new last axis; above the main one for a positive offset.
+
+    >>> print(tf.keras.ops.diagonal([[1, 2], [3, 4]]).numpy())
+    [1 4]
+    """
+    x = convert_to_tensor(x)
+    first, second = (negative_axis(axis, x.ndim, "diagonal") + x.ndim for axis in (axis1, axis2))
+    rows, columns = x.shape[first], x.shape[second]
+    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    moved = tf.transpose(x, [*(axis for axis in range(x.ndim) if axis not in (first, second)), first, second])
+    flat = tf.reshape(moved, [*moved.shape[:-2], rows * columns])
+    begin = max(offset, 0) - min(offset, 0) * columns
+    return indexing.gather(flat, np.arange(length) * (columns + 1) + begin, axis=-1)
+
+
+@operation
+def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The sum of the diagonal of two axes.
+
+    >>> print(tf.keras.ops.trace([[1, 2], [3, 4]]).numpy())
+    5
+    """
+    found = diagonal(x, offset, axis1, axis2)
+    return reduce_sum(cast(found, "int32") if result_type(found.dtype, "int32") == "int32" else found, -1)
+
+
+@operation(cost=cost_of_anything)
+def diag(x: TensorLike, k: int = 0) -> Tensor:
+    """A matrix with a vector on its k-th diagonal; of a matrix this diagonal.
+
+    >>> print(tf.keras.ops.diag([1, 2]).numpy().tolist(), tf.keras.ops.diag([[1, 2], [3, 4]], 1).numpy().tolist())
+    [[1, 0], [0, 2]] [2]
+    """
+    x = convert_to_tensor(x)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ShapeError(f"diag: needs a vector or a matrix, found shape {x.shape}.")
+    length = x.shape[0]
+    square = tf.reshape(tf.pad(x[:, None], [[0, 0], [0, length]]), [-1])[: length * length] if length else x
+    before, after = max(k, 0), max(-k, 0)
+    return tf.pad(tf.reshape(square, [length, length]), [[after, before], [before, after]])
+
+
+@operation(cost=cost_of_anything)
+def diagflat(x: TensorLike, k: int = 0) -> Tensor:
+    """A matrix with the flattened tensor on its k-th diagonal.
+
+    >>> print(tf.keras.ops.diagflat([[1, 2]]).numpy().tolist())
+    [[1, 0], [0, 2]]
+    """
+    flat = tf.reshape(convert_to_tensor(x), [-1])
+    check_size((flat.shape[0] + abs(k)) ** 2, "a diagonal matrix")
+    return diag(flat, k)
+
+
+# fmt: off
+tril = row("tril", lambda x, k=0: choose(_on_or_below(x, k), x, cast(0, x.dtype)),
+    "Matrices with zeros above the k-th diagonal.",
+    "print(tf.keras.ops.tril([[1, 2], [3, 4]]).numpy().tolist()) -> [[1, 0], [3, 4]]", takes=anything)
+triu = row("triu", lambda x, k=0: choose(~_on_or_below(x, k - 1), x, cast(0, x.dtype)),
+    "Matrices with zeros below the k-th diagonal.",
+    "print(tf.keras.ops.triu([[1, 2], [3, 4]]).numpy().tolist()) -> [[1, 2], [0, 4]]", takes=anything)
+get_item = row("get_item", lambda x, key: convert_to_tensor(x)[tuple(key) if isinstance(key, list) else key],
+    "The part x[key]: integers, slices, None, Ellipsis, tensors of integers or bools, or a tuple of these.",
+    "print(tf.keras.ops.get_item([[1, 2], [3, 4]], (0, slice(1, None))).numpy()) -> [2]", returns="Any")
+nonzero = row("nonzero", lambda x: tuple(convert_to_tensor(np.asarray(places, "int32")) for places in np.nonzero(x.numpy())),
+    "The places of what is not 0: int32 positions along each axis.",
+    "[places.numpy().tolist() for places in tf.keras.ops.nonzero([[0, 1], [2, 0]])] -> [[0, 1], [1, 0]]",
+    takes=anything, returns="tuple[Tensor, ...]", counts=True)
+# fmt: on
+
 
 hide_imports(globals())
