@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-from .console import exit_status
 from .core.arrays import device_report
+from .examples import exit_status
 from .extras import EXTRAS, command, found, missing
 from .version import VERSION
 

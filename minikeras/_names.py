@@ -1,31 +1,19 @@
 # mypy: implicit-reexport
 """The names of `tf`: this file holds nothing else. `minikeras` loads it when one of them is first used."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from . import compiler, core, module, types
 from .core import arrays, variable, warnings
 from .functions import contractions, control_flow, creation, elementwise, indexing, ordering, python, reductions, shaping
 from .functions.catalogue import publish as _publish
-
-if _TYPE_CHECKING:
-    from .aliases import (
-        constant_initializer,
-        ones_initializer,
-        random_normal_initializer,
-        random_uniform_initializer,
-        zeros_initializer,
-    )
-    from .functions.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank
-    from .functions.control_flow import TensorArray
-    from .keras import initializers, losses, metrics, optimizers
 
 newaxis = None
 _LATE = {
     **dict.fromkeys(("initializers", "losses", "metrics", "optimizers"), "keras"),
     "TensorArray": "functions.control_flow",
     **dict.fromkeys(("Assert", "assert_equal", "assert_greater", "assert_less", "assert_rank"), "functions.assertions"),
-    **{f"{kind}_initializer": "aliases" for kind in ("constant", "ones", "random_normal", "random_uniform", "zeros")},
+    **{f"{name}_initializer": f"keras.initializers:{name.capitalize()}" for name in ("constant", "ones", "zeros")},
+    "random_normal_initializer": "keras.initializers:RandomNormal",
+    "random_uniform_initializer": "keras.initializers:RandomUniform",
 }
 _publish(
     globals(),

@@ -161,7 +161,8 @@ def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
     Args:
         module: the dotted name of the module that was asked.
         name: the name that it does not hold.
-        late: the names that are loaded late, each with the submodule that defines it; None for a submodule itself.
+        late: the names that are loaded late, each with the submodule that defines it, and behind a colon its name
+            there if it is another one; None for a submodule itself.
 
     Raises:
         AttributeError: for any other name; see `error`.
@@ -172,9 +173,9 @@ def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
     """
     if name not in late:
         raise error(module, name)
-    place = late[name]
-    source = importlib.import_module(f".{name if place is None else place}", module)
-    value = source if place is None else getattr(source, name)
+    place, _, own = (late[name] or "").partition(":")
+    source = importlib.import_module(f".{place or name}", module)
+    value = getattr(source, own or name) if place else source
     setattr(sys.modules[module], name, value)
     return value
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import runpy
 import shutil
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
-from .console import exit_status
 from .errors import MissingExtraError
 from .extras import command, extra_with
 
@@ -73,6 +74,21 @@ def run(name: str, arguments: list[str]) -> int:
         print(f"the example {name} needs the package {module}, which was not found: {command(extra)}", file=sys.stderr)
         return 1
     return 0
+
+
+def exit_status(program: Callable[[], int | None]) -> int:
+    """The exit status of a program; 1, without a traceback, if the reader of its output is gone, as `head` is after some lines.
+
+    >>> exit_status(lambda: None)
+    0
+    """
+    try:
+        status = program() or 0
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes at its end
+        return 1
+    return status
 
 
 def main(arguments: list[str] | None = None) -> int:

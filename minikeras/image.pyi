@@ -1,8 +1,5 @@
 # Made by tests/make_stubs.py from the functions themselves.
 from minikeras.core.tensor import Tensor
-from minikeras.functions.boxes import crop_and_resize as crop_and_resize
-from minikeras.functions.boxes import extract_patches as extract_patches
-from minikeras.functions.boxes import non_max_suppression as non_max_suppression
 from minikeras.functions.image import _transposed as transpose
 from minikeras.functions.image import adjust_contrast as adjust_contrast
 from minikeras.functions.image import adjust_gamma as adjust_gamma
@@ -10,8 +7,11 @@ from minikeras.functions.image import adjust_hue as adjust_hue
 from minikeras.functions.image import adjust_saturation as adjust_saturation
 from minikeras.functions.image import central_crop as central_crop
 from minikeras.functions.image import convert_image_dtype as convert_image_dtype
+from minikeras.functions.image import crop_and_resize as crop_and_resize
 from minikeras.functions.image import crop_to_bounding_box as crop_to_bounding_box
+from minikeras.functions.image import extract_patches as extract_patches
 from minikeras.functions.image import grayscale_to_rgb as grayscale_to_rgb
+from minikeras.functions.image import non_max_suppression as non_max_suppression
 from minikeras.functions.image import pad_to_bounding_box as pad_to_bounding_box
 from minikeras.functions.image import per_image_standardization as per_image_standardization
 from minikeras.functions.image import psnr as psnr

@@ -2,6 +2,10 @@
 from minikeras.core.tensor import Tensor
 from minikeras.distribute.functions import compute_average_loss as compute_average_loss
 from minikeras.distribute.functions import scale_regularization_loss as scale_regularization_loss
+from minikeras.functions.convolution import avg_pool as avg_pool
+from minikeras.functions.convolution import avg_pool as avg_pool1d
+from minikeras.functions.convolution import avg_pool as avg_pool2d
+from minikeras.functions.convolution import avg_pool as avg_pool3d
 from minikeras.functions.convolution import conv_transpose as conv1d_transpose
 from minikeras.functions.convolution import conv_transpose as conv2d_transpose
 from minikeras.functions.convolution import conv_transpose as conv3d_transpose
@@ -10,6 +14,10 @@ from minikeras.functions.convolution import convolution as conv2d
 from minikeras.functions.convolution import convolution as conv3d
 from minikeras.functions.convolution import convolution as convolution
 from minikeras.functions.convolution import depthwise_conv as depthwise_conv2d
+from minikeras.functions.convolution import max_pool as max_pool
+from minikeras.functions.convolution import max_pool as max_pool1d
+from minikeras.functions.convolution import max_pool as max_pool2d
+from minikeras.functions.convolution import max_pool as max_pool3d
 from minikeras.functions.convolution import separable_conv as separable_conv2d
 from minikeras.functions.elementwise import log_sigmoid as log_sigmoid
 from minikeras.functions.nn import batch_normalization as batch_normalization
@@ -38,14 +46,6 @@ from minikeras.functions.nn import weighted_cross_entropy_with_logits as weighte
 from minikeras.functions.nn import weighted_moments as weighted_moments
 from minikeras.functions.ordering import in_top_k as in_top_k
 from minikeras.functions.ordering import top_k as top_k
-from minikeras.functions.pooling import avg_pool as avg_pool
-from minikeras.functions.pooling import avg_pool as avg_pool1d
-from minikeras.functions.pooling import avg_pool as avg_pool2d
-from minikeras.functions.pooling import avg_pool as avg_pool3d
-from minikeras.functions.pooling import max_pool as max_pool
-from minikeras.functions.pooling import max_pool as max_pool1d
-from minikeras.functions.pooling import max_pool as max_pool2d
-from minikeras.functions.pooling import max_pool as max_pool3d
 from minikeras.functions.reductions import l2_normalize as l2_normalize
 from minikeras.functions.sampling import nce_loss as nce_loss
 from minikeras.functions.sampling import sampled_softmax_loss as sampled_softmax_loss

@@ -25,18 +25,15 @@ ROOT = pathlib.Path(minikeras.__file__).parent
 LONGEST = 600
 
 LAYERS = [
-    ["absent", "boundary", "console", "errors", "extras", "markup", "types", "nest", "version"],
+    ["absent", "boundary", "errors", "extras", "markup", "types", "nest", "version"],
     ["files"],
     ["distribute.replica"],
     ["core"],
     ["parallel"],
-    ["layout", "nn_ops", "residence"],
+    ["layout", "nn_ops"],
     ["derivatives", "diagnostics"],
     ["functions", "figures"],
-    [
-        *("distribute.communicator", "distribute.functions", "distribute.mpi"),
-        *("distribute.nccl", "distribute.strategy", "distribute.world"),
-    ],
+    ["distribute.communicator", "distribute.functions", "distribute.strategy", "distribute.world"],
     ["data.table"],
     ["compiler"],
     [
@@ -97,7 +94,7 @@ LAYERS = [
         "keras.utils",
         "keras.wrappers",
     ],
-    ["keras", "aliases", "test", "debugging", "warm_up"],
+    ["keras", "test", "debugging", "warm_up"],
     ["checkpoint", "train", "distribute", "experiments"],
     ["examples"],
     ["_names"],
@@ -129,7 +126,7 @@ IMPORT_BY_TEXT = {
     "keras.backend": "a table of names and the functions that they stand for, most of them in keras.ops",
     "keras.ops.symbols": "public names of functions of tensors",
     "compiler.executors.llvm.products": "other libraries",
-    "distribute.nccl": "other libraries",
+    "distribute.communicator": "other libraries",
     "keras.export.onnx": "other libraries",
     "summary": "other libraries",
 }

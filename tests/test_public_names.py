@@ -20,11 +20,9 @@ INTERNAL = {
     f"minikeras.{name}"
     for name in (
         "absent",
-        "aliases",
         "averages",
         "boundary",
         "checkpoint",
-        "console",
         "core",
         "derivatives",
         "diagnostics",
@@ -38,7 +36,6 @@ INTERNAL = {
         "layout",
         "nn_ops",
         "parallel",
-        "residence",
         "state",
         "compiler",
         "types",

@@ -8,7 +8,7 @@ from ..absent import late as _late
 from ..compiler import functions_run_eagerly, run_functions_eagerly
 from ..core.arrays import device_report, list_physical_devices
 from ..core.arrays.devices import get_soft_device_placement, set_soft_device_placement
-from ..residence import get_resident_data_limit, set_resident_data_limit
+from ..data.table import get_resident_data_limit, set_resident_data_limit
 from . import experimental, threading
 from .experimental import get_visible_devices, list_logical_devices, set_visible_devices
 

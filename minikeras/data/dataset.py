@@ -23,17 +23,18 @@ from .elements import (
     UNKNOWN_CARDINALITY,
     at_least_one,
     called,
+    in_order,
     made_dataset,
     need_datasets,
     need_function,
     of_either,
+    prefetched,
     total_length,
     whole_number,
 )
 from .passes import random_order
 from .pipeline import ElementStream, Numbers, Rows
 from .table import RowTable, numbered, own_column, with_lists_as_tensors
-from .threads import in_order, prefetched
 
 
 @explaining_methods

@@ -11,9 +11,9 @@ import numpy as np
 from .. import nest
 from ..core import Tensor, convert_to_tensor
 from ..core.arrays import creation_namespace, current_device, is_array, is_on_host, namespace, to_device
+from ..core.arrays.devices import free_bytes
 from ..core.forks import cached_property
 from ..errors import ShapeError
-from ..residence import get_resident_data_limit
 from ..types import Array
 
 
@@ -184,3 +184,42 @@ def _gathered(array: Array, rows: Any) -> Array:
 def numbered(rows: range | Array) -> Array:
     """Row numbers as an array."""
     return np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else rows
+
+
+# The limit on data sets that stay on a device as a whole ------------------------------------------------------------------
+
+_SHARE = 0.25
+"""The default limit, as a share of the device's free memory."""
+
+_limit: float | None = None
+
+
+def get_resident_data_limit() -> float:
+    """The most bytes of one data set that are copied to the current device as a whole.
+
+    By default a quarter of the memory that is free there at that moment.
+
+    >>> tf.config.set_resident_data_limit(2**30)
+    >>> tf.config.get_resident_data_limit()
+    1073741824
+    >>> tf.config.set_resident_data_limit(None)
+    """
+    return _SHARE * free_bytes() if _limit is None else _limit
+
+
+def set_resident_data_limit(limit: float | None) -> None:
+    """Set how many bytes of one data set may be copied to a device as a whole; larger sets are moved batch by batch.
+
+    Args:
+        limit: in bytes; 0 moves every set batch by batch, None is the default.
+
+    Raises:
+        ValueError: if it is negative or no number.
+
+    >>> tf.config.set_resident_data_limit(0)
+    >>> tf.config.set_resident_data_limit(None)
+    """
+    global _limit
+    if limit is not None and not (isinstance(limit, (int, float)) and limit >= 0):
+        raise ValueError(f"set_resident_data_limit: a number of bytes from 0 on or None is needed, found {limit!r}.")
+    _limit = limit

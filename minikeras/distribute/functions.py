@@ -22,8 +22,7 @@ from ..functions.reductions import reduce_sum
 from ..functions.shaping import concat, reshape, stack, unstack
 from ..nn_ops.nn import masked_fill
 from ..types import Array, as_dtype
-from .communicator import OPERATIONS, Communicator
-from .nccl import nccl_ranks
+from .communicator import OPERATIONS, Communicator, nccl_ranks
 from .replica import check_exchange
 from .world import joined, world
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import MissingExtraError
-from .mpi import DONE, JOINED, NEEDS, processors
+from .communicator import DONE, JOINED, NEEDS, processors
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _FOR_OTHER_MACHINES = ("MINIKERAS_", "PYTHON")

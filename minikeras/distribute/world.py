@@ -10,8 +10,7 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 
 from ..errors import DatasetUnavailableError, InvalidArgumentError
-from .communicator import Alone, Communicator
-from .mpi import MpiCommunicator, started_by_mpi
+from .communicator import Alone, Communicator, MpiCommunicator, started_by_mpi
 
 _world: Communicator | None = None
 

@@ -9,8 +9,8 @@ from typing import Any
 from ..core import Tensor
 from ..core.ops import arithmetic, contractions, shaping
 from ..errors import InvalidArgumentError, ShapeError
-from ..types import TensorLike
-from .operands import integer, negative_axis, static_shape, tensors
+from ..types import Array, TensorLike
+from .operands import beside, integer, negative_axis, static_shape, tensors
 from .shaping import expand_dims, reshape, squeeze, transpose
 
 
@@ -113,6 +113,14 @@ def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = None) 
 
 def _ordered(x: Tensor, order: list[int]) -> Tensor:
     return x if order == list(range(x.ndim)) else transpose(x, order)
+
+
+def along_axis(matrix: Array, x: Tensor, axis: int) -> Tensor:
+    """A matrix (m, n) times the n elements of each row along an axis."""
+    shape = tuple(x.shape)
+    lead, (n, *rest) = shape[:axis], shape[axis:]
+    y = matmul(beside(x, matrix, x.dtype), reshape(x, (math.prod(lead), n, math.prod(rest))))
+    return reshape(y, (*lead, matrix.shape[0], *rest))
 
 
 def einsum(equation: str, *inputs: TensorLike, **options: Any) -> Tensor:

@@ -11,7 +11,7 @@ from ..core import Tensor, convert_to_tensor
 from ..core.batch import Batch, BatchedTensor, all_values
 from ..core.stack import only_shapes
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..nn_ops.counted_loop import counted_loop
+from ..nn_ops.scan import counted_loop
 from ..nn_ops.scan import scan as repeated
 from ..types import DTypeLike, TensorLike, TensorShape, as_dtype
 from .catalogue import row

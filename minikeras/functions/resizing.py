@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +13,11 @@ from ..core.ops.indexing import gather_rows
 from ..errors import ShapeError
 from ..nn_ops.convolution import window_spread
 from ..types import Array, TensorLike
-from .contractions import matmul
+from .contractions import along_axis
 from .convolution import channels_first
 from .elementwise import cast
 from .operands import beside, inexact, rounded_once, static_shape, tensor
-from .shaping import expand_dims, reshape, squeeze
+from .shaping import expand_dims, squeeze
 
 
 def _triangle(x: Array) -> Array:
@@ -147,14 +146,6 @@ def _shares(n: int, m: int) -> Array:
     edges, places = np.arange(m + 1) * n / m, np.arange(n)
     ends = np.minimum(edges[1:, None], places + 1) - np.maximum(edges[:-1, None], places)
     return np.maximum(ends, 0.0) * m / n
-
-
-def along_axis(matrix: Array, x: Tensor, axis: int) -> Tensor:
-    """A matrix (m, n) times the n elements of each row along an axis."""
-    shape = tuple(x.shape)
-    lead, (n, *rest) = shape[:axis], shape[axis:]
-    y = matmul(beside(x, matrix, x.dtype), reshape(x, (math.prod(lead), n, math.prod(rest))))
-    return reshape(y, (*lead, matrix.shape[0], *rest))
 
 
 def enlarged(x: Tensor, factors: tuple[int, ...], data_format: str | None = None) -> Tensor:

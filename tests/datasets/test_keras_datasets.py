@@ -14,7 +14,7 @@ import pytest
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, LoadError
 from minikeras.keras import datasets
 from minikeras.keras.datasets import catalogue, cifar10, cifar100, images, locate, tables, texts
-from minikeras.keras.datasets.object_lists import parse_object_lists
+from minikeras.keras.datasets.texts import parse_object_lists
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "datasets.json").read_text())
 NAMES = ("boston_housing", "california_housing", "cifar10", "cifar100", "imdb", "reuters")

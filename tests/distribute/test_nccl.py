@@ -9,9 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minikeras.distribute.communicator import ThreadCommunicator
-from minikeras.distribute.mpi import see_own_gpu
-from minikeras.distribute.nccl import NcclCommunicator, nccl_ranks
+from minikeras.distribute.communicator import NcclCommunicator, ThreadCommunicator, nccl_ranks, see_own_gpu
 from minikeras.errors import InvalidArgumentError, MissingExtraError
 
 KINDS = {"UINT8": np.uint8, "INT32": np.int32, "INT64": np.int64, "FLOAT16": np.float16, "FLOAT32": np.float32}

@@ -11,7 +11,7 @@ from minikeras.compiler.recorder import Recorder
 from minikeras.core.primitive import Primitive
 from minikeras.core.registry import operations
 from minikeras.core.tensor import Tensor
-from minikeras.functions.pooling import adaptive_avg_pool
+from minikeras.functions.convolution import adaptive_avg_pool
 
 N = 10_000
 DTYPES = ["float16", "bfloat16"]

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 import minikeras as tf
-from minikeras.functions import pooling
+from minikeras.functions import convolution
 from minikeras.nn_ops import convolution as ops
 from specimens.table import distinct, fixed, normal, row
 
@@ -301,8 +301,8 @@ SPECIMENS = [
         row(function, sampler(2, *sizes, 2), reference, f"from {sizes} to 2 and 3", output_size=(2, 3))
         for sizes in ((4, 5), (5, 2), (4, 6))
         for function, sampler, reference in (
-            (pooling.adaptive_max_pool, distinct, lambda x: adapted(x, (2, 3), np.max)),
-            (pooling.adaptive_avg_pool, normal, lambda x: adapted(x, (2, 3), np.mean)),
+            (convolution.adaptive_max_pool, distinct, lambda x: adapted(x, (2, 3), np.max)),
+            (convolution.adaptive_avg_pool, normal, lambda x: adapted(x, (2, 3), np.mean)),
         )
     ),
     *(

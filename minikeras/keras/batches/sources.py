@@ -16,9 +16,9 @@ import numpy as np
 from ... import nest
 from ...core import convert_to_tensor
 from ...data import INFINITE_CARDINALITY, Dataset
+from ...data.elements import in_order
 from ...data.passes import Passes, order_stream, preserved_streams
 from ...data.table import RowTable
-from ...data.threads import in_order
 from ...errors import kind_of
 from ...nn_ops import streams
 from ..config import floatx, max_steps_per_epoch

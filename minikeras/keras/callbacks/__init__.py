@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ...absent import late as _late
 from .callback import Callback, History, LambdaCallback, TerminateOnNaN
 from .callback_list import CallbackList
-from .monitor import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+from .monitor import EarlyStopping, LearningRateScheduler, OptunaPruning, ReduceLROnPlateau
 from .progress_bar import ProgressBar
 from .progress_bar import ProgressBar as ProgbarLogger
-from .swap_ema_weights import SwapEMAWeights
 
 if _TYPE_CHECKING:
-    from .checkpoints import BackupAndRestore, ModelCheckpoint
+    from .checkpoints import BackupAndRestore, ModelCheckpoint, SwapEMAWeights
     from .loggers import CSVLogger, TensorBoard
-    from .optuna import OptunaPruning
 
 _LATE = {
     "BackupAndRestore": "checkpoints",
     "CSVLogger": "loggers",
     "ModelCheckpoint": "checkpoints",
-    "OptunaPruning": "optuna",
+    "SwapEMAWeights": "checkpoints",
     "TensorBoard": "loggers",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import zipfile
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, LoadError
 from .catalogue import IMDB, REUTERS
 from .download import get_file
 from .locate import find
-from .object_lists import parse_object_lists
 
 _KERAS = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
 Texts = tuple[NDArray[Any], NDArray[Any]]
@@ -192,3 +192,79 @@ def _word_index(path: str, name: str, md5: str) -> dict[str, int]:
     """The numbers of words, most frequent first; Keras publishes an MD5 of the file only."""
     with open(get_file(path, _KERAS + name, md5_hash=md5), encoding="utf-8") as file:
         return json.load(file)
+
+
+_INTS = re.compile(rb"(?:K.|M..|J....)+", re.DOTALL)
+_INT = re.compile(rb"K(.)|M(..)|J(....)", re.DOTALL)
+_VALUES = {
+    **{b"\x80": (1, 0, 0), b"q": (1, 0, 0), b"r": (4, 0, 0)},  # the protocol; put into the memory
+    **{b"h": (1, 0, 1), b"j": (4, 0, 1), b"N": (0, 0, 1), b"\x88": (0, 0, 1), b"\x89": (0, 0, 1), b")": (0, 0, 1)},
+    **{b"R": (0, 2, 1)},  # the result of a call
+}
+"""Bytes that follow an instruction, values that it takes off the stack, values that it puts there: all of them None."""
+_TEXTS = {b"U": 1, b"C": 1, b"X": 4}
+"""Bytes of the length of a text that follows an instruction."""
+_TUPLES = {b"\x85": 1, b"\x86": 2, b"\x87": 3}
+
+
+def parse_object_lists(content: bytes, name: str) -> list[list[int]]:
+    """The lists in an .npy file of an array of objects; LoadError for anything else.
+
+    >>> parse_object_lists(b"no file", "x.npy")
+    Traceback (most recent call last):
+        ...
+    minikeras.errors.LoadError: x.npy: not an array of lists of ints
+    """
+    refused = LoadError(f"{name}: not an array of lists of ints")
+    if not content.startswith(b"\x93NUMPY\x01\x00") or b"'descr': '|O'" not in content[:128]:
+        raise refused
+    try:
+        rows = _read(content, 10 + int.from_bytes(content[8:10], "little"))
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+        raise refused from error
+    if not isinstance(rows, list) or not all(type(row) is list and set(map(type, row)) <= {int} for row in rows):
+        raise refused
+    return rows
+
+
+def _read(data: bytes, at: int) -> Any:
+    """The value that the instructions from `at` on leave on their stack."""
+    stack: list[Any] = []
+    marks: list[int] = []
+    while (code := data[at : at + 1]) != b".":
+        if ints := _INTS.match(data, at):
+            stack += [int.from_bytes(k or m or j, "little", signed=bool(j)) for k, m, j in _INT.findall(ints[0])]
+            at = ints.end()
+            continue
+        at += 1
+        if code in _VALUES:
+            follow, taken, put = _VALUES[code]
+            at += follow
+            stack[len(stack) - taken :] = [None] * put
+        elif code == b"c":  # a function, by two lines
+            at = data.index(b"\n", data.index(b"\n", at) + 1) + 1
+            stack.append(None)
+        elif code in _TUPLES:
+            stack[-_TUPLES[code] :] = [stack[-1]]
+        elif code == b"\x8a":  # a long int
+            stack.append(int.from_bytes(data[at + 1 : at + 1 + data[at]], "little", signed=True))
+            at += 1 + data[at]
+        elif code == b"(":
+            marks.append(len(stack))
+        elif code == b"]":
+            stack.append([])
+        elif code == b"a":
+            value = stack.pop()
+            stack[-1].append(value)
+        elif code == b"e":
+            start = marks.pop()
+            items, stack[start:] = stack[start:], []
+            stack[-1].extend(items)
+        elif code == b"t":
+            stack[marks.pop() :] = [stack[-1]]
+        elif code == b"b":
+            stack[-2:] = [stack[-1]]
+        else:
+            at += _TEXTS[code] + int.from_bytes(data[at : at + _TEXTS[code]], "little")
+            stack.append(None)
+    return stack.pop()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ...core import Tensor
 from ...errors import ShapeError
-from ...functions import pooling as functions
+from ...functions import convolution as functions
 from ...functions.elementwise import cast
 from ...functions.reductions import reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import reshape

@@ -20,7 +20,7 @@ from ...functions import control_flow, creation, indexing, segments, shaping
 from ...functions import elementwise as tf
 from ...functions.catalogue import takes_symbols
 from ...functions.creation import range as numbers
-from ...nn_ops.counted_loop import counted_loop
+from ...nn_ops.scan import counted_loop
 from ...nn_ops.scan import scan as repeated
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config

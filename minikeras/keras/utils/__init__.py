@@ -24,13 +24,13 @@ from .arrays import normalize, split_dataset, to_categorical
 
 if _TYPE_CHECKING:
     from ..backend import is_keras_tensor, standardize_dtype
+    from ..callbacks.progress_bar import Progbar
     from ..datasets.download import get_file
     from ..feature_space import FeatureSpace
     from ..symbolic.keras_tensor import get_source_inputs
     from .arrays import pad_sequences, timeseries_dataset_from_array
     from .directories import image_dataset_from_directory, text_dataset_from_directory
     from .images import array_to_img, img_to_array, load_img, save_img
-    from .progress import Progbar
 
 Sequence = PyDataset
 """The older name."""
@@ -42,7 +42,7 @@ _LATE = {
     "FeatureSpace": ".feature_space",
     **dict.fromkeys(("is_keras_tensor", "standardize_dtype"), ".backend"),
     "get_source_inputs": ".symbolic.keras_tensor",
-    "Progbar": "progress",
+    "Progbar": ".callbacks.progress_bar",
     "get_file": ".datasets.download",
 }
 

@@ -15,12 +15,13 @@ from ....core.batch import all_values
 from ....core.ops.indexing import gather_rows
 from ....errors import ShapeError
 from ....functions import elementwise as tf
+from ....functions.contractions import along_axis
 from ....functions.creation import ones_like, zeros, zeros_like
 from ....functions.creation import range as numbers
 from ....functions.elementwise import round, saturate_cast
 from ....functions.linalg import solve
 from ....functions.random import normal
-from ....functions.resizing import KERNELS, along_axis, resized
+from ....functions.resizing import KERNELS, resized
 from ....functions.shaping import concat, pad, reshape, stack
 from ....types import Array, DTypeLike, ShapeLike, TensorLike
 from ...promotion import floating

@@ -12,7 +12,7 @@ from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....core.ops.indexing import add_rows, gather_rows
 from ....errors import ShapeError
-from ....functions import convolution, pooling, shaping
+from ....functions import convolution, shaping
 from ....functions.elementwise import complex as to_complex
 from ....functions.elementwise import cos, sin
 from ....functions.operands import beside
@@ -182,7 +182,7 @@ def max_pool(
     TensorShape([2, 14, 14, 3])
     """
     steps = pool_size if strides is None else strides
-    return pooling.max_pool(convert_to_tensor(inputs), pool_size, steps, padding.upper(), checked_format(data_format))
+    return convolution.max_pool(convert_to_tensor(inputs), pool_size, steps, padding.upper(), checked_format(data_format))
 
 
 @operation(cost=cost_of_operands)
@@ -293,19 +293,21 @@ separable_conv = row("separable_conv",
     takes=floats, cost=_cost_of_convolution, settle=_settled)
 average_pool = row("average_pool",
     lambda inputs, pool_size, strides=None, padding="valid", data_format=None:
-        pooling.avg_pool(
+        convolution.avg_pool(
             inputs, pool_size, pool_size if strides is None else strides, padding.upper(), checked_format(data_format)
         ),
     "The mean of what lies under a sliding window, for each channel; padding does not count. Arguments as in `max_pool`.",
     "tf.keras.ops.average_pool(tf.ones([2, 28, 28, 3]), 2).shape -> TensorShape([2, 14, 14, 3])",
     takes=floats, settle=_settled)
 adaptive_max_pool = row("adaptive_max_pool",
-    lambda inputs, output_size, data_format=None: pooling.adaptive_max_pool(inputs, output_size, checked_format(data_format)),
+    lambda inputs, output_size, data_format=None:
+        convolution.adaptive_max_pool(inputs, output_size, checked_format(data_format)),
     "The largest element of each of so many windows along each axis, as equal as they can be, for each channel.",
     "tf.keras.ops.adaptive_max_pool(tf.ones([2, 28, 28, 3]), 5).shape -> TensorShape([2, 5, 5, 3])",
     takes=anything, cost=_cost_of_windows, settle=_settled)
 adaptive_average_pool = row("adaptive_average_pool",
-    lambda inputs, output_size, data_format=None: pooling.adaptive_avg_pool(inputs, output_size, checked_format(data_format)),
+    lambda inputs, output_size, data_format=None:
+        convolution.adaptive_avg_pool(inputs, output_size, checked_format(data_format)),
     "The mean of each of so many windows along each axis, as equal as they can be, for each channel.",
     "tf.keras.ops.adaptive_average_pool(tf.ones([2, 28, 28, 3]), 5).shape -> TensorShape([2, 5, 5, 3])",
     takes=floats, cost=_cost_of_windows, settle=_settled)
