@@ -37,7 +37,7 @@ ROUNDED = sorted({*LIBRARY, "exp", "expm1", "tanh", "log", "log1p"})
 EXACT = sorted({*FLOATS, "where", "logical_and", "logical_or", "logical_not"} - set(ROUNDED))
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e-40, -1e-40, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1.0, -1.0, 88.0, 709.0]
 LENGTHS = table.ROWS, table.COLUMNS
-KINDS = [Kind.FULL, Kind.ROW, Kind.COLUMN, Kind.SCALAR]
+KINDS = [Kind.FULL, Kind.ROW, Kind.COLUMN, Kind.SCALAR, Kind.WINDOW]
 HOWS = [Result.STORE, Result.OVER_ROWS, Result.OVER_COLUMNS, Result.OVER_ALL]
 FEW, MANY = st.integers(1, 9), st.one_of(st.integers(100, 600), st.integers(m.BLOCK - 1, m.BLOCK + 1), st.just(2 * m.BLOCK + 5))
 SHAPES = st.one_of(st.tuples(st.integers(0, 9), MANY), st.tuples(MANY, FEW), st.tuples(FEW, FEW), st.tuples(FEW, st.just(130)))
@@ -167,7 +167,9 @@ def test_every_kind_of_input_meets_every_kind_of_output(parts, shape, kinds, how
     if Result.OVER_ALL in hows or (across and along):
         parts = 1
     shapes = {Kind.FULL: (rows, columns), Kind.ROW: (columns,), Kind.COLUMN: (rows, 1)}
-    inputs = [np.asarray(normal(*shapes.get(kind, ()), dtype=dtype) + number) for number, kind in enumerate(kinds)]
+    shapes[Kind.WINDOW] = rows, columns + 3
+    given = [np.asarray(normal(*shapes.get(kind, ()), dtype=dtype) + number) for number, kind in enumerate(kinds)]
+    inputs = [x[:, 1:-2] if kind is Kind.WINDOW else x for x, kind in zip(given, kinds, strict=True)]
     steps, last = [], 0
     result = np.broadcast_to(inputs[0], (rows, columns))
     for number in range(1, len(kinds)):
@@ -182,9 +184,10 @@ def test_every_kind_of_input_meets_every_kind_of_output(parts, shape, kinds, how
     sizes = {Result.STORE: (rows, columns), Result.OVER_ROWS: (columns,), Result.OVER_COLUMNS: (rows,), Result.OVER_ALL: ()}
     outputs = [np.full(sizes[how], np.nan, dtype) for how in hows]
     body = Body(tuple([np.dtype(dtype)] * len(kinds)), (), (), tuple(steps), (last,))
-    kept = [x.copy() for x in inputs]
+    kept = [x.copy() for x in given]
     pairs = [(last, how) for how in hows]
-    assert carry_out(loop(body, kinds, pairs, shape, inputs, outputs, by_rows=not across), parts=parts) == 0
+    lengths = [*shape, *(number for kind in kinds if kind is Kind.WINDOW for number in (1, columns + 3))]
+    assert carry_out(loop(body, kinds, pairs, lengths, given, outputs, by_rows=not across), parts=parts) == 0
     for found, how in zip(outputs, hows, strict=True):
         if how is Result.STORE:
             np.testing.assert_array_equal(found, result)
@@ -196,7 +199,7 @@ def test_every_kind_of_input_meets_every_kind_of_output(parts, shape, kinds, how
             in_order = how is Result.OVER_ROWS or (how is Result.OVER_ALL and dtype == "float64")
             roundings = 64 + rows if in_order else 64
             assert np.all(np.abs(found - exact) <= roundings * np.finfo(dtype).eps * size)
-    for x, before in zip(inputs, kept, strict=True):
+    for x, before in zip(given, kept, strict=True):
         np.testing.assert_array_equal(x, before)
 
 

@@ -8,6 +8,8 @@ import pytest
 import minikeras as tf
 from minikeras.compiler import executors
 from minikeras.compiler.executors import llvm
+from minikeras.compiler.executors.llvm.encode import NARROW, encode
+from minikeras.compiler.passes import optimized
 
 layers = tf.keras.layers
 pytestmark = pytest.mark.skipif(not llvm.installed(), reason="needs llvmlite and SciPy")
@@ -157,3 +159,18 @@ def test_a_scalar_weight_is_what_the_step_before_has_made_of_it():
 
     for found, expected in zip(trained(jit_compile=True), trained(run_eagerly=True), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [4, 16, 40])
+def test_wide_parts_of_a_matrix_are_read_where_they_lie(width):
+    def gated(x, kernel):
+        a, b, c = tf.split(x @ kernel, 3, axis=-1)
+        return tf.sigmoid(b) * tf.tanh(c) + a + kernel[0, width : 2 * width]
+
+    random = np.random.default_rng(2)
+    x, kernel = (tf.constant(random.normal(size=size).astype("float32")) for size in ((5, 7), (7, 3 * width)))
+    native = tf.function(gated, jit_compile=True)
+    for _ in range(3):
+        np.testing.assert_allclose(native(x, kernel), gated(x, kernel), rtol=1e-5, atol=1e-6)
+    kernels = [call for call in encode(optimized(native.program(x, kernel), native=True)) if call.addressed]
+    assert len(kernels) == (6 if width < NARROW else 3)  # the product, copies, and one loop; a row of the kernel is copied

@@ -167,6 +167,22 @@ def test_second_names_cost_nothing():
     assert names(step, [1.0, 2.0], step=remove_identities) == ["reshape", "add"]
 
 
+def test_chains_that_meet_become_one_loop_whatever_their_order():
+    def cell(x, c):
+        i, f, g, o = tf.split(x, 4, axis=-1)
+        c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)
+        return tf.sigmoid(o) * tf.tanh(c)
+
+    assert names(cell, np.zeros([2, 8], "f4"), np.zeros([2, 2], "f4"), step=optimized) == ["split_along", "loop"]
+
+
+def test_chains_that_do_not_meet_stay_apart():
+    def step(x, y):
+        return tf.matmul(tf.exp(x) * 2.0, tf.exp(y) + 1.0)
+
+    assert names(step, np.ones([2, 2]), np.ones([2, 2]), step=optimized) == ["loop", "loop", "matrix_product"]
+
+
 def test_assignments_keep_their_order():
     v, w = tf.Variable(1.0), tf.Variable(2.0)
 

@@ -20,12 +20,15 @@ LINE = 16
 
 
 class Kind(enum.IntEnum):
-    """The layout of an input over rows times columns: full, each row the same, each column the same, or one number."""
+    """The layout of an input over rows times columns: full, each row the same, each column the same, one number, or columns of
+    a wider matrix.
+    """
 
     FULL = 0
     ROW = 1
     COLUMN = 2
     SCALAR = 3
+    WINDOW = 4
 
 
 class Result(enum.IntEnum):
@@ -56,7 +59,7 @@ def matrix_nest(body: Body, kinds: Sequence[Kind], outputs: Sequence[Output], by
 
     Args:
         body: the operations on each element.
-        kinds: of the inputs.
+        kinds: of the inputs. The sizes of a WINDOW are its first element and the distance of its rows.
         outputs: registers and the results made from them.
         by_rows: whether parts are rows; else columns.
 
@@ -81,11 +84,15 @@ class _Matrix:
         self._outputs = [(Array(f"y{n}", dtypes[one.register]), one) for n, one in enumerate(outputs)]
         self._rows, self._columns, self._start, self._stop = [size(one) for one in ("rows", "columns", "start", "stop")]
         self._totals = {y: register(NUMBER) for y, one in self._outputs if one.how is Result.OVER_ALL}
+        windows = [number for number, kind in enumerate(kinds) if kind is Kind.WINDOW]
+        self._windows = {number: (size(f"first{number}"), size(f"line{number}")) for number in windows}
         extent = self._rows if by_rows else self._columns
         row_range = (self._start, self._stop) if by_rows else (lift(0), self._rows)
         self._range = (lift(0), self._columns) if by_rows else (self._start, self._stop)
         part = Part(extent, self._start, self._stop, self._all(*row_range), 1 if by_rows else LINE)
-        arrays, sizes = [*self._inputs, *[y for y, _ in self._outputs]], [self._rows, self._columns, *self._bits]
+        places = [one for pair in self._windows.values() for one in pair]
+        arrays = [*self._inputs, *[y for y, _ in self._outputs]]
+        sizes = [self._rows, self._columns, *places, *self._bits]
         self.nest = Nest("loop", arrays, sizes, part, in_place=True)
 
     def _all(self, first: Expr, last: Expr) -> list[Statement]:
@@ -139,7 +146,11 @@ class _Matrix:
         at = row * self._columns + column
         values = dict(self._literals)
         for number, (x, kind) in enumerate(zip(self._inputs, self._kinds, strict=True)):
-            values[number] = known[number] if number in known else x[at if kind is Kind.FULL else column]
+            if kind is Kind.WINDOW:
+                start, line = self._windows[number]
+                values[number] = x[start + row * line + column]
+            else:
+                values[number] = known[number] if number in known else x[at if kind is Kind.FULL else column]
         body: list[Statement] = []
         for (y, one), value in zip(self._outputs, inlined(self._of(), values), strict=True):
             if one.how is Result.STORE:

@@ -17,20 +17,27 @@ LONGEST = 48
 
 
 class _Group:
-    """Instructions that become one loop."""
+    """Instructions over the elements of one shape that become one loop; no other open group reads their results."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
         self.members: list[tuple[Record, Body]] = []
         self.made: set[int] = set()
+        self.read: set[int] = set()
         self.steps = 0
 
     def add(self, record: Record, body: Body) -> None:
         self.members.append((record, body))
         self.made.update(y.key for y in outputs_of(record))
+        self.read.update(x.key for x in slots_in(record.inputs))
         self.steps += len(body.steps)
 
-    def reads(self, record: Record) -> bool:
+    def is_read_by(self, record: Record) -> bool:
         return any(x.key in self.made for x in slots_in(record.inputs))
+
+    def is_related(self, record: Record) -> bool:
+        """True if an instruction shares a value with the group."""
+        return any(x.key in self.made or x.key in self.read for x in slots_in(record.inputs))
 
 
 def fuse(program: Program, kinds: str = KINDS, graphs: bool = False) -> Program:
@@ -48,33 +55,32 @@ def fuse(program: Program, kinds: str = KINDS, graphs: bool = False) -> Program:
     """
     readers, find = readers_of(program), elementwise_body if graphs else loop_of
     kept: list[Record] = []
-    open_groups: dict[tuple[int, ...], _Group] = {}
+    groups: list[_Group] = []
 
-    def close(shape: tuple[int, ...]) -> None:
-        kept.extend(_merged(open_groups.pop(shape), readers))
+    def close(group: _Group) -> None:
+        groups.remove(group)
+        kept.extend(_merged(group, readers))
 
     for record in program.records:
         shape, body = find(record, kinds)
-        for other, group in list(open_groups.items()):
-            if group.reads(record) and (body is None or other != shape):
-                close(other)
+        for group in [one for one in groups if one.is_read_by(record) and (body is None or one.shape != shape)]:
+            close(group)
         if body is None:
             kept.append(record)
             continue
-        present = open_groups.get(shape)
-        apart = present is not None and not graphs and not _related(present, record)
-        if present is not None and (apart or present.steps + len(body.steps) > LONGEST):
-            close(shape)
-        open_groups.setdefault(shape, _Group()).add(record, body)
-    for shape in list(open_groups):
-        close(shape)
+        joined = _Group(shape)
+        for group in [one for one in groups if one.shape == shape and (graphs or one.is_related(record))]:
+            if joined.steps + group.steps + len(body.steps) > LONGEST:
+                close(group)
+                continue
+            groups.remove(group)
+            for member in group.members:
+                joined.add(*member)
+        joined.add(record, body)
+        groups.append(joined)
+    for group in list(groups):
+        close(group)
     return program.with_records(kept)
-
-
-def _related(group: _Group, record: Record) -> bool:
-    """True if an instruction shares a value with the group."""
-    known = group.made | {x.key for member, _ in group.members for x in slots_in(member.inputs)}
-    return any(x.key in known for x in slots_in(record.inputs))
 
 
 def readers_of(program: Program) -> dict[int, list[Any]]:

@@ -18,9 +18,6 @@ from .building import activated, without_absent
 from .layer import Layer
 from .windows import check_positive
 
-_BY_ELEMENTS = (activations.sigmoid, activations.hard_sigmoid, activations.tanh, activations.relu)
-"""Elementwise activations, which may be applied to several gates at once."""
-
 
 class Cell(Layer, described=True):
     """Base of cells: x W + b and h U, for all gates at once.
@@ -189,14 +186,6 @@ class GatedCell(Cell, described=True):
         super().__init__(units, activation, use_bias, **options)
         self.recurrent_activation = activations.get(recurrent_activation)
 
-    def opened(self, y: Tensor, count: int) -> list[Tensor]:
-        """The values of so many gates."""
-        if count == 1:
-            return [self.recurrent_activation(y)]
-        if self.recurrent_activation in _BY_ELEMENTS:
-            return list(self.parts(self.recurrent_activation(y), *(1,) * count))
-        return [self.recurrent_activation(part) for part in self.parts(y, *(1,) * count)]
-
 
 class GRUCell(GatedCell, described=True):
     """A gated recurrent unit: h' = z h + (1 - z) candidate, the step of `GRU`.
@@ -246,12 +235,12 @@ class GRUCell(GatedCell, described=True):
         if self.reset_after:
             bias = None if self.bias is None else self.bias.read_value()[1]
             h_gates, inner = self.parts(self.of_state(h, of_state, bias=bias), 2, 1)
-            z, r = self.opened(x_gates + h_gates, 2)
+            z, r = map(self.recurrent_activation, self.parts(x_gates + h_gates, 1, 1))
             candidate = activated(self, x + r * inner)
         else:
             for_gates, kernel = split_along(self.recurrent_kernel.read_value(), sizes=(2 * self.units, self.units), axis=-1)
             masks = [None if of_state is None else part for part in ((of_state or [])[:2], (of_state or [])[2:])]
-            z, r = self.opened(x_gates + self.of_state(h, masks[0], for_gates), 2)
+            z, r = map(self.recurrent_activation, self.parts(x_gates + self.of_state(h, masks[0], for_gates), 1, 1))
             candidate = activated(self, x + self.of_state(r * h, masks[1], kernel))
         h = z * h + (1.0 - z) * candidate
         return h, [h] if nested else h
@@ -305,8 +294,8 @@ class LSTMCell(GatedCell, described=True):
         h, c = states
         of_inputs, of_state = self.masks(inputs, h, training)
         z = self.of_inputs(inputs, of_inputs) + self.of_state(h, of_state)
-        gates, candidate, last = self.parts(z, 2, 1, 1)
-        i, f = self.opened(gates, 2)
-        c = f * c + i * activated(self, candidate)
-        h = self.opened(last, 1)[0] * activated(self, c)
+        i, f, candidate, o = self.parts(z, 1, 1, 1, 1)
+        opened = self.recurrent_activation
+        c = opened(f) * c + opened(i) * activated(self, candidate)
+        h = opened(o) * activated(self, c)
         return h, [h, c]

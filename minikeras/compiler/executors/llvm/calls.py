@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from ...loop_ir.bodies import NoNest
 from ...loop_ir.matrices import Kind, Output, Result, given_literals, matrix_nest
 from ...loop_ir.operations import Launch
 from ...loops import Body
-from ...render.llvm import NestKernel
+from ...render.llvm import WIDE, NestKernel
 from ..numpy.lowering import Call
 from . import products
 from .functions import LIBRARY, is_known
@@ -156,6 +156,8 @@ def nest_call(launch: Launch, operands: Sequence[Slot], record: Record) -> Kerne
 
 # Loops and sums ----------------------------------------------------------------------------------------------------------
 
+LONG = 12
+"""Steps of arithmetic that take as long as one of an exponential, a logarithm or a tangent: 8, 20 and 16."""
 LARGEST_LIBRARY = 1 << 12
 """Elements of the largest loop with a function that only NumPy has in vectorized form."""
 LARGEST_TOTAL = 1 << 17
@@ -201,12 +203,14 @@ class LoopCall(KernelCall):
         split: the layout of the operands.
         operands: slots.
         record: the instruction.
+        windows: of each WINDOW among the operands the first element, and the distance of its rows.
     """
 
-    __slots__ = ("_body", "_kinds", "_members", "_moving", "_outputs", "_shape")
+    __slots__ = ("_body", "_kinds", "_members", "_moving", "_outputs", "_shape", "_windows")
 
-    def __init__(self, body: Body, split: Split, operands: Sequence[Slot], record: Record) -> None:
+    def __init__(self, body: Body, split: Split, operands: Sequence[Slot], record: Record, windows: Sequence[int] = ()) -> None:
         self._body, (self._members, rows, columns, self._kinds, self._moving) = body, split
+        self._windows = windows
         self._shape = rows, columns
         results = list(outputs_of(record))
         self._outputs = [(y, Output(register, Result.STORE)) for y, register in zip(results, body.outputs, strict=True)]
@@ -246,7 +250,7 @@ class LoopCall(KernelCall):
     @property
     def _is_flat(self) -> bool:
         """True if members, rows and columns do not matter."""
-        plain = not ({Kind.ROW, Kind.COLUMN} & set(self._kinds)) and self._hows <= {Result.STORE, Result.OVER_ALL}
+        plain = not ({Kind.ROW, Kind.COLUMN, Kind.WINDOW} & set(self._kinds)) and self._hows <= {Result.STORE, Result.OVER_ALL}
         return plain and self._members == 1
 
     def _settle(self) -> None:
@@ -260,12 +264,14 @@ class LoopCall(KernelCall):
         traffic = size * sum(x.dtype.itemsize for x in (*self.operands, *self.results))
         whole = self._members == 1 and ((along_rows and across) or Result.OVER_ALL in self._hows)
         each_row = 1e-8 * self._members * self._shape[0] if along_rows else 0.0
-        self.seconds = 0.0 if whole else (traffic + size * len(self._body.steps)) / 4e10 + each_row
+        steps = sum(LONG if step.function in WIDE else 1 for step in self._body.steps)
+        self.seconds = 0.0 if whole else (traffic + size * steps) / 4e10 + each_row
 
     def _operands(self, address: Address) -> list[int]:
         shape = (1, math.prod(self._shape)) if self._is_flat else self._shape
         results = [address(y) for y, _ in self._outputs]
-        return [*map(address, self.operands), *results, *shape, *[bits(value) for _, value in given_literals(self._body)]]
+        literals = [bits(value) for _, value in given_literals(self._body)]
+        return [*map(address, self.operands), *results, *shape, *self._windows, *literals]
 
 
 ALONG_ROWS = {Result.OVER_COLUMNS, Result.LARGEST_OF_ROW}
@@ -301,9 +307,16 @@ def can_loop(body: Body, size: int) -> bool:
     return known(body)
 
 
-def split_of(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Split | None:
-    """Members, rows, columns, and the layout of each operand in them, with as few members as possible; None without one."""
+def split_of(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]], windows: Container[int] = ()) -> Split | None:
+    """Members, rows, columns, and the layout of each operand in them, with as few members as possible; None without one.
+
+    Beside windows, given by their numbers, the rows lie along the last axis.
+    """
     whole = [(1,) * (len(shape) - len(one)) + tuple(one) for one in operands]
+    if windows:
+        kinds = [Kind.WINDOW if n in windows else _kind(shape, one, len(shape) - 1) for n, one in enumerate(whole)]
+        fit = [kind for kind in kinds if kind is not None]
+        return Split(1, math.prod(shape[:-1]), shape[-1], fit, [True] * len(fit)) if len(fit) == len(kinds) else None
     for axes in range(1 if 0 in shape else max(len(shape) - 1, 1)):
         members = math.prod(shape[:axes])
         if any(math.prod(one[:axes]) not in (1, members) for one in whole):

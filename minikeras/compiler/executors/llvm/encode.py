@@ -31,6 +31,8 @@ from .scans import scan_of
 
 BOUND = 1 << 12
 """Bytes from which an argument is read in place: copying fewer takes no longer than asking for their address."""
+NARROW = 16
+"""Columns from which a loop reads a part of a matrix where it lies; narrower ones are copied, and looped over as one row."""
 
 
 def encode(program: Program) -> list[LoweredOp]:
@@ -240,11 +242,23 @@ class Encoder:
             return False  # nothing would be saved
         if not can_loop(body, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
             return False
-        split = split_of(shape, [x.shape or () for x in slots])
+        windows = {number: self.views[x.key] for number, x in enumerate(slots) if x.shape == shape and self._is_window(x)}
+        split = split_of(shape, [x.shape or () for x in slots], windows)
+        if windows and split is None:
+            windows, split = {}, split_of(shape, [x.shape or () for x in slots])
         if split is None:
             return False
-        self.add_loop(LoopCall(body, split, [self.operand(x, record) for x in slots], record))
+        operands = [self.operand(windows[n].slot if n in windows else x, record) for n, x in enumerate(slots)]
+        places = [number for one in windows.values() for number in (one.offset, one.strides[-2])]
+        self.add_loop(LoopCall(body, split, operands, record, places))
         return True
+
+    def _is_window(self, x: Slot) -> bool:
+        """True if a slot is neighbouring columns of a wider matrix, enough of them for a vector."""
+        if x.key in self.addressed or x.key not in self.views or len(x.shape) < 2 or x.shape[-1] < NARROW:
+            return False
+        shape, strides = x.shape, self.views[x.key].strides
+        return strides[-1] == 1 and all(strides[axis] == strides[axis + 1] * shape[axis + 1] for axis in range(len(shape) - 2))
 
     def nests(self, record: Record) -> bool:
         """Write the nests of an instruction, if it has any."""

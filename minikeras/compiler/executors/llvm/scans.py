@@ -159,7 +159,7 @@ class KernelScan:
         memory = self._idle.pop() if self._idle else RunMemory(*self._memory)
         try:
             memory.begin()
-            job = self._segment.job_of(memory.turn, self, self._around)
+            job = self._segment.job_of(memory.turn, self, self._around, self._length)
             addresses, known = job.addresses, self._places
             addresses[:known] = memory.turn.addresses
             held = list(self._addressed(operands, results, addresses))

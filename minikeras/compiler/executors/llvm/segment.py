@@ -122,13 +122,13 @@ class Segment:
             job = turn.jobs[self, threads] = Job(self._in_parts(threads), turn.addresses, self._holds, flushes=self._flushes)
         return job
 
-    def _in_parts(self, threads: int) -> list[Instruction]:
+    def _in_parts(self, threads: int, steps: int = 1) -> list[Instruction]:
         pays = [seconds >= SHARED for seconds in self._seconds]
-        if sum(seconds for seconds, one in zip(self._seconds, pays, strict=True) if one) < WAKING:
+        if steps * sum(seconds for seconds, one in zip(self._seconds, pays, strict=True) if one) < WAKING:
             pays = [False] * len(pays)
         return [(*one, threads if pay else 1) for one, pay in zip(self._instructions, pays, strict=True)]
 
-    def job_of(self, turn: Turn, key: Any, around: Callable[[int], Around]) -> Job:
+    def job_of(self, turn: Turn, key: Any, around: Callable[[int], Around], steps: int = 1) -> Job:
         """For many steps in a row, a job over a list of addresses of its own, made once for each key.
 
         Args:
@@ -141,7 +141,7 @@ class Segment:
         if job is None:
             given = around(threads)
             addresses = np.zeros(len(turn.addresses) + given.places, np.int64)
-            instructions = [*given.first, *self._in_parts(threads), *given.last]
+            instructions = [*given.first, *self._in_parts(threads, steps), *given.last]
             job = turn.jobs[self, threads, key] = Job(instructions, addresses, self._holds, given.moves, self._flushes)
         return job
 
