@@ -69,7 +69,7 @@ LAYERS = [
             "keras.settings",
             "keras.tree",
         ),
-        *("keras.seeds", "keras.random", "keras.stateless", "keras.weight", "keras.distribution"),
+        *("keras.random", "keras.weight", "keras.distribution"),
     ],
     [
         "keras.activations",

@@ -23,9 +23,9 @@ from ..keras.arguments import plain, takes_numpy, whole
 from ..keras.batches import Feed
 from ..keras.callbacks import BackupAndRestore, CallbackList
 from ..keras.models import Model
+from ..keras.random import default_seed
 from ..keras.saving.keras_file import decoded, encoded
 from ..keras.saving.weights import may_write
-from ..keras.seeds import default_seed
 from ..keras.training import trainer
 from ..types import Array
 from .hyperparameters import ModelOptions

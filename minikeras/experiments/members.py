@@ -29,9 +29,9 @@ from ..data.table import numbered
 from ..errors import InvalidArgumentError, ShapeError, kind_of
 from ..functions.indexing import gather
 from ..functions.shaping import concat
-from ..keras.batches.sources import Source, of_arrays
+from ..keras.batches import Source, of_arrays
 from ..keras.models import Model
-from ..keras.seeds import SeedState, derived_seed
+from ..keras.random import SeedState, derived_seed
 from ..keras.symbolic.trial import Trial
 from ..keras.weight import HostVariable, KerasVariable
 from ..layout import Layout

@@ -15,7 +15,7 @@ import numpy as np
 from ..boundary import shown
 from ..keras.arguments import plain, whole
 from ..keras.names import counted_anew
-from ..keras.seeds import set_random_seed
+from ..keras.random import set_random_seed
 from ..nn_ops import streams
 
 

@@ -17,7 +17,7 @@ from ..core import Tensor, Variable
 from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..functions.operands import tensor
-from ..keras.layers.weight_discovery import Contents
+from ..keras.layers.layer_weights import Contents
 from .hyperparameters import ModelOptions
 from .members import EnsembleMember, Members, shown_rows, with_rows, without_memory
 from .optimizers import StackedOptimizer

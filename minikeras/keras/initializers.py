@@ -21,11 +21,11 @@ from ..functions import random
 from ..functions.operands import static_shape
 from ..nn_ops import draws
 from ..types import as_dtype
-from . import seeds
+from . import random as seeds
 from .arguments import Configured
 from .catalogue import Catalogue
 from .config import floatx
-from .seeds import default_seed, keys_of
+from .random import default_seed, keys_of
 
 catalogue = Catalogue("initializer")
 serialize, deserialize = catalogue.serialize, catalogue.deserialize

@@ -142,7 +142,7 @@ def test_seeds_mean_what_they_mean_in_keras():
     def equal(first, second):
         return np.array_equal(first((3,)).numpy(), second((3,)).numpy())
 
-    same, unseeded, advancing = normal(seed=1), normal(), normal(seed=tf.keras.seeds.SeedGenerator(1))
+    same, unseeded, advancing = normal(seed=1), normal(), normal(seed=tf.keras.random.SeedGenerator(1))
     assert equal(same, same) == equal(normal(seed=1), normal(seed=1)) == expected["int_seed_two_calls_equal"]
     assert equal(unseeded, unseeded) == expected["no_seed_two_calls_equal"]
     assert equal(advancing, advancing) == expected["seed_generator_two_calls_equal"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.keras.layers import weight_discovery
+from minikeras.keras.layers import layer_weights
 from minikeras.keras.layers.layer import _context
 
 Dense, Layer = tf.keras.layers.Dense, tf.keras.layers.Layer
@@ -208,7 +208,7 @@ def test_variables_are_own_trainable_ones_then_own_others_then_seeds_then_sublay
             self.count = self.add_weight((), "zeros", trainable=False, name="count")
             self.dense = Dense(2, name="dense")
             self.factor = self.add_weight((), "ones", name="factor")
-            self.seeds = tf.keras.seeds.SeedGenerator(1)
+            self.seeds = tf.keras.random.SeedGenerator(1)
             self.steps = tf.Variable(0, trainable=False, name="steps")
             self.seen = tf.keras.metrics.Mean()
 
@@ -761,7 +761,7 @@ def test_configurations_make_equal_layers():
 @pytest.fixture
 def walks(monkeypatch):
     """The layers whose walks began, in order: those of sublayers are parts of them."""
-    found, depth, gather = [], [], weight_discovery.gather
+    found, depth, gather = [], [], layer_weights.gather
 
     def counted(layer, *arguments):
         found.extend([layer] if not depth else [])
@@ -771,7 +771,7 @@ def walks(monkeypatch):
         finally:
             depth.pop()
 
-    monkeypatch.setattr(weight_discovery, "gather", counted)
+    monkeypatch.setattr(layer_weights, "gather", counted)
     return found
 
 
@@ -834,9 +834,9 @@ def test_a_container_is_walked_again_only_when_it_has_other_elements(kind, monke
             self.parts = {"a": Scale(), "b": Scale()} if kind is dict else [Scale(), Scale()]
 
     model, other, walks = Holding(), Scale(), []
-    gather = weight_discovery.gather
+    gather = layer_weights.gather
     counted = lambda layer, *arguments: (walks.append(1) if layer is model else None, gather(layer, *arguments))[1]
-    monkeypatch.setattr(weight_discovery, "gather", counted)
+    monkeypatch.setattr(layer_weights, "gather", counted)
     first = model.collect_contents()
     assert model.collect_contents() is first and len(walks) == 1
     model.parts["b" if kind is dict else 1] = other

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.keras.layers import weight_discovery
+from minikeras.keras.layers import layer_weights
 
 keras, L = tf.keras, tf.keras.layers
 X, Y, LABELS = np.ones((8, 3), "float32"), np.ones((8, 2), "float32"), np.arange(8) % 2
@@ -223,7 +223,7 @@ def test_noise_made_in_call_has_no_weights_to_lose():
 def test_only_layers_made_in_call_are_looked_for(monkeypatch):
     """Looking through a model for each layer that is built would take time quadratic in their number."""
     looked = []
-    monkeypatch.setattr(weight_discovery, "notice_unheld", lambda caller, layer: looked.append(layer.name))
+    monkeypatch.setattr(layer_weights, "notice_unheld", lambda caller, layer: looked.append(layer.name))
     keras.Sequential([L.Dense(2) for _ in range(20)])(X)
     assert not looked
     Inside()(X)

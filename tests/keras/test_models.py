@@ -259,7 +259,7 @@ def test_constraints_hold_after_every_step():
 def test_the_seed_of_everything_makes_training_repeat():
     def trained():
         tf.keras.utils.clear_session()
-        tf.keras.seeds.streams.set_global_seed(11)
+        tf.keras.random.streams.set_global_seed(11)
         model = Sequential([Dense(4), layers.Dropout(0.3), Dense(1)])
         model.compile("adam", "mse")
         x = np.linspace(0, 1, 30).reshape(10, 3)

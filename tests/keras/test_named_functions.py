@@ -7,7 +7,7 @@ import pytest
 
 import minikeras as tf
 from minikeras.errors import DTypeError
-from minikeras.keras.seeds import SeedGenerator
+from minikeras.keras.random import SeedGenerator
 
 activations, constraints = tf.keras.activations, tf.keras.constraints
 initializers, regularizers = tf.keras.initializers, tf.keras.regularizers

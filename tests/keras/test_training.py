@@ -506,7 +506,7 @@ def test_added_losses_alone_train_a_model():
 def test_eight_lines_of_one_s_own_train_bit_for_bit_as_fit_does(name):
     def made():
         tf.keras.utils.clear_session()
-        tf.keras.seeds.streams.set_global_seed(3)
+        tf.keras.random.streams.set_global_seed(3)
         return tf.keras.Sequential(
             [
                 Dense(8, activation="relu"),

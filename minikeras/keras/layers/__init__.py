@@ -23,8 +23,7 @@ from .convolution import (
     SeparableConvolution1D,
     SeparableConvolution2D,
 )
-from .core import Dense, EinsumDense, Identity, Masking
-from .embedding import Embedding, ReversibleEmbedding
+from .core import Dense, EinsumDense, Embedding, Identity, Masking, ReversibleEmbedding
 from .input_layer import Input, InputLayer
 from .inputs import InputSpec
 from .layer import Layer
@@ -61,7 +60,23 @@ from .regularization import (
     SpatialDropout2D,
     SpatialDropout3D,
 )
-from .reshaping import Flatten, Permute, RepeatVector, Reshape
+from .reshaping import (
+    CenterCrop,
+    Cropping1D,
+    Cropping2D,
+    Cropping3D,
+    Flatten,
+    Permute,
+    RepeatVector,
+    Reshape,
+    Resizing,
+    UpSampling1D,
+    UpSampling2D,
+    UpSampling3D,
+    ZeroPadding1D,
+    ZeroPadding2D,
+    ZeroPadding3D,
+)
 
 add, average, concatenate, dot, maximum, minimum, multiply, subtract = _FUNCTIONS
 AvgPool1D, AvgPool2D, AvgPool3D = AveragePooling1D, AveragePooling2D, AveragePooling3D
@@ -91,19 +106,6 @@ if _TYPE_CHECKING:
     from .recurrent import RNN, Bidirectional, StackedRNNCells
     from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
     from .recurrent_layers import GRU, LSTM, ConvLSTM1D, ConvLSTM2D, ConvLSTM3D, SimpleRNN
-    from .resizing import (
-        CenterCrop,
-        Cropping1D,
-        Cropping2D,
-        Cropping3D,
-        Resizing,
-        UpSampling1D,
-        UpSampling2D,
-        UpSampling3D,
-        ZeroPadding1D,
-        ZeroPadding2D,
-        ZeroPadding3D,
-    )
     from .wrappers import Lambda, Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
 _LATE = {
@@ -121,10 +123,6 @@ _LATE = {
         "recurrent": "Bidirectional RNN StackedRNNCells",
         "recurrent_cells": "GRUCell LSTMCell SimpleRNNCell",
         "recurrent_layers": "ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU LSTM SimpleRNN",
-        "resizing": (
-            "CenterCrop Resizing "
-            "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D ZeroPadding2D ZeroPadding3D"
-        ),
         "wrappers": "Lambda Pipeline SpectralNormalization TimeDistributed Wrapper",
     }.items()
     for name in names.split()

@@ -10,7 +10,7 @@ from ...functions.elementwise import cast, where
 from ...functions.shaping import broadcast_to, reshape
 from ...types import as_dtype
 from .. import activations
-from . import building
+from . import layer_weights
 from .core import SameShape
 from .inputs import InputSpec
 
@@ -106,7 +106,7 @@ class PReLU(SameShape, described=True):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        building.keep(self, "alpha", alpha_initializer, alpha_regularizer, alpha_constraint)
+        layer_weights.keep(self, "alpha", alpha_initializer, alpha_regularizer, alpha_constraint)
         axes = (shared_axes,) if isinstance(shared_axes, int) else shared_axes
         self.shared_axes = None if axes is None else tuple(int(axis) for axis in axes)
 
@@ -119,7 +119,7 @@ class PReLU(SameShape, described=True):
         shape = tuple(1 if axis in shared else input_shape[axis] for axis in range(1, rank))
         if None in shape:
             raise ShapeError(f"Layer '{self.name}' (PReLU): axis sizes of {input_shape} must be known, or be in shared_axes.")
-        self.alpha = building.add(self, "alpha", shape)
+        self.alpha = layer_weights.add(self, "alpha", shape)
         axes = {axis: input_shape[axis] for axis in range(1, rank) if axis not in shared}
         self.input_spec = InputSpec(ndim=rank, axes=axes, fixed_by=self.alpha)
 

@@ -19,9 +19,9 @@ from ...functions.shaping import expand_dims, repeat, reshape
 from ...types import as_dtype
 from .. import regularizers
 from ..initializers import GlorotUniform
+from ..random import SeedGenerator
 from ..saving.description import described
-from ..seeds import SeedGenerator
-from . import building
+from . import layer_weights
 from .activations import Softmax
 from .core import EinsumDense
 from .inputs import unmarked
@@ -285,8 +285,8 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
         self.attention_axes = None if axes is None else tuple(int(axis) for axis in axes)
         self.sliding_window = sliding_window
-        building.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        building.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self._penalty = regularizers.get(activity_regularizer)
         self._heads_of_values = num_heads
 

@@ -21,9 +21,9 @@ from ...functions.shaping import expand_dims, reshape, reverse, squeeze, stack
 from .. import random
 from ..arguments import whole
 from ..ops.image.sampling import affine_transform, resize
-from ..seeds import SeedGenerator
+from ..random import SeedGenerator
 from .layer import Layer
-from .reshaping import checked_format
+from .windows import checked_format
 
 FILL_MODES = ("reflect", "wrap", "constant", "nearest")
 INTERPOLATIONS = ("nearest", "bilinear")

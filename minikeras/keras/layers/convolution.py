@@ -10,9 +10,9 @@ from ...functions import convolution as functions
 from ...functions.shaping import reshape
 from .. import activations
 from ..weight import Weight
-from . import building
-from .building import activated, without_absent
+from . import layer_weights
 from .inputs import InputSpec
+from .layer_weights import activated, without_absent
 from .windows import SpatialLayer, WindowGeometry, check_positive, one_for_each
 
 
@@ -44,7 +44,7 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
         self._geometry = WindowGeometry.checked(self, self.rank, *given, causal=self.may_be_causal)
         self.kernel_size, self.strides, self.padding, self.dilation_rate, self.data_format = self._geometry
         self.activation, self.use_bias = activations.get(activation), bool(use_bias)
-        building.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self.bias: Any = None
 
     def check_filters(self, filters: Any, groups: Any = 1) -> None:
@@ -67,7 +67,7 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
         outputs = self.compute_output_shape(input_shape)[axis]
         kernel = self.make_kernels(channels)
         if self.use_bias:
-            self.bias = building.add(self, "bias", (outputs,))
+            self.bias = layer_weights.add(self, "bias", (outputs,))
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels}, fixed_by=kernel)
 
     def make_kernels(self, channels: int) -> Weight:
@@ -116,12 +116,12 @@ class Convolution(KernelLayer):
         super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
         self.check_filters(filters, groups)
         self.filters, self.groups = filters, groups
-        building.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
         self.kernel: Any = None
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, channels / groups, filters)."""
-        self.kernel = building.add(self, "kernel", (*self.kernel_size, channels // self.groups, self.filters))
+        self.kernel = layer_weights.add(self, "kernel", (*self.kernel_size, channels // self.groups, self.filters))
         return self.kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:
@@ -214,13 +214,13 @@ class Depthwise(KernelLayer):
         super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
         check_positive(self, depth_multiplier=depth_multiplier)
         self.depth_multiplier = depth_multiplier
-        building.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
+        layer_weights.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
         self.kernel: Any = None
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, channels, depth_multiplier)."""
         shape = (*self.kernel_size, channels, self.depth_multiplier)
-        self.kernel = building.add(self, "depthwise", shape, name="kernel")
+        self.kernel = layer_weights.add(self, "depthwise", shape, name="kernel")
         return self.kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:
@@ -289,8 +289,8 @@ class Separable(KernelLayer):
         super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
         check_positive(self, filters=filters, depth_multiplier=depth_multiplier)
         self.filters, self.depth_multiplier = filters, depth_multiplier
-        building.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
-        building.keep(self, "pointwise", pointwise_initializer, pointwise_regularizer, pointwise_constraint)
+        layer_weights.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
+        layer_weights.keep(self, "pointwise", pointwise_initializer, pointwise_regularizer, pointwise_constraint)
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None
 
@@ -298,8 +298,8 @@ class Separable(KernelLayer):
         """(*window, channels, depth_multiplier) and (*ones, channels * depth_multiplier, filters)."""
         deep = (*self.kernel_size, channels, self.depth_multiplier)
         mixing = (*(1,) * self.rank, channels * self.depth_multiplier, self.filters)
-        self.depthwise_kernel = building.add(self, "depthwise", deep, name="depthwise_kernel")
-        self.pointwise_kernel = building.add(self, "pointwise", mixing, name="pointwise_kernel")
+        self.depthwise_kernel = layer_weights.add(self, "depthwise", deep, name="depthwise_kernel")
+        self.pointwise_kernel = layer_weights.add(self, "pointwise", mixing, name="pointwise_kernel")
         return self.depthwise_kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:
@@ -375,12 +375,12 @@ class TransposedConvolution(KernelLayer):
                     f"{type(self).__name__}: each output_padding must be less than its stride, found "
                     f"output_padding={self.output_padding} and strides={self.strides}."
                 )
-        building.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
         self.kernel: Any = None
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, filters, channels)."""
-        self.kernel = building.add(self, "kernel", (*self.kernel_size, self.filters, channels))
+        self.kernel = layer_weights.add(self, "kernel", (*self.kernel_size, self.filters, channels))
         return self.kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:

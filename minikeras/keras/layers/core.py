@@ -1,30 +1,33 @@
-"""Dense, Identity, Masking, and EinsumDense: a Dense layer over any axes, as an equation says."""
+"""Dense, Identity, Masking; EinsumDense: a Dense layer over any axes, as an equation says; Embedding: a table whose rows stand
+for integers; ReversibleEmbedding, which leads back to them.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
 import re
+import warnings
 from typing import Any, NamedTuple
 
 from ...core import Tensor
-from ...core.ops.arithmetic import cast
 from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import reshape
 from ...errors import ShapeError
 from ...functions.catalogue import takes_symbols
-from ...functions.contractions import einsum
+from ...functions.contractions import einsum, matmul
 from ...functions.creation import ones_like
-from ...functions.elementwise import not_equal
+from ...functions.elementwise import cast, not_equal, tanh
+from ...functions.indexing import gather
 from ...functions.operands import tensor
 from ...functions.reductions import reduce_any
 from ...nn_ops.nn import masked_fill
 from .. import activations, initializers
 from ..symbolic.keras_tensor import KerasTensor
-from . import building
-from .building import activated, without_absent
+from . import layer_weights
 from .inputs import InputSpec, attach
 from .layer import Layer
+from .layer_weights import activated, without_absent
 
 
 class SameShape(Layer, takes_one_tensor=True):
@@ -81,8 +84,8 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
             raise ValueError(f"Received an invalid value for `units`, expected a positive integer. Received: units={units!r}.")
         self.units = units
         self.activation, self.use_bias = activations.get(activation), bool(use_bias)
-        building.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        building.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self.kernel: Any = None
         self.bias: Any = None
         self.input_spec = InputSpec(min_ndim=2)
@@ -91,9 +94,9 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
         if len(input_shape) < 2 or input_shape[-1] is None:
             raise ShapeError(f"Layer '{self.name}' (Dense) needs a known number of features, found shape {tuple(input_shape)}.")
         features = input_shape[-1]
-        self.kernel = building.add(self, "kernel", (features, self.units))
+        self.kernel = layer_weights.add(self, "kernel", (features, self.units))
         if self.use_bias:
-            self.bias = building.add(self, "bias", (self.units,))
+            self.bias = layer_weights.add(self, "bias", (self.units,))
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features}, fixed_by=self.kernel)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -220,8 +223,8 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         if any(size is not None and (not isinstance(size, int) or size < 1) for size in self.partial_output_shape):
             raise ValueError(f"EinsumDense: output_shape must hold positive ints or None, found {output_shape!r}.")
         self.activation = activations.get(activation)
-        building.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        building.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self._before, self._labels_in, self._labels_of_kernel, self._labels_out = self._parsed()
         self.kernel: Any = None
         self.bias: Any = None
@@ -240,7 +243,7 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         penalty, projection = self.kernel_regularizer, self.kernel_constraint
         self.kernel = self.add_weight(sizes.kernel, first, regularizer=penalty, constraint=projection, name="kernel")
         if sizes.bias is not None:
-            self.bias = building.add(self, "bias", sizes.bias)
+            self.bias = layer_weights.add(self, "bias", sizes.bias)
         self.input_spec = InputSpec(ndim=len(input_shape))
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -312,3 +315,133 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         for axis, label in enumerate(kernel):
             axes[label in y].append(axis)
         return EquationSizes(of_kernel, bias, (*before, *output, *behind), *axes)
+
+
+class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True):
+    """The row of a table for each integer.
+
+    Args:
+        input_dim: number of rows; inputs lie in [0, input_dim).
+        output_dim: length of a row.
+        embeddings_initializer: first values, evenly distributed in [-0.05, 0.05) by default.
+        embeddings_regularizer, embeddings_constraint: as in `Dense`.
+        mask_zero: whether 0 stands for no entry; the layers after it then see a mask, true where the input is not 0.
+        weights: first values as an array of shape (input_dim, output_dim).
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    Shapes: input (batch, ...) of integers, output (batch, ..., output_dim).
+
+    Raises:
+        InvalidArgumentError: if an integer is out of range.
+
+    >>> layer = tf.keras.layers.Embedding(3, 2, weights=[[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
+    >>> print(layer([[2, 1]]).numpy())
+    [[[3. 4.]
+      [1. 2.]]]
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        weights: Any = None,
+        **options: Any,
+    ) -> None:
+        if options.pop("input_length", None) is not None:
+            warnings.warn("Embedding: input_length is left out, as in Keras: sequences may have any length.", stacklevel=4)
+        autocast = options.pop("autocast", False)  # large integers would not survive half precision
+        super().__init__(autocast=autocast, **layer_weights.without_absent(self, options))
+        for name, value in (("input_dim", input_dim), ("output_dim", output_dim)):
+            if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+                raise ValueError(f"Embedding: `{name}` must be a positive integer. Received: {name}={value!r}.")
+        self.input_dim, self.output_dim = input_dim, output_dim
+        layer_weights.keep(self, "embeddings", embeddings_initializer, embeddings_regularizer, embeddings_constraint)
+        self.mask_zero = self.supports_masking = bool(mask_zero)
+        if weights is not None:
+            self.build()
+            single = isinstance(weights, list) and len(weights) == 1 and getattr(weights[0], "ndim", 1) == 2
+            self.set_weights(weights if single else [weights])
+
+    def build(self, input_shape: Any = None) -> None:
+        self.embeddings = layer_weights.add(self, "embeddings", (self.input_dim, self.output_dim), autocast=False)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        indices = inputs if inputs.dtype.is_integer else cast(inputs, "int32")
+        return cast(gather(self.embeddings, indices), self.compute_dtype)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """True where the input is not 0, if 0 stands for no entry."""
+        return not_equal(inputs, 0) if self.mask_zero else None
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, ..., output_dim)."""
+        return (*input_shape, self.output_dim)
+
+
+class ReversibleEmbedding(Embedding, described=True):
+    """An Embedding that is called with reverse=True to score each integer: the products of a vector with all rows.
+
+    Args:
+        input_dim, output_dim, embeddings_initializer, embeddings_regularizer, embeddings_constraint, mask_zero: as in
+            `Embedding`.
+        tie_weights: whether both ways use the same table; else `reverse_embeddings` is another weight.
+        reverse_dtype: of the products; that of the inputs and the table if None.
+        logit_soft_cap: bounds the scores: cap * tanh(score / cap); None for no bound.
+        options: `name`, `dtype`, `trainable`, as in `Layer`.
+
+    Shapes: input (batch, ...) of integers, output (batch, ..., output_dim); the other way (batch, ..., output_dim) to
+    (batch, ..., input_dim).
+
+    Source: Press and Wolf (2017).
+
+    >>> layer = tf.keras.layers.ReversibleEmbedding(3, 2, weights=[[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
+    >>> print(layer([[1.0, 0.0]], reverse=True).numpy())
+    [[0. 1. 3.]]
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        tie_weights: bool = True,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        reverse_dtype: Any = None,
+        logit_soft_cap: float | None = None,
+        **options: Any,
+    ) -> None:
+        if logit_soft_cap is not None and not logit_soft_cap > 0:
+            raise ValueError(f"ReversibleEmbedding: logit_soft_cap must be positive or None, found {logit_soft_cap!r}.")
+        self.tie_weights, self.reverse_dtype, self.logit_soft_cap = bool(tie_weights), reverse_dtype, logit_soft_cap
+        first, penalty, projection = embeddings_initializer, embeddings_regularizer, embeddings_constraint
+        super().__init__(input_dim, output_dim, first, penalty, projection, mask_zero, **options)
+
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        if not self.tie_weights:
+            shape = (self.output_dim, self.input_dim)
+            self.reverse_embeddings = self.add_weight(shape, self.embeddings_initializer, name="reverse_embeddings")
+
+    def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        if not reverse:
+            y = super().call(inputs)
+            attach(super().compute_mask(inputs), y)
+            return y
+        kernel = self.embeddings if self.tie_weights else self.reverse_embeddings
+        dtype = self.reverse_dtype or self.compute_dtype
+        scores = matmul(cast(inputs, dtype), cast(kernel, dtype), transpose_b=self.tie_weights)
+        return scores if self.logit_soft_cap is None else tanh(scores / self.logit_soft_cap) * self.logit_soft_cap
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: `call` itself attaches the mask, on the way from integers only."""
+        return None
+
+    def compute_output_shape(self, input_shape: Any, reverse: bool = False) -> tuple[Any, ...]:
+        """(batch, ..., output_dim), or the other way (batch, ..., input_dim)."""
+        return (*input_shape[:-1], self.input_dim) if reverse else super().compute_output_shape(input_shape)

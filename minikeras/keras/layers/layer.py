@@ -19,14 +19,13 @@ from ...types import as_dtype
 from .. import constraints, mixed_precision, regularizers
 from ..arguments import made_with_numpy
 from ..calls import context as _context
+from ..calls import without_effects
 from ..names import PathMap, auto_name
 from ..saving import description
-from ..stateless import without_effects
-from ..symbolic import shapes
-from ..symbolic.keras_tensor import LayerIO, holds_symbol
+from ..symbolic.keras_tensor import LayerIO, holds_symbol, is_data, is_numbers, shapes_of_first
 from ..symbolic.trial import call_symbolically, output_shapes, output_specs
 from ..weight import CastWeight, Weight
-from . import building, inputs, weight_discovery
+from . import inputs, layer_weights
 
 
 class Layer(Module):
@@ -51,7 +50,7 @@ class Layer(Module):
     array([2.], dtype=float32)
     """
 
-    _structure: weight_discovery.Structure
+    _structure: layer_weights.Structure
     _policy: mixed_precision.DTypePolicy
     _is_layer = True
     _open = False
@@ -68,7 +67,7 @@ class Layer(Module):
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
-        object.__setattr__(made, "_structure", weight_discovery.Structure())
+        object.__setattr__(made, "_structure", layer_weights.Structure())
         description.record(made, Layer, arguments, options)
         return made
 
@@ -185,7 +184,7 @@ class Layer(Module):
             made_with_numpy(cls)
         cls.is_described, cls._makes_nothing = described, makes_nothing
         if "build" in cls.__dict__:
-            cls.build = building.within_scope(cls.build)  # type: ignore[method-assign]
+            cls.build = layer_weights.within_scope(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
             cls.supports_masking = cls.computes_mask = True
         if "call" in cls.__dict__:
@@ -195,23 +194,23 @@ class Layer(Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         earlier = self.__dict__.get(name)
-        if "_name" in self.__dict__ and name not in self._not_walked and weight_discovery.holds_state(value):
+        if "_name" in self.__dict__ and name not in self._not_walked and layer_weights.holds_state(value):
             if self._built and not self._open and earlier is not value:
-                raise ValueError(weight_discovery.locked(self.name, f"attribute '{name}'"))
-            weight_discovery.freeze_newcomer(self, value)
+                raise ValueError(layer_weights.locked(self.name, f"attribute '{name}'"))
+            layer_weights.freeze_newcomer(self, value)
         super().__setattr__(name, value)
-        may_hold_state = weight_discovery.may_hold_state
+        may_hold_state = layer_weights.may_hold_state
         if name not in self._unwatched and (may_hold_state(value) or may_hold_state(earlier)):
             self._structure.changed()
 
     def __delattr__(self, name: str) -> None:
         gone = self.__dict__.get(name)
         super().__delattr__(name)
-        weight_discovery.forget(self, gone)
+        layer_weights.forget(self, gone)
 
     def __getattr__(self, name: str) -> Any:
         if "_name" not in self.__dict__ and not name.startswith("__"):
-            raise RuntimeError(weight_discovery.forgotten(self))
+            raise RuntimeError(layer_weights.forgotten(self))
         try:
             return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
         except AttributeError as error:
@@ -231,9 +230,9 @@ class Layer(Module):
 
     # Weights -------------------------------------------------------------------------------------------------------------
 
-    def collect_contents(self) -> weight_discovery.Contents:
+    def collect_contents(self) -> layer_weights.Contents:
         """All that is held by this layer and by those within it."""
-        return weight_discovery.collect(self)
+        return layer_weights.collect(self)
 
     @property
     def variables(self) -> Any:
@@ -243,7 +242,7 @@ class Layer(Module):
     @property
     def weights(self) -> list[Any]:
         """The Variables without random state."""
-        return weight_discovery.weights_of(self)
+        return layer_weights.weights_of(self)
 
     @property
     def trainable_variables(self) -> Any:
@@ -282,7 +281,7 @@ class Layer(Module):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        weight_discovery.set_trainable(self, value)
+        layer_weights.set_trainable(self, value)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Write what this layer itself holds to a mapping, by position: '0', '1' and so on; called when a model is saved.
@@ -298,7 +297,7 @@ class Layer(Module):
         >>> [(name, array.shape) for name, array in store.items()]
         [('0', (3, 2)), ('1', (2,))]
         """
-        for number, variable in enumerate(weight_discovery.own_variables(self)):
+        for number, variable in enumerate(layer_weights.own_variables(self)):
             store[str(number)] = variable.numpy()
 
     def load_own_variables(self, store: Mapping[str, Any]) -> None:
@@ -308,7 +307,7 @@ class Layer(Module):
             ValueError: if the numbers of Variables differ; nothing has changed then.
             ShapeError: if a shape differs.
         """
-        weight_discovery.load_own_variables(self, store)
+        layer_weights.load_own_variables(self, store)
 
     def count_params(self) -> int:
         """The number of elements of all weights.
@@ -326,7 +325,7 @@ class Layer(Module):
     @explaining
     def set_weights(self, weights: list[Any]) -> None:
         """Assign all weights, in the order of `weights`; nothing changes if a number or shape is wrong."""
-        weight_discovery.assign_all(self.name, self.weights, weights)
+        layer_weights.assign_all(self.name, self.weights, weights)
 
     def add_weight(
         self,
@@ -360,11 +359,11 @@ class Layer(Module):
         Raises:
             ValueError: if a name is given where the shape belongs, or the layer is built.
         """
-        building.without_absent(self, {"overwrite_with_gradient": overwrite_with_gradient or None})
+        layer_weights.without_absent(self, {"overwrite_with_gradient": overwrite_with_gradient or None})
         if self._built:
-            raise ValueError(weight_discovery.locked(self.name, f"weight {name!r}"))
-        kind, seed = as_dtype(dtype or self.variable_dtype), lambda: building.seed_for(self, name or "variable")
-        value = building.initialized(initializer, shape, kind, name or "", seed)
+            raise ValueError(layer_weights.locked(self.name, f"weight {name!r}"))
+        kind, seed = as_dtype(dtype or self.variable_dtype), lambda: layer_weights.seed_for(self, name or "variable")
+        value = layer_weights.initialized(initializer, shape, kind, name or "", seed)
         name = name or auto_name("variable")
         cls = CastWeight if autocast and kind.is_floating and kind != self._dtype else Weight
         path = "/".join((self.path, *_context.names(), name))
@@ -395,26 +394,26 @@ class Layer(Module):
         """The names of the layers around it and its own, joined by '/'."""
         return "/".join((*self._scope, self.name))
 
-    @building.within_scope
+    @layer_weights.within_scope
     def build(self, input_shape: Any) -> None:
         """Make the weights. Override it; the default builds the sublayers, by calling on zeros."""
         if input_shape is not None and any(not layer._built for layer in self.collect_contents().sublayers):
-            self.call(building.zero_inputs(input_shape, self._dtype))
+            self.call(layer_weights.zero_inputs(input_shape, self._dtype))
 
-    @building.within_scope
+    @layer_weights.within_scope
     def _become_built(self, input_shape: Any) -> None:
         """Mark the layer as built without making anything: the call that follows builds the sublayers."""
 
     def build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if type(self).build is Layer.build:
-            self._become_built(shapes.shapes_of_first(args, kwargs))
+            self._become_built(shapes_of_first(args, kwargs))
         else:
-            given, named = building.build_arguments(self, type(self).build, self.call_spec.names, args, kwargs)
+            given, named = layer_weights.build_arguments(self, type(self).build, self.call_spec.names, args, kwargs)
             self.build(*given, **named)
 
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes that the layer was built for, with None for the batch axis; None if it is not built."""
-        return building.build_config(self._build_shape)
+        return layer_weights.build_config(self._build_shape)
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
         """Build for the shapes of `get_build_config`."""
@@ -502,7 +501,7 @@ class Layer(Module):
                     raise inputs.unusable(self, error, args, kwargs) from error
                 raise
             if self._made_in_call and _context.caller is not None:
-                weight_discovery.notice_unheld(_context.caller, self)
+                layer_weights.notice_unheld(_context.caller, self)
         if masks is not None or spec.masks:
             inputs.give_masks(self, args, kwargs, masks)
         context = _context
@@ -568,7 +567,7 @@ class Layer(Module):
         inputs.refuse_values(self, args[1:])
         args = tuple(map(self._tensors, self._single(args)))
         for name, value in kwargs.items():
-            if shapes.is_data(value) or (name == "mask" and shapes.is_numbers(value)):
+            if is_data(value) or (name == "mask" and is_numbers(value)):
                 kwargs[name] = self._tensor(value)
         told = kwargs.get("mask")
         self._accept(args[0] if args else kwargs.get(first))
@@ -576,12 +575,12 @@ class Layer(Module):
 
     def _single(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The positional arguments; a layer of one tensor takes it out of a list or dict of one."""
-        if self._takes_one_tensor and args and isinstance(args[0], (list, tuple, dict)) and not shapes.is_numbers(args[0]):
+        if self._takes_one_tensor and args and isinstance(args[0], (list, tuple, dict)) and not is_numbers(args[0]):
             return inputs.only_tensor(f"Layer '{self.name}' ({type(self).__name__})", args[0]), *args[1:]
         return args
 
     def _tensors(self, argument: Any) -> Any:
-        one = not hasattr(argument, "shape") and shapes.is_numbers(argument)
+        one = not hasattr(argument, "shape") and is_numbers(argument)
         return self._tensor(argument) if one else nest.map_structure(self._tensor, argument)
 
     def _tensor(self, value: Any) -> Any:

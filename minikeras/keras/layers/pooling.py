@@ -13,8 +13,7 @@ from ...functions.reductions import reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import reshape
 from ...nn_ops.nn import masked_fill
 from .normalization import wide
-from .reshaping import checked_format
-from .windows import SpatialLayer, WindowGeometry, checked_padding, one_for_each
+from .windows import SpatialLayer, WindowGeometry, checked_format, checked_padding, one_for_each
 
 
 class PoolingLayer(SpatialLayer):

@@ -20,8 +20,8 @@ from ..saving.description import described_kind
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
 from .inputs import unmarked
+from .layer_weights import is_layer
 from .recurrent_cells import Cell
-from .weight_discovery import is_layer
 from .wrappers import LayerOfLayers
 
 

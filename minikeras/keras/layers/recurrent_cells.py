@@ -12,10 +12,10 @@ from ...functions import nn
 from ...functions.creation import zeros
 from ...functions.shaping import concat
 from .. import activations, initializers
-from ..seeds import SeedGenerator
-from . import building
-from .building import activated, without_absent
+from ..random import SeedGenerator
+from . import layer_weights
 from .layer import Layer
+from .layer_weights import activated, without_absent
 from .windows import check_positive
 
 
@@ -53,9 +53,9 @@ class Cell(Layer, described=True):
         check_positive(self, units=units)
         self.units, self.use_bias = units, bool(use_bias)
         self.activation = activations.get(activation)
-        building.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        building.keep(self, "recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
-        building.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        layer_weights.keep(self, "recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
+        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
         self.dropout, self.recurrent_dropout = (min(1.0, max(0.0, rate)) for rate in (dropout, recurrent_dropout))
         self._masks_of_gates = implementation == 1 or self.recurrent_dropout > 0.0
         self.seed, self.seed_generator = seed, SeedGenerator(seed)
@@ -69,8 +69,8 @@ class Cell(Layer, described=True):
     def build(self, input_shape: Any) -> None:
         width = self.units * self.gates
         shape, recurrent_shape = self.kernel_shapes(input_shape, width)
-        self.kernel = building.add(self, "kernel", shape)
-        self.recurrent_kernel = building.add(self, "recurrent", recurrent_shape, name="recurrent_kernel")
+        self.kernel = layer_weights.add(self, "kernel", shape)
+        self.recurrent_kernel = layer_weights.add(self, "recurrent", recurrent_shape, name="recurrent_kernel")
         if self.use_bias:
             self.bias = self.make_bias(width)
 
@@ -80,7 +80,7 @@ class Cell(Layer, described=True):
 
     def make_bias(self, width: int) -> Any:
         """The weight that is added."""
-        return building.add(self, "bias", (width,))
+        return layer_weights.add(self, "bias", (width,))
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """Zeros."""
@@ -221,7 +221,7 @@ class GRUCell(GatedCell, described=True):
         self.reset_after = bool(reset_after)
 
     def make_bias(self, width: int) -> Any:
-        return building.add(self, "bias", (2, width) if self.reset_after else (width,))
+        return layer_weights.add(self, "bias", (2, width) if self.reset_after else (width,))
 
     def input_bias(self) -> Any:
         bias = super().input_bias()

@@ -16,10 +16,9 @@ from ...functions.elementwise import cast
 from ...functions.operands import inexact
 from ...nn_ops import draws
 from .. import regularizers
-from ..seeds import SeedGenerator
+from ..random import SeedGenerator
 from .core import SameShape
-from .reshaping import checked_format
-from .windows import SpatialLayer
+from .windows import SpatialLayer, checked_format
 
 Keys = Callable[[], Tensor]
 """Gives the keys of draws, another one each time."""

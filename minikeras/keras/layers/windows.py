@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from ...errors import ShapeError
 from ...nn_ops.convolution import places
+from ..config import image_data_format
 from .inputs import InputSpec
 from .layer import Layer
-from .reshaping import checked_format
 
 
 class SpatialLayer(Layer):
@@ -117,3 +117,12 @@ def checked_padding(layer: Any, padding: Any, causal: bool = False) -> str:
     if not isinstance(padding, str) or padding.lower() not in allowed:
         raise ValueError(f"{type(layer).__name__}: padding must be one of {allowed}, found {padding!r}.")
     return padding.lower()
+
+
+def checked_format(layer: Any, data_format: Any) -> str:
+    """'channels_last' or 'channels_first'."""
+    if data_format not in (None, "channels_last", "channels_first"):
+        raise ValueError(
+            f"{type(layer).__name__}: data_format must be 'channels_last' or 'channels_first', found {data_format!r}."
+        )
+    return data_format or image_data_format()

@@ -18,8 +18,7 @@ from ...types import as_dtype
 from ..initializers import TruncatedNormal
 from ..saving import registry
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
-from ..symbolic.keras_tensor import KerasTensor, Spec
-from ..symbolic.shapes import map_shapes, shapes_of
+from ..symbolic.keras_tensor import KerasTensor, Spec, map_shapes, shapes_of
 from .batch_normalization import BatchNormalization
 from .inputs import InputSpec, marked
 from .layer import Layer

@@ -41,8 +41,8 @@ from .accuracy import (
     sparse_top_k_categorical_accuracy,
     top_k_categorical_accuracy,
 )
-from .auc import AUC
 from .confusion import (
+    AUC,
     FalseNegatives,
     FalsePositives,
     Precision,

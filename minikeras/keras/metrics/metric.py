@@ -23,14 +23,13 @@ from ...module import snake_case
 from ...types import TensorLike
 from .. import initializers, losses
 from ..arguments import as_call
-from ..calls import context
+from ..calls import context, without_effects
 from ..catalogue import Catalogue
 from ..config import floatx
 from ..losses.alignment import as_floats, combine_weights, mask_of, spread_weights
 from ..losses.loss import with_function
 from ..mixed_precision import get as policy_of
 from ..names import auto_name
-from ..stateless import without_effects
 from ..weight import KerasVariable
 
 catalogue = Catalogue("metric")

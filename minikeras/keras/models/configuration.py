@@ -14,7 +14,7 @@ from typing import Any
 from ... import nest
 from ...errors import LoadError
 from ..layers.input_layer import InputLayer, entrance
-from ..layers.weight_discovery import set_trainable_alone
+from ..layers.layer_weights import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..saving.registry import CustomObjectScope
 from ..symbolic.keras_tensor import KerasTensor

@@ -20,15 +20,15 @@ from .. import batches
 from ..arguments import takes_numpy
 from ..batches import Feed
 from ..callbacks import History
-from ..layers import building, weight_discovery
 from ..layers import inputs as masks
+from ..layers import layer_weights
 from ..layers.input_layer import InputLayer
 from ..layers.layer import Layer
 from ..saving.objects import serialize_keras_object
-from ..training import steps, trainer
+from ..training import state, steps, trainer
 from ..training.executions import on_host
 from ..training.state import Logs, Snapshot, State, Transaction
-from . import configuration, state_tree
+from . import configuration
 from .graph import LayerGraph, only_one
 
 
@@ -103,7 +103,7 @@ class Model(Layer, described=True):
             self._layers = tuple(operation for operation in graph.operations if isinstance(operation, Layer))
             self._open = self._built = True
             self.autocast = False  # its inputs say which dtype they have
-            building.settle_stream(self)
+            layer_weights.settle_stream(self)
         if not trainable:
             self.trainable = False
 
@@ -131,7 +131,7 @@ class Model(Layer, described=True):
         """The layers it holds: of a functional model those of its graph by depth, else in the order of the attributes."""
         if self._graph is not None:
             return list(self._layers)
-        held = weight_discovery.held_by(self)[0]
+        held = layer_weights.held_by(self)[0]
         return [thing for thing in held if isinstance(thing, Layer) and not isinstance(thing, InputLayer)]
 
     @explaining
@@ -536,7 +536,7 @@ class Model(Layer, described=True):
         """
         self._trainer.set_state(self, state)
 
-    get_state_tree, set_state_tree = state_tree.get_state_tree, state_tree.set_state_tree
+    get_state_tree, set_state_tree = state.get_state_tree, state.set_state_tree
 
     @explaining
     def save(self, filepath: str | os.PathLike[str], overwrite: bool = True, **kwargs: Any) -> None:

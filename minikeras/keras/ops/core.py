@@ -26,7 +26,7 @@ from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import KerasTensor
 from ..symbolic.operation import operation
-from ..symbolic.rules import check_size
+from ..symbolic.trial import check_size
 from .rows import row
 
 # Conversions -----------------------------------------------------------------------------------------------------------

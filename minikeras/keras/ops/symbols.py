@@ -18,7 +18,7 @@ from .. import ops
 from ..names import auto_name
 from ..symbolic.keras_tensor import holds_symbol
 from ..symbolic.operation import CLASSES, SAME, Operation
-from ..symbolic.rules import cost_of_anything
+from ..symbolic.trial import cost_of_anything
 from .linalg.matrices import identities
 
 _PUBLIC = ("", "bitwise", "image", "linalg", "math", "nn", "random", "signal")

@@ -19,7 +19,7 @@ from ...core.variable import drop_spares, preserved, restore, snapshot
 from ...errors import ShapeError
 from ...module import attributes, elements, snake_case, walk
 from ...state import converted, listed
-from ..layers import weight_discovery
+from ..layers import layer_weights
 from ..layers.layer import Layer
 from ..losses import Loss
 from ..metrics import Metric
@@ -46,7 +46,7 @@ def places(model: Any) -> list[ObjectPlace]:
 def own_variables(owner: Any) -> list[Variable]:
     """The Variables of an object itself; those of layers within it have places of their own."""
     if isinstance(owner, Layer):
-        return weight_discovery.own_variables(owner)
+        return layer_weights.own_variables(owner)
     return list(owner.variables) if isinstance(owner, (Optimizer, Metric)) else []
 
 

@@ -16,7 +16,7 @@ from ...core import Variable
 from ...errors import LoadError, kind_of
 from ...files import hdf5, limits, strict_json
 from ...files.reading import excerpt, refused
-from ..layers.weight_discovery import learns
+from ..layers.layer_weights import learns
 from .assignments import Assignments, ObjectPlace, own_variables
 from .objects import deserialize_keras_object
 from .registry import CustomObjectScope

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
 
 from ... import nest
 from ...core.registry import hook
+from ...core.tensor import Operand
 from ...functions.operands import SymbolicOperand
 from ...types import DType
 from ..names import auto_name
-from .shapes import is_data, is_numbers
 
 _next_number = itertools.count().__next__
 
@@ -297,3 +299,37 @@ class LayerIO:
         if not inputs:
             return nodes[0].outputs
         return inputs[0] if len(inputs) == 1 else inputs
+
+
+def is_data(value: Any) -> bool:
+    """True for Tensors, Variables and arrays."""
+    return isinstance(value, Operand) or (hasattr(value, "shape") and hasattr(value, "dtype"))
+
+
+def is_numbers(argument: Any) -> bool:
+    """True for a number or nested lists of numbers: one tensor rather than a nest of them."""
+    if isinstance(argument, (int, float, complex, np.generic)):
+        return True
+    if not isinstance(argument, (list, tuple)) or not argument:
+        return False
+    return all(is_numbers(element) for element in argument)
+
+
+def shapes_of_first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The shapes of the first argument: what `build` is told."""
+    inputs = args[0] if args else next((value for value in kwargs.values() if is_data(value)), None)
+    return shapes_of(inputs)
+
+
+def shapes_of(inputs: Any) -> Any:
+    """The shape of each tensor in a nest."""
+    return nest.map_structure(lambda leaf: None if leaf is None else tuple(leaf.shape), inputs)
+
+
+def map_shapes(function: Callable[[Any], Any], nested: Any) -> Any:
+    """`function(shape)` for each shape in a nest of lists and dicts; a shape is a list or tuple of sizes and None."""
+    if isinstance(nested, Mapping):
+        return {key: map_shapes(function, one) for key, one in nested.items()}
+    if all(size is None or isinstance(size, int) for size in nested):
+        return function(nested)
+    return [map_shapes(function, one) for one in nested]

@@ -22,8 +22,8 @@ from ...distribute.strategy import BatchSplit
 from ...errors import ShapeError
 from .. import batches
 from ..batches import Feed
-from .shared_step import shared_step
 from .state import Transaction
+from .steps import shared_step
 
 StepFunction = Callable[[Any], Any]
 MOST = 64

@@ -22,7 +22,7 @@ from ...distribute.world import joined, world
 from ...errors import InvalidArgumentError
 from ..batches import Source
 from ..optimizers.exchange import is_distributed
-from ..seeds import SeedState
+from ..random import SeedState
 from .executions import CompiledSteps, StepFunction, Steps
 from .state import ModelLike
 

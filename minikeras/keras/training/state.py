@@ -1,7 +1,8 @@
 """The state of training: to go back to when a step fails, and as one value from which it goes on bit for bit.
 
 A step fails as a whole: arrays are never written while they can be seen, so keeping the old state costs one reference for each
-Variable. No object is stored, so the value can be kept in any container of arrays and text.
+Variable. No object is stored, so the value can be kept in any container of arrays and text. As a tree the state is nested dicts
+by the parts of each Variable's path, and back, all of it or nothing.
 """
 
 from __future__ import annotations
@@ -16,23 +17,24 @@ import numpy as np
 
 from ...compiler import CompiledFunction
 from ...compiler.tracing.scan import Pace
-from ...core import Variable
+from ...core import Tensor, Variable
 from ...core.arrays import to_numpy
-from ...core.effects import clock
+from ...core.effects import clock, decide
 from ...core.variable import restore
 from ...data.table import RowBatches
-from ...errors import LoadError
+from ...errors import LoadError, ShapeError
 from ...module import Named, elements, walk
 from ...nn_ops import streams
 from ...state import join, split
 from ..batches import Feed
 from ..callbacks import CallbackList
 from ..layers.layer import Layer
-from ..layers.weight_discovery import Contents
+from ..layers.layer_weights import Contents
 from ..logs import numbers
 from ..metrics import Metric
 from ..optimizers import Optimizer
-from ..seeds import SeedState
+from ..optimizers.state import commit, name_of
+from ..random import SeedState
 
 Logs = dict[str, Any]
 
@@ -67,6 +69,8 @@ class ModelLike(Protocol):
     def output_names(self) -> list[str]: ...
     @property
     def trainable_variables(self) -> Any: ...
+    @property
+    def non_trainable_variables(self) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def compile(self, *args: Any, **kwargs: Any) -> None: ...
     def compute_loss(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -311,3 +315,91 @@ def put_back(model: Any, state: State) -> Any:
     model.reset_metrics()
     restore((own[name], array) for name, array in new.items())
     return position
+
+
+# Trees -------------------------------------------------------------------------------------------------------------------
+
+
+def get_state_tree(self: ModelLike, value_format: str = "backend_tensor") -> State:
+    """The values of all Variables as nested dicts: `trainable_variables`, `non_trainable_variables`, `optimizer_variables` and
+    `metrics_variables`, each by the parts of a Variable's path.
+
+    Args:
+        value_format: 'backend_tensor' for Tensors, 'numpy_array' for NumPy arrays.
+
+    Raises:
+        ValueError: for two Variables of one path.
+
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, name="head")], name="net")
+    >>> model.get_state_tree("numpy_array")["trainable_variables"]["net"]["head"]["bias"]
+    array([0.], dtype=float32)
+    """
+    if value_format not in ("backend_tensor", "numpy_array"):
+        raise ValueError(f"get_state_tree: value_format must be 'backend_tensor' or 'numpy_array', found {value_format!r}.")
+    return {name: _tree_of(group, value_format) for name, group in _groups(self).items()}
+
+
+def set_state_tree(self: ModelLike, state_tree: Mapping[str, Any]) -> None:
+    """Assign the values of a tree that `get_state_tree` gave, or of a part of it: all of them or, with an error, none.
+
+    Raises:
+        ValueError: for a path that the model has not, such as those of an optimizer that is not built.
+        ShapeError: for a value of another shape.
+
+    >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1, name="head")], name="net")
+    >>> model.set_state_tree({"trainable_variables": {"net": {"head": {"bias": [7.0]}}}})
+    >>> float(model.layers[0].bias[0])
+    7.0
+    """
+    groups, changes = _groups(self), []
+    for group, values in state_tree.items():
+        known = {name_of(variable): variable for variable in groups.get(group, [])}
+        for path, value in _leaves(values):
+            if path not in known:
+                raise ValueError(
+                    f"set_state_tree: '{group}' has no '{path}'; it has {list(known) or 'nothing'}. Nothing was changed. Build "
+                    "the model and its optimizer, and let metrics see a batch, before they are given a state."
+                )
+            variable = known[path]
+            array = variable.convert(value)
+            if array.shape != variable.array.shape:
+                raise ShapeError(
+                    f"set_state_tree: '{path}' has shape {tuple(variable.shape)}, the value {array.shape}. Nothing was changed."
+                )
+            changes.append((variable, array))
+    for variable, _ in changes:
+        decide(variable)
+    commit(changes)
+
+
+def _groups(model: ModelLike) -> dict[str, Sequence[Variable]]:
+    """All Variables that training changes, in Keras's groups."""
+    found = {"trainable_variables": model.trainable_variables, "non_trainable_variables": model.non_trainable_variables}
+    if model.optimizer is not None:
+        found["optimizer_variables"] = model.optimizer.variables
+    return found | {"metrics_variables": [variable for metric in model.metrics for variable in metric.variables]}
+
+
+def _tree_of(variables: Sequence[Variable], value_format: str) -> State:
+    tree: State = {}
+    for variable in variables:
+        *parts, last = name_of(variable).split("/")
+        place = tree
+        for part in parts:
+            place = place.setdefault(part, {})
+        if last in place:
+            raise ValueError(
+                f"get_state_tree: two variables have the path '{name_of(variable)}'. Give layers, metrics and weights names "
+                "that differ."
+            )
+        place[last] = variable.numpy() if value_format == "numpy_array" else Tensor(variable.array)
+    return tree
+
+
+def _leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a tree by path."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{above}{name}/")
+        else:
+            yield f"{above}{name}", value

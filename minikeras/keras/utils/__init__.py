@@ -7,8 +7,9 @@ from ...absent import late as _late
 from ...figures import plot_history
 from ..batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
 from ..logs import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
-from ..models.drawing import model_drawing, model_to_dot, plot_model
+from ..models.summary import model_drawing, model_to_dot, plot_model
 from ..names import clear_session
+from ..random import set_random_seed
 from ..saving import (
     CustomObjectScope,
     custom_object_scope,
@@ -19,7 +20,6 @@ from ..saving import (
     register_keras_serializable,
     serialize_keras_object,
 )
-from ..seeds import set_random_seed
 from .arrays import normalize, split_dataset, to_categorical
 
 if _TYPE_CHECKING:

@@ -23,8 +23,7 @@ from ....functions.operands import tensor
 from ....functions.shaping import expand_dims, transpose
 from ....types import Array, as_dtype
 from ...arguments import whole
-from ...symbolic.keras_tensor import KerasTensor, Spec
-from ...symbolic.shapes import is_data
+from ...symbolic.keras_tensor import KerasTensor, Spec, is_data
 from ..layer import Layer
 
 Shape = tuple[int | None, ...]

@@ -21,7 +21,7 @@ from ....functions.shaping import expand_dims, pad, reshape, squeeze, stack, tra
 from ....types import Array, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
-from ...symbolic.rules import check_size, cost_of_operands
+from ...symbolic.trial import check_size, cost_of_operands
 from ..nn.sliding import checked_format, elements, for_each, read
 from ..rows import row
 

@@ -26,7 +26,7 @@ from ....functions.shaping import concat, pad, reshape, stack
 from ....types import Array, DTypeLike, ShapeLike, TensorLike
 from ...promotion import floating
 from ...symbolic.operation import operation
-from ...symbolic.rules import check_size, cost_of_operands
+from ...symbolic.trial import check_size, cost_of_operands
 from .filters import as_batch, blurred
 
 _ORDERS = {"nearest": 0, "bilinear": 1}

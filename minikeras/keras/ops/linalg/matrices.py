@@ -22,7 +22,7 @@ from ....functions.shaping import expand_dims, squeeze, transpose
 from ....types import DTypeLike, ShapeLike, TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_matrices
+from ...symbolic.trial import cost_of_matrices
 from ..rows import floats, row
 
 

@@ -23,7 +23,7 @@ from ....nn_ops import fourier
 from ....types import TensorLike
 from ...promotion import floating, promoted, wide
 from ...symbolic.operation import operation
-from ...symbolic.rules import check_size, cost_of_operands
+from ...symbolic.trial import check_size, cost_of_operands
 from ..nn.sliding import add_up, elements, read
 from ..rows import anything, floats, of_floats, row
 

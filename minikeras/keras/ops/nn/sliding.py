@@ -21,7 +21,7 @@ from ....types import Array, ShapeLike, TensorLike
 from ...promotion import floating, promoted
 from ...settings import image_data_format
 from ...symbolic.operation import operation
-from ...symbolic.rules import check_size, cost_of_operands
+from ...symbolic.trial import check_size, cost_of_operands
 from ..rows import anything, floats, row
 
 # Elements under windows, as indices: what is read that way is added up that way by the transpose --------------------------

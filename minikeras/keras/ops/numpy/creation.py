@@ -20,7 +20,7 @@ from ... import config
 from ...promotion import floating, promoted, result_type
 from ...symbolic.keras_tensor import KerasTensor
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything
+from ...symbolic.trial import cost_of_anything
 from ..rows import anything, row
 from .shaping import tril
 

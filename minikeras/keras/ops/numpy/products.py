@@ -16,7 +16,7 @@ from ....functions.shaping import reshape, squeeze, stack, unstack
 from ....types import TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
-from ...symbolic.rules import cost_of_anything, cost_of_product
+from ...symbolic.trial import cost_of_anything, cost_of_product
 from ..rows import floats, row
 from .shaping import moveaxis
 

@@ -24,7 +24,7 @@ from ....functions.shaping import expand_dims, pad, reshape, reverse, stack, tra
 from ....types import Axis, DTypeLike, TensorLike
 from ...promotion import floating, is_float, promoted, result_type
 from ...symbolic.operation import operation
-from ...symbolic.rules import check_size, cost_of_anything
+from ...symbolic.trial import check_size, cost_of_anything
 from ..rows import anything, floats, row, rows_of
 from .elementwise import isnan
 

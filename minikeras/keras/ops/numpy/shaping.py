@@ -22,7 +22,7 @@ from ....functions.reductions import reduce_sum
 from ....types import Axis, ShapeLike, TensorLike
 from ...promotion import promoted, result_type
 from ...symbolic.operation import operation
-from ...symbolic.rules import check_size, cost_of_anything
+from ...symbolic.trial import check_size, cost_of_anything
 from ..rows import anything, row
 
 
