@@ -26,25 +26,13 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
     may_be_causal = False
 
     def __init__(
-        self,
-        kernel_size: Any,
-        strides: Any,
-        padding: str,
-        data_format: str | None,
-        dilation_rate: Any,
-        activation: Any,
-        use_bias: bool,
-        bias_initializer: Any = "zeros",
-        bias_regularizer: Any = None,
-        bias_constraint: Any = None,
-        **options: Any,
+        self, geometry: tuple[Any, ...], activation: Any, use_bias: bool, bias: tuple[Any, ...], /, **options: Any
     ) -> None:
         super().__init__(**without_absent(self, options))
-        given = (kernel_size, strides, padding, dilation_rate, data_format)
-        self._geometry = WindowGeometry.checked(self, self.rank, *given, causal=self.may_be_causal)
-        self.kernel_size, self.strides, self.padding, self.dilation_rate, self.data_format = self._geometry
+        self._geometry = WindowGeometry.checked(self, *geometry)
+        self.kernel_size, self.strides, self.padding, self.data_format, self.dilation_rate = self._geometry
         self.activation, self.use_bias = activations.get(activation), bool(use_bias)
-        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        layer_weights.keep(self, "bias", *bias)
         self.bias: Any = None
 
     def check_filters(self, filters: Any, groups: Any = 1) -> None:
@@ -111,9 +99,9 @@ class Convolution(KernelLayer):
         bias_constraint: Any = None,
         **options: Any,
     ) -> None:
-        geometry = (kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias)
-        bias = (bias_initializer, bias_regularizer, bias_constraint)
-        super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
+        geometry = kernel_size, strides, padding, data_format, dilation_rate
+        bias = bias_initializer, bias_regularizer, bias_constraint
+        super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
         self.check_filters(filters, groups)
         self.filters, self.groups = filters, groups
         layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
@@ -209,9 +197,9 @@ class Depthwise(KernelLayer):
         bias_constraint: Any = None,
         **options: Any,
     ) -> None:
-        geometry = (kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias)
-        bias = (bias_initializer, bias_regularizer, bias_constraint)
-        super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
+        geometry = kernel_size, strides, padding, data_format, dilation_rate
+        bias = bias_initializer, bias_regularizer, bias_constraint
+        super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
         check_positive(self, depth_multiplier=depth_multiplier)
         self.depth_multiplier = depth_multiplier
         layer_weights.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
@@ -284,9 +272,9 @@ class Separable(KernelLayer):
         bias_constraint: Any = None,
         **options: Any,
     ) -> None:
-        geometry = (kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias)
-        bias = (bias_initializer, bias_regularizer, bias_constraint)
-        super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
+        geometry = kernel_size, strides, padding, data_format, dilation_rate
+        bias = bias_initializer, bias_regularizer, bias_constraint
+        super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
         check_positive(self, filters=filters, depth_multiplier=depth_multiplier)
         self.filters, self.depth_multiplier = filters, depth_multiplier
         layer_weights.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
@@ -363,9 +351,9 @@ class TransposedConvolution(KernelLayer):
         bias_constraint: Any = None,
         **options: Any,
     ) -> None:
-        geometry = (kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias)
-        bias = (bias_initializer, bias_regularizer, bias_constraint)
-        super().__init__(*geometry, *bias, activity_regularizer=activity_regularizer, **options)
+        geometry = kernel_size, strides, padding, data_format, dilation_rate
+        bias = bias_initializer, bias_regularizer, bias_constraint
+        super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
         self.check_filters(filters)
         self.filters, self.output_padding = filters, None
         if output_padding is not None:

@@ -47,7 +47,7 @@ class Pooling(PoolingLayer):
 
     def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
         """(batch, *places, channels)."""
-        geometry = WindowGeometry(self.pool_size, self.strides, self.padding, (1,) * self.rank, self.data_format)
+        geometry = WindowGeometry(self.pool_size, self.strides, self.padding, self.data_format, (1,) * self.rank)
         return geometry.output_shape(self, input_shape)
 
 

@@ -128,6 +128,8 @@ class LSTM(GatedLayer, described=True):
 class ConvLSTMCell(LSTMCell, described=True):
     """The step of `ConvLSTM2D`: an LSTMCell whose products are convolutions; that of the states keeps their places."""
 
+    may_be_causal = False
+
     def __init__(
         self,
         rank: int,
@@ -145,8 +147,8 @@ class ConvLSTMCell(LSTMCell, described=True):
         check_positive(self, filters=filters)
         super().__init__(filters, activation, recurrent_activation, use_bias, implementation=1, **options)
         self.rank, self.filters = rank, filters
-        self._geometry = WindowGeometry.checked(self, rank, kernel_size, strides, padding, dilation_rate, data_format)
-        self.kernel_size, self.strides, self.padding, self.dilation_rate, self.data_format = self._geometry
+        self._geometry = WindowGeometry.checked(self, kernel_size, strides, padding, data_format, dilation_rate)
+        self.kernel_size, self.strides, self.padding, self.data_format, self.dilation_rate = self._geometry
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(f"ConvLSTM: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
         self.channel_axis = -1 - rank if self.data_format == "channels_first" else -1

@@ -47,28 +47,18 @@ class WindowGeometry(NamedTuple):
     window: tuple[int, ...]
     strides: tuple[int, ...]
     padding: str
-    dilation: tuple[int, ...]
     data_format: str
+    dilation: tuple[int, ...]
 
     @classmethod
-    def checked(
-        cls,
-        layer: Any,
-        rank: int,
-        window: Any,
-        strides: Any,
-        padding: Any,
-        dilation: Any,
-        data_format: Any,
-        causal: bool = False,
-    ) -> WindowGeometry:
+    def checked(cls, layer: Any, window: Any, strides: Any, padding: Any, data_format: Any, dilation: Any) -> WindowGeometry:
         """The geometry of a convolution, from what its constructor is given."""
         return cls(
-            one_for_each(layer, "kernel_size", window, rank),
-            one_for_each(layer, "strides", strides, rank),
-            checked_padding(layer, padding, causal),
-            one_for_each(layer, "dilation_rate", dilation, rank),
+            one_for_each(layer, "kernel_size", window, layer.rank),
+            one_for_each(layer, "strides", strides, layer.rank),
+            checked_padding(layer, padding, layer.may_be_causal),
             checked_format(layer, data_format),
+            one_for_each(layer, "dilation_rate", dilation, layer.rank),
         )
 
     def output_shape(self, layer: Layer, input_shape: Any, channels: int | None = None) -> tuple[Any, ...]:
