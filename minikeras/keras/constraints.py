@@ -15,18 +15,8 @@ catalogue = Catalogue("constraint")
 get, serialize, deserialize = catalogue.get, catalogue.serialize, catalogue.deserialize
 
 __all__ = [
-    "Constraint",
-    "MaxNorm",
-    "MinMaxNorm",
-    "NonNeg",
-    "UnitNorm",
-    "deserialize",
-    "get",
-    "max_norm",
-    "min_max_norm",
-    "non_neg",
-    "serialize",
-    "unit_norm",
+    *("Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm", "min_max_norm", "non_neg"),
+    *("serialize", "unit_norm"),
 ]
 
 

@@ -19,18 +19,8 @@ catalogue = Catalogue("regularizer")
 get, serialize, deserialize = catalogue.get, catalogue.serialize, catalogue.deserialize
 
 __all__ = [
-    "L1",
-    "L1L2",
-    "L2",
-    "OrthogonalRegularizer",
-    "Regularizer",
-    "deserialize",
-    "get",
-    "l1",
-    "l1_l2",
-    "l2",
-    "orthogonal_regularizer",
-    "serialize",
+    *("L1", "L1L2", "L2", "OrthogonalRegularizer", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2"),
+    *("orthogonal_regularizer", "serialize"),
 ]
 
 

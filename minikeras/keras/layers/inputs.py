@@ -26,6 +26,7 @@ class CallSpec(NamedTuple):
         takes_training, takes_mask: whether it takes arguments of these names.
         masks: names of further masks, such as 'query_mask' for the argument `query`.
         training: the default of `training`.
+        takes_one_tensor: whether it takes one tensor, so that a list of several is a mistake; the class says so.
     """
 
     names: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class CallSpec(NamedTuple):
     takes_mask: bool = False
     masks: tuple[str, ...] = ()
     training: bool | None = None
+    takes_one_tensor: bool = False
 
     @classmethod
     def of(cls, call: Callable[..., Any]) -> CallSpec:

@@ -61,8 +61,7 @@ class Layer(Module):
     added_losses = property(attrgetter("_losses"), doc="The list that `add_loss` adds to, of this layer alone.")
     _unwatched: tuple[str, ...] = ("_accepted",)
     _not_walked: tuple[str, ...] = (
-        *("_losses", "_build_shape", "_scope", "_input_shape_given", "_input_spec", "_accepted", "_labels"),
-        *("_added", "_settled", "_given"),
+        *("_losses", "_build_shape", "_origin", "_input_shape_given", "_input_spec", "_accepted", "_held", "_given"),
     )
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
@@ -93,10 +92,8 @@ class Layer(Module):
         self._built = self._building = False
         super().__init__(name or auto_name(snake_case(kind)))
         self._trainable = trainable
-        self._frozen: set[int] = set()
-        self._added: tuple[Weight, ...] = ()
-        self._settled: list[Any] = []
-        self._scope: tuple[str, ...] = ()
+        self._held = layer_weights.Held()
+        self._origin = layer_weights.Origin(name or snake_case(kind))
         self.dtype_policy = dtype
         self.autocast = bool(autocast)
         self._losses: list[Any] = []
@@ -104,9 +101,6 @@ class Layer(Module):
         self._input_spec: Any = None
         self._accepted: Any = None
         self._build_shape: Any = None
-        self._label = name or snake_case(kind)
-        self._stream: int | None = None
-        self._labels: dict[str, int] = {}
         self.activity_regularizer = regularizers.get(activity_regularizer)
         if _context.caller is not None and not _context.caller._building:
             self._made_in_call = True
@@ -121,7 +115,7 @@ class Layer(Module):
     @dtype_policy.setter
     def dtype_policy(self, policy: Any) -> None:
         chosen = mixed_precision.get(policy[self.path] if isinstance(policy, PathMap) else policy)
-        if self._added and chosen.name != self._policy.name:
+        if self._held.added and chosen.name != self._policy.name:
             raise ValueError(f"Layer '{self.name}' has weights already. Set dtype_policy before it is built.")
         self._policy, self._dtype = chosen, chosen.compute_dtype
         self._array_dtype = as_dtype(self._dtype).numpy
@@ -176,8 +170,6 @@ class Layer(Module):
         **options: Any,
     ) -> None:
         super().__init_subclass__(**options)
-        if takes_one_tensor is not None:
-            cls._takes_one_tensor = takes_one_tensor
         if gives_floats is not None:
             cls.gives_floats = gives_floats
         if described:
@@ -187,8 +179,9 @@ class Layer(Module):
             cls.build = layer_weights.within_scope(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:
             cls.supports_masking = cls.computes_mask = True
-        if "call" in cls.__dict__:
-            cls.call_spec = inputs.CallSpec.of(cls.call)
+        one = cls.call_spec.takes_one_tensor if takes_one_tensor is None else takes_one_tensor
+        spec = inputs.CallSpec.of(cls.call) if "call" in cls.__dict__ else cls.call_spec
+        cls.call_spec = spec._replace(takes_one_tensor=one)
 
     # Attributes ----------------------------------------------------------------------------------------------------------
 
@@ -220,9 +213,11 @@ class Layer(Module):
 
     def _restore(self, attributes: dict[str, Any]) -> None:
         """Restore exactly these attributes; but a random stream of its own, below no other layer, is kept once it is found."""
-        stream = {} if self._scope or self._stream is None else {"_stream": self._stream}
+        known = self._origin
         self.__dict__.clear()
-        self.__dict__.update(attributes | stream)
+        self.__dict__.update(attributes)
+        if not known.scope and known.stream is not None:
+            self.__dict__["_origin"] = self._origin._replace(stream=known.stream)
         if "_deferred" in attributes:
             self._deferred.taken_back(self)
         self._structure.changed()
@@ -369,7 +364,7 @@ class Layer(Module):
         path = "/".join((self.path, *_context.names(), name))
         weight = cls(value, name, path, trainable, regularizers.get(regularizer), constraints.get(constraint), aggregation)
         weight.freeze(not self._trainable)
-        self._added = (*self._added, weight)
+        self._held = self._held._replace(added=(*self._held.added, weight))
         return weight
 
     add_variable = add_weight
@@ -392,7 +387,7 @@ class Layer(Module):
     @property
     def path(self) -> str:
         """The names of the layers around it and its own, joined by '/'."""
-        return "/".join((*self._scope, self.name))
+        return "/".join((*self._origin.scope, self.name))
 
     @layer_weights.within_scope
     def build(self, input_shape: Any) -> None:
@@ -461,8 +456,6 @@ class Layer(Module):
     """True if `compute_mask` passes a mask of the input on to the output."""
     _takes_text = False
     """True if the layer takes text, so that a model with it takes columns of text."""
-    _takes_one_tensor = False
-    """True if the layer takes one tensor, so that a list of several is a mistake."""
     gives_floats = False
     """True if integers become floats; other layers keep integers as they are, or refuse them when they are called."""
     computes_mask = False
@@ -575,7 +568,7 @@ class Layer(Module):
 
     def _single(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The positional arguments; a layer of one tensor takes it out of a list or dict of one."""
-        if self._takes_one_tensor and args and isinstance(args[0], (list, tuple, dict)) and not is_numbers(args[0]):
+        if self.call_spec.takes_one_tensor and args and isinstance(args[0], (list, tuple, dict)) and not is_numbers(args[0]):
             return inputs.only_tensor(f"Layer '{self.name}' ({type(self).__name__})", args[0]), *args[1:]
         return args
 

@@ -85,20 +85,26 @@ class Structure:
         return Structure, ()
 
 
-class WeightOwner(Protocol):
-    """A layer, as the search for its state and freezing see it: it has these attributes.
+class Held(NamedTuple):
+    """What a layer knows of the state that it holds.
 
     Attributes:
-        _added: the weights that `add_weight` made; they count whether or not they are kept in an attribute.
-        _settled: the state that it held when `trainable` was last set; state that comes later is frozen once, if the layer is.
-        _frozen: keys of frozen state that is trainable by nature and that `add_weight` did not make.
+        added: the weights that `add_weight` made; they count whether or not they are kept in an attribute.
+        settled: the state that it held when `trainable` was last set; state that comes later is frozen once, if the layer is.
+        frozen: keys of frozen state that is trainable by nature and that `add_weight` did not make.
     """
+
+    added: tuple[Weight, ...] = ()
+    settled: tuple[Any, ...] = ()
+    frozen: frozenset[int] = frozenset()
+
+
+class WeightOwner(Protocol):
+    """A layer, as the search for its state and freezing see it: it has these attributes."""
 
     _structure: Structure
     _trainable: bool
-    _added: tuple[Weight, ...]
-    _settled: list[Any]
-    _frozen: set[int]
+    _held: Held
 
     @property
     def name(self) -> str: ...
@@ -119,8 +125,9 @@ def freeze_newcomer(layer: WeightOwner, value: Any) -> None:
 
 def forget(layer: WeightOwner, thing: Any) -> None:
     """Forget a value whose attribute is gone."""
-    layer._added = tuple(weight for weight in layer._added if weight is not thing)
-    layer._settled = [one for one in layer._settled if one is not thing]
+    added, settled, frozen = layer._held
+    rest = tuple(one for one in settled if one is not thing)
+    layer._held = Held(tuple(weight for weight in added if weight is not thing), rest, frozen)
     layer._structure.changed()
     layer._structure.kept = None  # it may hold what is to go
 
@@ -135,7 +142,7 @@ def held_by(layer: WeightOwner) -> tuple[list[Any], list[Loose]]:
             found.append(value)
         elif first is None and not isinstance(value, tuple):
             loose.append((value, list(_values(value))))
-    found += layer._added
+    found += layer._held.added
     return found, loose
 
 
@@ -199,7 +206,7 @@ def own_variables(layer: WeightOwner) -> list[Variable]:
 
 def learns(layer: WeightOwner, variable: Variable) -> bool:
     """Trainable by its nature, frozen or not."""
-    return variable.learns if isinstance(variable, Weight) else variable._trainable or variable.key in layer._frozen
+    return variable.learns if isinstance(variable, Weight) else variable._trainable or variable.key in layer._held.frozen
 
 
 def set_trainable(layer: WeightOwner, value: bool) -> None:
@@ -209,8 +216,8 @@ def set_trainable(layer: WeightOwner, value: bool) -> None:
         for thing in held_by(one)[0]:
             if isinstance(thing, Weight):
                 thing.freeze(not value)
-            elif isinstance(thing, Variable) and value and thing.key in one._frozen:
-                one._frozen.remove(thing.key)
+            elif isinstance(thing, Variable) and value and thing.key in one._held.frozen:
+                _note(one, frozen=one._held.frozen - {thing.key})
                 thing.trainable = True
             elif isinstance(thing, Variable) and not value:
                 _freeze(one, thing)
@@ -219,17 +226,21 @@ def set_trainable(layer: WeightOwner, value: bool) -> None:
 def set_trainable_alone(layer: WeightOwner, value: bool) -> None:
     """Set `trainable` for this layer and for what it will hold, not for what it holds now."""
     object.__setattr__(layer, "_trainable", bool(value))
-    settled = [thing for thing in held_by(layer)[0] if isinstance(thing, Variable) or is_layer(thing)]
-    object.__setattr__(layer, "_settled", settled)
+    _note(layer, settled=tuple([thing for thing in held_by(layer)[0] if isinstance(thing, Variable) or is_layer(thing)]))
+
+
+def _note(layer: WeightOwner, **changes: Any) -> None:
+    """Change what a layer knows of its state: what it holds, and so the structure, stays."""
+    object.__setattr__(layer, "_held", layer._held._replace(**changes))
 
 
 def _freeze_newcomers(layer: WeightOwner, own: list[Any]) -> None:
     """Freeze what has joined this layer since it was frozen."""
-    held = [thing for thing in own if isinstance(thing, Variable) or is_layer(thing)]
-    if _are(held, layer._settled):
+    held = tuple([thing for thing in own if isinstance(thing, Variable) or is_layer(thing)])
+    if _are(held, layer._held.settled):
         return
-    settled = {id(thing) for thing in layer._settled}
-    object.__setattr__(layer, "_settled", held)
+    settled = {id(thing) for thing in layer._held.settled}
+    _note(layer, settled=held)
     for thing in held:
         if id(thing) in settled:
             continue
@@ -242,7 +253,7 @@ def _freeze_newcomers(layer: WeightOwner, own: list[Any]) -> None:
 def _freeze(layer: WeightOwner, variable: Variable) -> None:
     """Stop training a Variable that was not made by `add_weight`, and remember that it was trained."""
     if variable.trainable:
-        layer._frozen.add(variable.key)
+        _note(layer, frozen=layer._held.frozen | {variable.key})
         variable.trainable = False
 
 
@@ -331,18 +342,26 @@ def locked(name: str, what: str) -> str:
 # Building --------------------------------------------------------------------------------------------------------------
 
 
-class Buildable(WeightOwner, Protocol):
-    """A layer, as it is built within a scope of names and a tree of random streams.
+class Origin(NamedTuple):
+    """The place of a layer among others: in the names of weights, and in the tree of random streams.
 
     Attributes:
-        _stream: the seed of its stream; None until its parent is known. The parent calls it `_label`.
-        _labels: the number of seeds of each name that its children have been given.
+        label: its name in that tree.
+        scope: the names of the layers around it.
+        stream: the seed of its stream; None until the layer around it is known.
+        drawn: the number of seeds of each label that its children have been given.
     """
 
-    _stream: int | None
-    _label: str
-    _labels: dict[str, int]
-    _scope: tuple[str, ...]
+    label: str
+    scope: tuple[str, ...] = ()
+    stream: int | None = None
+    drawn: dict[str, int] = {}  # replaced, never changed
+
+
+class Buildable(WeightOwner, Protocol):
+    """A layer, as it is built within a scope of names and a tree of random streams."""
+
+    _origin: Origin
     _building: bool
     _built: bool
     _build_shape: Any
@@ -403,9 +422,10 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
             return build(self, *arguments, **named)
         before = dict(self.__dict__)
         caller = context.caller
-        labels = None if caller is None else caller._labels
+        drawn = None if caller is None else caller._origin.drawn
         if caller is not None or context.names():
-            self._scope = (*(() if caller is None else (*caller._scope, caller.name)), *context.names())
+            around = () if caller is None else (*caller._origin.scope, caller.name)
+            self._origin = self._origin._replace(scope=(*around, *context.names()))
         settle_stream(self)
         self._building = True
         context.caller = self
@@ -418,7 +438,7 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
         except BaseException:
             self._restore(before)
             if caller is not None:
-                caller._labels = labels
+                caller._origin = caller._origin._replace(drawn=drawn)
             raise
         finally:
             context.caller = caller
@@ -450,17 +470,19 @@ def initialized(initializer: Any, shape: Any, kind: DType, name: str, seed: Call
 
 def settle_stream(layer: Buildable) -> None:
     """Find the place of this layer in the tree of random streams: below the layer that calls it, or on its own."""
-    if layer._stream is None:
-        caller = context.caller
-        layer._stream = outermost_seed(layer._label) if caller is None else seed_for(caller, layer._label)
+    if layer._origin.stream is None:
+        caller, label = context.caller, layer._origin.label
+        seed = outermost_seed(label) if caller is None else seed_for(caller, label)
+        layer._origin = layer._origin._replace(stream=seed)
 
 
 def seed_for(layer: Buildable, label: str) -> int:
     """The next seed of this name below this layer: for a weight, a generator or a sublayer."""
     settle_stream(layer)
-    number = layer._labels.get(label, 0)
-    layer._labels = {**layer._labels, label: number + 1}
-    return derived_seed(layer._stream, label, number)
+    origin = layer._origin
+    number = origin.drawn.get(label, 0)
+    layer._origin = origin._replace(drawn={**origin.drawn, label: number + 1})
+    return derived_seed(origin.stream, label, number)
 
 
 def build_arguments(

@@ -397,7 +397,7 @@ def _copied(layer: Any, prefix: str, **changes: Any) -> Any:
     name = layer.name.removeprefix(prefix)
     config["config"] |= {**changes, "name": f"{prefix}{name}"}
     made = deserialize_keras_object(config)
-    made._label = f"{prefix}{layer._label}"  # the name of its random stream: without the number that a process counts up
+    made._origin = made._origin._replace(label=f"{prefix}{layer._origin.label}")  # without the number that a process counts up
     if hasattr(layer, "use_cudnn"):  # which no configuration holds
         made.use_cudnn = layer.use_cudnn
     return made
