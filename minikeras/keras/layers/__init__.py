@@ -23,33 +23,12 @@ from .convolution import (
     SeparableConvolution1D,
     SeparableConvolution2D,
 )
-from .core import Dense, EinsumDense, Embedding, Identity, Masking, ReversibleEmbedding
-from .input_layer import Input, InputLayer
+from .core import Dense, EinsumDense, Embedding, Identity, Input, InputLayer, Masking, ReversibleEmbedding
 from .inputs import InputSpec
 from .layer import Layer
 from .merging import FUNCTIONS as _FUNCTIONS
 from .merging import Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract
 from .normalization import GroupNormalization, LayerNormalization, Normalization, Rescaling, RMSNormalization, UnitNormalization
-from .pooling import (
-    AdaptiveAveragePooling1D,
-    AdaptiveAveragePooling2D,
-    AdaptiveAveragePooling3D,
-    AdaptiveMaxPooling1D,
-    AdaptiveMaxPooling2D,
-    AdaptiveMaxPooling3D,
-    AveragePooling1D,
-    AveragePooling2D,
-    AveragePooling3D,
-    GlobalAveragePooling1D,
-    GlobalAveragePooling2D,
-    GlobalAveragePooling3D,
-    GlobalMaxPooling1D,
-    GlobalMaxPooling2D,
-    GlobalMaxPooling3D,
-    MaxPooling1D,
-    MaxPooling2D,
-    MaxPooling3D,
-)
 from .regularization import (
     ActivityRegularization,
     AlphaDropout,
@@ -76,6 +55,26 @@ from .reshaping import (
     ZeroPadding1D,
     ZeroPadding2D,
     ZeroPadding3D,
+)
+from .windows import (
+    AdaptiveAveragePooling1D,
+    AdaptiveAveragePooling2D,
+    AdaptiveAveragePooling3D,
+    AdaptiveMaxPooling1D,
+    AdaptiveMaxPooling2D,
+    AdaptiveMaxPooling3D,
+    AveragePooling1D,
+    AveragePooling2D,
+    AveragePooling3D,
+    GlobalAveragePooling1D,
+    GlobalAveragePooling2D,
+    GlobalAveragePooling3D,
+    GlobalMaxPooling1D,
+    GlobalMaxPooling2D,
+    GlobalMaxPooling3D,
+    MaxPooling1D,
+    MaxPooling2D,
+    MaxPooling3D,
 )
 
 add, average, concatenate, dot, maximum, minimum, multiply, subtract = _FUNCTIONS

@@ -1,14 +1,24 @@
-"""Layers over one, two and three axes between batch and channels, and the windows that slide along these."""
+"""Layers over one, two and three axes between batch and channels; the windows that slide along these; and pools: the largest or
+the mean of a window, of the whole row, or of a given number of places.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
+from ...core import Tensor
 from ...errors import ShapeError
+from ...functions import convolution as functions
+from ...functions.elementwise import cast
+from ...functions.reductions import reduce_max, reduce_mean, reduce_sum
+from ...functions.shaping import reshape
 from ...nn_ops.convolution import places
+from ...nn_ops.nn import masked_fill
 from ..config import image_data_format
 from .inputs import InputSpec
 from .layer import Layer
+from .normalization import wide
 
 
 class SpatialLayer(Layer):
@@ -116,3 +126,261 @@ def checked_format(layer: Any, data_format: Any) -> str:
             f"{type(layer).__name__}: data_format must be 'channels_last' or 'channels_first', found {data_format!r}."
         )
     return data_format or image_data_format()
+
+
+# Pools -----------------------------------------------------------------------------------------------------------------
+
+
+class PoolingLayer(SpatialLayer):
+    """Base of pools, each of which is one function: `class MaxPooling2D(Pooling, rank=2, pool=max_pool)`."""
+
+    pool: ClassVar[Callable[..., Tensor]]
+
+    def __init_subclass__(cls, pool: Callable[..., Tensor] | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if pool is not None:
+            cls.pool = staticmethod(pool)
+
+
+class Pooling(PoolingLayer):
+    """Base of pools under a sliding window, with the arguments of `MaxPooling2D`."""
+
+    def __init__(
+        self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", data_format: str | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.pool_size = one_for_each(self, "pool_size", pool_size, self.rank)
+        self.strides = self.pool_size if strides is None else one_for_each(self, "strides", strides, self.rank)
+        self.padding = checked_padding(self, padding)
+        self.data_format = checked_format(self, data_format)
+
+    def build(self, input_shape: Any) -> None:
+        self.compute_output_shape(input_shape)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return self.pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.data_format)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, *places, channels)."""
+        geometry = WindowGeometry(self.pool_size, self.strides, self.padding, self.data_format, (1,) * self.rank)
+        return geometry.output_shape(self, input_shape)
+
+
+class MaxPooling1D(Pooling, described=True, makes_nothing=True, rank=1, pool=functions.max_pool):
+    """The largest element under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> tf.keras.layers.MaxPooling1D()(tf.ones([2, 5, 3])).shape
+    TensorShape([2, 2, 3])
+    """
+
+
+class MaxPooling2D(Pooling, described=True, makes_nothing=True, rank=2, pool=functions.max_pool):
+    """The largest element under a window over height and width, for each channel; of several the first has the gradient.
+
+    Args:
+        pool_size: sizes of the window; an int serves both axes.
+        strides: distance between neighbouring places; the sizes of the window by default.
+        padding: 'valid' (none) or 'same' (places = size / stride, rounded up).
+        data_format: 'channels_last' (default) or 'channels_first'.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> tf.keras.layers.MaxPooling2D()(tf.ones([2, 28, 28, 3])).shape
+    TensorShape([2, 14, 14, 3])
+    """
+
+
+class MaxPooling3D(Pooling, described=True, makes_nothing=True, rank=3, pool=functions.max_pool):
+    """The largest element under a window over three axes, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> tf.keras.layers.MaxPooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
+    TensorShape([2, 2, 3, 4, 3])
+    """
+
+
+class AveragePooling1D(Pooling, described=True, makes_nothing=True, rank=1, pool=functions.avg_pool):
+    """The mean of what lies under a window along one axis, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> tf.keras.layers.AveragePooling1D()(tf.ones([2, 5, 3])).shape
+    TensorShape([2, 2, 3])
+    """
+
+
+class AveragePooling2D(Pooling, described=True, makes_nothing=True, rank=2, pool=functions.avg_pool):
+    """The mean of what lies under a window over height and width, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> tf.keras.layers.AveragePooling2D(3, strides=2, padding="same")(tf.ones([2, 5, 5, 3])).shape
+    TensorShape([2, 3, 3, 3])
+    """
+
+
+class AveragePooling3D(Pooling, described=True, makes_nothing=True, rank=3, pool=functions.avg_pool):
+    """The mean of what lies under a window over three axes, for each channel. Arguments as in `MaxPooling2D`.
+
+    >>> tf.keras.layers.AveragePooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
+    TensorShape([2, 2, 3, 4, 3])
+    """
+
+
+class GlobalPooling(PoolingLayer):
+    """Base of pools over all axes between batch and channels, with the arguments of `GlobalAveragePooling2D`."""
+
+    def __init__(self, data_format: str | None = None, keepdims: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.data_format = checked_format(self, data_format)
+        self.keepdims = bool(keepdims)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return self.pool(inputs, self._axes(), keepdims=self.keepdims)
+
+    def _axes(self) -> list[int]:
+        return list(range(self._first_axis, self._first_axis + self.rank))
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, channels), with axes of size 1 between if they are kept."""
+        axes = self._axes()
+        return tuple(1 if axis in axes else size for axis, size in enumerate(input_shape) if self.keepdims or axis not in axes)
+
+
+class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True, rank=1, pool=reduce_mean):
+    """The mean over all steps; what a mask leaves out does not count.
+
+    Args:
+        data_format, keepdims, options: as in `GlobalAveragePooling2D`.
+
+    >>> print(tf.keras.layers.GlobalAveragePooling1D()([[[1.0], [5.0]]], mask=[[True, False]]).numpy())
+    [[1.]]
+    """
+
+    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+        if mask is None:
+            return super().call(inputs)
+        if inputs.shape[self._axes()[0]] != mask.shape[-1] or mask.shape[0] != inputs.shape[0] or mask.ndim != 2:
+            raise ShapeError(
+                f"Layer '{self.name}' ({type(self).__name__}): the mask must have shape (batch, steps) of the input "
+                f"{tuple(inputs.shape)}, found {tuple(mask.shape)}."
+            )
+        x = wide(self, inputs)
+        weights = cast(mask, x.dtype)
+        weights = reshape(weights, (*weights.shape, 1) if self.data_format == "channels_last" else (weights.shape[0], 1, -1))
+        total = reduce_sum(masked_fill(weights != 0.0, x), self._axes(), keepdims=self.keepdims)
+        return cast(total / reduce_sum(weights, self._axes(), keepdims=self.keepdims), self.compute_dtype)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: the steps are gone."""
+        return None
+
+
+class GlobalAveragePooling2D(GlobalPooling, described=True, makes_nothing=True, rank=2, pool=reduce_mean):
+    """The mean over height and width, for each channel.
+
+    Args:
+        data_format: 'channels_last' (default) or 'channels_first'.
+        keepdims: whether height and width stay, with size 1.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> tf.keras.layers.GlobalAveragePooling2D()(tf.ones([2, 28, 28, 3])).shape
+    TensorShape([2, 3])
+    """
+
+
+class GlobalAveragePooling3D(GlobalPooling, described=True, makes_nothing=True, rank=3, pool=reduce_mean):
+    """The mean over three axes, for each channel. Arguments as in `GlobalAveragePooling2D`.
+
+    >>> tf.keras.layers.GlobalAveragePooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
+    TensorShape([2, 3])
+    """
+
+
+class GlobalMaxPooling1D(GlobalPooling, described=True, makes_nothing=True, rank=1, pool=reduce_max):
+    """The largest element over all steps, for each feature. Arguments as in `GlobalAveragePooling2D`.
+
+    >>> print(tf.keras.layers.GlobalMaxPooling1D()([[[1.0], [5.0]]]).numpy())
+    [[5.]]
+    """
+
+
+class GlobalMaxPooling2D(GlobalPooling, described=True, makes_nothing=True, rank=2, pool=reduce_max):
+    """The largest element over height and width, for each channel. Arguments as in `GlobalAveragePooling2D`.
+
+    >>> tf.keras.layers.GlobalMaxPooling2D(keepdims=True)(tf.ones([2, 28, 28, 3])).shape
+    TensorShape([2, 1, 1, 3])
+    """
+
+
+class GlobalMaxPooling3D(GlobalPooling, described=True, makes_nothing=True, rank=3, pool=reduce_max):
+    """The largest element over three axes, for each channel. Arguments as in `GlobalAveragePooling2D`.
+
+    >>> tf.keras.layers.GlobalMaxPooling3D()(tf.ones([2, 4, 6, 8, 3])).shape
+    TensorShape([2, 3])
+    """
+
+
+class AdaptivePooling(PoolingLayer):
+    """Base of pools over windows that divide each axis, with the arguments of `AdaptiveAveragePooling2D`."""
+
+    def __init__(self, output_size: Any, data_format: str | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.output_size = one_for_each(self, "output_size", output_size, self.rank)
+        self.data_format = checked_format(self, data_format)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        return self.pool(inputs, self.output_size, self.data_format)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, *output_size, channels)."""
+        return self._with_sizes(input_shape, self.output_size)
+
+
+class AdaptiveAveragePooling1D(AdaptivePooling, described=True, makes_nothing=True, rank=1, pool=functions.adaptive_avg_pool):
+    """The mean of each of so many windows over one axis. Arguments as in `AdaptiveAveragePooling2D`.
+
+    >>> tf.keras.layers.AdaptiveAveragePooling1D(3)(tf.ones([2, 7, 3])).shape
+    TensorShape([2, 3, 3])
+    """
+
+
+class AdaptiveAveragePooling2D(AdaptivePooling, described=True, makes_nothing=True, rank=2, pool=functions.adaptive_avg_pool):
+    """The mean of each of so many windows over height and width, for each channel.
+
+    Window i of m along an axis of n elements holds those from floor(i n / m) up to ceil((i + 1) n / m), without that one.
+
+    Args:
+        output_size: number of windows; an int serves both axes.
+        data_format: 'channels_last' (default) or 'channels_first'.
+        options: `name`, `dtype`, as in `Layer`.
+
+    >>> tf.keras.layers.AdaptiveAveragePooling2D(3)(tf.ones([2, 7, 5, 3])).shape
+    TensorShape([2, 3, 3, 3])
+    """
+
+
+class AdaptiveAveragePooling3D(AdaptivePooling, described=True, makes_nothing=True, rank=3, pool=functions.adaptive_avg_pool):
+    """The mean of each of so many windows over three axes. Arguments as in `AdaptiveAveragePooling2D`.
+
+    >>> tf.keras.layers.AdaptiveAveragePooling3D(3)(tf.ones([2, 7, 5, 6, 3])).shape
+    TensorShape([2, 3, 3, 3, 3])
+    """
+
+
+class AdaptiveMaxPooling1D(AdaptivePooling, described=True, makes_nothing=True, rank=1, pool=functions.adaptive_max_pool):
+    """The largest element of each of so many windows over one axis. Arguments as in `AdaptiveAveragePooling2D`.
+
+    >>> tf.keras.layers.AdaptiveMaxPooling1D(3)(tf.ones([2, 7, 3])).shape
+    TensorShape([2, 3, 3])
+    """
+
+
+class AdaptiveMaxPooling2D(AdaptivePooling, described=True, makes_nothing=True, rank=2, pool=functions.adaptive_max_pool):
+    """The largest element of each of so many windows over height and width. Arguments as in `AdaptiveAveragePooling2D`.
+
+    >>> tf.keras.layers.AdaptiveMaxPooling2D(3)(tf.ones([2, 7, 5, 3])).shape
+    TensorShape([2, 3, 3, 3])
+    """
+
+
+class AdaptiveMaxPooling3D(AdaptivePooling, described=True, makes_nothing=True, rank=3, pool=functions.adaptive_max_pool):
+    """The largest element of each of so many windows over three axes. Arguments as in `AdaptiveAveragePooling2D`.
+
+    >>> tf.keras.layers.AdaptiveMaxPooling3D(3)(tf.ones([2, 7, 5, 6, 3])).shape
+    TensorShape([2, 3, 3, 3, 3])
+    """

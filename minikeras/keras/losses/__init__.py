@@ -1,5 +1,5 @@
 # mypy: implicit-reexport
-"""Losses. May import keras's settings and all below keras. Read `alignment.py` first: what shapes fit together."""
+"""Losses. May import keras's settings and all below keras. Read `loss.py` first: the base, and what shapes fit together."""
 
 from ...absent import late as _late
 from .classification import (

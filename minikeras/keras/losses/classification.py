@@ -25,8 +25,7 @@ from ...functions.reductions import reduce_all, reduce_logsumexp, reduce_max, re
 from ...functions.shaping import broadcast_to, concat, reshape, stack, unstack
 from ...types import TensorLike
 from ..config import epsilon
-from .alignment import aligned, as_floats, as_integers, as_predictions
-from .loss import FunctionLoss, PlainLoss, loss
+from .loss import FunctionLoss, PlainLoss, aligned, as_floats, as_integers, as_predictions, loss
 
 
 def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:

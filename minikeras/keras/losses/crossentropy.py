@@ -23,8 +23,17 @@ from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import reshape
 from ...types import TensorLike
 from ..config import epsilon
-from .alignment import aligned, as_integers, as_predictions, class_labels, classes_last, several_classes
-from .loss import FunctionLoss, PlainLoss, loss
+from .loss import (
+    FunctionLoss,
+    PlainLoss,
+    aligned,
+    as_integers,
+    as_predictions,
+    class_labels,
+    classes_last,
+    loss,
+    several_classes,
+)
 
 # Functions -------------------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,7 @@ from ...functions.operands import negative_axis
 from ...functions.reductions import l2_normalize, reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon
-from .alignment import aligned
-from .loss import FunctionLoss, PlainLoss, loss
+from .loss import FunctionLoss, PlainLoss, aligned, loss
 
 # Functions -------------------------------------------------------------------------------------------------------------
 

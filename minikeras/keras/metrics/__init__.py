@@ -1,7 +1,7 @@
 # mypy: implicit-reexport
 """Metrics: numbers that accumulate over batches. May import losses and initializers. Read `metric.py` first.
 
-Labels and predictions pass through `losses/alignment.py`, so that nothing is broadcast here either.
+Labels and predictions pass through functions of `losses/loss.py`, so that nothing is broadcast here either.
 """
 
 from typing import Any as _Any

@@ -13,7 +13,7 @@ from ...functions.operands import tensor
 from ...functions.reductions import argmax, reduce_any, reduce_max, reduce_mean, reduce_sum
 from ...types import TensorLike
 from ..config import epsilon, floatx
-from ..losses.alignment import aligned, as_columns, as_floats, as_predictions, class_labels, same_shape, spread_weights
+from ..losses.loss import aligned, as_columns, as_floats, as_predictions, class_labels, same_shape, spread_weights
 from .metric import FunctionMetric, Metric, PlainMetric, catalogue, metric
 
 # Functions -------------------------------------------------------------------------------------------------------------

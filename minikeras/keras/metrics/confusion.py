@@ -36,7 +36,7 @@ from ...functions.reductions import reduce_any, reduce_max, reduce_mean, reduce_
 from ...functions.shaping import broadcast_to, reshape, stack, transpose
 from ...types import TensorLike
 from ..config import epsilon
-from ..losses.alignment import aligned, as_floats, spread_weights
+from ..losses.loss import aligned, as_floats, spread_weights
 from .metric import Metric, catalogue
 
 Thresholds = float | Sequence[float] | None

@@ -13,7 +13,7 @@ from ...functions.shaping import broadcast_to
 from ...types import TensorLike
 from .. import losses
 from ..config import epsilon
-from ..losses.alignment import aligned, as_columns, as_floats, class_labels, classes_last, combine_weights, spread_weights
+from ..losses.loss import aligned, as_columns, as_floats, class_labels, classes_last, combine_weights, spread_weights
 from .metric import FunctionMetric, Mean, Metric, PlainMetric, catalogue, metric
 
 

@@ -19,7 +19,7 @@ from ...functions.reductions import argmax, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, stack
 from ...types import TensorLike, as_dtype
 from ..config import epsilon, floatx
-from ..losses.alignment import as_floats, as_integers, same_shape, spread_weights
+from ..losses.loss import as_floats, as_integers, same_shape, spread_weights
 from .metric import Metric, catalogue
 
 

@@ -26,8 +26,7 @@ from ..arguments import as_call
 from ..calls import context, without_effects
 from ..catalogue import Catalogue
 from ..config import floatx
-from ..losses.alignment import as_floats, combine_weights, mask_of, spread_weights
-from ..losses.loss import with_function
+from ..losses.loss import as_floats, combine_weights, mask_of, spread_weights, with_function
 from ..mixed_precision import get as policy_of
 from ..names import auto_name
 from ..weight import KerasVariable

@@ -10,7 +10,7 @@ from ... import nest
 from ...boundary import explaining
 from ...errors import LoadError
 from .. import tree
-from ..layers.input_layer import InputLayer, entrance
+from ..layers.core import InputLayer, entrance
 from ..saving.objects import deserialize_keras_object
 from ..symbolic.keras_tensor import KerasTensor
 from .model import Model

@@ -13,7 +13,7 @@ from typing import Any
 
 from ... import nest
 from ...errors import LoadError
-from ..layers.input_layer import InputLayer, entrance
+from ..layers.core import InputLayer, entrance
 from ..layers.layer_weights import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..saving.registry import CustomObjectScope

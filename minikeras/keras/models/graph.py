@@ -16,7 +16,7 @@ from ...core import Tensor, convert_to_tensor
 from ...core.forks import cached_property
 from ...errors import ShapeError
 from ...functions.elementwise import cast
-from ..layers.input_layer import InputLayer, entrance
+from ..layers.core import InputLayer, entrance
 from ..layers.inputs import of_rank, only_tensor
 from ..symbolic.keras_tensor import KerasTensor, Node, nodes_of
 from ..symbolic.operation import Operation

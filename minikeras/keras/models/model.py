@@ -22,7 +22,7 @@ from ..batches import Feed
 from ..callbacks import History
 from ..layers import inputs as masks
 from ..layers import layer_weights
-from ..layers.input_layer import InputLayer
+from ..layers.core import InputLayer
 from ..layers.layer import Layer
 from ..saving.objects import serialize_keras_object
 from ..training import state, steps, trainer

@@ -12,7 +12,7 @@ from typing import Any
 from ... import nest
 from ...boundary import explaining
 from ...core import Tensor
-from ..layers.input_layer import InputLayer, entrance
+from ..layers.core import InputLayer, entrance
 from ..layers.inputs import marked, of_rank
 from ..layers.layer import Layer
 from ..layers.layer_weights import set_trainable_alone
