@@ -18,6 +18,11 @@ from ..functions.elementwise import cast
 setattr(Tensor, "_keras_mask", vars(Tensor)["attached"])  # noqa: B010  what Keras attaches to a tensor is its mask
 
 
+def mask_of(x: Any) -> Any:
+    """The mask that a tensor carries: true where it counts; None if it carries none."""
+    return getattr(x, "_keras_mask", None)
+
+
 class CallContext(threading.local):
     """`training` of the outer calls, the layer that is being called or built, and the scopes that were opened in it."""
 

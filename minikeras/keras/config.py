@@ -4,22 +4,7 @@
 from ..absent import late as _late
 from .logs import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
 from .mixed_precision import dtype_policy, set_dtype_policy
-from .settings import (
-    backend,
-    disable_traceback_filtering,
-    enable_unsafe_deserialization,
-    epsilon,
-    floatx,
-    image_data_format,
-    is_traceback_filtering_enabled,
-    max_epochs,
-    max_steps_per_epoch,
-    set_epsilon,
-    set_floatx,
-    set_image_data_format,
-    set_max_epochs,
-    set_max_steps_per_epoch,
-)
+from .settings import *  # noqa: F403
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

@@ -11,21 +11,8 @@ from ..data import Dataset
 from ..functions.elementwise import cast
 from ..functions.shaping import expand_dims, reshape, squeeze
 from ..types import as_dtype
+from . import layers
 from .arguments import Configured
-from .layers import (
-    CategoryEncoding,
-    Concatenate,
-    Discretization,
-    HashedCrossing,
-    Hashing,
-    Identity,
-    Input,
-    IntegerLookup,
-    Layer,
-    Normalization,
-    Rescaling,
-    StringLookup,
-)
 from .layers.preprocessing.encoding import as_column
 from .names import auto_name
 from .saving import deserialize_keras_object, save_model, serialize_keras_object
@@ -82,7 +69,7 @@ def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
         raise ValueError(f"Invalid value for argument `{name}`. Expected one of {known}. Received: {name}={value!r}")
 
 
-class FeatureSpace(Layer, described=True):
+class FeatureSpace(layers.Layer, described=True):
     """Makes rows of numbers of tables, by a layer for each column.
 
     Args:
@@ -114,7 +101,7 @@ class FeatureSpace(Layer, described=True):
      [ 1.22  0.    1.    0.  ]]
     """
 
-    _not_walked = (*Layer._not_walked, "inputs", "encoded_features", "features", "crosses", "crosses_by_name")
+    _not_walked = (*layers.Layer._not_walked, "inputs", "encoded_features", "features", "crosses", "crosses_by_name")
     _takes_text = _open = True
 
     def __init__(
@@ -137,10 +124,10 @@ class FeatureSpace(Layer, described=True):
         self.crosses = [self._cross(one) for one in crosses or ()]
         self.crosses_by_name = {cross.name: cross for cross in self.crosses}
         self.preprocessors = {key: feature.preprocessor for key, feature in self.features.items()}
-        self.crossers = {cross.name: HashedCrossing(cross.crossing_dim, name=cross.name) for cross in self.crosses}
-        self.one_hot_encoders: dict[str, Layer] = {}
+        self.crossers = {cross.name: layers.HashedCrossing(cross.crossing_dim, name=cross.name) for cross in self.crosses}
+        self.one_hot_encoders: dict[str, layers.Layer] = {}
         self.concat: Any = None
-        self.inputs = {key: Input((1,), dtype=feature.dtype, name=key) for key, feature in self.features.items()}
+        self.inputs = {key: layers.Input((1,), dtype=feature.dtype, name=key) for key, feature in self.features.items()}
         self.encoded_features: Any = None
         self._built = not self._adaptable()
 
@@ -159,24 +146,24 @@ class FeatureSpace(Layer, described=True):
     @classmethod
     def float(cls, name: str | None = None) -> Feature:
         """Numbers as they are."""
-        return Feature("float32", Identity(name=_named(name, "float")), "float")
+        return Feature("float32", layers.Identity(name=_named(name, "float")), "float")
 
     @classmethod
     def float_rescaled(cls, scale: Real = 1.0, offset: Real = 0.0, name: str | None = None) -> Feature:
         """Numbers times a scale plus an offset."""
-        return Feature("float32", Rescaling(scale, offset, name=_named(name, "float_rescaled")), "float")
+        return Feature("float32", layers.Rescaling(scale, offset, name=_named(name, "float_rescaled")), "float")
 
     @classmethod
     def float_normalized(cls, name: str | None = None) -> Feature:
         """Numbers with mean 0 and variance 1."""
-        return Feature("float32", Normalization(axis=-1, name=_named(name, "float_normalized")), "float")
+        return Feature("float32", layers.Normalization(axis=-1, name=_named(name, "float_normalized")), "float")
 
     @classmethod
     def float_discretized(
         cls, num_bins: int | None, bin_boundaries: Any = None, output_mode: str = "one_hot", name: str | None = None
     ) -> Feature:
         """The interval that a number lies in."""
-        layer = Discretization(bin_boundaries, num_bins, name=_named(name, "float_discretized"))
+        layer = layers.Discretization(bin_boundaries, num_bins, name=_named(name, "float_discretized"))
         return Feature("float32", layer, output_mode)
 
     @classmethod
@@ -184,7 +171,7 @@ class FeatureSpace(Layer, described=True):
         cls, max_tokens: int | None = None, num_oov_indices: int = 1, output_mode: str = "one_hot", name: str | None = None
     ) -> Feature:
         """Integers by their place in a vocabulary."""
-        layer = IntegerLookup(max_tokens, num_oov_indices, name=_named(name, "integer_categorical"))
+        layer = layers.IntegerLookup(max_tokens, num_oov_indices, name=_named(name, "integer_categorical"))
         return Feature("int32", layer, output_mode)
 
     @classmethod
@@ -192,18 +179,18 @@ class FeatureSpace(Layer, described=True):
         cls, max_tokens: int | None = None, num_oov_indices: int = 1, output_mode: str = "one_hot", name: str | None = None
     ) -> Feature:
         """Texts by their place in a vocabulary."""
-        layer = StringLookup(max_tokens, num_oov_indices, name=_named(name, "string_categorical"))
+        layer = layers.StringLookup(max_tokens, num_oov_indices, name=_named(name, "string_categorical"))
         return Feature("string", layer, output_mode)
 
     @classmethod
     def integer_hashed(cls, num_bins: int, output_mode: str = "one_hot", name: str | None = None) -> Feature:
         """Integers by their hash."""
-        return Feature("int32", Hashing(num_bins, name=_named(name, "integer_hashed")), output_mode)
+        return Feature("int32", layers.Hashing(num_bins, name=_named(name, "integer_hashed")), output_mode)
 
     @classmethod
     def string_hashed(cls, num_bins: int, output_mode: str = "one_hot", name: str | None = None) -> Feature:
         """Texts by their hash."""
-        return Feature("string", Hashing(num_bins, name=_named(name, "string_hashed")), output_mode)
+        return Feature("string", layers.Hashing(num_bins, name=_named(name, "string_hashed")), output_mode)
 
     def _feature(self, name: str, given: Any) -> Feature:
         if isinstance(given, Mapping):
@@ -340,10 +327,10 @@ class FeatureSpace(Layer, described=True):
                     f"Cannot concatenate features because feature '{name}' has not been encoded (it has dtype "
                     f"{value.dtype.name}). Consider using `output_mode='dict'`."
                 )
-        self.concat = self.concat or Concatenate(axis=-1)
+        self.concat = self.concat or layers.Concatenate(axis=-1)
         return self.concat(list(encoded.values())) if len(encoded) > 1 else next(iter(encoded.values()))
 
-    def _encoder(self, name: str, value: Any) -> Layer:
+    def _encoder(self, name: str, value: Any) -> layers.Layer:
         """The layer that makes rows of the integers of a feature."""
         layer = self.preprocessors.get(name) or self.crossers[name]
         if not value.dtype.is_integer:
@@ -351,9 +338,9 @@ class FeatureSpace(Layer, described=True):
                 f"Feature '{name}' has `output_mode='one_hot'`. Thus its preprocessor should return an integer dtype. Instead "
                 f"it returns a {value.dtype.name} dtype."
             )
-        if isinstance(layer, (IntegerLookup, StringLookup)):
+        if isinstance(layer, (layers.IntegerLookup, layers.StringLookup)):
             count: int | None = layer.vocabulary_size()
-        elif isinstance(layer, Discretization):
+        elif isinstance(layer, layers.Discretization):
             count = layer.num_bins or len(layer.bin_boundaries or ()) + 1
         else:
             count = getattr(layer, "num_bins", None) or getattr(layer, "num_tokens", None)
@@ -362,7 +349,7 @@ class FeatureSpace(Layer, described=True):
                 f"Feature '{name}' has `output_mode='one_hot'`. However it isn't a standard feature and the dimensionality of "
                 "its output space is not known, thus it cannot be one-hot encoded. Try using `output_mode='int'`."
             )
-        return CategoryEncoding(count, "multi_hot")
+        return layers.CategoryEncoding(count, "multi_hot")
 
     # Files -----------------------------------------------------------------------------------------------------------------
 
@@ -404,5 +391,5 @@ _KINDS = (
     *("float", "float_normalized", "float_rescaled", "float_discretized"),
     *("integer_categorical", "string_categorical", "integer_hashed", "string_hashed"),
 )
-CLASSES = {"FeatureSpace": FeatureSpace, "Cross": Cross, "Feature": Feature, "TFDIdentity": Identity}
+CLASSES = {"FeatureSpace": FeatureSpace, "Cross": Cross, "Feature": Feature, "TFDIdentity": layers.Identity}
 """By Keras's names of them."""

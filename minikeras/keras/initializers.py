@@ -51,7 +51,6 @@ class Initializer(Configured):
 
 
 def _numpy_dtype(dtype: Any) -> Any:
-    """NumPy's dtype for a name or the default."""
     return as_dtype(dtype or floatx()).numpy
 
 

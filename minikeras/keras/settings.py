@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ..absent import hide_imports
 from ..core.effects import clock
 from ..types import as_dtype
 
@@ -163,3 +164,6 @@ def enable_unsafe_deserialization() -> NoReturn:
         "enable_unsafe_deserialization: code in a file never runs here. Register functions and classes that a model needs: "
         "keras.saving.register_keras_serializable, or load_model(path, custom_objects={...})."
     )
+
+
+hide_imports(globals())

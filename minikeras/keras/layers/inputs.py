@@ -15,6 +15,7 @@ from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
 from ...module import Module
 from ...types import as_dtype
+from ..calls import mask_of
 
 
 class CallSpec(NamedTuple):
@@ -221,11 +222,6 @@ def of_rank(x: Tensor, wanted: tuple[int | None, ...]) -> Tensor:
 
 
 # Masks -------------------------------------------------------------------------------------------------------------------
-
-
-def mask_of(x: Any) -> Any:
-    """The mask that a tensor carries: true where it counts; None if it carries none."""
-    return getattr(x, "_keras_mask", None)
 
 
 def unmarked(x: Any) -> Any:

@@ -19,7 +19,7 @@ from ...types import as_dtype
 from .. import constraints, mixed_precision, regularizers
 from ..arguments import made_with_numpy
 from ..calls import context as _context
-from ..calls import without_effects
+from ..calls import mask_of, without_effects
 from ..names import PathMap, auto_name
 from ..saving import description
 from ..symbolic.keras_tensor import LayerIO, holds_symbol, is_data, is_numbers, shapes_of_first
@@ -92,7 +92,7 @@ class Layer(Module):
         self._built = self._building = False
         super().__init__(name or auto_name(snake_case(kind)))
         self._trainable = trainable
-        self._held = layer_weights.Held()
+        self._held = layer_weights.Holding()
         self._origin = layer_weights.Origin(name or snake_case(kind))
         self.dtype_policy = dtype
         self.autocast = bool(autocast)
@@ -583,7 +583,7 @@ class Layer(Module):
         if not self.autocast or result.array.dtype == self._array_dtype or not result.dtype.is_floating:
             return result
         wide, result = result, cast(result, self._dtype)
-        inputs.attach(inputs.mask_of(wide), result)
+        inputs.attach(mask_of(wide), result)
         return result
 
     def __repr__(self) -> str:

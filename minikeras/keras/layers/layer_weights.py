@@ -85,7 +85,7 @@ class Structure:
         return Structure, ()
 
 
-class Held(NamedTuple):
+class Holding(NamedTuple):
     """What a layer knows of the state that it holds.
 
     Attributes:
@@ -104,7 +104,7 @@ class WeightOwner(Protocol):
 
     _structure: Structure
     _trainable: bool
-    _held: Held
+    _held: Holding
 
     @property
     def name(self) -> str: ...
@@ -127,7 +127,7 @@ def forget(layer: WeightOwner, thing: Any) -> None:
     """Forget a value whose attribute is gone."""
     added, settled, frozen = layer._held
     rest = tuple(one for one in settled if one is not thing)
-    layer._held = Held(tuple(weight for weight in added if weight is not thing), rest, frozen)
+    layer._held = Holding(tuple(weight for weight in added if weight is not thing), rest, frozen)
     layer._structure.changed()
     layer._structure.kept = None  # it may hold what is to go
 

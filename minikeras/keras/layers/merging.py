@@ -18,8 +18,9 @@ from ...functions.operands import tensor
 from ...functions.reductions import reduce_any
 from ...functions.shaping import broadcast_to, concat, reshape, transpose
 from ...nn_ops.nn import masked_fill
+from ..calls import mask_of
 from ..promotion import promoted
-from .inputs import attach, mask_of
+from .inputs import attach
 from .layer import Layer
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...absent import hide_imports
 from ...core import Tensor, convert_to_tensor
 from ...core.batch import check_values
 from ...core.ops.indexing import take_along
@@ -346,3 +347,6 @@ class CTC(PlainLoss):
     """
 
     _float_labels = False
+
+
+hide_imports(globals(), "unlikelihood")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ...absent import hide_imports
 from ...core import Tensor
 from ...functions.creation import one_hot
 from ...functions.elementwise import clip_by_value, log, pow, sigmoid, where
@@ -403,3 +404,10 @@ class Poisson(PlainLoss):
     >>> print(tf.keras.losses.Poisson()([[1.0, 2.0]], [[1.0, 1.0]]).numpy().round(4))
     1.0
     """
+
+
+kld = KLD = kullback_leibler_divergence = kl_divergence
+
+hide_imports(
+    globals(), "Crossentropy", "binary_terms", "clip_probabilities", "normalize", "probability_of_label", "smooth_labels"
+)

@@ -26,6 +26,7 @@ from ...functions.shaping import expand_dims, reshape, squeeze, transpose
 from ...module import snake_case
 from ...types import TensorLike, as_dtype
 from ..arguments import as_call
+from ..calls import mask_of
 from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
@@ -427,11 +428,6 @@ def as_integers(name: str, labels: Tensor, what: str = "y_true") -> Tensor:
 
 
 # Weights ---------------------------------------------------------------------------------------------------------------
-
-
-def mask_of(y_pred: Any) -> Any:
-    """The mask that layers attached to predictions, or None."""
-    return getattr(y_pred, "_keras_mask", None)
 
 
 def combine_weights(weights: Any, others: Any, values: Tensor) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...absent import hide_imports
 from ...core import Tensor
 from ...functions.elementwise import abs, log1p, maximum, softplus, square, where
 from ...functions.operands import negative_axis
@@ -176,3 +177,13 @@ class LogCosh(PlainLoss):
     >>> print(tf.keras.losses.LogCosh()([[0.0]], [[1.0]]).numpy().round(4))
     0.4338
     """
+
+
+# Names that TensorFlow has beside the long ones.
+mse = MSE = mean_squared_error
+mae = MAE = mean_absolute_error
+mape = MAPE = mean_absolute_percentage_error
+msle = MSLE = mean_squared_logarithmic_error
+logcosh = log_cosh
+
+hide_imports(globals())

@@ -25,59 +25,10 @@ from ..losses import (
     sparse_categorical_crossentropy,
     squared_hinge,
 )
-from .accuracy import (
-    Accuracy,
-    BinaryAccuracy,
-    CategoricalAccuracy,
-    F1Score,
-    FBetaScore,
-    SparseCategoricalAccuracy,
-    SparseTopKCategoricalAccuracy,
-    TopKCategoricalAccuracy,
-    accuracy,
-    binary_accuracy,
-    categorical_accuracy,
-    sparse_categorical_accuracy,
-    sparse_top_k_categorical_accuracy,
-    top_k_categorical_accuracy,
-)
-from .confusion import (
-    AUC,
-    FalseNegatives,
-    FalsePositives,
-    Precision,
-    PrecisionAtRecall,
-    Recall,
-    RecallAtPrecision,
-    SensitivityAtSpecificity,
-    SpecificityAtSensitivity,
-    TrueNegatives,
-    TruePositives,
-)
-from .errors import (
-    BinaryCrossentropy,
-    CategoricalCrossentropy,
-    CategoricalHinge,
-    ConcordanceCorrelation,
-    CosineSimilarity,
-    Hinge,
-    KLDivergence,
-    LogCoshError,
-    MeanAbsoluteError,
-    MeanAbsolutePercentageError,
-    MeanSquaredError,
-    MeanSquaredLogarithmicError,
-    PearsonCorrelation,
-    Poisson,
-    R2Score,
-    RootMeanSquaredError,
-    SparseCategoricalCrossentropy,
-    SquaredHinge,
-    concordance_correlation,
-    cosine_similarity,
-    pearson_correlation,
-)
-from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
+from .accuracy import *  # noqa: F403
+from .confusion import *  # noqa: F403
+from .errors import *  # noqa: F403
+from .iou import *  # noqa: F403
 from .metric import Mean, MeanMetricWrapper, Metric, Sum, serialize
 from .metric import catalogue as _catalogue
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...absent import hide_imports
 from ...core import Tensor, Variable
 from ...functions.creation import one_hot
 from ...functions.elementwise import abs, cast, equal, greater, is_finite, logical_and, where
@@ -296,3 +297,6 @@ class F1Score(FBetaScore):
         self, average: str | None = None, threshold: float | None = None, name: str | None = "f1_score", dtype: Any = None
     ) -> None:
         super().__init__(average, 1.0, threshold, name, dtype)
+
+
+hide_imports(globals())

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...absent import hide_imports
 from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import namespace, to_device
 from ...errors import ShapeError
@@ -565,3 +566,6 @@ def _one_of(what: str, given: str, known: Sequence[str]) -> str:
     if given not in known:
         raise ValueError(f'Invalid AUC {what} value: "{given}". Expected values are {list(known)}')
     return given
+
+
+hide_imports(globals(), "Counts", "ThresholdMetric", "checked_thresholds", "count_at_thresholds")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...absent import hide_imports
 from ...core import Tensor
 from ...functions.elementwise import cast, is_inf, sqrt, square, where
 from ...functions.operands import tensor
@@ -358,3 +359,6 @@ class R2Score(Metric):
             )
             return score
         return 1.0 - (1.0 - score) * ((rows - 1.0) / (rows - regressors - 1.0))
+
+
+hide_imports(globals())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...absent import hide_imports
 from ...core import Tensor
 from ...core.batch import check_values
 from ...core.ops.indexing import scatter_nd
@@ -230,3 +231,6 @@ class OneHotMeanIoU(MeanIoU):
         axis: int = -1,
     ) -> None:
         super().__init__(num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis)
+
+
+hide_imports(globals())

@@ -128,7 +128,6 @@ class LayerGraph:
             )
 
     def _lay_out(self, entrances: list[KerasTensor]) -> None:
-        """Make the plan."""
         registers = {key: Register(position) for key, position in self._positions().items()}
         self._expected = [(one.node.operation, one.shape, one.dtype) for one in entrances]
         self._only = isinstance(self.inputs, KerasTensor)

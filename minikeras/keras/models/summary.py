@@ -221,7 +221,6 @@ def _heading(name: str) -> list[Any]:
 
 
 def _split(pieces: list[Any]) -> list[str]:
-    """The smallest pieces of a cell."""
     return [part for piece in pieces for part in (piece if isinstance(piece, tuple) else (piece,))]
 
 

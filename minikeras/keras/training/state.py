@@ -191,7 +191,6 @@ class Transaction:
 
 
 def _with_inner(metrics: Iterable[Metric]) -> Iterator[Metric]:
-    """Metrics, and those within them."""
     for metric in metrics:
         yield metric
         yield from _with_inner(metric._metrics())

@@ -169,7 +169,6 @@ def _loss(model: ModelLike, x: Any, y: Any, y_pred: Any, sample_weight: Any, tra
 
 
 def _rows(x: Any) -> int:
-    """The number of rows of a batch."""
     return next(int(leaf.shape[0]) for leaf in nest.flatten(x) if leaf is not None)
 
 

@@ -273,7 +273,6 @@ class Targets:
         return [*trackers, *((term.label, term.metric) for term in self.metrics)]
 
     def _described(self) -> Any:
-        """The outputs as a user knows them."""
         return self.names if any(name is not None for name in self.names) else _shown(self._structure)
 
 

@@ -187,7 +187,6 @@ class Trainer:
             self._agreed |= {predicts, True}
 
     def _steps_of(self, model: ModelLike, name: str, source: Source) -> Steps:
-        """The steps of a pass over data."""
         strategy = self._shared
         if strategy is not None:
             return RankedSteps(model, name, source, strategy)
