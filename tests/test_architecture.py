@@ -59,7 +59,6 @@ LAYERS = [
         *(
             "keras.arguments",
             "keras.calls",
-            "keras.catalogue",
             "keras.config",
             "keras.dtype_policies",
             "keras.logs",

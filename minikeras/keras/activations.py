@@ -26,7 +26,7 @@ from ..functions.ordering import sort
 from ..functions.reductions import cumsum, reduce_max
 from ..functions.shaping import reshape, split, transpose
 from ..types import TensorLike
-from .catalogue import Catalogue
+from .arguments import Catalogue
 
 F = TypeVar("F", bound=Callable[..., Any])
 

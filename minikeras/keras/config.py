@@ -1,8 +1,7 @@
 # mypy: implicit-reexport
-"""`keras.config`: Keras's global settings. Names only; definitions are in `settings.py`, `mixed_precision.py` and `logs.py`."""
+"""`keras.config`: Keras's global settings. Names only; definitions are in `settings.py` and `mixed_precision.py`."""
 
 from ..absent import late as _late
-from .logs import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
 from .mixed_precision import dtype_policy, set_dtype_policy
 from .settings import *  # noqa: F403
 

@@ -7,8 +7,7 @@ from ..functions.elementwise import clip_by_value, maximum
 from ..functions.operands import tensor
 from ..functions.reductions import reduce_euclidean_norm
 from ..types import TensorLike
-from .arguments import Configured
-from .catalogue import Catalogue
+from .arguments import Catalogue, Configured
 from .config import epsilon
 
 catalogue = Catalogue("constraint")

@@ -22,8 +22,7 @@ from ..functions.operands import static_shape
 from ..nn_ops import draws
 from ..types import as_dtype
 from . import random as seeds
-from .arguments import Configured
-from .catalogue import Catalogue
+from .arguments import Catalogue, Configured
 from .config import floatx
 from .random import default_seed, keys_of
 

@@ -11,8 +11,7 @@ from ..functions.operands import tensor
 from ..functions.reductions import l2_normalize, reduce_sum
 from ..functions.shaping import transpose
 from ..types import TensorLike
-from .arguments import Configured
-from .catalogue import Catalogue
+from .arguments import Catalogue, Configured
 from .config import epsilon
 
 catalogue = Catalogue("regularizer")

@@ -1,4 +1,4 @@
-"""Global settings: default dtypes and formats, the fuzz factor, limits for short trial runs."""
+"""Global settings: default dtypes and formats, the fuzz factor, limits for short trial runs, bars."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..absent import hide_imports
 from ..core.effects import clock
 from ..types import as_dtype
 
-_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
+_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last", "bars": True}
 
 
 def floatx() -> str:
@@ -164,6 +164,38 @@ def enable_unsafe_deserialization() -> NoReturn:
         "enable_unsafe_deserialization: code in a file never runs here. Register functions and classes that a model needs: "
         "keras.saving.register_keras_serializable, or load_model(path, custom_objects={...})."
     )
+
+
+def enable_interactive_logging() -> None:
+    """Let `fit` and the like draw bars where they can, which is the default.
+
+    >>> tf.keras.config.enable_interactive_logging()
+    >>> tf.keras.config.is_interactive_logging_enabled()
+    True
+    """
+    _settings["bars"] = True
+
+
+def disable_interactive_logging() -> None:
+    """Have `fit` and the like write lines only.
+
+    >>> tf.keras.utils.disable_interactive_logging()
+    >>> tf.keras.utils.is_interactive_logging_enabled()
+    False
+    >>> tf.keras.utils.enable_interactive_logging()
+    """
+    _settings["bars"] = False
+
+
+def is_interactive_logging_enabled() -> bool:
+    """True if bars are drawn.
+
+    >>> tf.keras.config.disable_interactive_logging()
+    >>> tf.keras.config.is_interactive_logging_enabled()
+    False
+    >>> tf.keras.config.enable_interactive_logging()
+    """
+    return _settings["bars"]
 
 
 hide_imports(globals())

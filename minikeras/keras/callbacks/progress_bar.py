@@ -11,7 +11,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..arguments import made_with_numpy
-from ..logs import Logs, in_notebook, is_interactive_logging_enabled, readable
+from ..config import is_interactive_logging_enabled
+from ..logs import Logs, in_notebook, readable
 from .callback import Callback
 
 

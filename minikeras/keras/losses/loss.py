@@ -25,9 +25,8 @@ from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import expand_dims, reshape, squeeze, transpose
 from ...module import snake_case
 from ...types import TensorLike, as_dtype
-from ..arguments import as_call
+from ..arguments import Catalogue, as_call
 from ..calls import mask_of
-from ..catalogue import Catalogue
 from ..config import floatx
 from ..mixed_precision import get as policy_of
 from ..saving.objects import deserialize_keras_object

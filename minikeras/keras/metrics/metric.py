@@ -22,9 +22,8 @@ from ...functions.shaping import broadcast_to
 from ...module import snake_case
 from ...types import TensorLike
 from .. import initializers, losses
-from ..arguments import as_call
+from ..arguments import Catalogue, as_call
 from ..calls import context, mask_of, without_effects
-from ..catalogue import Catalogue
 from ..config import floatx
 from ..losses.loss import as_floats, combine_weights, spread_weights, with_function
 from ..mixed_precision import get as policy_of

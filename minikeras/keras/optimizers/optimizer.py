@@ -24,8 +24,8 @@ from ...functions.operands import tensor
 from ...module import snake_case
 from ...types import Array
 from .. import initializers
+from ..arguments import Catalogue
 from ..calls import context
-from ..catalogue import Catalogue
 from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable

@@ -15,8 +15,7 @@ import numpy as np
 from ...core import Tensor
 from ...functions.operands import tensor
 from ...types import as_dtype
-from ..arguments import Configured
-from ..catalogue import Catalogue
+from ..arguments import Catalogue, Configured
 from ..config import floatx
 
 _catalogue = Catalogue("learning rate schedule")

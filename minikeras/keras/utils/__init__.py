@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ...absent import late as _late
 from ...figures import plot_history
 from ..batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
-from ..logs import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
+from ..config import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
 from ..models.summary import model_drawing, model_to_dot, plot_model
 from ..names import clear_session
 from ..random import set_random_seed
