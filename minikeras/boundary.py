@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import opcode
+import linecache
 import reprlib
 import sys
 import types
@@ -22,7 +22,6 @@ FAILURES = (AttributeError, IndexError, KeyError, OverflowError, TypeError, Valu
 """The errors that Python's operations raise for arguments that they cannot use."""
 
 _OURS = (__package__, "numpy")
-_RAISE = opcode.opmap["RAISE_VARARGS"]
 
 
 def explaining(function: F) -> F:
@@ -70,7 +69,10 @@ def is_failure(error: BaseException) -> bool:
         if package not in _OURS and package not in sys.stdlib_module_names:
             return False
         last, trace = trace, trace.tb_next
-    return last is not None and (package != __package__ or last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE)
+    if last is None or package != __package__:
+        return last is not None
+    line = linecache.getline(last.tb_frame.f_code.co_filename, last.tb_lineno, last.tb_frame.f_globals)
+    return not line.lstrip().startswith("raise")
 
 
 def _can_be_called(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:
