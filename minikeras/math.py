@@ -1,7 +1,7 @@
 # mypy: implicit-reexport
 """`tf.math`: elementwise functions and reductions. Names only; definitions are in `functions/`."""
 
-from .functions import elementwise, nn, ordering, reductions, segments
+from .functions import elementwise, indexing, nn, ordering, reductions
 from .functions.catalogue import publish as _publish
 
 _publish(
@@ -14,12 +14,12 @@ _publish(
             not_equal polygamma polyval pow real reciprocal reciprocal_no_nan rint round rsqrt scalar_mul sigmoid sign sin
             sinh softplus sqrt square squared_difference subtract tan tanh truediv xdivy xlog1py xlogy zeta
             accumulate_n:add_n""",
+        indexing: """segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
+            unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum""",
         nn: "log_softmax softmax softsign",
         ordering: "bincount confusion_matrix in_top_k invert_permutation top_k",
         reductions: """argmax argmin count_nonzero cumprod cumsum cumulative_logsumexp is_non_decreasing
             is_strictly_increasing l2_normalize lbeta reduce_all reduce_any reduce_euclidean_norm reduce_logsumexp
             reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum reduce_variance zero_fraction""",
-        segments: """segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
-            unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum""",
     },
 )

@@ -351,10 +351,8 @@ class Restoration:
         if key not in self._arrays:
             return f"'{key}': a state was saved, the object is a Variable"
         array = self._arrays[key]
-        if array.shape != tuple(leaf.shape):
-            return f"'{key}': saved with shape {array.shape}, the Variable has {tuple(leaf.shape)}"
-        if self._strict and converted(array, leaf.array.dtype, self._cast) is None:
-            return f"'{key}': saved as {array.dtype.name}, which {leaf.dtype.name} cannot hold"
+        if problem := misfit(leaf, array, self._cast or not self._strict):
+            return f"'{key}': {problem}"
         if array.dtype != leaf.array.dtype and not self._cast and not self._strict:
             return f"'{key}': saved as {array.dtype.name}, the Variable is {leaf.dtype.name}"
         return ""
@@ -482,6 +480,15 @@ def listed(kind: str, texts: Collection[str]) -> list[str]:
     some = [f"    {text}" for text in list(texts)[:SHOWN]]
     more = [f"    and {len(texts) - SHOWN} more"] if len(texts) > SHOWN else []
     return [f"  {kind} ({len(texts)}):", *some, *more]
+
+
+def misfit(variable: Variable, array: NDArray[Any], cast: bool) -> str:
+    """The reason why a Variable cannot hold a saved array, see `converted`; '' if it can."""
+    if array.shape != tuple(variable.shape):
+        return f"saved with shape {array.shape}, the Variable has {tuple(variable.shape)}"
+    if not cast and converted(array, variable.array.dtype, cast) is None:
+        return f"saved as {array.dtype.name}, which {variable.dtype.name} cannot hold"
+    return ""
 
 
 def converted(array: NDArray[Any], wanted: np.dtype[Any], cast: bool) -> NDArray[Any] | None:

@@ -16,7 +16,7 @@ from ..boundary import explaining_methods
 from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError, NotFoundError
 from ..types import TensorSpec, as_dtype, int64
-from . import elements, groups
+from . import elements
 from .elements import (
     AUTOTUNE,
     INFINITE_CARDINALITY,
@@ -185,11 +185,11 @@ class Dataset(ElementStream):
         """
         parts = list(datasets)
         need_datasets("sample_from_datasets", *parts)
-        shares = groups.shares_of(weights, len(parts))
+        shares = elements.shares_of(weights, len(parts))
         parts, shares = [part for part, share in zip(parts, shares, strict=True) if share], shares[shares > 0]
         own, generator = random_order(seed, bool(rerandomize_each_iteration))
-        rows = lambda: groups.chosen(
-            [part.from_position() for part in parts], groups.drawn(shares, generator()), stop_on_empty_dataset
+        rows = lambda: elements.chosen(
+            [part.from_position() for part in parts], elements.drawn(shares, generator()), stop_on_empty_dataset
         )
         length = UNKNOWN_CARDINALITY if stop_on_empty_dataset else total_length(part._cardinality for part in parts)
         return Dataset(rows, length, tuple(parts), stream=own, spec=partial(of_either, parts))
@@ -208,7 +208,7 @@ class Dataset(ElementStream):
         parts = list(datasets)
         need_datasets("choose_from_datasets", *parts)
         need_datasets("choose_from_datasets", choice_dataset)
-        rows = lambda: groups.chosen(
+        rows = lambda: elements.chosen(
             [part.from_position() for part in parts], choice_dataset.from_position(), stop_on_empty_dataset
         )
         return Dataset(rows, UNKNOWN_CARDINALITY, (*parts, choice_dataset), spec=partial(of_either, parts))
@@ -256,14 +256,14 @@ class Dataset(ElementStream):
             ValueError: for a batch size below 1.
         """
         size = at_least_one("batch", "batch_size", batch_size)
-        length = groups.window_count(self._cardinality, size, size, 1, drop_remainder)
+        length = elements.window_count(self._cardinality, size, size, 1, drop_remainder)
         spec = lambda: elements.with_shapes(self.element_spec, lambda shape: [size if drop_remainder else None, *shape])
         numbers = self._numbers
 
         def rows() -> Iterator[Any]:
             if numbers is None:
                 join = np.asarray if self.table is not None else elements.stacked
-                return map(join, groups.windows(self._rows(), size, size, 1, drop_remainder))
+                return map(join, elements.windows(self._rows(), size, size, 1, drop_remainder))
             order = numbers()
             return (order[start : start + size] for start in range(0, length * size, size))
 
@@ -289,11 +289,11 @@ class Dataset(ElementStream):
         [[[1, 0], [2, 2]], [[3, 3, 3]]]
         """
         size = at_least_one("padded_batch", "batch_size", batch_size)
-        pad = lambda group: groups.padded(group, padded_shapes, padding_values)
-        rows = lambda: map(pad, groups.windows(self.from_position(), size, size, 1, drop_remainder))
-        length = groups.window_count(self._cardinality, size, size, 1, drop_remainder)
+        pad = lambda group: elements.padded(group, padded_shapes, padding_values)
+        rows = lambda: map(pad, elements.windows(self.from_position(), size, size, 1, drop_remainder))
+        length = elements.window_count(self._cardinality, size, size, 1, drop_remainder)
         kept = size if drop_remainder else None
-        return self._made(rows, length, lambda: groups.padded_spec(self.element_spec, padded_shapes, kept))
+        return self._made(rows, length, lambda: elements.padded_spec(self.element_spec, padded_shapes, kept))
 
     def window(self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False) -> Dataset:
         """Datasets of `size` elements; elements that are tuples or dicts become tuples or dicts of such datasets.
@@ -311,11 +311,11 @@ class Dataset(ElementStream):
         shift = size if shift is None else shift
         given = (("size", size), ("shift", shift), ("stride", stride))
         size, shift, stride = [at_least_one("window", name, number) for name, number in given]
-        length = groups.window_count(self._cardinality, size, shift, stride, drop_remainder)
+        length = elements.window_count(self._cardinality, size, shift, stride, drop_remainder)
         spec = lambda: nest.map_structure(elements.DatasetSpec, self.element_spec)
         tables = None if self.table is None else [one if one is None else RowTable(one) for one in self.table.columns]
         made = partial(self._window, tables)
-        return self._made(lambda: map(made, groups.windows(self._rows(), size, shift, stride, drop_remainder)), length, spec)
+        return self._made(lambda: map(made, elements.windows(self._rows(), size, shift, stride, drop_remainder)), length, spec)
 
     def _window(self, tables: list[RowTable | None] | None, group: list[Any]) -> Any:
         """A nest like the elements, of a Dataset for each leaf: of the leaves of a group, or of rows of `tables`."""
@@ -349,7 +349,7 @@ class Dataset(ElementStream):
         size_of = window_size_func or (lambda key: window_size)
 
         def parts() -> Iterator[Dataset]:
-            for key, group in groups.keyed(self.from_position(), partial(called, key_func), size_of):
+            for key, group in elements.keyed(self.from_position(), partial(called, key_func), size_of):
                 rows = Dataset(partial(iter, group), len(group), spec=lambda: self.element_spec)
                 yield made_dataset("group_by_window", reduce_func, (convert_to_tensor(key, int64), rows))
 
@@ -399,7 +399,7 @@ class Dataset(ElementStream):
                     raise InvalidArgumentError(
                         f"bucket_by_sequence_length: with pad_to_bucket_boundary elements must be shorter than {bounds[-1:]}."
                     )
-                shapes = groups.filled_shapes(spec(), padded_shapes, bounds[bucket] - 1)
+                shapes = elements.filled_shapes(spec(), padded_shapes, bounds[bucket] - 1)
             return rows.padded_batch(sizes[bucket], shapes, padding_values, drop_remainder)
 
         keys = lambda *element: bisect_right(bounds, int(element_length_func(*element)))
@@ -408,7 +408,7 @@ class Dataset(ElementStream):
     def unbatch(self) -> Dataset:
         """The rows of the elements one by one."""
         return self._made(
-            lambda: groups.unbatched(self.from_position()),
+            lambda: elements.unbatched(self.from_position()),
             spec=lambda: elements.with_shapes(self.element_spec, lambda shape: shape[1:]),
         )
 
@@ -421,7 +421,7 @@ class Dataset(ElementStream):
         times = -1 if count is None else whole_number("repeat", "count", count)
         own = self._cardinality
         length = own if own < 0 or own == 0 else INFINITE_CARDINALITY if times < 0 else own * times
-        return self._reordered(lambda: groups.repeated(self._rows, times), length if times else 0)
+        return self._reordered(lambda: elements.repeated(self._rows, times), length if times else 0)
 
     def take(self, count: int) -> Dataset:
         """The first `count` elements; all for a negative count."""
@@ -530,7 +530,7 @@ class Dataset(ElementStream):
         def rows() -> Iterator[Any]:
             opened = (part.from_position() for part in parts())
             ahead = (prefetched(one, block) for one in opened) if num_parallel_calls else opened
-            return groups.interleaved(ahead, cycle, block)
+            return elements.interleaved(ahead, cycle, block)
 
         return self._made(rows, spec=lambda: self._made(parts)._first().element_spec)
 

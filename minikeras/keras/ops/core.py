@@ -16,7 +16,7 @@ from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
 from ...core.stack import only_shapes
 from ...errors import ShapeError
-from ...functions import control_flow, creation, indexing, segments, shaping
+from ...functions import control_flow, creation, indexing, shaping
 from ...functions import elementwise as tf
 from ...functions.catalogue import takes_symbols
 from ...functions.creation import range as numbers
@@ -133,7 +133,7 @@ def scatter_update(inputs: TensorLike, indices: TensorLike, updates: TensorLike,
         depth = where.shape[-1]
         strides = np.cumprod((1, *x.shape[1:depth][::-1]))[::-1].tolist()
         flat = sum(where[..., axis] * stride for axis, stride in enumerate(strides))
-        factors = segments.unsorted_segment_prod(values, flat, _math.prod(x.shape[:depth]))
+        factors = indexing.unsorted_segment_prod(values, flat, _math.prod(x.shape[:depth]))
         return x * shaping.reshape(factors, x.shape)
     if reduction not in _SCATTERED:
         raise ValueError(f"scatter_update: reduction must be None, 'add', 'max', 'min' or 'mul', found {reduction!r}.")

@@ -25,7 +25,7 @@ _PUBLIC = ("", "bitwise", "image", "linalg", "math", "nn", "random", "signal")
 """The public modules of functions of tensors."""
 
 _HARMLESS = """assertions contractions control_flow convolution creation elementwise image indexing linalg nn ordering
-    random reductions resizing sampling segments shaping signal"""
+    random reductions resizing sampling shaping signal"""
 """The modules of `functions/` that a file may name functions of: they only compute. `tf.print`, for example, writes files."""
 
 

@@ -3,7 +3,7 @@
 
 from ...absent import late as _late
 from ..utils.arrays import timeseries_dataset_from_array
-from ..utils.directories import image_dataset_from_directory, text_dataset_from_directory
+from ..utils.files import image_dataset_from_directory, text_dataset_from_directory
 from . import image, sequence
 
 __getattr__, __dir__ = _late(__name__, {"image": None, "sequence": None})

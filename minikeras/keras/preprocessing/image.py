@@ -2,7 +2,7 @@
 """Images as arrays and back."""
 
 from ...absent import late as _late
-from ..utils.images import array_to_img, img_to_array, load_img, save_img, smart_resize
+from ..utils.files import array_to_img, img_to_array, load_img, save_img, smart_resize
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

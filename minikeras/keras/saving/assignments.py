@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import Tensor, Variable
-from ...core.variable import drop_spares, preserved, restore, snapshot
+from ...core import Variable
+from ...core.variable import preserved, restore, snapshot
 from ...errors import ShapeError
 from ...module import attributes, elements, snake_case, walk
-from ...state import converted, listed
+from ...state import apply_tree, listed, misfit
 from ..layers import layer_weights
 from ..layers.layer import Layer
 from ..losses import Loss
@@ -114,21 +114,12 @@ class Assignments:
         self.mismatched += [f"{path}/{key}: saved, but the object has {len(keys)} Variables" for key in more]
         for key, variable in zip(keys, variables, strict=True):
             name = f"{path}/{key} ({getattr(variable, 'path', variable.name)})"
-            if key in arrays:
-                self._match(name, variable, arrays[key])
-            else:
+            if key not in arrays:
                 self.missing.append(name)
-
-    def _match(self, name: str, variable: Variable, array: NDArray[Any]) -> None:
-        wanted = variable.array.dtype
-        if array.shape != tuple(variable.shape):
-            self.mismatched.append(f"{name}: saved with shape {array.shape}, the Variable has {tuple(variable.shape)}")
-            return
-        changed = converted(array, wanted, self._cast)
-        if changed is None:
-            self.mismatched.append(f"{name}: saved as {array.dtype.name}, which {wanted.name} cannot hold (cast=True)")
-        else:
-            self.pairs.append((variable, changed))
+            elif problem := misfit(variable, arrays[key], self._cast):
+                self.mismatched.append(f"{name}: {problem}{' (cast=True)' if 'cannot hold' in problem else ''}")
+            else:
+                self.pairs.append((variable, arrays[key]))
 
     def add_by_itself(self, place: ObjectPlace, arrays: Arrays) -> None:
         """Let an object load what it saved in a way of its own."""
@@ -168,7 +159,7 @@ class Assignments:
             )
             return
         self._undo.append((optimizer, before))
-        self.pairs += [(one, arrays[str(number)].astype(one.array.dtype)) for number, one in enumerate(optimizer.variables)]
+        self.pairs += [(one, arrays[str(number)]) for number, one in enumerate(optimizer.variables)]
 
     def carry_out(self) -> None:
         """Assign everything, or raise a ShapeError of what does not fit and leave everything as it was."""
@@ -176,9 +167,8 @@ class Assignments:
         try:
             with preserved([*(one for one, _ in self.pairs), *held]):
                 self._refuse_misfits()
-                for variable, array in self.pairs:
-                    variable.assign(Tensor(array))
-                drop_spares(variable for variable, _ in self.pairs)
+                with np.errstate(all="ignore"):  # copies: the arrays are views of the file
+                    apply_tree((one, array.astype(one.array.dtype)) for one, array in self.pairs)
                 for place, arrays in self._by_themselves:
                     self._load_itself(place, arrays)
                 self._warn()
@@ -211,7 +201,7 @@ class Assignments:
             return f"it has {len(variables)} variables whereas the saved optimizer has {len(arrays)} variables"
         for number, variable in enumerate(variables):
             array, wanted = arrays[str(number)], variable.array
-            if array.shape != wanted.shape or converted(array, wanted.dtype, False) is None:
+            if misfit(variable, array, False):
                 return (
                     f"its variable {number} ({variable.name}) is {wanted.dtype.name} of shape {wanted.shape}, the saved one "
                     f"{array.dtype.name} of shape {array.shape}"

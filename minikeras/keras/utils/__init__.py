@@ -29,15 +29,21 @@ if _TYPE_CHECKING:
     from ..feature_space import FeatureSpace
     from ..symbolic.keras_tensor import get_source_inputs
     from .arrays import pad_sequences, timeseries_dataset_from_array
-    from .directories import image_dataset_from_directory, text_dataset_from_directory
-    from .images import array_to_img, img_to_array, load_img, save_img
+    from .files import (
+        array_to_img,
+        image_dataset_from_directory,
+        img_to_array,
+        load_img,
+        save_img,
+        text_dataset_from_directory,
+    )
 
 Sequence = PyDataset
 """The older name."""
 
 _LATE = {
-    **dict.fromkeys(("image_dataset_from_directory", "text_dataset_from_directory"), "directories"),
-    **dict.fromkeys(("array_to_img", "img_to_array", "load_img", "save_img"), "images"),
+    **dict.fromkeys(("image_dataset_from_directory", "text_dataset_from_directory"), "files"),
+    **dict.fromkeys(("array_to_img", "img_to_array", "load_img", "save_img"), "files"),
     **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "arrays"),
     "FeatureSpace": ".feature_space",
     **dict.fromkeys(("is_keras_tensor", "standardize_dtype"), ".backend"),

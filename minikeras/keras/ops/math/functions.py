@@ -12,8 +12,8 @@ from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError, ShapeError
 from ....functions import elementwise as tf
+from ....functions import indexing, ordering
 from ....functions import linalg as _linalg
-from ....functions import ordering, segments
 from ....functions.catalogue import name_like_definition
 from ....functions.indexing import take_along_axis
 from ....functions.operands import beside
@@ -73,10 +73,10 @@ def _segments(reduce: Callable[..., Tensor], summary: str, empty: str, expected:
     return operation(cost=_cost_of_segments, counts=True)(row)
 
 
-segment_sum = _segments(segments.unsorted_segment_sum, "Sum", "0", "[3. 3.]")
-segment_max = _segments(segments.unsorted_segment_max, "Maximum", "the least number", "[2. 3.]")
-segment_min = _segments(segments.unsorted_segment_min, "Minimum", "the largest number", "[1. 3.]")
-segment_prod = _segments(segments.unsorted_segment_prod, "Product", "1", "[2. 3.]")
+segment_sum = _segments(indexing.unsorted_segment_sum, "Sum", "0", "[3. 3.]")
+segment_max = _segments(indexing.unsorted_segment_max, "Maximum", "the least number", "[2. 3.]")
+segment_min = _segments(indexing.unsorted_segment_min, "Minimum", "the largest number", "[1. 3.]")
+segment_prod = _segments(indexing.unsorted_segment_prod, "Product", "1", "[2. 3.]")
 
 
 @operation(same=ordering.in_top_k)
