@@ -189,14 +189,11 @@ def typed(function: F, returns: str = "Tensor", types: Mapping[str, str] = Mappi
     """The function, annotated by the names and defaults of its parameters. Arguments as in `row`."""
     inner = inspect.unwrap(function)
     defaults = {key: one.default for key, one in inspect.signature(inner).parameters.items()}
-    known = {key: types.get(key) or _TYPES.get(key) or _type_of(default) for key, default in defaults.items()}
+    of_default = {key: type(one).__name__ if type(one) in (bool, int, float, str) else "Any" for key, one in defaults.items()}
+    known = {key: types.get(key) or _TYPES.get(key) or of_default[key] for key in defaults}
     for each in (inner, function):
         each.__annotations__ = known | {"return": returns}
     return function
-
-
-def _type_of(default: Any) -> str:
-    return type(default).__name__ if type(default) in (bool, int, float, str) else "Any"
 
 
 def _in_one_line(summary: str, example: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import nest
@@ -351,11 +351,6 @@ def _with_one_size(name: str, elems: Any) -> list[Tensor]:
     return leaves
 
 
-def _stacked(results: Sequence[Any]) -> Any:
-    """One nest whose leaves are stacks of the leaves of many."""
-    return nest.pack(results[0], [stack(list(column)) for column in nest.pair(*results)])
-
-
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
@@ -387,7 +382,8 @@ def map_fn(
     if not slices:
         return _of_no_slices(fn, elems, kinds)
     results = [fn(element) for element in slices]
-    return _stacked(results if kinds is None else [_of_dtypes(result, kinds) for result in results])
+    found = results if kinds is None else [_of_dtypes(result, kinds) for result in results]
+    return nest.pack(found[0], [stack(list(column)) for column in nest.pair(*found)])
 
 
 def _of_dtypes(result: Any, kinds: Any) -> Any:

@@ -120,11 +120,6 @@ def _padded(xp: Any, x: Array, padding: Pairs, value: Any = 0) -> Array:
     return xp.pad(x, ((0, 0),) * (x.ndim - len(padding) - 1) + padding + ((0, 0),), constant_values=value)
 
 
-def _cropped(x: Array, padding: Pairs, sizes: Sizes) -> Array:
-    """The array without its padding."""
-    return x[(Ellipsis, *(slice(before, before + n) for (before, _), n in zip(padding, sizes, strict=True)), slice(None))]
-
-
 def _count(x: Any, window: Sizes, geometry: dict[str, Any]) -> Sizes:
     """The number of windows that fit along each axis of x."""
     return places(
@@ -257,11 +252,6 @@ def _scatter(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) ->
     split = rows.reshape(*lead, groups, rows.shape[-2], math.prod(window), kernel.shape[-2])
     columns = xp.moveaxis(split, -4, -2).reshape(*lead, g.shape[-rank], *count, math.prod(window), channels)
     return _added(xp, lambda i: columns[..., i, :], sizes, window, strides, padding, dilation)
-
-
-def _nothing(xp: Any, lead: Sizes, sizes: Sizes, padding: Pairs, channels: int, dtype: Any) -> Array:
-    """Zeros of the padded sizes."""
-    return xp.zeros((*lead, *(n + sum(pair) for n, pair in zip(sizes, padding, strict=True)), channels), dtype=dtype)
 
 
 def _correlate(xp: Any, x: Array, g: Array, window: Sizes, **geometry: Any) -> Array:
@@ -410,10 +400,12 @@ def _added(xp: Any, part: Any, sizes: Sizes, window: Sizes, strides: Sizes, padd
     """Zeros, with `part(i)` added under the element i of all windows."""
     first = part(0)
     rank = len(sizes) + 1
-    whole = _nothing(xp, tuple(first.shape[:-rank]), sizes, padding, first.shape[-1], first.dtype)
+    padded = [n + sum(pair) for n, pair in zip(sizes, padding, strict=True)]
+    whole = xp.zeros((*first.shape[:-rank], *padded, first.shape[-1]), dtype=first.dtype)
     for i, key in enumerate(offsets(window, tuple(first.shape[-rank:-1]), strides, dilation)):
         whole[key] += part(i) if i else first
-    return _cropped(whole, padding, sizes)
+    inside = [slice(before, before + n) for (before, _), n in zip(padding, sizes, strict=True)]
+    return whole[(Ellipsis, *inside, slice(None))]
 
 
 @_by_images(transposed=True)

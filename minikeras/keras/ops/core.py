@@ -222,17 +222,14 @@ def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], An
     """
     if only_shapes() and not isinstance(pred, (bool, int)):
         chosen, other = true_fn(), false_fn()
-        first, second = (nest.map_structure(lambda x: x if x is None else _kind(x), one) for one in (chosen, other))
+        kind = lambda x: x if x is None else f"{dtype(x)}{list(to_tensor(x).shape)}"
+        first, second = (nest.map_structure(kind, one) for one in (chosen, other))
         if first != second:
             raise ValueError(
                 f"cond: true_fn and false_fn should give the same structure, shapes and dtypes, found {first} and {second}."
             )
         return chosen
     return control_flow.cond(pred, true_fn, false_fn)
-
-
-def _kind(x: TensorLike) -> str:
-    return f"{dtype(x)}{list(to_tensor(x).shape)}"
 
 
 @operation(given="branches")

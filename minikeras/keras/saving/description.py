@@ -159,15 +159,12 @@ def made_of(cls: type, base: type, config: dict[str, Any]) -> Any:
     is_open = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
     common = _constructor(base).parameters
     taken = {name: value for name, value in config.items() if is_open or name in parameters or name not in common}
-    revived = {name: deserialize_keras_object(value) if _is_object(value) else value for name, value in taken.items()}
+    objects = {name for name, value in taken.items() if isinstance(value, dict) and {"class_name", "config"} <= set(value)}
+    revived = {name: deserialize_keras_object(value) if name in objects else value for name, value in taken.items()}
     made = cls(**revived)
     if "trainable" not in taken and config.get("trainable") is False:
         made.trainable = False
     return made
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict) and {"class_name", "config"} <= set(value)
 
 
 def constructor_arguments(cls: type, base: type) -> tuple[str, ...]:
