@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.passes.expansion import Writer
+from ..compiler.loops import Untraceable
 from ..core import Tensor, Variable
 from ..core.arrays import namespace, to_numpy
 from ..core.batch import BatchedTensor
@@ -25,12 +25,12 @@ from ..core.variable import restore, snapshot
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
-from ..keras.optimizers.compiled_step import Write
 from ..keras.optimizers.state import BESIDE, Change, SlotState, paired
+from ..keras.optimizers.step import changes_others
 from ..keras.weight import KerasVariable
 from ..types import Array
 from .members import Members, shown_rows, with_rows, without_memory
-from .together import Together
+from .together import MembersPart
 
 Rows = Sequence[tuple[Variable, Sequence[Variable]]]
 """A Variable that holds all members' values along a first axis, and the Variables of the members' own models."""
@@ -78,7 +78,7 @@ class Held:
         members: the interpreter.
         rows: for the key of a whole Variable the members' own.
         owners: for the key of a member's own Variable the whole one and its place there.
-        parts: the steppers for all members at once; None if the members step in turn.
+        at_once: whether slots are stacked, as all members can step at once; else the members step in turn.
         ended: the places of members that step no more; their rows mean nothing.
     """
 
@@ -86,7 +86,7 @@ class Held:
         self.optimizers, self.members = list(optimizers), members
         self.rows = {whole.key: own for whole, own in rows}
         self.owners = {own.key: (whole, place) for whole, found in rows for place, own in enumerate(found)}
-        self.parts: list[Together] | None = []
+        self.at_once = True
         self.ended: set[int] = set()
 
     @property
@@ -130,7 +130,7 @@ class StackedOptimizer(Optimizer):
     @property
     def steps_at_once(self) -> bool:
         """True if all members step in one loop, as far as is known."""
-        return self._held.parts is not None
+        return self._held.at_once
 
     @property
     def variables(self) -> list[Variable]:
@@ -201,15 +201,13 @@ class StackedOptimizer(Optimizer):
             for place, optimizer in enumerate(self.optimizers):
                 optimizer.prepare([held.rows[whole.key][place] for whole in new])
         states = [SlotState(whole, {}, [whole], True) for whole in new]
-        if held.parts is not None:
-            stacked = [self._stacked(whole) for whole in new] if self._is_alike(new) else []
-            parts = self._divided([*self.state.slots.values(), *stacked]) if stacked else None
-            if held.parts and parts is None:
-                parts = held.parts  # slots are stacked already: such steps are taken in turn
-            states = states if parts is None else stacked
-            held.parts = parts
+        if held.at_once:
+            stacked, known = [self._stacked(whole) for whole in new] if self._is_alike(new) else [], self.state.slots.values()
+            # If slots are stacked already, steps of new ones that do not fit are taken in turn.
+            held.at_once = bool(known) or (bool(stacked) and self._is_at_once(stacked))
+            states = stacked if held.at_once else states
         self.state.add(states)
-        if held.parts is not None:
+        if held.at_once:
             self._let_go(new)
 
     def _is_alike(self, wholes: Sequence[Variable]) -> bool:
@@ -229,25 +227,40 @@ class StackedOptimizer(Optimizer):
         found = self.optimizers[place].state.slots.get(self._held.rows[whole.key][place].key)
         return [] if found is None else list(found.slots.items())
 
-    def _divided(self, states: Sequence[SlotState]) -> list[Together] | None:
-        """The steppers for all members at once; None if not all members can step so."""
-        if any(member.every != 1 for one in self.optimizers if isinstance(one, PerLayer) for member in one.members):
-            return None
-        parts: dict[int, tuple[list[Optimizer], list[SlotState]]] = {}
-        for state in states:
-            own = [_part_of(*pair) for pair in zip(self.optimizers, self._held.rows[state.variable.key], strict=True)]
-            steppers = [optimizer for _, optimizer in own if optimizer is not None]
-            if len({number for number, _ in own}) > 1 or len(steppers) not in (0, len(own)):
-                return None
-            if steppers:
-                parts.setdefault(own[0][0], (steppers, []))[1].append(state)
-        found = [
-            (Together(optimizers, self._held.rows, self._held.ended, len(of_part)), of_part)
-            for optimizers, of_part in parts.values()
-        ]
-        with on_top(BOTTOM):  # this looks at numbers as they are now, unseen by interpreters
-            fit = all(part.planned(one) is not None for part, one in found)
-        return [part for part, _ in found] if fit else None
+    def parts(self, states: Sequence[SlotState], owner: Any) -> list[tuple[MembersPart, list[int]]]:
+        """The steps of all members at once, for a `CompiledStep` of the owner, this one or its stand-in; each with the
+        positions of its Variables. Untraceable for members that step in turn.
+        """
+        held, shares = self._held, dict[int, tuple[list[Any], list[int]]]()
+        if not held.at_once or any(
+            member.every != 1 for one in self.optimizers if isinstance(one, PerLayer) for member in one.members
+        ):
+            raise Untraceable("members that take turns")
+        for i, state in enumerate(states):
+            own = [_part_of(*pair) for pair in zip(self.optimizers, held.rows[state.variable.key], strict=True)]
+            if len({number for number, _ in own}) > 1:
+                raise Untraceable("Variables that have other optimizers in some members")
+            if own[0][1] is not None:
+                shares.setdefault(own[0][0], ([optimizer for _, optimizer in own], []))[1].append(i)
+        given = {state.variable.key for state in states}
+        others = {_part_of(self.optimizers[0], held.rows[key][0])[0] for key in self.state.slots if key not in given}
+        found = []
+        for number, (optimizers, places) in shares.items():
+            if number in others and changes_others(optimizers[0]):
+                raise Untraceable("what has no gradient changes too")
+            part = MembersPart(owner, optimizers, [states[i] for i in places], held.rows, held.ended)
+            found.append((part, places))
+        if isinstance(self.optimizers[0], PerLayer):
+            found[-1][0].holders = self.optimizers
+        return found
+
+    def _is_at_once(self, states: Sequence[SlotState]) -> bool:
+        """True if all members can take the steps for these Variables at once."""
+        try:
+            with on_top(BOTTOM):  # this looks at numbers as they are now, unseen by interpreters
+                return bool(self.parts(states, self))
+        except Untraceable:
+            return False
 
     def release(self, places: Sequence[int]) -> None:
         """Let the optimizers of some members hold their slots, and step no more."""
@@ -309,18 +322,6 @@ class StackedOptimizer(Optimizer):
         self.build(variables)
         return [i for i, one in enumerate(variables) if first.optimizer_for(self._held.rows[one.key][0]) is not None]
 
-    def _shares(self, states: Sequence[SlotState]) -> list[tuple[Together, list[int]]] | None:
-        """The steppers for all members at once, each with the positions of its Variables; None if members step in turn."""
-        places: dict[int, list[int]] = {}
-        for i, state in enumerate(states):
-            _, optimizer = _part_of(self.optimizers[0], self._held.rows[state.variable.key][0])
-            places.setdefault(id(optimizer), []).append(i)
-        known = [(part, places.get(id(part.optimizers[0]), [])) for part in self._held.parts or ()]
-        shares = [(part, found) for part, found in known if found]
-        if sum(len(found) for _, found in shares) < len(states):
-            return None
-        return shares if all(part.planned([states[i] for i in found]) is not None for part, found in shares) else None
-
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All changes of one step, member by member: only a program has them step at once. Nothing is assigned."""
         held, changes = self._held, []
@@ -348,23 +349,6 @@ class StackedOptimizer(Optimizer):
                         changes.append((variable, array))
         return [*((whole, with_rows(whole.array, found)) for whole, found in rows.values()), *changes]
 
-    def written(self, states: Sequence[SlotState], owner: Optimizer) -> Write | None:
-        """A function that writes the step of its owner, this one or its stand-in, as instructions; None for steps in turn."""
-        shares = self._shares(states)
-        if shares is None:
-            return None
-        held, several = self._held, isinstance(self.optimizers[0], PerLayer)
-
-        def write(writer: Writer, gradients: Sequence[Any]) -> None:
-            parts = [(part, [gradients[i] for i in places], [states[i] for i in places]) for part, places in shares]
-            begun = [part.begin(writer, of_part, owner) for part, _, of_part in parts]  # before any counter changes
-            for (part, own, of_part), numbers in zip(parts, begun, strict=True):
-                part.write(writer, own, of_part, owner, numbers)
-            if several:
-                writer.write(members_counted, (), {"optimizer": owner, "held": held})
-
-        return write
-
 
 StackedOptimizer.package_class = StackedOptimizer
 
@@ -375,17 +359,6 @@ def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer |
         return 0, optimizer
     found = optimizer.optimizer_for(variable)
     return [id(member.optimizer) for member in optimizer.members].index(id(found)), found
-
-
-def _counted(optimizers: Sequence[Optimizer]) -> list[Change]:
-    """The changes of the step counters of optimizers that hold others."""
-    several = [optimizer.state.iterations for optimizer in optimizers if isinstance(optimizer, PerLayer)]
-    return [(count, count.array + 1) for count in several]
-
-
-def _count(*, optimizer: Optimizer, held: Held) -> tuple[()]:
-    held.optimizers[0].commit(_counted(held.active))
-    return ()
 
 
 def _rates(*, optimizer: StackedOptimizer) -> Array:
@@ -402,7 +375,6 @@ def _scales(loss: Array, *, optimizer: StackedOptimizer) -> Array:
         return namespace(loss).asarray(np.array(scales, np.float64).astype(loss.dtype))
 
 
-members_counted = effect("members_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 present_rates = effect("learning_rates", _rates, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 present_scales = effect("loss_scales", _scales, reads=(State.VARIABLES,))
 

@@ -109,25 +109,20 @@ def compiled_scale(writer: Writer, record: Record) -> bool:
 
 # The instructions -----------------------------------------------------------------------------------------------------------
 
-Write = Callable[[Writer, Sequence[Any]], None]
-"""Writes a step, given the slots of the gradients."""
-
 
 def compiled_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as instructions; False if instructions cannot express it."""
     optimizer: Any = record.params["optimizer"]
     states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
     try:
-        written = getattr(optimizer, "written", None)  # an optimizer that writes its own step
-        write: Write | None = CompiledStep(optimizer, states, writer).write if written is None else written(states, optimizer)
+        step = CompiledStep(optimizer, states, writer)
     except Untraceable:
         return False
-    if write is not None:
-        write(writer, record.inputs)
-    return write is not None
+    step.write(writer, record.inputs)
+    return True
 
 
-class _Group(FlatGroup):
+class Group(FlatGroup):
     """Variables whose steps are written together.
 
     Args:
@@ -136,7 +131,7 @@ class _Group(FlatGroup):
         given: the others, as of `FlatGroup`.
     """
 
-    def __init__(self, traced: TracedFormula, decay: float, *given: Any) -> None:
+    def __init__(self, traced: TracedFormula, decay: Any, *given: Any) -> None:
         super().__init__(*given)
         self.traced, self.decay = traced, decay
         self.numbers: list[Slot] = []
@@ -171,12 +166,12 @@ class _OnSlots:
         (found,) = _written_passes(self._writer, layout, passes, [self._writer.flatten([gradient], layout)])
         return found
 
-    def total(self, groups: Sequence[_Group], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
+    def total(self, groups: Sequence[Group], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
         """A sum over each group, and the sum of these."""
         totals = [self._applied(group, part, gradients, sums, adds=True) for group in groups]
         return _added_up(self._writer, [one for (one,) in totals])
 
-    def take(self, group: _Group, gradients: Sequence[Slot], sums: Flags) -> None:
+    def take(self, group: Group, gradients: Sequence[Slot], sums: Flags) -> None:
         """The formula, and the assignment of what it gives."""
         values = self._applied(group, "__call__", gradients, sums)
         if group.is_flat:
@@ -185,7 +180,7 @@ class _OnSlots:
         for (variable,), value in zip(group.columns, values, strict=True):
             self._writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
 
-    def _applied(self, group: _Group, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
+    def _applied(self, group: Group, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
         """Apply a method of the formula, given the sums that are known; if it `adds`, sum the results."""
         if not group.operands:
             self._read(group, gradients)
@@ -197,7 +192,7 @@ class _OnSlots:
         results = group.traced.part(part)(*[TracedNumber([x]) if x.shape is None else TracedArray(writer, x) for x in operands])
         return [results.sum().slot] if adds else [y.slot for y in results]
 
-    def _read(self, group: _Group, gradients: Sequence[Slot]) -> None:
+    def _read(self, group: Group, gradients: Sequence[Slot]) -> None:
         """The reading of Variables, flattened."""
         writer, own = self._writer, [gradients[place] for place in group.places]
         if group.is_flat:
@@ -242,16 +237,9 @@ class CompiledStep:
     """
 
     def __init__(self, optimizer: Any, states: Sequence[SlotState], writer: Writer) -> None:
-        inner = stepping(optimizer)
-        if optimizer.__class__.changes is not Optimizer.changes or any(one.every != 1 for one in getattr(inner, "members", ())):
-            raise Untraceable("what only Python does, or does at some steps")
-        self._optimizer, self._is_several = optimizer, inner.divided(states) is not None
-        self._parts: list[tuple[Any, Sequence[int]]] = []
-        for own, places in shares_of(optimizer, states):
-            part, of_part = _AssigningPart if own.assigns else _FormulaPart, [states[place] for place in places]
-            if not is_usual(own, of_part):
-                raise Untraceable("what a subclass or a constraint does")
-            self._parts.append((part(optimizer, own, of_part, writer), places))
+        self._optimizer, self._is_several = optimizer, stepping(optimizer).divided(states) is not None
+        parts = getattr(optimizer, "parts", None)  # an ensemble has its own
+        self._parts = _parts_of(optimizer, states, writer) if parts is None else parts(states, optimizer)
         scratch = Writer(Program([], [], [], None), writer.graphs, writer.kernels)
         self.write(scratch, [scratch.slot(state.variable.array.shape, state.variable.array.dtype) for state in states])
 
@@ -264,13 +252,26 @@ class CompiledStep:
             part.begin(writer)
         known = {}
         if scales:
-            known["missing"] = _added_up(writer, list(map(_FormulaPart.missing, parts, given)))
+            known["missing"] = _added_up(writer, [part.missing(writer, own) for part, own in zip(parts, given, strict=True)])
         for part, own in zip(parts, given, strict=True):
             part.write(writer, own, known)
             if not scales:
-                _count_up(writer, part.own, [part])
+                part.count(writer)
         if scales or self._is_several:
             _count_up(writer, self._optimizer, parts if scales else (), known.values())
+
+
+def _parts_of(optimizer: Any, states: Sequence[SlotState], writer: Writer) -> list[tuple[Any, Sequence[int]]]:
+    """The steps of the optimizers that step, each with the positions of its Variables."""
+    inner, parts = stepping(optimizer), list[tuple[Any, Sequence[int]]]()
+    if optimizer.__class__.changes is not Optimizer.changes or any(one.every != 1 for one in getattr(inner, "members", ())):
+        raise Untraceable("what only Python does, or does at some steps")
+    for own, places in shares_of(optimizer, states):
+        part, of_part = AssigningPart if own.assigns else FormulaPart, [states[place] for place in places]
+        if not is_usual(own, of_part):
+            raise Untraceable("what a subclass or a constraint does")
+        parts.append((part(optimizer, own, of_part, writer), places))
+    return parts
 
 
 def _count_up(writer: Writer, optimizer: Any, parts: Sequence[Any], missing: Iterable[Slot] = ()) -> None:
@@ -282,7 +283,33 @@ def _count_up(writer: Writer, optimizer: Any, parts: Sequence[Any], missing: Ite
     writer.write(step_finished, [*(number for part in parts for number in part.counted), *missing], params)
 
 
-class _FormulaPart:
+class Part:
+    """The step of an optimizer, as a part of a `CompiledStep`.
+
+    Attributes:
+        own: the optimizer.
+        unchanged: a guard.
+        formula, counted: its formula, and the slots of the numbers that `_finish` takes, if it has any.
+    """
+
+    own: Any
+    unchanged: Callable[[], bool]
+    formula: Any = None
+    counted: Sequence[Slot] = ()
+
+    def begin(self, writer: Writer) -> None:
+        """Write what comes before any counter changes."""
+
+    def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
+        """Write the update of the Variables, given sums that are known."""
+        raise NotImplementedError
+
+    def count(self, writer: Writer) -> None:
+        """Write the change of the counters."""
+        _count_up(writer, self.own, [self])
+
+
+class FormulaPart(Part):
     """The step of an optimizer that has a formula.
 
     Args:
@@ -290,10 +317,11 @@ class _FormulaPart:
         own: the optimizer.
         states: of its Variables.
         writer: as of `CompiledStep`.
-
-    Attributes:
-        counted: the slots of the numbers that `_finish` takes.
     """
+
+    _sums: Flags = {}
+    _clips_first = False
+    """True if the gradient of each Variable is clipped before they are flattened."""
 
     def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
         self._optimizer, self.own, self._states = optimizer if optimizer.scales else own, own, states
@@ -317,19 +345,18 @@ class _FormulaPart:
         clips = own.clipnorm is not None and sight is not Sight.WHOLE and not graphs
         before = (own.loss_scale_factor, own.gradient_accumulation_steps)
         self._clips_first = clips and not scales and all(option is None for option in before)
-        """True if the gradient of each Variable is clipped before they are flattened."""
         sums = sight is Sight.SUMS or (own.clipnorm is not None and not self._clips_first)
         self._step = step
         self._apart, self._is_flat = sight is Sight.WHOLE or (sums and not graphs), sight is not Sight.WHOLE
 
     def begin(self, writer: Writer) -> None:
         """Write the instruction that computes the numbers of the step."""
-        own, self._on, self._groups = self.own, _OnSlots(writer, self.own), list[_Group]()
+        own, self._groups = self.own, list[Group]()
         sums, clips = [*(["missing"] if self._optimizer.scales else []), *self._sums], not self._clips_first
         for places, decay in groups_alike(own, self._states, self._apart):
             names = (*(["decay"] if decay else []), *self._flags)
             traced = TracedFormula(own, self._states[places[0]], self._step, names, sums, clips=clips)
-            self._groups.append(_Group(traced, decay, self._states, places, self._is_flat))
+            self._groups.append(Group(traced, decay, self._states, places, self._is_flat))
         self.formula, decays = self._groups[0].traced, [group.decay for group in self._groups if group.decay]
         leaves = self.formula.leaves
         numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(self._flags))]
@@ -341,16 +368,15 @@ class _FormulaPart:
             group.numbers = [*numbers[:leaves], *([next(products)] if group.decay else []), *flags]
         self.counted = [*numbers[:leaves], *flags]
 
-    def missing(self, gradients: Sequence[Any]) -> Slot:
+    def missing(self, writer: Writer, gradients: Sequence[Any]) -> Slot:
         """Write the count of gradient elements that are not finite."""
-        return self._on.total(self._groups, "missing", gradients, {})
+        return _OnSlots(writer, self.own).total(self._groups, "missing", gradients, {})
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
-        """Write the update of the Variables, given sums that are known."""
-        carry_out(self._on, self._groups, gradients, self._sums, self._clips_first, known)
+        carry_out(_OnSlots(writer, self.own), self._groups, gradients, self._sums, self._clips_first, known)
 
 
-class _AssigningPart:
+class AssigningPart(Part):
     """The operations of `update_step` for all Variables; Untraceable if Python decides in it, or an option needs more."""
 
     def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
@@ -372,11 +398,7 @@ class _AssigningPart:
             program = simplify(program)
         self._program = program
 
-    def begin(self, writer: Writer) -> None:
-        """Nothing: its operations ask for the numbers."""
-
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
-        """Write the operations."""
         slots = {mine.key: theirs for mine, theirs in zip(self._program.arguments, gradients, strict=True)}
 
         def placed(x: Any) -> Any:
