@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
-import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,12 +27,9 @@ from ..keras.saving.keras_file import decoded, encoded
 from ..keras.saving.weights import may_write
 from ..keras.training import trainer
 from ..types import Array
-from .hyperparameters import ModelOptions
 from .members import EnsembleMember, MemberSource, check_apart, folds_of, resampled
 from .session import checked_seeds
-from .stack import ModelStack
-from .structure import check_structure
-from .training import EnsembleHistory, MemberHooks, StackTrainer
+from .training import EnsembleHistory, KeptStacks, MemberHooks
 
 FORMAT, _INDEX = 1, "ensemble.json"
 
@@ -71,18 +67,14 @@ class Ensemble:
         chosen = [default_seed() for _ in range(size or 16)] if seeds is None else checked_seeds("Ensemble", seeds)
         if len(chosen) != (size or len(chosen)):
             raise ValueError(f"Ensemble: size={size} needs as many seeds, found {shown(seeds)}.")
-        self._members = [EnsembleMember.built(build, seed) for seed in chosen]
+        self._members, self._stacks = [EnsembleMember.built(build, seed) for seed in chosen], KeptStacks()
         check_apart(self._members)
-        self._checked: list[Any] = []
-        """The models and how they were compiled when their structures were compared."""
-        self._settings: list[Any] = []
-        """Their options at that time."""
 
     @classmethod
     def of(cls, members: Sequence[EnsembleMember]) -> Ensemble:
         """An ensemble of members that were built elsewhere."""
         made = cls.__new__(cls)
-        made._members, made._checked, made._settings = list(members), [], []
+        made._members, made._stacks = list(members), KeptStacks()
         return made
 
     # Members ---------------------------------------------------------------------------------------------------------------
@@ -204,8 +196,11 @@ class Ensemble:
         feed = Feed(source, steps_per_epoch)
         own = [self._hooks_of(place, callbacks, epochs, feed.steps) for place in range(len(self))]
         bar = trainer.hooks_of(self[0], None, False, verbose, epochs, feed.steps)
-        hooks: Any = MemberHooks(self._members, own, bar, [feed, validation])
-        history: Any = hooks.trainer.fit(hooks.stack, feed, hooks, range(initial_epoch, epochs), validation, due)
+        stack: Any
+        stack, loops = self._stacks.take(self._members, trains=True)
+        hooks: Any = MemberHooks(self._members, own, bar, [feed, validation], stack, loops)
+        history: Any = loops.fit(stack, feed, hooks, range(initial_epoch, epochs), validation, due)
+        self._stacks.put(stack, loops, hooks.set_nothing)
         return history
 
     def _hooks_of(self, place: int, callbacks: Any, epochs: int, steps: int | None) -> CallbackList:
@@ -217,13 +212,7 @@ class Ensemble:
         """Make the weights of members that have none yet."""
         for member in self._members:
             member.make_ready(batches.unpack_x_y_sample_weight(batch)[0])
-        models = [member.model for member in self._members]
-        now = [one for model in models for one in (model, model.training_loops.arguments)]
-        known = len(now) == len(self._checked) and all(map(operator.is_, now, self._checked))
-        found = [ModelOptions(model).settings() for model in models]
-        if not known or found != self._settings:
-            check_structure(models)
-            self._checked, self._settings = now, found
+        self._stacks.look([member.model for member in self._members])
 
     # Using -----------------------------------------------------------------------------------------------------------------
 
@@ -247,8 +236,8 @@ class Ensemble:
         source = batches.source("evaluate", x, y, sample_weight, batch_size, False, text=text)
         self._build(source.first())
         feed = Feed(source, steps)
-        with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacked() as stack:
-            values = StackTrainer().evaluate(stack, bar, feed)
+        with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacked() as (stack, loops):
+            values = loops.evaluate(stack, bar, feed)
         return dict(sorted(values.items())) if return_dict else trainer.listed(values)
 
     @explaining
@@ -272,17 +261,18 @@ class Ensemble:
         feed = Feed(source, steps)
         bar = trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps)
         axis = 0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1
-        with self._stacked() as stack:
-            return StackTrainer().predict(stack, bar, feed, reduced, axis)
+        with self._stacked() as (stack, loops):
+            return loops.predict(stack, bar, feed, reduced, axis)
 
     @contextlib.contextmanager
     def _stacked(self) -> Iterator[Any]:
-        """The members as one, within the block."""
-        stack = ModelStack(self._members)
+        """The members as one, and the loops for them, within the block."""
+        stack, loops = self._stacks.take(self._members)
         try:
-            yield stack
+            yield stack, loops
         finally:
             stack.release(range(len(self)))
+        self._stacks.put(stack, loops)
 
     # Saving ----------------------------------------------------------------------------------------------------------------
 

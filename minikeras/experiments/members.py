@@ -285,29 +285,59 @@ def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
     """A stack with other rows at some places."""
     if len(rows) == whole.shape[0]:
         ordered = [rows[place] for place in range(whole.shape[0])]
-        return namespace(whole).stack(ordered).astype(whole.dtype, copy=False)
+        return namespace(*ordered).stack(ordered).astype(whole.dtype, copy=False)
     changed = whole.copy()
     for place, row in rows.items():
         changed[place] = row
     return changed
 
 
+Row = tuple[Variable, int, Variable]
+"""A Variable that holds a stack, a place in it, and the member's own Variable, whose value is that row."""
+
+
+def take_rows(rows: Iterable[Row]) -> None:
+    """Let stacks hold the values of members' Variables, which hold none from then on; all or nothing."""
+    taken: list[Row] = []
+    try:
+        for found in _by_whole(rows):
+            whole = found[0][0]
+            whole.array = with_rows(whole.array, {place: own.array for _, place, own in found})
+            taken += found
+            for _, _, own in found:
+                own.array = without_memory(own.array)
+    except BaseException:  # such as a lack of memory
+        give_rows(taken)
+        raise
+
+
+def give_rows(rows: Iterable[Row]) -> None:
+    """Let members' Variables hold their values by themselves."""
+    for whole, place, own in rows:
+        own.array = whole.array[place, ...].copy()
+
+
 @contextlib.contextmanager
-def shown_rows(pairs: Iterable[tuple[Variable, int, Variable]]) -> Iterator[None]:
-    """Within the block Variables hold their rows, given the whole and the place; values assigned to them there are kept."""
-    given = [(whole, place, own, whole.array[place, ...]) for whole, place, own in pairs]
+def shown_rows(rows: Iterable[Row]) -> Iterator[None]:
+    """Within the block members' Variables hold their rows; values assigned to them there are kept."""
+    given = [(whole, place, own, whole.array[place, ...]) for whole, place, own in rows]
     for _, _, own, row in given:
         own.array = row
     try:
         yield
     finally:
-        changed: dict[int, tuple[Variable, dict[int, Array]]] = {}
-        for whole, place, own, row in given:
-            if own.array is not row:
-                changed.setdefault(whole.key, (whole, {}))[1][place] = own.array
+        changed = [(whole, place, own) for whole, place, own, row in given if own.array is not row]
+        take_rows(changed)
+        for _, _, own, _ in given:
             own.array = without_memory(own.array)
-        for whole, rows in changed.values():
-            whole.array = with_rows(whole.array, rows)
+
+
+def _by_whole(rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows of each stack."""
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[0].key, []).append(row)
+    return list(found.values())
 
 
 _NOTHING = bytes(16)

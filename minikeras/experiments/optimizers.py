@@ -9,7 +9,7 @@ The members' own optimizers stay the place to read and set: their learning rates
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -29,7 +29,7 @@ from ..keras.optimizers.state import BESIDE, Change, SlotState, paired
 from ..keras.optimizers.step import changes_others
 from ..keras.weight import KerasVariable
 from ..types import Array
-from .members import Members, shown_rows, with_rows, without_memory
+from .members import Members, Row, give_rows, shown_rows, with_rows, without_memory
 from .together import MembersPart
 
 Rows = Sequence[tuple[Variable, Sequence[Variable]]]
@@ -123,7 +123,7 @@ class StackedOptimizer(Optimizer):
         return self._held.optimizers
 
     @property
-    def ended(self) -> Collection[int]:
+    def ended(self) -> set[int]:
         """The places of members that step no more."""
         return self._held.ended
 
@@ -135,8 +135,12 @@ class StackedOptimizer(Optimizer):
     @property
     def variables(self) -> list[Variable]:
         """The Variables of the members' optimizers; and the whole slots, if all step at once."""
-        own = [variable for optimizer in self.optimizers for variable in optimizer.variables]
-        return [*own, *(slot for known in self.state.slots.values() for slot in known.slots.values())]
+        return [*(variable for optimizer in self.optimizers for variable in optimizer.variables), *self.whole_slots]
+
+    @property
+    def whole_slots(self) -> list[Variable]:
+        """The slots of all members at once."""
+        return [slot for known in self.state.slots.values() for slot in known.slots.values()]
 
     @property
     def iterations(self) -> Any:
@@ -265,25 +269,20 @@ class StackedOptimizer(Optimizer):
     def release(self, places: Sequence[int]) -> None:
         """Let the optimizers of some members hold their slots, and step no more."""
         self._held.ended.update(places)
-        for whole, place, slot in self._slots_of(places):
-            slot.array = whole.array[place, ...].copy()
-
-    def take_back(self, places: Sequence[int]) -> None:
-        """Hold the slots of members again that were released."""
-        for whole, place, slot in self._slots_of(places):
-            whole.array = with_rows(whole.array, {place: slot.array})
-            slot.array = without_memory(slot.array)
+        give_rows(self.rows_of(places))
 
     def shown(self, places: Sequence[int]) -> AbstractContextManager[None]:
         """A block within which the optimizers of some members hold their slots; values assigned to them there are kept."""
-        return shown_rows(list(self._slots_of(places)))
+        return shown_rows(self.rows_of(places))
 
-    def _slots_of(self, places: Sequence[int]) -> Iterator[tuple[Variable, int, Variable]]:
-        """The slots of some members, if all step at once: the whole one, the place in it, and the member's own."""
-        for state in self.state.slots.values() if self.steps_at_once else ():
-            for place in places:
-                for name, slot in self._own_slots(state.variable, place):
-                    yield state.slots[name], place, slot
+    def rows_of(self, places: Sequence[int]) -> list[Row]:
+        """The slots of some members, if all step at once."""
+        return [
+            (state.slots[name], place, slot)
+            for state in (self.state.slots.values() if self.steps_at_once else ())
+            for place in places
+            for name, slot in self._own_slots(state.variable, place)
+        ]
 
     def _let_go(self, wholes: Sequence[Variable]) -> None:
         """Have the members' slots keep shape and dtype alone; those of members that ended stay theirs."""

@@ -19,7 +19,7 @@ from ..core.batch import BatchedTensor
 from ..functions.operands import tensor
 from ..keras.layers.layer_weights import Contents
 from .hyperparameters import ModelOptions
-from .members import EnsembleMember, Members, shown_rows, with_rows, without_memory
+from .members import EnsembleMember, Members, Row, give_rows, shown_rows, take_rows, with_rows, without_memory
 from .optimizers import StackedOptimizer
 
 
@@ -51,28 +51,20 @@ class ModelStack:
         self._given = list(members)
         self.name, self.steps_per_execution = self.model.name, self.model.steps_per_execution
         self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile
-        self._rows: list[tuple[Variable, list[Variable]]] = []
+        pairs = zip(*[one.collect_contents().variables for one in (self.model, *models)], strict=True)
+        self._rows = [(_whole(self.members, variable, own), own) for variable, *own in pairs]
         """The Variable that holds a stack, and those whose values are its rows."""
         self.optimizer: StackedOptimizer | None = None
-        try:
-            self._take(models, trains)
-        except BaseException:  # such as a lack of memory
-            for whole, own in self._rows:
-                for place, one in enumerate(own):
-                    one.array = whole.array[place, ...]
-            raise
-
-    def _take(self, models: Sequence[Any], trains: bool) -> None:
-        """Stack the values of the models, which hold none from then on."""
-        for variable, *own in zip(*[one.collect_contents().variables for one in (self.model, *models)], strict=True):
-            first = own[0].array
-            whole = self.members.stack(variable, namespace(first).stack([one.array for one in own]))
-            self._rows.append((whole, own))
-            _drop([variable, *own])
         if trains:
             self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._rows)
             self.model.optimizer = self.optimizer
             self.run_eagerly = self.run_eagerly or self.optimizer.needs_loss  # the members' own steps are compiled then
+        take_rows(self._rows_of(range(len(models))))
+
+    def _rows_of(self, places: Sequence[int]) -> list[Row]:
+        """The Variables of some members."""
+        slots = [] if self.optimizer is None else self.optimizer.rows_of(places)
+        return [*((whole, place, own[place]) for whole, own in self._rows for place in places), *slots]
 
     # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------
 
@@ -176,33 +168,52 @@ class ModelStack:
     def shown(self, places: Sequence[int]) -> Iterator[None]:
         """Within the block the models of some members hold their values; values assigned to them there are kept."""
         self._settle()
-        pairs = [(whole, place, own[place]) for whole, own in self._rows for place in places]
-        with shown_rows(pairs), self.optimizer.shown(places) if self.optimizer else contextlib.nullcontext():
+        with shown_rows(self._rows_of(places)):
             yield
 
     def release(self, places: Sequence[int]) -> None:
         """Let the models of some members hold their values, their optimizers their state, and their streams go on, for good."""
         self._settle()
+        give_rows(self._rows_of(places))
         if self.optimizer is not None:
-            self.optimizer.release(places)
-        for whole, own in self._rows:
-            for place in places:
-                own[place].array = whole.array[place, ...].copy()
+            self.optimizer.ended.update(places)
         for place in places:
             seed, position = self.members.streams.array[place].tolist()
             self._given[place].streams[""] = seed, position
+
+    @property
+    def counters(self) -> list[Any]:
+        """Numbers of the members' optimizers that steps depend on, such as the number of steps taken."""
+        optimizers = [] if self.optimizer is None else self.optimizer.optimizers
+        return [one.numpy().item() for optimizer in optimizers for one in optimizer.counters if one.array.size == 1]
+
+    def rest(self) -> None:
+        """Hold no memory, once all members are released."""
+        _drop([whole for whole, _ in self._rows])
+        if self.optimizer is not None:
+            _drop(self.optimizer.whole_slots)
+
+    def resume(self) -> None:
+        """Hold the values of all members again after a rest, and let their optimizers step."""
+        self.take_back(range(self.members.size))
+        if self.optimizer is not None:
+            self.optimizer.ended.clear()
 
     def take_back(self, places: Sequence[int]) -> None:
         """Hold the values of released members again, for evaluation: their optimizers step no more."""
         if not places:
             return
-        if self.optimizer is not None:
-            self.optimizer.take_back(places)
-        for whole, own in self._rows:
-            whole.array = with_rows(whole.array, {place: own[place].array for place in places})
-            _drop([own[place] for place in places])
+        take_rows(self._rows_of(places))
         rows = {place: np.array(self._given[place].streams[""], np.uint64) for place in places}
         self.members.streams.array = with_rows(self.members.streams.array, rows)
+
+
+def _whole(members: Members, variable: Variable, own: Sequence[Variable]) -> Variable:
+    """The Variable that represents members' own as a Variable of the model; without values yet."""
+    first = without_memory(own[0].array)
+    whole = members.stack(variable, np.broadcast_to(first, (len(own), *first.shape)))
+    _drop([variable, whole])
+    return whole
 
 
 def _drop(variables: Sequence[Variable]) -> None:

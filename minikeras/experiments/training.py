@@ -104,6 +104,40 @@ class StackTrainer(Trainer):
         """Nothing: each member's variables are finalized when it ends."""
 
 
+class KeptStacks:
+    """The stacks of an ensemble from call to call, with the steps that were recorded for them. They are made anew once anything
+    was set, or members have trained by themselves.
+    """
+
+    def __init__(self) -> None:
+        self._stacks: dict[bool, tuple[ModelStack, StackTrainer, Any]] = {}
+        self._looked = -1
+
+    def look(self, models: Sequence[Any]) -> None:
+        """Refuse models that are not of one structure, if anything was set since the last look."""
+        if clock.now != self._looked:
+            check_structure(models)
+            self._stacks, self._looked = {}, clock.now
+
+    def take(self, members: Sequence[EnsembleMember], trains: bool = False) -> tuple[ModelStack, StackTrainer]:
+        """A stack of members, which hold no values from then on, and its loops."""
+        stack, loops, counters = self._stacks.pop(trains, (None, None, None))  # a call within this one makes its own
+        if stack is None or loops is None or counters != stack.counters:
+            return ModelStack(members, trains), StackTrainer()
+        stack.resume()
+        return stack, loops
+
+    def put(self, stack: ModelStack, loops: StackTrainer, set_nothing: bool = True) -> None:
+        """Keep a stack whose members were released, unless a callback has set anything."""
+        stack.rest()
+        if set_nothing:
+            self._stacks[stack.optimizer is not None] = stack, loops, stack.counters
+            self._looked = clock.now
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeptStacks, ()  # copied members have other Variables
+
+
 Values = Mapping[str, Any]
 """The logs of all members: for each name an array with their values along its first axis."""
 
@@ -116,14 +150,21 @@ class MemberHooks:
         hooks: for each member its callbacks, a History among them.
         bar: the progress bar, which shows means.
         feeds: the batches; those of a `MemberSource` are each member's own.
-
-    Attributes:
         stack: of the members that train.
         trainer: its loops train the stack.
+
+    Attributes:
+        set_nothing: whether the stack still is of all members, and no callback has set anything.
     """
 
     def __init__(
-        self, members: Sequence[EnsembleMember], hooks: Sequence[CallbackList], bar: CallbackList, feeds: Sequence[Feed | None]
+        self,
+        members: Sequence[EnsembleMember],
+        hooks: Sequence[CallbackList],
+        bar: CallbackList,
+        feeds: Sequence[Feed | None],
+        stack: ModelStack,
+        trainer: StackTrainer,
     ) -> None:
         self._members, self._models = list(members), [member.model for member in members]
         self._hooks, self._bar = hooks, bar
@@ -133,7 +174,7 @@ class MemberHooks:
         self._active = list(range(len(members)))
         self._order = list(self._active)
         """The members whose values are in the stack, in their order; some may have ended."""
-        self.stack, self.trainer = ModelStack(self._members, trains=True), StackTrainer()
+        self.stack, self.trainer, self.set_nothing = stack, trainer, True
         self._held: tuple[int, Values] | None = None
         self._last: dict[int, dict[str, Any]] = {}
         self._stopped: dict[int, dict[str, Any]] = {}
@@ -253,8 +294,10 @@ class MemberHooks:
             before = clock.now
             for member in called:
                 self._hooks[member].call(hook, *arguments(member))
-        if clock.now != before and self._settings:
-            self._look_at_settings(hook)
+        if clock.now != before:
+            self.set_nothing = False
+            if self._settings:
+                self._look_at_settings(hook)
 
     def _look_at_settings(self, hook: str) -> None:
         """Transfer settings that callbacks have changed in models to the stack, such as rates or frozen layers."""
@@ -284,6 +327,7 @@ class MemberHooks:
         if not ending:
             return
         self.stack.release(self._places(ending))
+        before = clock.now
         self._active = [member for member in self._active if member not in ending]
         self.stack.stop_training = not self._active
         for member in ending:
@@ -291,6 +335,7 @@ class MemberHooks:
             if member in self._last and model.optimizer is not None:
                 model.optimizer.finalize_variable_values(model.trainable_variables)
             self._hooks[member].call("on_train_end", self._last.get(member, {}))
+        self.set_nothing = self.set_nothing and clock.now == before
         for source in self._sources:
             source.end(ending)
         if self._active and len(self._active) * 2 <= len(self._order):
@@ -298,6 +343,7 @@ class MemberHooks:
 
     def _stack_anew(self) -> None:
         """Stack the members that have not ended, as they are now."""
+        self.set_nothing = False
         self.stack.release(self._places(self._active))
         self._order = list(self._active)
         self.stack.fill([self._members[member] for member in self._order], trains=True)

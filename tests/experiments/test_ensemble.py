@@ -9,7 +9,7 @@ import pytest
 
 import minikeras as tf
 from minikeras import keras
-from minikeras.experiments import Ensemble, stack
+from minikeras.experiments import Ensemble, members
 
 SEEDS = [3, 1, 4, 15]
 rng = np.random.default_rng(0)
@@ -79,6 +79,85 @@ def test_training_goes_on_where_it_was():
         model = build()
         model.fit(X, Y, epochs=1, verbose=0)
         model.fit(X, Y, epochs=2, verbose=0)
+        assert_same(model, ensemble[place])
+
+
+def recordings(ensemble):
+    """The function that has recorded the members' steps."""
+    ((_, loops, _),) = ensemble._stacks._stacks.values()
+    return loops.steps["train_step_on_own"]
+
+
+def set_rate(model):
+    model.layers[2].rate = 0.5
+
+
+def set_activation(model):
+    model.layers[0].activation = keras.activations.tanh
+
+
+def assign_rate(model):
+    model.optimizer.learning_rate.assign(0.1)
+
+
+def load(model):
+    model.set_weights([0.5 * one for one in model.get_weights()])
+
+
+def train(model):
+    model.fit(X, Y, verbose=0)
+
+
+def set_nothing(model):
+    assert model.optimizer.iterations.numpy() > 0
+
+
+KEPT = {set_nothing: True, load: True, set_rate: False, set_activation: False, assign_rate: False, train: False}
+
+
+@pytest.mark.parametrize("change", KEPT)
+def test_a_recording_is_kept_from_fit_to_fit_until_anything_is_set(change):
+    ensemble = ensemble_of(2)
+    ensemble.fit(X, Y, epochs=2, verbose=0)
+    first = recordings(ensemble)
+    for model in ensemble:
+        change(model)
+    ensemble.fit(X, Y, epochs=2, verbose=0)
+    assert (recordings(ensemble) is first) == KEPT[change]
+    for place, seed in enumerate(SEEDS[:2]):
+        keras.utils.set_random_seed(seed)
+        model = build()
+        model.fit(X, Y, epochs=2, verbose=0)
+        if change is not train:  # with the ensemble's stream: the rows of `fit` alone come in another order
+            change(model)
+            model.fit(X, Y, epochs=2, verbose=0)
+            assert_same(model, ensemble[place])
+
+
+def test_evaluating_between_fits_keeps_both_recordings():
+    ensemble = ensemble_of(2)
+    for _ in range(3):
+        ensemble.fit(X, Y, verbose=0)
+        found = ensemble.evaluate(X, Y, verbose=0)
+        kept = {trains: loops for trains, (_, loops, _) in ensemble._stacks._stacks.items()}
+    ensemble.fit(X, Y, verbose=0)
+    losses = [model.evaluate(X, Y, verbose=0)[0] for model in ensemble]
+    np.testing.assert_allclose(ensemble.evaluate(X, Y, verbose=0)[0], losses, rtol=1e-6)
+    assert np.shape(found[0]) == (2,) and set(kept) == {True, False}
+    assert all(ensemble._stacks._stacks[trains][1] is loops for trains, loops in kept.items())
+
+
+def test_what_a_callback_sets_holds_in_the_next_fit():
+    class Loud(keras.callbacks.Callback):
+        def on_train_end(self, logs=None):
+            self.model.layers[2].rate = 0.0
+
+    ensemble = ensemble_of(2)
+    ensemble.fit(X, Y, verbose=0, callbacks=[Loud()])
+    ensemble.fit(X, Y, verbose=0)
+    for place, seed in enumerate(SEEDS[:2]):
+        model, _ = alone(seed, callbacks=[Loud()])
+        model.fit(X, Y, verbose=0)
         assert_same(model, ensemble[place])
 
 
@@ -229,16 +308,20 @@ def test_an_interrupt_leaves_members_after_their_last_step():
     assert np.isfinite(ensemble.predict(X, verbose=0)).all()
 
 
-def test_a_lack_of_memory_while_stacking_loses_no_weights(monkeypatch):
-    ensemble, dropped = ensemble_of(2), []
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_lack_of_memory_while_stacking_loses_no_weights(earlier, monkeypatch):
+    ensemble, stacked = ensemble_of(2), []
+    for _ in range(earlier):
+        ensemble.fit(X, Y, verbose=0)
     before = [model.get_weights() for model in ensemble]
 
-    def fail(variables, drop=stack._drop):
-        dropped.append(drop(variables))
-        if len(dropped) == 3:
+    def fail(whole, rows, with_rows=members.with_rows):
+        stacked.append(whole)
+        if len(stacked) == 3:
             raise MemoryError
+        return with_rows(whole, rows)
 
-    monkeypatch.setattr(stack, "_drop", fail)
+    monkeypatch.setattr(members, "with_rows", fail)
     with pytest.raises(MemoryError):
         ensemble.fit(X, Y, verbose=0)
     for model, values in zip(ensemble, before, strict=True):
