@@ -16,7 +16,7 @@ import numpy as np
 from ..core import Primitive, Record, Variable
 from ..core.effects import State, effect
 from ..core.ownership import IS_LOCKED, Owned
-from ..core.variable import are_held, drop_spares, restore
+from ..core.variable import are_held, restore
 from ..layout import Layout
 from ..types import Array
 from .ir import Slot, slots_in
@@ -324,7 +324,6 @@ class FlatVariables:
     def _adopted(self) -> FlatBuffer:
         """A new buffer that adopts the Variables. Before the first one, and after it, free memory is given back."""
         buffer, is_first = FlatBuffer(self._layout, self._columns), self._current is None
-        drop_spares(self._variables)
         if is_first:
             give_back()
         buffer.adopt(self._variables)

@@ -66,26 +66,3 @@ def called_with_others(function: Callable[[Any, int], Any], argument: Any, owned
     arrays = itertools.chain.from_iterable([one.arrays for one, _ in owned])
     known = sum([one._own + count for one, count in owned])
     return next(map(function, (argument,), map(sum, (map(sys.getrefcount, arrays),), (-known,))))
-
-
-def is_only_reference(owner: Any, attribute: str) -> bool:
-    """True if this attribute holds the only reference to its value.
-
-    >>> from types import SimpleNamespace
-    >>> cell = SimpleNamespace(value=[1])
-    >>> is_only_reference(cell, "value")
-    True
-    >>> other = cell.value
-    >>> is_only_reference(cell, "value")
-    False
-    """
-    return sys.getrefcount(getattr(owner, attribute)) == _ALONE
-
-
-class _Cell:
-    def __init__(self) -> None:
-        self.value: list[int] = []
-
-
-_cell = _Cell()
-_ALONE = sys.getrefcount(getattr(_cell, "value"))  # noqa: B009 (as it is asked above)

@@ -150,7 +150,7 @@ class Before(dict[int, tuple[Any, Any]]):
             if self._torn or locks != self._locks():
                 return False
             for variable, array in self.values():
-                variable.array, variable._spare = array, None
+                variable.array = array
         return True
 
     def _locks(self) -> set[UpdateLock]:

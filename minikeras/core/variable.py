@@ -16,7 +16,6 @@ from ..types import Array, TensorShape, as_dtype
 from .arrays import namespace, to_device, to_numpy
 from .convert import convert_to_tensor, holds_tensor, to_array
 from .effects import State, Write, clock, decide, effect
-from .ownership import is_only_reference
 from .precision import is_short
 from .primitive import Primitive
 from .registry import operations
@@ -113,7 +112,7 @@ class Variable(Operand):
     <tf.Variable 'v:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
     """
 
-    __slots__ = ("__weakref__", "_constraint", "_name", "_open", "_spare", "_trainable", "array", "key", "update_lock")
+    __slots__ = ("__weakref__", "_constraint", "_name", "_open", "_trainable", "array", "key", "update_lock")
 
     def __init__(
         self,
@@ -135,7 +134,6 @@ class Variable(Operand):
         if not declared.is_compatible_with(array.shape):
             raise ValueError(f"Variable: the initial value's shape {array.shape} is not the given shape {declared}.")
         self.array = array
-        self._spare: Array = None
         self._trainable = bool(trainable)
         self._name = scoped(name or "Variable") if type(self) is Variable else name or "Variable"
         self._open: TensorShape | None = None if declared.is_fully_defined() else declared
@@ -274,14 +272,8 @@ class Variable(Operand):
         return to_device(array, namespace(self.array))
 
     def exchange(self, array: Array) -> None:
-        """Re-bind to `array`, which the caller gives away, and keep the old array for a later step to write into."""
-        self.array, self._spare = array, self.array
-
-    def spare(self) -> Array:
-        """The array before the last `exchange`, for the caller to write into; None if anything else still refers to it."""
-        unseen = isinstance(self._spare, np.ndarray) and self._spare.base is None and is_only_reference(self, "_spare")
-        array, self._spare = self._spare, None
-        return array if unseen else None
+        """Hold an array that the caller gives away."""
+        self.array = array
 
     # Parts -------------------------------------------------------------------------------------------------------
 
@@ -413,7 +405,7 @@ class Variable(Operand):
             for slot in getattr(owner, "__slots__", ()):
                 if slot != "__weakref__":
                     setattr(copy, slot, getattr(self, slot))
-        copy.key, copy._spare = next_key(), None
+        copy.key = next_key()
         copy.update_lock = deepcopy(self.update_lock, memo)
         memo[id(self)] = copy
         return copy
@@ -472,8 +464,6 @@ VariablePart.__name__ = Tensor.__name__
 # States of Variables --------------------------------------------------------------------------------------------------
 
 # What Variables hold, to go back to. Arrays are not written while anything refers to them, so a copy costs one reference each.
-#
-# One that comes back was seen by others, so the spare memory beside it is dropped.
 
 Snapshot = list[tuple[Variable, Array]]
 """Variables, each with the array that it held."""
@@ -500,16 +490,10 @@ def are_held(arrays: Iterable[Array], variables: Sequence[Variable]) -> bool:
     return True
 
 
-def drop_spares(variables: Iterable[Variable]) -> None:
-    """Drop the memory beside Variables that their next values could be written into."""
-    for variable in variables:
-        variable._spare = None
-
-
 def restore(state: Iterable[tuple[Variable, Array]]) -> None:
     """Have Variables hold these arrays."""
     for variable, array in state:
-        variable.array, variable._spare = array, None
+        variable.array = array
 
 
 @contextmanager

@@ -125,12 +125,7 @@ READS = {
 
 
 def step_like_an_optimizer(v):
-    """Compute into the spare array if there is one, as an optimizer does to save an allocation."""
-    target = v.spare()
-    if target is None:
-        target = np.empty(v.shape, dtype=v.dtype.name)
-    np.subtract(np.asarray(v), 0.5, out=target)
-    v.exchange(target)
+    v.exchange(np.asarray(v) - np.asarray(0.5, v.dtype.name))
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
@@ -234,55 +229,6 @@ def test_a_reader_in_another_thread_sees_whole_values_only():
         readings = [pool.submit(read) for _ in range(2)]
         writing.result()
         assert all(reading.result() for reading in readings)
-
-
-# Storage without other references may be used again ------------------------------------------------------------------
-
-
-def test_the_array_before_an_exchange_is_handed_out_once_if_nobody_holds_it():
-    v = tf.Variable(np.zeros(3, "float32"))
-    assert v.spare() is None, "nothing has been exchanged yet"
-    old_address = v.array.ctypes.data
-    v.exchange(np.ones(3, "float32"))
-    assert v.numpy().tolist() == [1.0, 1.0, 1.0]
-    assert v.spare().ctypes.data == old_address
-    assert v.spare() is None, "it belongs to the caller that asked first"
-
-
-HOLDERS = {
-    "a snapshot": lambda v: v.value(),
-    "a view": lambda v: tf.reshape(v, [3, 1]),
-    "an element": lambda v: v[1:],
-    "a copy of the variable": copy.deepcopy,
-}
-
-
-@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
-def test_the_array_before_an_exchange_is_kept_from_writers_while_somebody_holds_it(hold):
-    v = tf.Variable(np.zeros(3, "float32"))
-    holder = hold(v)
-    v.exchange(np.ones(3, "float32"))
-    assert v.spare() is None
-    assert np.array(holder).sum() == 0.0
-
-
-def test_the_array_before_an_exchange_is_kept_from_writers_while_a_tape_holds_it():
-    v = tf.Variable(np.zeros(3, "float32"))
-    with tf.GradientTape(persistent=True) as tape:
-        tf.sin(v)
-    v.exchange(np.ones(3, "float32"))
-    assert v.spare() is None
-    del tape
-    v.exchange(np.full(3, 2.0, "float32"))
-    assert v.spare() is not None
-
-
-def test_an_array_that_is_itself_a_view_is_never_handed_out():
-    whole = np.zeros((2, 3), "float32")
-    v = tf.Variable(np.zeros(3, "float32"))
-    v.exchange(whole[0])
-    v.exchange(np.ones(3, "float32"))
-    assert v.spare() is None
 
 
 # Assigning -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Small parameters and slots lie in one array from step to step; who looks at them cannot tell."""
+"""The program of an eager step keeps parameters and slots in one array; who looks at them cannot tell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 from optimizer_cases import FORMULAS
 
 import minikeras as tf
-from minikeras.keras.optimizers import eager_step
 
 SHAPES = [(3, 4), (4,), (), (2, 1, 2)]
 
@@ -34,10 +33,10 @@ def test_flattened_steps_are_those_of_each_variable_by_itself(name):
     for elementwise in (made(name)[0].elementwise, False):
         optimizer, held = made(name)
         optimizer.elementwise = elementwise  # if not, each is updated by itself
-        for step in range(8):
+        for step in range(20):
             given = list(zip(gradients(step), held, strict=True))
-            optimizer.apply_gradients(given[:3] if step == 5 and name != "Adafactor" else given)
-            if step == 2:
+            optimizer.apply_gradients(given[:3] if step == 10 and name != "Adafactor" else given)
+            if step in (2, 8, 18):
                 held[0].assign(held[0] * 0.5)
                 optimizer.variables[-1].assign(optimizer.variables[-1] + optimizer.variables[-1])
         found.append(values(optimizer, held))
@@ -45,40 +44,15 @@ def test_flattened_steps_are_those_of_each_variable_by_itself(name):
         np.testing.assert_array_equal(flattened, alone)
 
 
-@pytest.mark.host
-def test_after_a_step_small_variables_lie_in_one_array():
-    optimizer, held = made("Adam")
-    for step in range(2):
-        optimizer.apply(gradients(step), held)
-    whole = held[0].array.base
-    assert all(np.shares_memory(whole, variable.array) for variable in held[:2])
-
-
 def test_a_value_that_was_read_stays_as_it_is():
     optimizer, held = made("Adam")
     optimizer.apply(gradients(0), held)
     kept = [variable.read_value() for variable in held]
     before = [tensor.numpy() for tensor in kept]
-    for step in range(1, 4):
+    for step in range(1, 12):
         optimizer.apply(gradients(step), held)
     for tensor, array in zip(kept, before, strict=True):
         np.testing.assert_array_equal(tensor.numpy(), array)
-
-
-def test_flattened_arrays_have_at_most_a_block_of_elements():
-    sizes = (eager_step.SMALL, eager_step.SMALL, 1, eager_step.SMALL + 1, 5)
-    held = [tf.Variable(np.zeros(size, "f")) for size in sizes]
-
-    def places(optimizer, clips=True):
-        optimizer.build(held)
-        return [one.places for one in eager_step.array_groups(optimizer, list(optimizer.state.slots.values()), clips)]
-
-    assert places(tf.keras.optimizers.SGD()) == [[0, 1], [2, 4], [3]]
-    assert places(tf.keras.optimizers.Lamb()) == places(tf.keras.optimizers.SGD(clipnorm=1.0)) == [[0], [1], [2], [3], [4]]
-    assert places(tf.keras.optimizers.SGD(clipnorm=1.0), clips=False) == [[0, 1], [2, 4], [3]]
-    decayed = tf.keras.optimizers.SGD(weight_decay=0.1)
-    decayed.exclude_from_weight_decay([held[0], held[2]])
-    assert places(decayed) == [[0, 2], [1, 4], [3]]
 
 
 class Wide(tf.keras.optimizers.Optimizer):

@@ -36,12 +36,12 @@ from .options import COMMON
 from .state import Change, SlotState
 from .step import (
     Flags,
-    FlatGroup,
     Sight,
     TracedFormula,
     carry_out,
     changes_others,
     clipped_by_norm,
+    columns_of,
     flags_of,
     groups_alike,
     numbers_of,
@@ -122,17 +122,28 @@ def compiled_step(writer: Writer, record: Record) -> bool:
     return True
 
 
-class Group(FlatGroup):
-    """Variables whose steps are written together.
+class Group:
+    """Variables of one dtype and weight decay whose steps are written together: flattened, or one by itself.
 
     Args:
         traced: the step's formula.
         decay: weight decay, 0 for none.
-        given: the others, as of `FlatGroup`.
+        states: of all Variables of the step.
+        places: the positions of those that are here.
+        is_flat: whether the formula sees flattened arrays.
+
+    Attributes:
+        columns: the Variables, then one slot of each, then the next.
+        layout: of one column.
     """
 
-    def __init__(self, traced: TracedFormula, decay: Any, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(
+        self, traced: TracedFormula, decay: Any, states: Sequence[SlotState], places: Sequence[int], is_flat: bool
+    ) -> None:
+        self.places, self.is_flat = places, is_flat
+        own = [states[place] for place in places]
+        self.layout = Layout([one.variable.array.shape for one in own], own[0].variable.array.dtype)
+        self.columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
         self.traced, self.decay = traced, decay
         self.numbers: list[Slot] = []
         """The slots of the numbers that its formula takes."""

@@ -1,15 +1,12 @@
-"""An optimizer's step outside of compiled functions: on arrays, in groups that suit the machine, and after a few steps by a
+"""An optimizer's step outside of compiled functions: on arrays, one Variable after the other, and after a few steps by a
 program, as in a compiled function.
-
-In blocks of 32k elements temporaries stay in the cache: Adam over a million float32 values takes 3.6 ms, 9.8 ms whole. Small
-arrays cost their calls: Adam over 20 arrays of 16 to 256 values takes 50 us flattened, 113 us one by one.
 """
 
 from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,14 +18,13 @@ from ...core import Record, Variable
 from ...core.arrays import is_on_host, namespace
 from ...core.effects import State, clock, effect
 from ...core.precision import in_float32, is_short
-from ...core.variable import are_held, drop_spares, restore, snapshot
+from ...core.variable import restore, snapshot
 from ...types import Array
 from .exchange import gathered_over
 from .options import all_finite
 from .state import Change, SlotState, Stepper, constrained
 from .step import (
     Flags,
-    FlatGroup,
     StepFormula,
     carry_out,
     changes_others,
@@ -43,98 +39,6 @@ from .update_steps import changes_of
 
 STEPS = 6
 """The number of steps over the same Variables before their program is compiled, which takes as long as fifty."""
-BLOCK = 32_768
-SMALL = BLOCK // 2
-"""Up to this size an array is flattened with others: copying its gradient costs less than the calls of its own would. Together
-they have at most a block of elements, so that they stay in the cache."""
-
-
-class ArrayGroup(FlatGroup):
-    """Variables whose arrays the formula takes together. Values that stay the same from step to step are looked up once."""
-
-    def __init__(self, states: Sequence[SlotState], places: Sequence[int], is_flat: bool, formula: StepFormula) -> None:
-        super().__init__(states, places, is_flat)
-        self.formula, self.first = formula, states[places[0]]
-        self._flat: list[Any] = [None] * len(self.columns)
-        """For each column the flattened array of the last step, and the pieces that it gave to the Variables."""
-        self._pieces: list[Sequence[Array]] = [()] * len(self.columns)
-
-    def run(self, formula: Callable[..., tuple[Array, ...]], gradients: Sequence[Array]) -> Iterable[Change]:
-        """The changes that formula(gradient, *columns) gives. Nothing is assigned."""
-        formula = in_float32(formula)
-        if len(self.places) == 1:
-            values = [column[0].array for column in self.columns]
-            rows = zip(self.columns, values, self._run_alone(formula, gradients[self.places[0]], values), strict=True)
-            return [(column[0], result) for column, value, result in rows if result is not value]
-        concatenate = namespace(self.columns[0][0].array).concatenate
-        flat = [self._flattened(number, concatenate) for number in range(len(self.columns))]
-        found = formula(concatenate([gradients[place] for place in self.places], None), *flat)
-        changes: list[Change] = []
-        for number, (column, before, result) in enumerate(zip(self.columns, flat, found, strict=True)):
-            if result is not before:
-                self._flat[number] = result = _like(before, result)
-                self._pieces[number] = parts = self.layout.pieces(result)
-                changes += zip(column, parts, strict=True)
-        return changes
-
-    def _flattened(self, number: int, concatenate: Any) -> Array:
-        """The values of a column, flattened: as the last step left them, if they still are its pieces."""
-        column, pieces = self.columns[number], self._pieces[number]
-        if pieces and are_held(pieces, column):
-            return self._flat[number]
-        return concatenate([variable.array for variable in column], None)
-
-    def _run_alone(self, formula: Any, gradient: Array, values: Sequence[Array]) -> Sequence[Array]:
-        """New values of the only Variable and its slots, block by block if it is large.
-
-        They are written into the arrays that the Variables held one step earlier, if nothing else refers to those.
-        """
-        is_large = self.is_flat and values[0].size > 2 * BLOCK and namespace(values[0]) is np
-        if not is_large or not all(value.flags.c_contiguous for value in values):
-            return list(map(_like, values, formula(gradient, *values)))
-        results = [_space(column[0], value) for column, value in zip(self.columns, values, strict=True)]
-        flat = [np.ascontiguousarray(gradient).reshape(-1), *(value.reshape(-1) for value in values)]
-        targets = [result.reshape(-1) for result in results]
-        for start in range(0, values[0].size, BLOCK):
-            piece = slice(start, start + BLOCK)
-            parts = [array[piece] for array in flat]
-            for number, part in enumerate(formula(*parts)):
-                if part is parts[1 + number]:
-                    results[number] = values[number]
-                else:
-                    targets[number][piece] = part
-        return results
-
-
-def _like(value: Array, result: Array) -> Array:
-    """A result in the dtype of what it replaces."""
-    return result if result.dtype == value.dtype else result.astype(value.dtype)
-
-
-def _space(variable: Variable, value: Array) -> Array:
-    """Memory for a result like `value`: the Variable's spare array if it fits, else a new one."""
-    spare = variable.spare()
-    fits = spare is not None and spare.shape == value.shape and spare.dtype == value.dtype and spare.flags.c_contiguous
-    return spare if fits else np.empty_like(value)
-
-
-def array_groups(optimizer: Any, states: Sequence[SlotState], clips: bool) -> list[ArrayGroup]:
-    """The groups of Variables that step together: small ones of one kind if the formula is elementwise; others alone."""
-    groups: list[list[int]] = []
-    is_flat = optimizer.elementwise and not (clips and optimizer.clipnorm is not None)
-    for alike, _ in groups_alike(optimizer, states):
-        filled, size = [], BLOCK
-        for place in alike:
-            count = states[place].variable.array.size
-            if not is_flat or count > SMALL:
-                groups.append([place])
-            elif size + count <= BLOCK:
-                filled.append(place)
-                size += count
-            else:
-                filled, size = [place], count
-                groups.append(filled)
-    return [ArrayGroup(states, places, is_flat, StepFormula(len(states[places[0]].targets), clips)) for places in groups]
 
 
 class _OnArrays:
@@ -145,13 +49,16 @@ class _OnArrays:
         states: of the Variables that have gradients.
         flags: see `Flags`.
         step, rate: what `begin_step` gave, and the learning rate.
+        clips: whether gradients are still to be clipped by the formula.
 
     Attributes:
         changes: all that the step changes.
     """
 
-    def __init__(self, own: Any, states: Sequence[SlotState], flags: dict[str, Any], step: Any, rate: float) -> None:
-        self._own, self._states, self._flags, self._step, self._rate = own, states, flags, step, rate
+    def __init__(
+        self, own: Any, states: Sequence[SlotState], flags: dict[str, Any], step: Any, rate: float, clips: bool
+    ) -> None:
+        self._own, self._states, self._flags, self._step, self._rate, self._clips = own, states, flags, step, rate, clips
         self.changes: list[Change] = []
 
     def incoming(self, gradients: Sequence[Array]) -> list[tuple[Array, Array]]:
@@ -163,25 +70,27 @@ class _OnArrays:
         """One gradient, clipped by its norm."""
         return in_float32(clipped_by_norm)(gradient, limit=self._own.clipnorm)
 
-    def total(self, groups: Sequence[FlatGroup], part: str, gradients: Sequence[Array], sums: Flags) -> Array:
+    def total(self, groups: Sequence[int], part: str, gradients: Sequence[Array], sums: Flags) -> Array:
         """A sum over each of the groups that a compiled step has, as it adds up; of 16-bit floats in float32."""
         own, method = self._own, getattr(StepFormula(0), part)
         given, found = [gradient.reshape(-1) for gradient, _ in self.incoming(gradients)], []
-        for places in (
-            [places for places, _ in groups_alike(own, self._states)] if own.elementwise else [[i] for i in range(len(given))]
-        ):
+        for places, _ in groups_alike(own, self._states, apart=not own.elementwise):
             parts = [given[place] for place in places]
             whole = parts[0] if len(parts) == 1 else namespace(parts[0]).concatenate(parts)
             whole = whole.astype("float32") if is_short(whole.dtype) else whole
             found.append(method(own, self._step, {"gathered": True}, whole, None).sum())
         return sum(found[1:], found[0])
 
-    def take(self, group: ArrayGroup, gradients: Sequence[Array], sums: Flags) -> None:
-        """Note the new values of a group."""
-        known, first = {**self._flags, **sums}, group.first
-        if first.decays and (decay := self._own.decay_of(first.variable)):
+    def take(self, place: int, gradients: Sequence[Array], sums: Flags) -> None:
+        """Note the new values of a Variable and its slots."""
+        own, known, state = self._own, {**self._flags, **sums}, self._states[place]
+        if state.decays and (decay := own.decay_of(state.variable)):
             known["decay"] = decay * self._rate
-        self.changes += group.run(functools.partial(group.formula, self._own, self._step, known), gradients)
+        columns, formula = columns_of(state), StepFormula(len(state.targets), self._clips)
+        before = [column.array for column in columns]
+        found = in_float32(functools.partial(formula, own, self._step, known))(gradients[place], *before)
+        rows = zip(columns, before, found, strict=True)
+        self.changes += [(column, new.astype(was.dtype, copy=False)) for column, was, new in rows if new is not was]
 
     def assign(self, gradients: Sequence[Array]) -> None:
         """Note what Keras's `update_step` assigns for these gradients, and what changes beside that."""
@@ -241,7 +150,7 @@ class EagerStep:
     ['step_numbers', 'reshape', 'read_flat', 'loop', 'assign_flat', 'step_counted']
     """
 
-    __slots__ = ("_groups", "_looked", "_run", "_states", "_steps", "_targets")
+    __slots__ = ("_looked", "_run", "_states", "_steps", "_targets")
 
     def __init__(self) -> None:
         self._states: list[SlotState] = []
@@ -249,7 +158,6 @@ class EagerStep:
         self._looked = -1
         self._run: Executable | None = None
         self._targets: list[Variable] = []
-        self._groups: tuple[Any, list[ArrayGroup]] = None, []
 
     def __reduce__(self) -> tuple[Any, ...]:
         return EagerStep, ()  # a copied optimizer has other Variables
@@ -274,7 +182,6 @@ class EagerStep:
             self._run = _compiled(optimizer, gradients, states)
             self._targets = [*optimizer.variables, *(state.variable for state in states)]
             self._looked = clock.now
-            drop_spares(self._targets)  # now, so that their memory can become the program's
         if self._run is None:
             optimizer.commit(optimizer.changes(gradients, states))
             return
@@ -307,29 +214,22 @@ class EagerStep:
                 rate = own._rate()
                 step = own.begin_step(taken // (steps or 1) + 1, rate)
                 changes = [*own.end_step(step)]
-            on = _OnArrays(own, states, flags, step, rate)
+            clips_first = own.clipnorm is not None and steps is None and own.loss_scale_factor is None and not known
+            on = _OnArrays(own, states, flags, step, rate, not clips_first)
             if own.exchange is not None and steps is not None and updates:
                 totals = [total for _, total in on.incoming(gradients)]
                 gradients, flags["gathered"] = gathered_over(steps, totals, own.exchange), True
             if own.assigns:
                 on.assign(gradients)
             else:
-                clips_first = own.clipnorm is not None and steps is None and own.loss_scale_factor is None and not known
                 sums = {"norm": "square"} if own.global_clipnorm is not None and updates else {}
-                carry_out(on, self._grouped(own, states, not clips_first), gradients, sums, clips_first, {})
+                carry_out(on, range(len(states)), gradients, sums, clips_first, {})
                 if changes_others(own) and len(states) < len(own.state.slots):
                     given = {state.variable.key for state in states}
                     others = [state for key, state in own.state.slots.items() if key not in given]
                     on.changes += changes_beside(own, others, flags)
             found = [constrained(*change) if change[0].constraint is not None else change for change in on.changes]
         return [*changes, *found, (count, count.array + 1)]
-
-    def _grouped(self, own: Any, states: list[SlotState], clips: bool) -> list[ArrayGroup]:
-        """The groups of the Variables; as the next step will most likely have the same, they are kept."""
-        key = own.elementwise, own.clipnorm, own.weight_decay, clips
-        if self._groups[0] != (key, states):
-            self._groups = (key, states), array_groups(own, states, clips)
-        return self._groups[1]
 
 
 def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotState]) -> list[Change]:

@@ -17,7 +17,6 @@ import numpy as np
 from ...compiler.loops import Pass, Untraceable, kept, traced_passes
 from ...core import Variable
 from ...core.arrays import namespace
-from ...layout import Layout
 from ...types import Array
 from .state import BESIDE, SlotState
 
@@ -175,34 +174,14 @@ class StepFormula:
         return (~np.isfinite(gradient)).astype(gradient.dtype)
 
 
-class FlatGroup:
-    """Variables of one dtype and weight decay whose steps are taken together: flattened, or one by itself.
-
-    Args:
-        states: of all Variables of the step.
-        places: the positions of those that are here.
-        is_flat: whether the formula sees flattened arrays.
-
-    Attributes:
-        columns: the Variables, then one slot of each, then the next.
-        layout: of one column.
-    """
-
-    def __init__(self, states: Sequence[SlotState], places: Sequence[int], is_flat: bool) -> None:
-        self.places, self.is_flat = places, is_flat
-        own = [states[place] for place in places]
-        self.layout = Layout([one.variable.array.shape for one in own], own[0].variable.array.dtype)
-        self.columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
-
-
 def carry_out(
-    on: Any, groups: Sequence[FlatGroup], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool, known: Flags
+    on: Any, groups: Sequence[Any], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool, known: Flags
 ) -> None:
     """Carry out a step: first what looks at several elements, then the formula.
 
     Args:
         on: what computes, or writes a program: `clipped` gives a gradient clipped by its norm, `total` the sum of what a method
-            of the formula gives for all elements, `take` gives the Variables of a group their new values.
+            of the formula gives for all elements, `take` gives a group's Variables their new values.
         groups: of the Variables.
         gradients: of all Variables.
         sums: names of the sums that the formula needs, in their order, and the methods that give what is added up.

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from ....core import Variable
 from ....core.ownership import Owned
-from ....core.variable import are_held, drop_spares
+from ....core.variable import are_held
 from ....layout import Layout
 from ....types import Array
 from .device import CuPyDevice, Memory
@@ -159,7 +159,6 @@ class Homes:
             for variable in home.variables
             if variable.array is not self._of[number].piece(variable)
         ]
-        drop_spares([variable for _, variable in stale])
         if any(id(variable.array) in _block_of for _, variable in stale):
             self._settle()
         elif fresh := self._seen({number for number, _ in stale}):
@@ -188,7 +187,7 @@ class Homes:
         """Let a Variable hold its piece, with its present value."""
         array = self._device.contiguous(variable.array)
         self._device.copy(self._device.address(piece), self._device.address(array), array.nbytes)
-        variable.array, variable._spare = piece, None
+        variable.array = piece
 
 
 def _block_of_all(home: Home) -> Block | None:
