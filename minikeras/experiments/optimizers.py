@@ -19,14 +19,15 @@ from ..compiler.loops import Untraceable
 from ..core import Tensor, Variable
 from ..core.arrays import namespace, to_numpy
 from ..core.batch import BatchedTensor
-from ..core.effects import State, effect
 from ..core.stack import BOTTOM, current, on_top, perform
 from ..core.variable import restore, snapshot
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
+from ..keras.optimizers.loss_scale import present_scale
 from ..keras.optimizers.state import BESIDE, Change, SlotState, paired
 from ..keras.optimizers.step import changes_others
+from ..keras.optimizers.update_steps import present_rate
 from ..keras.weight import KerasVariable
 from ..types import Array
 from .members import Members, Row, give_rows, shown_rows, with_rows, without_memory
@@ -151,7 +152,7 @@ class StackedOptimizer(Optimizer):
     def learning_rate(self) -> Any:
         """Each member's own learning rate. Set it to one for all or to a list with one for each."""
         with self._below():
-            rates = perform(present_rates, (), {"optimizer": self})
+            rates = perform(present_rate, (), {"optimizer": self})
         return BatchedTensor(rates, self._held.members)
 
     @learning_rate.setter
@@ -175,8 +176,19 @@ class StackedOptimizer(Optimizer):
             return loss
         losses = self._held.members.stack_of(tensor(loss))
         with self._below():
-            scales = perform(present_scales, (losses,), {"optimizer": self})
+            scales = perform(present_scale, (losses,), {"optimizer": self, "dtype": losses.array.dtype})
         return loss * BatchedTensor(scales, self._held.members)
+
+    def present_scale(self) -> Array:
+        """The loss scale of each member."""
+        scales = [
+            to_numpy(one.dynamic_scale.array) if isinstance(one, LossScaleOptimizer) else one.loss_scale_factor or 1.0
+            for one in self.optimizers
+        ]
+        return np.array(scales, np.float64)
+
+    def _scheduled(self) -> Tensor:
+        return Tensor(np.array([one._rate() for one in self.optimizers], np.float32))
 
     def _below(self) -> on_top:
         """A block outside of `Members`."""
@@ -358,24 +370,6 @@ def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer |
         return 0, optimizer
     found = optimizer.optimizer_for(variable)
     return [id(member.optimizer) for member in optimizer.members].index(id(found)), found
-
-
-def _rates(*, optimizer: StackedOptimizer) -> Array:
-    return np.array([one._rate() for one in optimizer.optimizers], np.float32)
-
-
-def _scales(loss: Array, *, optimizer: StackedOptimizer) -> Array:
-    """The loss scale of each member, in the dtype and on the device of the losses."""
-    scales = [
-        to_numpy(one.dynamic_scale.array) if isinstance(one, LossScaleOptimizer) else one.loss_scale_factor or 1.0
-        for one in optimizer.optimizers
-    ]
-    with np.errstate(over="ignore"):
-        return namespace(loss).asarray(np.array(scales, np.float64).astype(loss.dtype))
-
-
-present_rates = effect("learning_rates", _rates, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
-present_scales = effect("loss_scales", _scales, reads=(State.VARIABLES,))
 
 
 def _whole_slot(slots: Sequence[Variable]) -> Variable:

@@ -340,7 +340,7 @@ class Writer:
         self._insert(first, Record(read_flat, variables, {"layout": layout}, flats))
         return flats
 
-    def begin(self, primitive: Primitive, params: dict[str, Any], outputs: tuple[Slot, ...]) -> None:
+    def begin(self, primitive: Primitive, params: dict[str, Any], outputs: Any) -> None:
         """Write an instruction that reads state alone; it becomes the first one if nothing was changed before."""
         self._insert(len(self.records) if self._changed else 0, Record(primitive, [], params, outputs))
 

@@ -13,8 +13,6 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...compiler.ir import PLAIN, Program, Slot, outputs_of
 from ...compiler.loops import Pass, SumScope, Untraceable, loop_of_parts, sums_shape, traced_passes
 from ...compiler.passes import SIMPLIFICATIONS
@@ -29,8 +27,7 @@ from ...core.precision import is_short
 from ...core.variable import assigned, read_variable
 from ...functions.elementwise import clip_by_value
 from ...layout import Layout
-from ...types import Array
-from .loss_scale import LossScaleOptimizer
+from .loss_scale import present_scale
 from .optimizer import Optimizer
 from .options import COMMON
 from .state import Change, SlotState
@@ -90,20 +87,9 @@ step_finished = effect("step_finished", _finish, reads=(State.VARIABLES,), write
 step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 
 
-def _scale_on_host(*, optimizer: LossScaleOptimizer, dtype: Any) -> tuple[Array]:
-    with np.errstate(over="ignore"):
-        return (np.asarray(optimizer.dynamic_scale.array).astype(dtype),)
-
-
-scale_on_host = effect("scale_on_host", _scale_on_host, reads=(State.VARIABLES,))
-
-
 def compiled_scale(writer: Writer, record: Record) -> bool:
-    """Write the loss scale as a value that Python makes before all others: it does not depend on the loss."""
-    y = record.outputs
-    found = writer.slot((), y.dtype)
-    writer.begin(scale_on_host, {"optimizer": record.params["optimizer"], "dtype": y.dtype}, (found,))
-    writer.renamed[y.key] = found
+    """Write the loss scale as a value that Python makes before all others: on the host it does not depend on the loss."""
+    writer.begin(present_scale, record.params, record.outputs)
     return True
 
 

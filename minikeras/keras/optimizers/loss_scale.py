@@ -147,7 +147,11 @@ class LossScaleOptimizer(Optimizer):
     def scale_loss(self, loss: Any) -> Any:
         """The loss times the present scale, to be differentiated in its place."""
         loss = tensor(loss)
-        return loss * perform(present_scale, [loss], {"optimizer": self})
+        return loss * perform(present_scale, [loss], {"optimizer": self, "dtype": loss.array.dtype})
+
+    def present_scale(self) -> Array:
+        """The scale now, on the host."""
+        return to_numpy(self.dynamic_scale.array)
 
     def changes_of_scale(self, finite: bool) -> list[Change]:
         """The scale after a step, and the number of good steps since it last changed."""
@@ -169,10 +173,10 @@ class LossScaleOptimizer(Optimizer):
         return as_call(self, inner_optimizer=self.inner_optimizer)
 
 
-def _present_scale(loss: Array, *, optimizer: LossScaleOptimizer) -> Array:
-    """The scale, read anew in each run, in the dtype and on the device of the loss."""
+def _present_scale(*loss: Array, optimizer: Any, dtype: Any) -> Array:
+    """The scale, or one for each member, read anew in each run, on the device of the loss if that is given."""
     with np.errstate(over="ignore"):  # beyond float16 the scaled loss is infinite, and the step is skipped
-        return namespace(loss).asarray(to_numpy(optimizer.dynamic_scale.array).astype(loss.dtype))
+        return namespace(*loss).asarray(optimizer.present_scale().astype(dtype))
 
 
 present_scale = effect("loss_scale", _present_scale, reads=(State.VARIABLES,))
