@@ -335,17 +335,9 @@ class StackedOptimizer(Optimizer):
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All changes of one step, member by member: only a program has them step at once. Nothing is assigned."""
-        held, changes = self._held, []
-        known = list(self.state.slots.values())
+        held, changes, known = self._held, [], list(self.state.slots.values())
         members = [place for place in range(len(self.optimizers)) if place not in held.ended]
-        owners = dict(held.owners)
-        for state in known:
-            for place in members:
-                owners |= {
-                    slot.key: (state.slots[name], place)
-                    for name, slot in self._own_slots(state.variable, place)
-                    if name in state.slots
-                }
+        owners = held.owners | {slot.key: (whole, place) for whole, place, slot in self.rows_of(members)}
         rows: dict[int, tuple[Variable, dict[int, Array]]] = {}
         with self._shown([state.variable for state in known]), self.shown(members):
             for place in members:
