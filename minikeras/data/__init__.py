@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ..absent import late as _late
 from .dataset import Dataset
 from .elements import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec, Options
-from .passes import Resumable
-from .pipeline import Iterator
+from .pipeline import Iterator, Resumable
 
 if _TYPE_CHECKING:
     from . import experimental

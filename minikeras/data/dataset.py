@@ -32,8 +32,7 @@ from .elements import (
     total_length,
     whole_number,
 )
-from .passes import random_order
-from .pipeline import ElementStream, Numbers, Rows
+from .pipeline import ElementStream, Numbers, Rows, random_order
 from .table import RowTable, numbered, own_column, with_lists_as_tensors
 
 

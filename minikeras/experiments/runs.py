@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import nest
 from ..data import Dataset
-from ..data.passes import preserved_streams
+from ..data.pipeline import preserved_streams
 from ..errors import NotFiniteError, kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback, History, ProgressBar

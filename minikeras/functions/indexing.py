@@ -488,17 +488,10 @@ def _unsorted(reduce: _Reduce, name: str, summary: str, derivative: str, empty: 
         return reduce(x, ids, axis=ids.ndim - x.ndim - 1, size=size + 1)[:size]
 
     name_like_definition(function, name, __name__)
-    function.__doc__ = _DOCUMENTATION.format(
-        summary=summary,
-        ids="numbers in [0, num_segments), of the first axes of `data`, in any order. Slices with a negative one count nowhere."
-        "\n    num_segments: how many segments there are.",
-        derivative=derivative,
-        empty=empty,
-        wrong="is num_segments or more",
-        name=name,
-        argument=", 2",
-        expected=expected,
-    )
+    ids = "numbers in [0, num_segments), of the first axes of `data`, in any order. Slices with a negative one count nowhere."
+    ids += "\n    num_segments: how many segments there are."
+    said = {"ids": ids, "wrong": "is num_segments or more", "argument": ", 2", "name": name, "summary": summary}
+    function.__doc__ = _DOCUMENTATION.format(derivative=derivative, empty=empty, expected=expected, **said)
     return function
 
 
@@ -520,16 +513,12 @@ def _sorted(reduce: _Reduce, name: str, summary: str, derivative: str, empty: st
         return arithmetic.select(_counts(x, ids, -x.ndim, size) > 0, result, 0)
 
     name_like_definition(function, name, __name__)
-    function.__doc__ = _DOCUMENTATION.format(
-        summary=summary,
-        ids="a vector of numbers that never fall, one for each slice along the first axis.",
-        derivative=derivative,
-        empty=empty,
-        wrong="is negative, or less than the one before",
-        name=name,
-        argument="",
-        expected=expected,
+    ids, wrong = (
+        "a vector of numbers that never fall, one for each slice along the first axis.",
+        "is negative, or less than the one before",
     )
+    said = {"ids": ids, "wrong": wrong, "argument": "", "name": name, "summary": summary}
+    function.__doc__ = _DOCUMENTATION.format(derivative=derivative, empty=empty, expected=expected, **said)
     return function
 
 

@@ -23,7 +23,7 @@ from ..core.arrays import is_array, to_numpy
 from ..core.tensor import Operand, array_of
 from ..data import INFINITE_CARDINALITY, Dataset
 from ..data.elements import in_order
-from ..data.passes import Passes, order_stream, preserved_streams
+from ..data.pipeline import Passes, order_stream, preserved_streams
 from ..data.table import RowTable
 from ..errors import DTypeError, ShapeError, kind_of
 from ..nn_ops import streams

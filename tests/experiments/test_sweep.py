@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.data.passes import preserved_streams
+from minikeras.data.pipeline import preserved_streams
 from minikeras.experiments import RunResult, Sweep, SweepResults, sweep
 from minikeras.experiments.grid import Run
 from minikeras.experiments.runs import train_group

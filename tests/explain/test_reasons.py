@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.diagnostics.explain import REASONS
+from minikeras.diagnostics import REASONS
 
 
 def traced(**options):

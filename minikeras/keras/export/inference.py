@@ -22,7 +22,7 @@ from ...core import Record, Tensor, Variable
 from ...core.arrays import creation_namespace, to_device, to_numpy
 from ...core.effects import State, Write
 from ...core.stack import BOTTOM, Frame
-from ...diagnostics.trace import variable_name
+from ...diagnostics import variable_name
 from ...errors import ExportError
 from ...nn_ops.draws import next_key
 from ...types import Array

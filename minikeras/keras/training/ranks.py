@@ -14,7 +14,7 @@ from ... import nest
 from ...core import Variable
 from ...core.arrays import to_numpy
 from ...core.variable import restore, snapshot
-from ...data.passes import preserved_streams
+from ...data.pipeline import preserved_streams
 from ...distribute.functions import broadcast_variables, first_difference, hash_of
 from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import BatchSplit, DataParallel, agree_on_seeds

@@ -14,7 +14,7 @@ import numpy as np
 from ...boundary import explaining
 from ...core import Tensor, convert_to_tensor
 from ...data import Dataset
-from ...data.passes import order_stream
+from ...data.pipeline import order_stream
 from ...errors import MissingExtraError, NotFoundError, ShapeError
 from ...functions.resizing import METHODS, resize
 from ...functions.shaping import transpose

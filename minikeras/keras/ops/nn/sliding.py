@@ -235,34 +235,10 @@ def fold(
     return image[:, :, pads[0] : pads[0] + sizes[0], pads[1] : pads[1] + sizes[1]]
 
 
-@operation(settle=_settled)
-def depth_to_space(x: TensorLike, block_size: int, data_format: str = "channels_last") -> Tensor:
-    """Channels laid out as blocks of pixels: (batch, h, w, b b c) becomes (batch, h b, w b, c).
-
-    >>> tf.keras.ops.depth_to_space(tf.ones([1, 2, 3, 8]), 2).shape
-    TensorShape([1, 4, 6, 2])
-    """
-    x = convert_to_tensor(x)
-    if checked_format(data_format) == "channels_last":
-        return shaping.depth_to_space(x, block_size)
-    return _swapped(x, block_size, (0, 1, 4, 2, 5, 3), split=True)
-
-
-@operation(settle=_settled)
-def space_to_depth(x: TensorLike, block_size: int, data_format: str = "channels_last") -> Tensor:
-    """Blocks of pixels laid out as channels, the inverse of `depth_to_space`.
-
-    >>> tf.keras.ops.space_to_depth(tf.ones([1, 4, 6, 2]), 2).shape
-    TensorShape([1, 2, 3, 8])
-    """
-    x = convert_to_tensor(x)
-    if checked_format(data_format) == "channels_last":
-        return shaping.space_to_depth(x, block_size)
-    return _swapped(x, block_size, (0, 1, 3, 5, 2, 4), split=False)
-
-
-def _swapped(x: Tensor, b: int, order: tuple[int, ...], split: bool) -> Tensor:
+def _in_blocks(x: Tensor, b: int, data_format: str | None, split: bool) -> Tensor:
     """With the channels first they are (channels, block), as in PyTorch, not (block, channels)."""
+    if checked_format(data_format) == "channels_last":
+        return shaping.depth_to_space(x, b) if split else shaping.space_to_depth(x, b)
     if x.ndim != 4 or b < 2 or (x.shape[1] % (b * b) if split else x.shape[2] % b or x.shape[3] % b):
         raise ShapeError(
             f"block_size {b} of at least 2 must divide the sides of (batch, channels, height, width), or its square the "
@@ -270,7 +246,7 @@ def _swapped(x: Tensor, b: int, order: tuple[int, ...], split: bool) -> Tensor:
         )
     n, c, height, width = x.shape
     shape = (n, c // (b * b), b, b, height, width) if split else (n, c, height // b, b, width // b, b)
-    blocks = shaping.transpose(shaping.reshape(x, shape), order)
+    blocks = shaping.transpose(shaping.reshape(x, shape), (0, 1, 4, 2, 5, 3) if split else (0, 1, 3, 5, 2, 4))
     n, c, *sizes = blocks.shape
     result = (n, c, sizes[0] * b, sizes[2] * b) if split else (n, c * b * b, *sizes[2:])
     return shaping.reshape(blocks, result)
@@ -311,6 +287,16 @@ adaptive_average_pool = row("adaptive_average_pool",
     "The mean of each of so many windows along each axis, as equal as they can be, for each channel.",
     "tf.keras.ops.adaptive_average_pool(tf.ones([2, 28, 28, 3]), 5).shape -> TensorShape([2, 5, 5, 3])",
     takes=floats, cost=_cost_of_windows, settle=_settled)
+depth_to_space = row("depth_to_space",
+    lambda x, block_size, data_format="channels_last": _in_blocks(x, block_size, data_format, True),
+    "Channels laid out as blocks of pixels: (batch, h, w, b b c) becomes (batch, h b, w b, c).",
+    "tf.keras.ops.depth_to_space(tf.ones([1, 2, 3, 8]), 2).shape -> TensorShape([1, 4, 6, 2])",
+    takes=anything, types={"block_size": "int", "data_format": "str"}, settle=_settled)
+space_to_depth = row("space_to_depth",
+    lambda x, block_size, data_format="channels_last": _in_blocks(x, block_size, data_format, False),
+    "Blocks of pixels laid out as channels, the inverse of `depth_to_space`.",
+    "tf.keras.ops.space_to_depth(tf.ones([1, 4, 6, 2]), 2).shape -> TensorShape([1, 2, 3, 8])",
+    takes=anything, types={"block_size": "int", "data_format": "str"}, settle=_settled)
 polar = row("polar", lambda abs_, angle: to_complex(abs_ * cos(angle), abs_ * sin(angle)),
     "Complex numbers from their size and angle: abs (cos angle + i sin angle).",
     "print(tf.keras.ops.polar(2.0, 0.0).numpy()) -> (2+0j)", takes=floats)
