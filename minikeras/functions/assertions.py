@@ -60,9 +60,7 @@ def _of_two(relation: Primitive, name: str, what: str, sample: str) -> Assertion
         a, b = tensors(x, y)
         _hold(function.__name__, what, relation(a, b), message)
 
-    name_like_definition(function, name, __name__)
-    function.__doc__ = _DOCUMENTATION.format(what=what, name=name, sample=sample)
-    return function
+    return name_like_definition(function, name, __name__, _DOCUMENTATION.format(what=what, name=name, sample=sample))
 
 
 def _of_sign(relation: Primitive, name: str, what: str, sample: str) -> AssertionOfOne:
@@ -72,9 +70,7 @@ def _of_sign(relation: Primitive, name: str, what: str, sample: str) -> Assertio
         value = tensor(x)
         _hold(function.__name__, what, relation(value, 0), message)
 
-    name_like_definition(function, name, __name__)
-    function.__doc__ = _DOCUMENTATION.format(what=what, name=name, sample=sample)
-    return function
+    return name_like_definition(function, name, __name__, _DOCUMENTATION.format(what=what, name=name, sample=sample))
 
 
 assert_equal = _of_two(arithmetic.equal, "assert_equal", "x = y", "[1, 2], [1, 2]")

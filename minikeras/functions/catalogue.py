@@ -138,9 +138,7 @@ def named(function: F, name: str, summary: str, example: str) -> F:
     def called(*args: Any, **options: Any) -> Any:
         return function(*args, **options)
 
-    name_like_definition(called, name, function.__module__)
-    called.__doc__ = _in_one_line(summary, example)
-    return cast(F, called)
+    return cast(F, name_like_definition(called, name, function.__module__, _in_one_line(summary, example)))
 
 
 _OPERANDS = """a abs_ alpha angle b beta chol delta depthwise_kernel elements fill_value filters image images indices input
@@ -180,8 +178,7 @@ def row(
     """
     inner = inspect.unwrap(typed(function, returns, types))
     for each in (inner, function):
-        name_like_definition(each, name, inner.__module__)
-        each.__doc__ = _in_one_line(summary, example)
+        name_like_definition(each, name, inner.__module__, _in_one_line(summary, example))
     return function
 
 
@@ -201,20 +198,20 @@ def _in_one_line(summary: str, example: str) -> str:
     return f"{summary}\n\n>>> {expression}\n{expected}\n"
 
 
-def name_like_definition(function: Any, name: str, module: str) -> None:
-    """Let a function that another one has made be found by its name in a module, as pickle needs it."""
+def name_like_definition(function: Any, name: str, module: str, documentation: str | None = None) -> Any:
+    """A function that another one has made, found by its name in a module, as pickle needs it, and documented."""
     function.__name__ = function.__qualname__ = name
-    function.__module__ = module
+    function.__module__, function.__doc__ = module, documentation or function.__doc__
+    return function
 
 
 def _describe(
     function: Any, name: str, formula: str, derivative: str, example: str, arguments: str, result: str, kinds: str
 ) -> None:
     expression, _, expected = example.partition(" -> ")
-    name_like_definition(function, name, sys._getframe(2).f_globals["__name__"])
     function.takes_symbols = True
     summary, _, equation = formula.partition(": ")
-    function.__doc__ = _DOCUMENTATION.format(
+    text = _DOCUMENTATION.format(
         summary=summary + ".",
         formula=equation,
         arguments=arguments,
@@ -225,6 +222,7 @@ def _describe(
         example=expression,
         expected=expected,
     )
+    name_like_definition(function, name, sys._getframe(2).f_globals["__name__"], text)
 
 
 def publish(

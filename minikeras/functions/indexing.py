@@ -487,12 +487,11 @@ def _unsorted(reduce: _Reduce, name: str, summary: str, derivative: str, empty: 
         ids = arithmetic.select(ids < 0, size, ids)  # what belongs nowhere goes into one more segment, which is left out
         return reduce(x, ids, axis=ids.ndim - x.ndim - 1, size=size + 1)[:size]
 
-    name_like_definition(function, name, __name__)
     ids = "numbers in [0, num_segments), of the first axes of `data`, in any order. Slices with a negative one count nowhere."
     ids += "\n    num_segments: how many segments there are."
     said = {"ids": ids, "wrong": "is num_segments or more", "argument": ", 2", "name": name, "summary": summary}
-    function.__doc__ = _DOCUMENTATION.format(derivative=derivative, empty=empty, expected=expected, **said)
-    return function
+    text = _DOCUMENTATION.format(derivative=derivative, empty=empty, expected=expected, **said)
+    return name_like_definition(function, name, __name__, text)
 
 
 def _sorted(reduce: _Reduce, name: str, summary: str, derivative: str, empty: str, expected: str) -> Callable[..., Tensor]:
@@ -518,8 +517,8 @@ def _sorted(reduce: _Reduce, name: str, summary: str, derivative: str, empty: st
         "is negative, or less than the one before",
     )
     said = {"ids": ids, "wrong": wrong, "argument": "", "name": name, "summary": summary}
-    function.__doc__ = _DOCUMENTATION.format(derivative=derivative, empty=empty, expected=expected, **said)
-    return function
+    text = _DOCUMENTATION.format(derivative=derivative, empty=empty, expected=expected, **said)
+    return name_like_definition(function, name, __name__, text)
 
 
 _TIE, _OTHERS = "1, shared evenly at a tie", "the product of the others, exact with zeros"

@@ -46,12 +46,9 @@ def _reduction(
         axes = negative_axes(axis, len(x.array.shape), function.__name__)
         return primitive(x, axes=axes, keepdims=bool(keepdims))
 
-    name_like_definition(function, name, __name__)
     place = "math." + name if name == "reduce_euclidean_norm" else name
-    function.__doc__ = _DOCUMENTATION.format(
-        summary=summary, derivative=derivative, name=place, sample=sample, expected=expected
-    )
-    return function
+    text = _DOCUMENTATION.format(summary=summary, derivative=derivative, name=place, sample=sample, expected=expected)
+    return name_like_definition(function, name, __name__, text)
 
 
 # fmt: off

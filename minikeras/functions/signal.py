@@ -59,16 +59,13 @@ def _transform(kind: str, rank: int, example: str) -> Callable[..., Tensor]:
         return transform(input)
 
     function, (expression, expected) = transform if "r" in kind else plain, example.split(" -> ")
-    for one in (transform, function):
-        name_like_definition(one, name, __name__)
     way = "inverse discrete" if kind.startswith("i") else "discrete"
     real = (
         ", of real numbers: half of the frequencies; to `fft_length` they are cut or filled with zeros" if "r" in kind else ""
     )
-    function.__doc__ = (
-        f"The {way} Fourier transform along the last axes, {rank} of them{real}.\n\n>>> {expression}\n{expected}\n"
-    )
-    return function
+    text = f"The {way} Fourier transform along the last axes, {rank} of them{real}.\n\n>>> {expression}\n{expected}\n"
+    name_like_definition(transform, name, __name__)
+    return name_like_definition(function, name, __name__, text)
 
 
 def _numbers(name: str, x: Tensor, as_complex: bool) -> Tensor:

@@ -88,9 +88,7 @@ def rows_of(
 
 
 def _published(made: Any, name: str, module: str, documentation: str | None, /, **options: Any) -> Callable[..., Any]:
-    catalogue.name_like_definition(made, name, module)
-    made.__doc__ = documentation
-    step: Callable[..., Any] = operation(**options)(made)
+    step: Callable[..., Any] = operation(**options)(catalogue.name_like_definition(made, name, module, documentation))
     return step
 
 

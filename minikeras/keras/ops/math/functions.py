@@ -68,9 +68,8 @@ def _segments(reduce: Callable[..., Tensor], summary: str, empty: str, expected:
         return reduce(convert_to_tensor(data), ids, count)
 
     name = reduce.__name__.removeprefix("unsorted_")
-    name_like_definition(row, name, __name__)
-    row.__doc__ = _SEGMENTS.format(summary=summary, empty=empty, name=name, expected=expected)
-    return operation(cost=_cost_of_segments, counts=True)(row)
+    text = _SEGMENTS.format(summary=summary, empty=empty, name=name, expected=expected)
+    return operation(cost=_cost_of_segments, counts=True)(name_like_definition(row, name, __name__, text))
 
 
 segment_sum = _segments(indexing.unsorted_segment_sum, "Sum", "0", "[3. 3.]")
