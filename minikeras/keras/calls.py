@@ -24,11 +24,19 @@ def mask_of(x: Any) -> Any:
 
 
 class CallContext(threading.local):
-    """`training` of the outer calls, the layer that is being called or built, and the scopes that were opened in it."""
+    """`training` of the outer calls, the layer that is being called or built, the innermost one that is being built, and the
+    scopes that were opened in the caller.
+    """
 
     training: bool | None = None
     caller: Any = None
+    built: Any = None
     scopes: tuple[Any, tuple[str, ...]] = (None, ())
+
+    @property
+    def is_building(self) -> bool:
+        """True if the present caller is being built."""
+        return self.caller is not None and self.caller is self.built
 
     def names(self) -> tuple[str, ...]:
         """The names of the scopes that the present caller opened."""

@@ -89,7 +89,7 @@ class Layer(Module):
             raise ValueError(f"{kind}: name must be a string without '/', found {name!r}.")
         if not isinstance(trainable, bool):
             raise ValueError(f"{kind}: expected `trainable` to be a boolean, found {trainable!r}.")
-        self._built = self._building = False
+        self._built = False
         super().__init__(name or auto_name(snake_case(kind)))
         self._trainable = trainable
         self._held = layer_weights.Holding()
@@ -102,7 +102,7 @@ class Layer(Module):
         self._accepted: Any = None
         self._build_shape: Any = None
         self.activity_regularizer = regularizers.get(activity_regularizer)
-        if _context.caller is not None and not _context.caller._building:
+        if _context.caller is not None and not _context.is_building:
             self._made_in_call = True
 
     # Configuration -----------------------------------------------------------------------------------------------------

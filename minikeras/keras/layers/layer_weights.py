@@ -99,17 +99,37 @@ class Holding(NamedTuple):
     frozen: frozenset[int] = frozenset()
 
 
+class Origin(NamedTuple):
+    """The place of a layer among others: in the names of weights, and in the tree of random streams.
+
+    Attributes:
+        label: its name in that tree.
+        scope: the names of the layers around it.
+        stream: the seed of its stream; None until the layer around it is known.
+        drawn: the number of seeds of each label that its children have been given.
+    """
+
+    label: str
+    scope: tuple[str, ...] = ()
+    stream: int | None = None
+    drawn: dict[str, int] = {}  # replaced, never changed
+
+
 class WeightOwner(Protocol):
-    """A layer, as the search for its state and freezing see it: it has these attributes."""
+    """A layer, as the search for its state, freezing and building see it: it has these attributes."""
 
     _structure: Structure
     _trainable: bool
     _held: Holding
+    _origin: Origin
+    _built: bool
+    _build_shape: Any
 
     @property
     def name(self) -> str: ...
     @property
     def built(self) -> bool: ...
+    def _restore(self, attributes: dict[str, Any]) -> None: ...
 
 
 def is_layer(value: Any) -> bool:
@@ -342,33 +362,6 @@ def locked(name: str, what: str) -> str:
 # Building --------------------------------------------------------------------------------------------------------------
 
 
-class Origin(NamedTuple):
-    """The place of a layer among others: in the names of weights, and in the tree of random streams.
-
-    Attributes:
-        label: its name in that tree.
-        scope: the names of the layers around it.
-        stream: the seed of its stream; None until the layer around it is known.
-        drawn: the number of seeds of each label that its children have been given.
-    """
-
-    label: str
-    scope: tuple[str, ...] = ()
-    stream: int | None = None
-    drawn: dict[str, int] = {}  # replaced, never changed
-
-
-class Buildable(WeightOwner, Protocol):
-    """A layer, as it is built within a scope of names and a tree of random streams."""
-
-    _origin: Origin
-    _building: bool
-    _built: bool
-    _build_shape: Any
-
-    def _restore(self, attributes: dict[str, Any]) -> None: ...
-
-
 ABSENT = ("lora_rank", "lora_alpha", "quantization_config", "overwrite_with_gradient")
 
 
@@ -417,18 +410,17 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
     names = [one.name for one in _shapes_of(build)]
 
     @functools.wraps(build)
-    def building(self: Buildable, *arguments: Any, **named: Any) -> None:
-        if self._building:  # `super().build()` within the `build` of a subclass
+    def building(self: WeightOwner, *arguments: Any, **named: Any) -> None:
+        if context.built is self:  # `super().build()` within the `build` of a subclass
             return build(self, *arguments, **named)
         before = dict(self.__dict__)
-        caller = context.caller
+        caller, outer = context.caller, context.built
         drawn = None if caller is None else caller._origin.drawn
         if caller is not None or context.names():
             around = () if caller is None else (*caller._origin.scope, caller.name)
             self._origin = self._origin._replace(scope=(*around, *context.names()))
         settle_stream(self)
-        self._building = True
-        context.caller = self
+        context.caller = context.built = self
         try:
             with computing_on(None):  # weights are no rows
                 build(self, *arguments, **named)
@@ -441,9 +433,9 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
                 caller._origin = caller._origin._replace(drawn=drawn)
             raise
         finally:
-            context.caller = caller
+            context.caller, context.built = caller, outer
         shapes = (*arguments, *named.values())
-        self._building, self._built = False, True
+        self._built = True
         self._build_shape = shapes[0] if len(shapes) == 1 else dict(zip(names, arguments, strict=False)) | named
         for restoration in list(waiting):  # a checkpoint may have values for the new weights
             restoration.revisit()
@@ -468,7 +460,7 @@ def initialized(initializer: Any, shape: Any, kind: DType, name: str, seed: Call
     return value if same else cast(value, kind)
 
 
-def settle_stream(layer: Buildable) -> None:
+def settle_stream(layer: WeightOwner) -> None:
     """Find the place of this layer in the tree of random streams: below the layer that calls it, or on its own."""
     if layer._origin.stream is None:
         caller, label = context.caller, layer._origin.label
@@ -476,7 +468,7 @@ def settle_stream(layer: Buildable) -> None:
         layer._origin = layer._origin._replace(stream=seed)
 
 
-def seed_for(layer: Buildable, label: str) -> int:
+def seed_for(layer: WeightOwner, label: str) -> int:
     """The next seed of this name below this layer: for a weight, a generator or a sublayer."""
     settle_stream(layer)
     origin = layer._origin

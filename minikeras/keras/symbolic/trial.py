@@ -319,7 +319,7 @@ class Trial(Interpreter):
         key = outputs.key
         if params["conversion"] is Write.INITIAL:
             self._born[key] = (outputs, outputs.array)
-        elif context.caller is not None and context.caller._building:
+        elif context.is_building:
             self._building[key] = outputs
         elif key in self._building:
             self._born[key] = (self._building.pop(key), outputs.array)
