@@ -103,8 +103,7 @@ if _TYPE_CHECKING:
     from .preprocessing.lookup import IntegerLookup, StringLookup
     from .preprocessing.text_vectorization import TextVectorization
     from .recurrent import RNN, Bidirectional, StackedRNNCells
-    from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
-    from .recurrent_layers import GRU, LSTM, ConvLSTM1D, ConvLSTM2D, ConvLSTM3D, SimpleRNN
+    from .recurrent_cells import GRU, LSTM, ConvLSTM1D, ConvLSTM2D, ConvLSTM3D, GRUCell, LSTMCell, SimpleRNN, SimpleRNNCell
     from .wrappers import Lambda, Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
 _LATE = {
@@ -120,8 +119,7 @@ _LATE = {
         "preprocessing.lookup": "IntegerLookup StringLookup",
         "preprocessing.text_vectorization": "TextVectorization",
         "recurrent": "Bidirectional RNN StackedRNNCells",
-        "recurrent_cells": "GRUCell LSTMCell SimpleRNNCell",
-        "recurrent_layers": "ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU LSTM SimpleRNN",
+        "recurrent_cells": "ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU GRUCell LSTM LSTMCell SimpleRNN SimpleRNNCell",
         "wrappers": "Lambda Pipeline SpectralNormalization TimeDistributed Wrapper",
     }.items()
     for name in names.split()

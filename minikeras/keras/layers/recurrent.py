@@ -1,4 +1,4 @@
-"""Loops over the steps of a series: a cell as a layer, cells in turn, and both directions at once."""
+"""Loops over the steps of a series: a cell as a layer, cells in turn, and both directions at once; and the base of cells."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from typing import Any
 
 from ... import nest
 from ...core import Tensor, convert_to_tensor
+from ...core.ops.contractions import affine, matrix_product
+from ...core.ops.shaping import split_along
 from ...core.stack import is_in_step
+from ...distribute.replica import part_of_draw
 from ...errors import ShapeError
+from ...functions import nn
 from ...functions.creation import zeros, zeros_like
 from ...functions.elementwise import cast, where
 from ...functions.shaping import concat, reshape, reverse, transpose
 from ...nn_ops.loop_body import Unrepeatable
 from ...nn_ops.scan import scan
+from .. import activations
+from ..random import SeedGenerator
 from ..saving.description import described_kind
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
+from . import layer_weights
 from .inputs import unmarked
-from .layer_weights import is_layer
-from .recurrent_cells import Cell
+from .layer import Layer
+from .layer_weights import is_layer, without_absent
+from .windows import check_positive
 from .wrappers import LayerOfLayers
 
 
@@ -56,6 +64,135 @@ def _first_states(cell: Any, batch_size: Any, dtype: str) -> Any:
     if hasattr(cell, "get_initial_state"):
         return cell.get_initial_state(batch_size=batch_size)
     return nest.map_structure(lambda size: zeros((batch_size, size), dtype), cell.state_size)
+
+
+class Cell(Layer, described=True):
+    """Base of cells: x W + b and h U, for all gates at once.
+
+    In training, what dropout lets through is drawn once and kept until `reset_masks`, so that it is the same in each step: one
+    mask for all gates, or one for each if there is recurrent dropout or `implementation=1`.
+    """
+
+    gates = 1
+    channel_axis = -1
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        implementation = options.pop("implementation", 2)
+        super().__init__(**without_absent(self, options))
+        check_positive(self, units=units)
+        self.units, self.use_bias = units, bool(use_bias)
+        self.activation = activations.get(activation)
+        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        layer_weights.keep(self, "recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
+        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        self.dropout, self.recurrent_dropout = (min(1.0, max(0.0, rate)) for rate in (dropout, recurrent_dropout))
+        self._masks_of_gates = implementation == 1 or self.recurrent_dropout > 0.0
+        self.seed, self.seed_generator = seed, SeedGenerator(seed)
+        self.state_size: Any = units
+        self.output_size = units
+        self.kernel: Any = None
+        self.recurrent_kernel: Any = None
+        self.bias: Any = None
+        self.reset_masks()
+
+    def build(self, input_shape: Any) -> None:
+        width = self.units * self.gates
+        shape, recurrent_shape = self.kernel_shapes(input_shape, width)
+        self.kernel = layer_weights.add(self, "kernel", shape)
+        self.recurrent_kernel = layer_weights.add(self, "recurrent", recurrent_shape, name="recurrent_kernel")
+        if self.use_bias:
+            self.bias = self.make_bias(width)
+
+    def kernel_shapes(self, input_shape: Any, width: int) -> tuple[tuple[int, ...], ...]:
+        """The shapes of both kernels."""
+        return (input_shape[-1], width), (self.units, width)
+
+    def make_bias(self, width: int) -> Any:
+        """The weight that is added."""
+        return layer_weights.add(self, "bias", (width,))
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
+        """Zeros."""
+        sizes = self.state_size if isinstance(self.state_size, list) else [self.state_size]
+        return [zeros((batch_size, size), self.compute_dtype) for size in sizes]
+
+    # Dropout ---------------------------------------------------------------------------------------------------------------
+
+    def draw_masks(self, input_shape: tuple[Any, ...], state: Tensor) -> None:
+        """Draw what dropout lets through of the inputs and of a state, for the steps until `reset_masks`."""
+        for name, rate, shape in (
+            ("_input_masks", self.dropout, input_shape),
+            ("_state_masks", self.recurrent_dropout, tuple(state.shape)),
+        ):
+            if 0.0 < rate < 1.0 and self.__dict__[name] is None:
+                count = self.gates if self._masks_of_gates else 1
+                keys, part = self.seed_generator.key, part_of_draw(shape)
+                self.__dict__[name] = [nn.dropout_mask(keys, shape, rate, state, **part) for _ in range(count)]
+
+    def reset_masks(self) -> None:
+        """Have the next step in training draw anew."""
+        self.__dict__.update(_input_masks=None, _state_masks=None)
+
+    def masks(self, inputs: Tensor, state: Tensor, training: bool | None) -> tuple[Any, Any]:
+        """The masks of inputs and state; None for none."""
+        if not training:
+            return None, None
+        self.draw_masks(tuple(inputs.shape), state)
+        return self.__dict__["_input_masks"], self.__dict__["_state_masks"]
+
+    # Products --------------------------------------------------------------------------------------------------------------
+
+    def of_inputs(self, inputs: Tensor, masks: Any) -> Tensor:
+        """x W + b, which does not depend on what is carried."""
+        return self._masked(self.product, inputs, self.kernel.read_value(), self.input_bias(), masks)
+
+    def of_state(self, state: Tensor, masks: Any, kernel: Any = None, bias: Any = None) -> Tensor:
+        """h U, with the whole recurrent kernel unless another one is given."""
+        kernel = self.recurrent_kernel.read_value() if kernel is None else kernel
+        return self._masked(self.recurrent_product, state, kernel, bias, masks)
+
+    def input_bias(self) -> Any:
+        """The bias that is added to the product of the inputs, or None."""
+        return None if self.bias is None else self.bias.read_value()
+
+    def product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
+        """The product of a step of the inputs."""
+        return matrix_product(x, kernel) if bias is None else affine(x, kernel, bias)
+
+    def recurrent_product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
+        """The product of a state."""
+        return self.product(x, kernel, bias)
+
+    def _masked(self, product: Any, x: Tensor, kernel: Tensor, bias: Any, masks: Any) -> Tensor:
+        if masks is None or len(masks) == 1:
+            return product(x if masks is None else x * masks[0], kernel, bias)
+        kernels = split_along(kernel, sizes=(self.units,) * len(masks), axis=-1)
+        biases = [None] * len(masks) if bias is None else split_along(bias, sizes=(self.units,) * len(masks), axis=-1)
+        parts = zip(masks, kernels, biases, strict=True)
+        return concat([product(x * mask, part, own) for mask, part, own in parts], self.channel_axis)
+
+    def parts(self, y: Tensor, *counts: int) -> tuple[Tensor, ...]:
+        """The gates, or groups of so many of them."""
+        found: tuple[Tensor, ...] = split_along(y, sizes=tuple(n * self.units for n in counts), axis=self.channel_axis)
+        return found
 
 
 class StackedRNNCells(LayerOfLayers, described=True):

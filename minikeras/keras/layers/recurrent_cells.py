@@ -1,151 +1,27 @@
-"""The steps of recurrent layers: a simple one, with gates (GRU), and with a memory (LSTM)."""
+"""Cells, the steps of recurrent layers, and the layers that repeat them: a simple one, with gates (GRU), with a memory (LSTM),
+and an LSTM with convolutions in place of products.
+"""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from ...core import Tensor
-from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import split_along
-from ...distribute.replica import part_of_draw
-from ...functions import nn
+from ...errors import ShapeError
+from ...functions import convolution as functions
 from ...functions.creation import zeros
-from ...functions.shaping import concat
+from ...functions.shaping import concat, reshape
+from ...module import snake_case
 from .. import activations, initializers
-from ..random import SeedGenerator
+from ..saving.description import constructor_arguments
 from . import layer_weights
+from .inputs import InputSpec
 from .layer import Layer
-from .layer_weights import activated, without_absent
-from .windows import check_positive
-
-
-class Cell(Layer, described=True):
-    """Base of cells: x W + b and h U, for all gates at once.
-
-    In training, what dropout lets through is drawn once and kept until `reset_masks`, so that it is the same in each step: one
-    mask for all gates, or one for each if there is recurrent dropout or `implementation=1`.
-    """
-
-    gates = 1
-    channel_axis = -1
-
-    def __init__(
-        self,
-        units: int,
-        activation: Any = "tanh",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        seed: int | None = None,
-        **options: Any,
-    ) -> None:
-        implementation = options.pop("implementation", 2)
-        super().__init__(**without_absent(self, options))
-        check_positive(self, units=units)
-        self.units, self.use_bias = units, bool(use_bias)
-        self.activation = activations.get(activation)
-        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        layer_weights.keep(self, "recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
-        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
-        self.dropout, self.recurrent_dropout = (min(1.0, max(0.0, rate)) for rate in (dropout, recurrent_dropout))
-        self._masks_of_gates = implementation == 1 or self.recurrent_dropout > 0.0
-        self.seed, self.seed_generator = seed, SeedGenerator(seed)
-        self.state_size: Any = units
-        self.output_size = units
-        self.kernel: Any = None
-        self.recurrent_kernel: Any = None
-        self.bias: Any = None
-        self.reset_masks()
-
-    def build(self, input_shape: Any) -> None:
-        width = self.units * self.gates
-        shape, recurrent_shape = self.kernel_shapes(input_shape, width)
-        self.kernel = layer_weights.add(self, "kernel", shape)
-        self.recurrent_kernel = layer_weights.add(self, "recurrent", recurrent_shape, name="recurrent_kernel")
-        if self.use_bias:
-            self.bias = self.make_bias(width)
-
-    def kernel_shapes(self, input_shape: Any, width: int) -> tuple[tuple[int, ...], ...]:
-        """The shapes of both kernels."""
-        return (input_shape[-1], width), (self.units, width)
-
-    def make_bias(self, width: int) -> Any:
-        """The weight that is added."""
-        return layer_weights.add(self, "bias", (width,))
-
-    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
-        """Zeros."""
-        sizes = self.state_size if isinstance(self.state_size, list) else [self.state_size]
-        return [zeros((batch_size, size), self.compute_dtype) for size in sizes]
-
-    # Dropout ---------------------------------------------------------------------------------------------------------------
-
-    def draw_masks(self, input_shape: tuple[Any, ...], state: Tensor) -> None:
-        """Draw what dropout lets through of the inputs and of a state, for the steps until `reset_masks`."""
-        for name, rate, shape in (
-            ("_input_masks", self.dropout, input_shape),
-            ("_state_masks", self.recurrent_dropout, tuple(state.shape)),
-        ):
-            if 0.0 < rate < 1.0 and self.__dict__[name] is None:
-                count = self.gates if self._masks_of_gates else 1
-                keys, part = self.seed_generator.key, part_of_draw(shape)
-                self.__dict__[name] = [nn.dropout_mask(keys, shape, rate, state, **part) for _ in range(count)]
-
-    def reset_masks(self) -> None:
-        """Have the next step in training draw anew."""
-        self.__dict__.update(_input_masks=None, _state_masks=None)
-
-    def masks(self, inputs: Tensor, state: Tensor, training: bool | None) -> tuple[Any, Any]:
-        """The masks of inputs and state; None for none."""
-        if not training:
-            return None, None
-        self.draw_masks(tuple(inputs.shape), state)
-        return self.__dict__["_input_masks"], self.__dict__["_state_masks"]
-
-    # Products --------------------------------------------------------------------------------------------------------------
-
-    def of_inputs(self, inputs: Tensor, masks: Any) -> Tensor:
-        """x W + b, which does not depend on what is carried."""
-        return self._masked(self.product, inputs, self.kernel.read_value(), self.input_bias(), masks)
-
-    def of_state(self, state: Tensor, masks: Any, kernel: Any = None, bias: Any = None) -> Tensor:
-        """h U, with the whole recurrent kernel unless another one is given."""
-        kernel = self.recurrent_kernel.read_value() if kernel is None else kernel
-        return self._masked(self.recurrent_product, state, kernel, bias, masks)
-
-    def input_bias(self) -> Any:
-        """The bias that is added to the product of the inputs, or None."""
-        return None if self.bias is None else self.bias.read_value()
-
-    def product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
-        """The product of a step of the inputs."""
-        return matrix_product(x, kernel) if bias is None else affine(x, kernel, bias)
-
-    def recurrent_product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
-        """The product of a state."""
-        return self.product(x, kernel, bias)
-
-    def _masked(self, product: Any, x: Tensor, kernel: Tensor, bias: Any, masks: Any) -> Tensor:
-        if masks is None or len(masks) == 1:
-            return product(x if masks is None else x * masks[0], kernel, bias)
-        kernels = split_along(kernel, sizes=(self.units,) * len(masks), axis=-1)
-        biases = [None] * len(masks) if bias is None else split_along(bias, sizes=(self.units,) * len(masks), axis=-1)
-        parts = zip(masks, kernels, biases, strict=True)
-        return concat([product(x * mask, part, own) for mask, part, own in parts], self.channel_axis)
-
-    def parts(self, y: Tensor, *counts: int) -> tuple[Tensor, ...]:
-        """The gates, or groups of so many of them."""
-        found: tuple[Tensor, ...] = split_along(y, sizes=tuple(n * self.units for n in counts), axis=self.channel_axis)
-        return found
+from .layer_weights import activated
+from .recurrent import RNN, Cell
+from .windows import WindowGeometry, check_positive
 
 
 class SimpleRNNCell(Cell, described=True):
@@ -299,3 +175,239 @@ class LSTMCell(GatedCell, described=True):
         c = opened(f) * c + opened(i) * activated(self, candidate)
         h = opened(o) * activated(self, c)
         return h, [h, c]
+
+
+# Layers ----------------------------------------------------------------------------------------------------------------
+
+
+_OF_LAYERS = (*constructor_arguments(Layer, object), *constructor_arguments(RNN, Layer), "input_shape", "input_dim")
+
+
+class CellLayer(RNN, described=True):
+    """Base of RNNs that make their cell, whose arguments they take beside those of RNN.
+
+    A subclass names the class of its cell; the arguments of that are attributes of the layer, too.
+    """
+
+    cell_class: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if hasattr(cls, "cell_class"):
+            for name in constructor_arguments(cls.cell_class, Layer):
+                if not hasattr(cls, name):
+                    setattr(cls, name, property(operator.attrgetter(f"cell.{name}")))
+
+    def __init__(self, *arguments: Any, activity_regularizer: Any = None, **options: Any) -> None:
+        choice = options.pop("use_cudnn", "auto") if self.cell_class in (GRUCell, LSTMCell) else None
+        if choice not in ("auto", True, False, None):
+            raise ValueError(f"{type(self).__name__}: use_cudnn must be 'auto', True or False, found {choice!r}.")
+        own = {name: options.pop(name) for name in _OF_LAYERS if name in options}
+        common = {name: own[name] for name in ("dtype", "trainable") if name in own}
+        cell = self.cell_class(*arguments, **options, **common, name=snake_case(self.cell_class.__name__))
+        super().__init__(cell, activity_regularizer=activity_regularizer, **own)
+        if choice is not None:  # kept for Keras; it changes nothing here
+            self.use_cudnn = choice
+        self.input_spec = InputSpec(ndim=3)
+
+    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+        super().build(sequences_shape, initial_state_shape)
+        axis = getattr(self.cell, "channel_axis", -1)
+        self.input_spec = InputSpec(ndim=len(sequences_shape), axes={axis: sequences_shape[axis]}, fixed_by=self.cell.kernel)
+
+    def get_config(self) -> dict[str, Any]:
+        config, cell = super().get_config(), self.cell.get_config()
+        del config["cell"]
+        return config | {name: value for name, value in cell.items() if name not in ("name", "trainable", "dtype")}
+
+
+class SimpleRNN(CellLayer, described=True):
+    """h_t = activation(x_t W + h_{t-1} U + b), repeated along the series.
+
+    Args:
+        units, activation, use_bias: as in `SimpleRNNCell`, all of whose arguments may be given by name.
+        options: those of `RNN`, such as `return_sequences`, and of `Layer`.
+
+    Shapes: input (batch, steps, features), output (batch, units), or (batch, steps, units) with return_sequences.
+
+    >>> tf.keras.layers.SimpleRNN(4)(tf.ones([2, 5, 3])).shape
+    TensorShape([2, 4])
+    """
+
+    cell_class = SimpleRNNCell
+
+    def __init__(self, units: int, activation: Any = "tanh", use_bias: bool = True, **options: Any) -> None:
+        super().__init__(units, activation, use_bias, **options)
+
+
+class GatedLayer(CellLayer, described=True):
+    """Base of layers whose cell has gates."""
+
+    def __init__(
+        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid", use_bias: bool = True, **options: Any
+    ) -> None:
+        super().__init__(units, activation, recurrent_activation, use_bias, **options)
+
+
+class GRU(GatedLayer, described=True):
+    """A gated recurrent unit, repeated along the series.
+
+    Args:
+        units, activation, recurrent_activation, use_bias: as in `GRUCell`, all of whose arguments may be given by name.
+        options: those of `RNN`, such as `return_sequences`, and of `Layer`.
+
+    Shapes: input (batch, steps, features), output (batch, units), or (batch, steps, units) with return_sequences.
+
+    Source: Cho et al. (2014).
+
+    >>> tf.keras.layers.GRU(4, return_sequences=True)(tf.ones([2, 5, 3])).shape
+    TensorShape([2, 5, 4])
+    """
+
+    cell_class = GRUCell
+
+
+class LSTM(GatedLayer, described=True):
+    """A cell with a memory, repeated along the series.
+
+    Args:
+        units, activation, recurrent_activation, use_bias: as in `LSTMCell`, all of whose arguments may be given by name.
+        options: those of `RNN`, such as `return_sequences`, and of `Layer`.
+
+    Shapes: input (batch, steps, features), output (batch, units), or (batch, steps, units) with return_sequences; with
+    return_state the states h and c (batch, units) behind it.
+
+    Source: Hochreiter and Schmidhuber (1997).
+
+    >>> output, h, c = tf.keras.layers.LSTM(4, return_state=True)(tf.ones([2, 5, 3]))
+    >>> output.shape, c.shape
+    (TensorShape([2, 4]), TensorShape([2, 4]))
+    """
+
+    cell_class = LSTMCell
+
+
+class ConvLSTMCell(LSTMCell, described=True):
+    """The step of `ConvLSTM2D`: an LSTMCell whose products are convolutions; that of the states keeps their places."""
+
+    may_be_causal = False
+
+    def __init__(
+        self,
+        rank: int,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        **options: Any,
+    ) -> None:
+        check_positive(self, filters=filters)
+        super().__init__(filters, activation, recurrent_activation, use_bias, implementation=1, **options)
+        self.rank, self.filters = rank, filters
+        self._geometry = WindowGeometry.checked(self, kernel_size, strides, padding, data_format, dilation_rate)
+        self.kernel_size, self.strides, self.padding, self.data_format, self.dilation_rate = self._geometry
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(f"ConvLSTM: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
+        self.channel_axis = -1 - rank if self.data_format == "channels_first" else -1
+        self.input_spec = InputSpec(ndim=rank + 2)
+        self.state_size = -1
+
+    def build(self, input_shape: Any) -> None:
+        if None in input_shape[1:]:
+            raise ShapeError(
+                f"Layer '{self.name}' ({type(self).__name__}) needs known sizes but for batch and steps, found {input_shape}."
+            )
+        self._step_shape = tuple(input_shape[1:])
+        super().build(input_shape)
+
+    def kernel_shapes(self, input_shape: Any, width: int) -> tuple[tuple[int, ...], ...]:
+        return tuple((*self.kernel_size, n, width) for n in (input_shape[self.channel_axis], self.filters))
+
+    def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
+        shape = self.compute_output_shape((batch_size, *self._step_shape))
+        return [zeros(shape, self.compute_dtype) for _ in range(2)]
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+        """(batch, *places, filters), or with the filters first."""
+        return self._geometry.output_shape(self, input_shape, self.filters)
+
+    def product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
+        y = functions.convolution(x, kernel, self.strides, self.padding.upper(), self.data_format, self.dilation_rate)
+        if bias is None:
+            return y
+        return y + (reshape(bias, (-1, *(1,) * self.rank)) if self.data_format == "channels_first" else bias)
+
+    def recurrent_product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
+        return functions.convolution(x, kernel, (1,) * self.rank, "SAME", self.data_format)
+
+
+class ConvLSTM(CellLayer, described=True):
+    """Base of LSTMs over images, with the arguments of `ConvLSTM2D`."""
+
+    cell_class = ConvLSTMCell
+    rank: int
+
+    def __init_subclass__(cls, rank: int | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if rank is not None:
+            cls.rank = rank
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__(self.rank, filters, kernel_size, strides, padding, data_format, dilation_rate, **options)
+        self.input_spec = InputSpec(ndim=self.rank + 3)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        found = super().compute_mask(inputs, mask)
+        return [found[0], None, None] if self.return_state else found
+
+    def get_config(self) -> dict[str, Any]:
+        return {name: value for name, value in super().get_config().items() if name not in ("rank", "units")}
+
+
+class ConvLSTM1D(ConvLSTM, described=True, rank=1):
+    """An LSTM over series of rows of features, whose products are convolutions along them. Arguments as in `ConvLSTM2D`.
+
+    >>> tf.keras.layers.ConvLSTM1D(4, 3)(tf.ones([2, 5, 8, 1])).shape
+    TensorShape([2, 6, 4])
+    """
+
+
+class ConvLSTM2D(ConvLSTM, described=True, rank=2):
+    """An LSTM over series of images, whose products are convolutions.
+
+    Args:
+        filters, kernel_size, strides, padding, data_format, dilation_rate: of the convolution of the inputs, as in `Conv2D`;
+            that of the states has the same kernel size, and keeps their places.
+        options: the other arguments of `LSTM`.
+
+    Shapes: input (batch, steps, height, width, channels), output (batch, places, places, filters), with the steps behind the
+    batch if return_sequences.
+
+    Source: Shi et al. (2015), section 3.1.
+
+    >>> layer = tf.keras.layers.ConvLSTM2D(4, 3, padding="same", return_sequences=True)
+    >>> layer(tf.ones([2, 5, 8, 8, 1])).shape
+    TensorShape([2, 5, 8, 8, 4])
+    """
+
+
+class ConvLSTM3D(ConvLSTM, described=True, rank=3):
+    """An LSTM over series of volumes, whose products are convolutions. Arguments as in `ConvLSTM2D`.
+
+    >>> tf.keras.layers.ConvLSTM3D(2, 3)(tf.ones([1, 2, 4, 4, 4, 1])).shape
+    TensorShape([1, 2, 2, 2, 2])
+    """
