@@ -65,7 +65,7 @@ class EnsembleMember:
     def make_ready(self, x: Any) -> None:
         """Have the model make its weights, and settle the streams of layers that were not called yet, by a trial on inputs."""
         layers = (self.model, *self.model.collect_contents().sublayers)
-        if not self.ready and x is not None and any(not one.built or one._origin.stream is None for one in layers):
+        if not self.ready and x is not None and any(not one.built or one._layer_place.stream is None for one in layers):
             with self.drawing():
                 Trial(self.model).run(functools.partial(self.model, x, training=False))
         self.ready = self.ready or x is not None

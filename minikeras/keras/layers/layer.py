@@ -61,7 +61,8 @@ class Layer(Module):
     added_losses = property(attrgetter("_losses"), doc="The list that `add_loss` adds to, of this layer alone.")
     _unwatched: tuple[str, ...] = ("_accepted",)
     _not_walked: tuple[str, ...] = (
-        *("_losses", "_build_shape", "_origin", "_input_shape_given", "_input_spec", "_accepted", "_held", "_given"),
+        *("_losses", "_build_shape", "_layer_place", "_layer_state", "_input_shape_given", "_input_spec", "_accepted"),
+        "_given",
     )
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
@@ -92,8 +93,8 @@ class Layer(Module):
         self._built = False
         super().__init__(name or auto_name(snake_case(kind)))
         self._trainable = trainable
-        self._held = layer_weights.Holding()
-        self._origin = layer_weights.Origin(name or snake_case(kind))
+        self._layer_state = layer_weights.LayerState()
+        self._layer_place = layer_weights.LayerPlace(name or snake_case(kind))
         self.dtype_policy = dtype
         self.autocast = bool(autocast)
         self._losses: list[Any] = []
@@ -115,7 +116,7 @@ class Layer(Module):
     @dtype_policy.setter
     def dtype_policy(self, policy: Any) -> None:
         chosen = mixed_precision.get(policy[self.path] if isinstance(policy, PathMap) else policy)
-        if self._held.added and chosen.name != self._policy.name:
+        if self._layer_state.added and chosen.name != self._policy.name:
             raise ValueError(f"Layer '{self.name}' has weights already. Set dtype_policy before it is built.")
         self._policy, self._dtype = chosen, chosen.compute_dtype
         self._array_dtype = as_dtype(self._dtype).numpy
@@ -213,11 +214,11 @@ class Layer(Module):
 
     def _restore(self, attributes: dict[str, Any]) -> None:
         """Restore exactly these attributes; but a random stream of its own, below no other layer, is kept once it is found."""
-        known = self._origin
+        known = self._layer_place
         self.__dict__.clear()
         self.__dict__.update(attributes)
         if not known.scope and known.stream is not None:
-            self.__dict__["_origin"] = self._origin._replace(stream=known.stream)
+            self.__dict__["_layer_place"] = self._layer_place._replace(stream=known.stream)
         if "_deferred" in attributes:
             self._deferred.taken_back(self)
         self._structure.changed()
@@ -364,7 +365,7 @@ class Layer(Module):
         path = "/".join((self.path, *_context.names(), name))
         weight = cls(value, name, path, trainable, regularizers.get(regularizer), constraints.get(constraint), aggregation)
         weight.freeze(not self._trainable)
-        self._held = self._held._replace(added=(*self._held.added, weight))
+        self._layer_state = self._layer_state._replace(added=(*self._layer_state.added, weight))
         return weight
 
     add_variable = add_weight
@@ -387,7 +388,7 @@ class Layer(Module):
     @property
     def path(self) -> str:
         """The names of the layers around it and its own, joined by '/'."""
-        return "/".join((*self._origin.scope, self.name))
+        return "/".join((*self._layer_place.scope, self.name))
 
     @layer_weights.within_scope
     def build(self, input_shape: Any) -> None:

@@ -85,7 +85,7 @@ class Structure:
         return Structure, ()
 
 
-class Holding(NamedTuple):
+class LayerState(NamedTuple):
     """What a layer knows of the state that it holds.
 
     Attributes:
@@ -99,7 +99,7 @@ class Holding(NamedTuple):
     frozen: frozenset[int] = frozenset()
 
 
-class Origin(NamedTuple):
+class LayerPlace(NamedTuple):
     """The place of a layer among others: in the names of weights, and in the tree of random streams.
 
     Attributes:
@@ -120,8 +120,8 @@ class WeightOwner(Protocol):
 
     _structure: Structure
     _trainable: bool
-    _held: Holding
-    _origin: Origin
+    _layer_state: LayerState
+    _layer_place: LayerPlace
     _built: bool
     _build_shape: Any
 
@@ -145,9 +145,9 @@ def freeze_newcomer(layer: WeightOwner, value: Any) -> None:
 
 def forget(layer: WeightOwner, thing: Any) -> None:
     """Forget a value whose attribute is gone."""
-    added, settled, frozen = layer._held
+    added, settled, frozen = layer._layer_state
     rest = tuple(one for one in settled if one is not thing)
-    layer._held = Holding(tuple(weight for weight in added if weight is not thing), rest, frozen)
+    layer._layer_state = LayerState(tuple(weight for weight in added if weight is not thing), rest, frozen)
     layer._structure.changed()
     layer._structure.kept = None  # it may hold what is to go
 
@@ -162,7 +162,7 @@ def held_by(layer: WeightOwner) -> tuple[list[Any], list[Loose]]:
             found.append(value)
         elif first is None and not isinstance(value, tuple):
             loose.append((value, list(_values(value))))
-    found += layer._held.added
+    found += layer._layer_state.added
     return found, loose
 
 
@@ -226,7 +226,7 @@ def own_variables(layer: WeightOwner) -> list[Variable]:
 
 def learns(layer: WeightOwner, variable: Variable) -> bool:
     """Trainable by its nature, frozen or not."""
-    return variable.learns if isinstance(variable, Weight) else variable._trainable or variable.key in layer._held.frozen
+    return variable.learns if isinstance(variable, Weight) else variable._trainable or variable.key in layer._layer_state.frozen
 
 
 def set_trainable(layer: WeightOwner, value: bool) -> None:
@@ -236,8 +236,8 @@ def set_trainable(layer: WeightOwner, value: bool) -> None:
         for thing in held_by(one)[0]:
             if isinstance(thing, Weight):
                 thing.freeze(not value)
-            elif isinstance(thing, Variable) and value and thing.key in one._held.frozen:
-                _note(one, frozen=one._held.frozen - {thing.key})
+            elif isinstance(thing, Variable) and value and thing.key in one._layer_state.frozen:
+                _note(one, frozen=one._layer_state.frozen - {thing.key})
                 thing.trainable = True
             elif isinstance(thing, Variable) and not value:
                 _freeze(one, thing)
@@ -251,15 +251,15 @@ def set_trainable_alone(layer: WeightOwner, value: bool) -> None:
 
 def _note(layer: WeightOwner, **changes: Any) -> None:
     """Change what a layer knows of its state: what it holds, and so the structure, stays."""
-    object.__setattr__(layer, "_held", layer._held._replace(**changes))
+    object.__setattr__(layer, "_layer_state", layer._layer_state._replace(**changes))
 
 
 def _freeze_newcomers(layer: WeightOwner, own: list[Any]) -> None:
     """Freeze what has joined this layer since it was frozen."""
     held = tuple([thing for thing in own if isinstance(thing, Variable) or is_layer(thing)])
-    if _are(held, layer._held.settled):
+    if _are(held, layer._layer_state.settled):
         return
-    settled = {id(thing) for thing in layer._held.settled}
+    settled = {id(thing) for thing in layer._layer_state.settled}
     _note(layer, settled=held)
     for thing in held:
         if id(thing) in settled:
@@ -273,7 +273,7 @@ def _freeze_newcomers(layer: WeightOwner, own: list[Any]) -> None:
 def _freeze(layer: WeightOwner, variable: Variable) -> None:
     """Stop training a Variable that was not made by `add_weight`, and remember that it was trained."""
     if variable.trainable:
-        _note(layer, frozen=layer._held.frozen | {variable.key})
+        _note(layer, frozen=layer._layer_state.frozen | {variable.key})
         variable.trainable = False
 
 
@@ -415,10 +415,10 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
             return build(self, *arguments, **named)
         before = dict(self.__dict__)
         caller, outer = context.caller, context.built
-        drawn = None if caller is None else caller._origin.drawn
+        drawn = None if caller is None else caller._layer_place.drawn
         if caller is not None or context.names():
-            around = () if caller is None else (*caller._origin.scope, caller.name)
-            self._origin = self._origin._replace(scope=(*around, *context.names()))
+            around = () if caller is None else (*caller._layer_place.scope, caller.name)
+            self._layer_place = self._layer_place._replace(scope=(*around, *context.names()))
         settle_stream(self)
         context.caller = context.built = self
         try:
@@ -430,7 +430,7 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
         except BaseException:
             self._restore(before)
             if caller is not None:
-                caller._origin = caller._origin._replace(drawn=drawn)
+                caller._layer_place = caller._layer_place._replace(drawn=drawn)
             raise
         finally:
             context.caller, context.built = caller, outer
@@ -462,18 +462,18 @@ def initialized(initializer: Any, shape: Any, kind: DType, name: str, seed: Call
 
 def settle_stream(layer: WeightOwner) -> None:
     """Find the place of this layer in the tree of random streams: below the layer that calls it, or on its own."""
-    if layer._origin.stream is None:
-        caller, label = context.caller, layer._origin.label
+    if layer._layer_place.stream is None:
+        caller, label = context.caller, layer._layer_place.label
         seed = outermost_seed(label) if caller is None else seed_for(caller, label)
-        layer._origin = layer._origin._replace(stream=seed)
+        layer._layer_place = layer._layer_place._replace(stream=seed)
 
 
 def seed_for(layer: WeightOwner, label: str) -> int:
     """The next seed of this name below this layer: for a weight, a generator or a sublayer."""
     settle_stream(layer)
-    origin = layer._origin
+    origin = layer._layer_place
     number = origin.drawn.get(label, 0)
-    layer._origin = origin._replace(drawn={**origin.drawn, label: number + 1})
+    layer._layer_place = origin._replace(drawn={**origin.drawn, label: number + 1})
     return derived_seed(origin.stream, label, number)
 
 

@@ -534,7 +534,8 @@ def _copied(layer: Any, prefix: str, **changes: Any) -> Any:
     name = layer.name.removeprefix(prefix)
     config["config"] |= {**changes, "name": f"{prefix}{name}"}
     made = deserialize_keras_object(config)
-    made._origin = made._origin._replace(label=f"{prefix}{layer._origin.label}")  # without the number that a process counts up
+    label = f"{prefix}{layer._layer_place.label}"  # without the number that a process counts up
+    made._layer_place = made._layer_place._replace(label=label)
     if hasattr(layer, "use_cudnn"):  # which no configuration holds
         made.use_cudnn = layer.use_cudnn
     return made
