@@ -261,3 +261,18 @@ def test_a_users_formula_is_compiled_as_far_as_it_is_elements_and_their_sums(kin
     names = [record.primitive.name for record in step.program(*gradients(0)).records]
     native = jit_compile and importlib.util.find_spec("llvmlite") is not None
     assert ("optimizer_step" not in names) == compiled[native]
+
+
+@in_one_test(compiled=[False, True])
+def test_weights_of_many_elements_become_their_averages(compiled):
+    """Whether they do is one number for all elements, beside which none is chosen by its bits."""
+    optimizer, w = optimizers.SGD(1.0, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=2), tf.Variable(tf.zeros(20_000))
+    step = lambda g: optimizer.apply([g], [w])
+    step = tf.function(step) if compiled else step
+    expected = average = 0.0
+    for number in range(STEPS):
+        step(tf.ones([20_000]))
+        expected -= 1.0
+        average = expected if number == 0 else 0.5 * average + 0.5 * expected
+        expected = average if number % 2 else expected
+        np.testing.assert_allclose(w.numpy(), np.full(20_000, expected, "float32"), rtol=1e-6)
