@@ -34,6 +34,11 @@ class Constraint(Configured):
         return tensor(w)
 
 
+def is_own(constraint: object) -> bool:
+    """True if a constraint is the package's: a user's may read and change anything, at any time."""
+    return catalogue.name_of(type(constraint)) is not None
+
+
 @catalogue.add("nonneg")
 class NonNeg(Constraint):
     """max(w, 0).

@@ -276,3 +276,55 @@ def test_weights_of_many_elements_become_their_averages(compiled):
         average = expected if number == 0 else 0.5 * average + 0.5 * expected
         expected = average if number % 2 else expected
         np.testing.assert_allclose(w.numpy(), np.full(20_000, expected, "float32"), rtol=1e-6)
+
+
+# Constraints ---------------------------------------------------------------------------------------------------------------
+
+CONSTRAINTS = [
+    tf.keras.constraints.NonNeg(),
+    tf.keras.constraints.MaxNorm(0.5),
+    tf.keras.constraints.UnitNorm(),
+    tf.keras.constraints.MinMaxNorm(0.2, 0.4, rate=0.5),
+]
+FURTHER = [{}, {"clipnorm": 0.1}, {"weight_decay": 0.1}, {"use_ema": True, "ema_overwrite_frequency": 2}]
+
+
+@pytest.mark.host
+@in_one_test(
+    constraint=[*CONSTRAINTS, lambda w: tf.nn.relu(w)], options=[*FURTHER, {"global_clipnorm": 0.1}], kind=["Adam", "Lamb"]
+)
+def test_constraints_are_applied_after_each_step(constraint, options, kind):
+    """By the program, by a compiled function's, or by Python where a step needs it; always the same bits."""
+    found = []
+    for wrap in (lambda step: step, tf.function, None):
+        optimizer, held = getattr(optimizers, kind)(0.1, **options), variables()
+        for weight in held[:2]:
+            weight.constraint = constraint if wrap is not None else lambda w: constraint(w)
+        step = (wrap or (lambda step: step))(lambda *given, o=optimizer, h=held: o.apply(list(given), h))
+        for number in range(STEPS + 4):
+            step(*gradients(number))
+        found.append([one.numpy() for one in (*held, *optimizer.variables)])
+        if wrap is not None and constraint in CONSTRAINTS and kind == "Adam":
+            program = step.program(*gradients(0)) if wrap is tf.function else optimizer._eager_step.program
+            names = [] if program is None else [record.primitive.name for record in program.records]
+            assert ("step_counted" in names) == ("global_clipnorm" not in options)
+    for other in found[1:]:
+        for mine, theirs in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@in_one_test(compiled=[False, True])
+def test_a_constraint_that_is_changed_holds_from_the_next_step_on(compiled):
+    optimizer, held = optimizers.SGD(0.1), variables()
+    held[0].constraint = limit = tf.keras.constraints.MaxNorm(0.5)
+    step = lambda *given: optimizer.apply(list(given), held)
+    step = tf.function(step) if compiled else step
+    for number in range(STEPS + 2):
+        step(*gradients(number))
+    for change in (0.25, 0.125):
+        limit.max_value = change
+        step(*gradients(0))
+        np.testing.assert_allclose(np.linalg.norm(held[0].numpy(), axis=0).max(), change, rtol=1e-5)
+    held[0].constraint = None
+    step(*gradients(0))
+    assert np.linalg.norm(held[0].numpy(), axis=0).max() > 0.13

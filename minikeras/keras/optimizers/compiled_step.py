@@ -1,8 +1,9 @@
 """An optimizer's step as instructions of a program: norms first, then one pass over the elements of its Variables.
 
 A `StepFormula` is traced into loops over flattened Variables; one that is more than elementwise operations and sums is written
-as operations on whole arrays. In each run Python computes the numbers of the step and counts it. Python also takes the steps
-that have a constraint or a user's formula of whole arrays, and those of which NumPy would compute much twice or for nothing.
+as operations on whole arrays, and so are Variables with a constraint. In each run Python computes the numbers of the step and
+counts it. Python also takes the steps that have a user's constraint or formula of whole arrays, and those of which NumPy would
+compute much twice or for nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ...compiler.passes import SIMPLIFICATIONS
 from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...compiler.passes.forward_state import forward_state
 from ...compiler.recorder import Recorder
-from ...core import Record, Tensor, Variable
+from ...core import Record, Tensor, Variable, convert_to_tensor
 from ...core.arrays import is_array, namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.effects import Write as HowToWrite
@@ -27,6 +28,9 @@ from ...core.precision import is_short
 from ...core.variable import assigned, read_variable
 from ...functions.elementwise import clip_by_value
 from ...layout import Layout
+from ...types import Array
+from ..config import epsilon
+from ..constraints import is_own
 from .loss_scale import present_scale
 from .optimizer import Optimizer
 from .options import COMMON
@@ -117,6 +121,7 @@ class Group:
         states: of all Variables of the step.
         places: the positions of those that are here.
         is_flat: whether the formula sees flattened arrays.
+        projection: the constraint of the only Variable.
 
     Attributes:
         columns: the Variables, then one slot of each, then the next.
@@ -124,9 +129,15 @@ class Group:
     """
 
     def __init__(
-        self, traced: TracedFormula, decay: Any, states: Sequence[SlotState], places: Sequence[int], is_flat: bool
+        self,
+        traced: TracedFormula,
+        decay: Any,
+        states: Sequence[SlotState],
+        places: Sequence[int],
+        is_flat: bool,
+        projection: Recording | None = None,
     ) -> None:
-        self.places, self.is_flat = places, is_flat
+        self.places, self.is_flat, self.projection = places, is_flat, projection
         own = [states[place] for place in places]
         self.layout = Layout([one.variable.array.shape for one in own], own[0].variable.array.dtype)
         self.columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
@@ -174,6 +185,8 @@ class _OnSlots:
         if group.is_flat:
             self._writer.assign(group.columns, values, group.layout)
             return
+        if group.projection is not None:
+            values = [*group.projection.write(self._writer, values[:1]), *values[1:]]
         for (variable,), value in zip(group.columns, values, strict=True):
             self._writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
 
@@ -195,7 +208,7 @@ class _OnSlots:
         if group.is_flat:
             group.operands = [writer.flatten(own, group.layout), *writer.read(group.columns, group.layout)]
             return
-        group.operands = own
+        group.operands = [TracedArray(writer, own[0]).reshape(group.layout.shapes[0]).slot]
         for (variable,) in group.columns:
             y = writer.slot(variable.array.shape, variable.array.dtype)
             writer.keep(Record(read_variable, [variable], {}, y))
@@ -219,6 +232,61 @@ def _written_passes(
             found = list(writer.write(loop_of_parts, given, {"body": one.body, "layout": layout, "sums": sums}, outputs))
         operands += found
     return found
+
+
+class Recording:
+    """A function of arrays as instructions.
+
+    Args:
+        function: from Tensors to Tensors; it may assign Variables.
+        arrays: of the shapes and dtypes of its operands.
+
+    Raises:
+        Untraceable: if it does what a program cannot repeat.
+    """
+
+    def __init__(self, function: Callable[[list[Tensor]], Sequence[Tensor]], arrays: Sequence[Array]) -> None:
+        given = [Tensor(namespace(array).ones_like(array)) for array in arrays]
+        with Recorder(given, strict=False) as recorder:
+            try:
+                results = [recorder.slot(result) for result in function(given)]
+            finally:
+                recorder.put_back()
+        if recorder.refusal is not None or recorder.born:
+            raise Untraceable("what a program cannot repeat")
+        program = Program(recorder.arguments, recorder.records, results, None).over_numpy()
+        for simplify in (forward_state, *SIMPLIFICATIONS):
+            program = simplify(program)
+        self._program = program
+
+    def write(self, writer: Writer, operands: Sequence[Slot]) -> list[Slot]:
+        """Write the instructions; the slots of the results."""
+        slots = {mine.key: theirs for mine, theirs in zip(self._program.arguments, operands, strict=True)}
+
+        def placed(x: Any) -> Any:
+            if isinstance(x, Slot) and x.key not in slots:
+                slot = slots[x.key] = writer.slot(x.shape, x.dtype)
+                slot.array, slot.fixed, slot.shares, slot.order = x.array, x.fixed, x.shares, x.order
+            return slots[x.key] if isinstance(x, Slot) else x
+
+        for record in self._program.records:
+            outputs = tuple([placed(y) for y in outputs_of(record)])
+            results = outputs if type(record.outputs) is tuple else outputs[0]
+            writer.keep(Record(record.primitive, [placed(x) for x in record.inputs], record.params, results))
+        return [placed(one) for one in self._program.results]
+
+
+def _projection_of(variable: Variable) -> Callable[[list[Tensor]], list[Tensor]]:
+    """The constraint of a Variable, as a function of its value; Untraceable if it changes shape or dtype."""
+
+    def project(given: list[Tensor]) -> list[Tensor]:
+        assert variable.constraint is not None
+        found = convert_to_tensor(variable.constraint(given[0]))
+        if (found.array.shape, found.array.dtype) != (variable.array.shape, variable.array.dtype):
+            raise Untraceable("a constraint that changes shape or dtype")
+        return [found]
+
+    return project
 
 
 class CompiledStep:
@@ -333,6 +401,10 @@ class FormulaPart(Part):
             raise Untraceable("a user's formula of whole arrays")
         if not writer.kernels and (scales or own.gradient_accumulation_steps is not None or sight is not Sight.ELEMENT):
             raise Untraceable("what is chosen of two results, or sums within a formula")
+        constrained = {state.variable.key: state.variable for state in states if state.variable.constraint is not None}
+        if constrained and (scales or own.gradient_accumulation_steps is not None or own.global_clipnorm is not None):
+            raise Untraceable("a constraint that may not be applied, or norms of groups without these Variables")
+        self._projections = {key: Recording(_projection_of(one), [one.array]) for key, one in constrained.items()}
         if not own.is_own and own.changes_numbers and scales:
             raise Untraceable("code of a user that may not run")
         if changes_others(own) and {state.variable.key for state in states} != {*own.state.slots}:
@@ -350,10 +422,15 @@ class FormulaPart(Part):
         """Write the instruction that computes the numbers of the step."""
         own, self._groups = self.own, list[Group]()
         sums, clips = [*(["missing"] if self._optimizer.scales else []), *self._sums], not self._clips_first
-        for places, decay in groups_alike(own, self._states, self._apart):
+        for alike, decay in groups_alike(own, self._states, self._apart):
             names = (*(["decay"] if decay else []), *self._flags)
-            traced = TracedFormula(own, self._states[places[0]], self._step, names, sums, clips=clips)
-            self._groups.append(Group(traced, decay, self._states, places, self._is_flat))
+            traced = TracedFormula(own, self._states[alike[0]], self._step, names, sums, clips=clips)
+            found = {place: self._projections.get(self._states[place].variable.key) for place in alike}
+            if free := [place for place in alike if found[place] is None]:
+                self._groups.append(Group(traced, decay, self._states, free, self._is_flat))
+            for place, projection in found.items():
+                if projection is not None:
+                    self._groups.append(Group(traced, decay, self._states, [place], False, projection))
         self.formula, decays = self._groups[0].traced, [group.decay for group in self._groups if group.decay]
         leaves = self.formula.leaves
         numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(self._flags))]
@@ -381,33 +458,15 @@ class AssigningPart(Part):
         further = (own.gradient_accumulation_steps, own.clipnorm, own.global_clipnorm)
         if optimizer.scales or own.use_ema or any(option is not None for option in further):
             raise Untraceable("an option around `update_step`")
-        arrays = [state.variable.array for state in states]
-        given = [Tensor(namespace(array).ones_like(array)) for array in arrays]
-        with Recorder(given, strict=False) as recorder:
-            try:
-                take_updates(own, [_prepared(own, gradient) for gradient in given], states)
-            finally:
-                recorder.put_back()
-        if recorder.refusal is not None or recorder.born:
-            raise Untraceable("what a program cannot repeat")
-        program = Program(recorder.arguments, recorder.records, [], None).over_numpy()
-        for simplify in (forward_state, *SIMPLIFICATIONS):
-            program = simplify(program)
-        self._program = program
+
+        def update(gradients: Sequence[Tensor]) -> tuple[()]:
+            take_updates(own, [_prepared(own, gradient) for gradient in gradients], states)
+            return ()
+
+        self._recording = Recording(update, [state.variable.array for state in states])
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
-        slots = {mine.key: theirs for mine, theirs in zip(self._program.arguments, gradients, strict=True)}
-
-        def placed(x: Any) -> Any:
-            if isinstance(x, Slot) and x.key not in slots:
-                slot = slots[x.key] = writer.slot(x.shape, x.dtype)
-                slot.array, slot.fixed, slot.shares, slot.order = x.array, x.fixed, x.shares, x.order
-            return slots[x.key] if isinstance(x, Slot) else x
-
-        for record in self._program.records:
-            outputs = tuple([placed(y) for y in outputs_of(record)])
-            results = outputs if type(record.outputs) is tuple else outputs[0]
-            writer.keep(Record(record.primitive, [placed(x) for x in record.inputs], record.params, results))
+        self._recording.write(writer, gradients)
 
 
 def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
@@ -418,7 +477,7 @@ def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
 
 
 def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
-    """True if no subclass overrides the step of `Optimizer`, no array has 16-bit floats, and no Variable a constraint."""
+    """True if no subclass overrides the step of `Optimizer`, no array has 16-bit floats, and no constraint is a user's."""
     kind = optimizer.__class__
     usual = kind.changes is Optimizer.changes and kind.commit is Optimizer.commit and not optimizer.scales
     usual = usual and kind.divided is Optimizer.divided
@@ -428,9 +487,14 @@ def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
         usual
         and (optimizer.gradient_accumulation_steps is None or optimizer.exchange is None)  # ranks exchange what was added up
         and all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
-        and all(state.variable.constraint is None for state in states)
+        and all(_is_known(state.variable.constraint, optimizer) for state in states)
         and all(is_array(target.array) and not is_short(target.array.dtype) for state in states for target in state.targets)
     )
+
+
+def _is_known(constraint: Any, optimizer: Optimizer) -> bool:
+    """True for no constraint, and for one of the package after a formula."""
+    return constraint is None or (is_own(constraint) and not optimizer.assigns)
 
 
 def _is_guarded(option: Any) -> bool:
@@ -439,17 +503,23 @@ def _is_guarded(option: Any) -> bool:
 
 
 def unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
-    """A guard: an optimizer's options are what they are now, no Variable has a constraint; the learning rate may change."""
+    """A guard: an optimizer's options and constraints are what they are now; the learning rate may change."""
     options = operator.attrgetter(*optimizer.plain_options())
     now, own = options(optimizer), optimizer.rate_is_own
     kinds = list(map(type, now))  # 0.3 and NumPy's 0.3 are equal, and round differently
     lists = {name: list(held) for name in optimizer.settings if type(held := getattr(optimizer, name)) is list}
-    free = [None] * len(variables)
+    constraints = _constraints(variables)
 
     def still_holds() -> bool:
         found = options(optimizer)
         same = found == now and list(map(type, found)) == kinds and optimizer.rate_is_own is own
         same = same and all([getattr(optimizer, name) == held for name, held in lists.items()])
-        return bool(same and [variable.constraint for variable in variables] == free)
+        return bool(same and _constraints(variables) == constraints)
 
     return still_holds
+
+
+def _constraints(variables: Sequence[Variable]) -> list[Any]:
+    """The constraints of Variables, with what they depend on."""
+    held = [variable.constraint for variable in variables]
+    return [one and (one, getattr(one, "get_config", dict)(), epsilon()) for one in held]
