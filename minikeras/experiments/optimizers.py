@@ -260,14 +260,13 @@ class StackedOptimizer(Optimizer):
                 shares.setdefault(own[0][0], ([optimizer for _, optimizer in own], []))[1].append(i)
         given = {state.variable.key for state in states}
         others = {_part_of(self.optimizers[0], held.rows[key][0])[0] for key in self.state.slots if key not in given}
-        found = []
+        found = list[tuple[MembersPart, list[int]]]()
         for number, (optimizers, places) in shares.items():
             if number in others and changes_others(optimizers[0]):
                 raise Untraceable("what has no gradient changes too")
-            part = MembersPart(owner, optimizers, [states[i] for i in places], held.rows, held.ended)
+            holders = self.optimizers if isinstance(self.optimizers[0], PerLayer) and not found else ()
+            part = MembersPart(owner, optimizers, [states[i] for i in places], held.rows, held.ended, holders)
             found.append((part, places))
-        if isinstance(self.optimizers[0], PerLayer):
-            found[-1][0].holders = self.optimizers
         return found
 
     def _is_at_once(self, states: Sequence[SlotState]) -> bool:

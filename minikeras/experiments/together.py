@@ -64,6 +64,7 @@ class MembersPart(FormulaPart):
         states: of the whole Variables.
         rows: for the key of a whole Variable the members' own.
         ended: the places of members that step no more: their optimizers stay as they are.
+        holders: the members' optimizers around these, if this step is to count theirs as well.
 
     Raises:
         Untraceable: if the formula is not elementwise, or members differ in more than numbers.
@@ -76,6 +77,7 @@ class MembersPart(FormulaPart):
         states: Sequence[SlotState],
         rows: Mapping[int, Sequence[Variable]],
         ended: Collection[int],
+        holders: Sequence[Optimizer],
     ) -> None:
         self._optimizer, self.own, self._states = owner, optimizers[0], states
         self.optimizers, self._rows, self._ended, first = list(optimizers), rows, ended, optimizers[0]
@@ -87,8 +89,7 @@ class MembersPart(FormulaPart):
         """The last learning rates, the number of each member's step, and the first member with each step."""
         self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
         """The last coefficients at every element, by group and position: most stay the same from step to step."""
-        self.holders: Sequence[Optimizer] = ()
-        """Optimizers around those of the members, which count their steps as well."""
+        self._counters = [[one.state.iterations for one in group] for group in (optimizers, holders) if group]
         self._step = first.begin_step(1, first._rate())
         before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
         if (
@@ -100,7 +101,7 @@ class MembersPart(FormulaPart):
             raise Untraceable("a step that members take in turn")
         self._options, self._flags = list(map(_options, optimizers)), tuple(flags_of(first, 0))
         self._settings = _differing(self._options)
-        if len({optimizer.state.iterations.array.item() for optimizer in self._going_on}) > 1:
+        if len({counter.array.item() for counter in self._of_active(self._counters[0])}) > 1:
             raise Untraceable("members that have taken different numbers of steps")
         self._alike = [(places, cast(Any, decays)) for places, decays in groups_alike(self, states)]
         self._decays: list[tuple[float, ...]] = [decays for _, decays in self._alike if decays]
@@ -147,7 +148,7 @@ class MembersPart(FormulaPart):
         """The numbers of `begin_step`, flattened, products of weight decays and learning rate, and flags: once for all members
         with the same numbers; `_numbers` says which of these each member has.
         """
-        taken = int(self._going_on[0].state.iterations.array)
+        taken = int(self._of_active(self._counters[0])[0].array)
         return [
             numbers_of(self.optimizers[place], taken, [own[place] for own in self._decays], self._flags)
             for place in self._first_of_each()
@@ -167,13 +168,9 @@ class MembersPart(FormulaPart):
             self._rates, self._firsts = rates, [self._numbers.index(number) for number in range(len(first))]
         return self._firsts
 
-    @property
-    def _going_on(self) -> Sequence[Optimizer]:
-        return self._of_active(self.optimizers)
-
-    def _of_active(self, optimizers: Sequence[Optimizer]) -> Sequence[Optimizer]:
+    def _of_active(self, counters: Sequence[Variable]) -> Sequence[Variable]:
         """Those of members that step."""
-        return [one for place, one in enumerate(optimizers) if place not in self._ended] if self._ended else optimizers
+        return [one for place, one in enumerate(counters) if place not in self._ended] if self._ended else counters
 
     # The step ------------------------------------------------------------------------------------------------------------
 
@@ -236,10 +233,10 @@ class MembersPart(FormulaPart):
             steps, going_on = self._steps(), enumerate(zip(self.optimizers, self._numbers, strict=True))
             ended = [self.formula.ended(own, steps[number]) for place, (own, number) in going_on if place not in self._ended]
             self.own.commit([change for changes in ended for change in changes])
-        for optimizers in filter(None, (self._going_on, self._of_active(self.holders))):
-            count = optimizers[0].state.iterations.array + 1
-            for optimizer in optimizers:
-                optimizer.state.iterations.array = count
+        for counters in map(self._of_active, self._counters):
+            count = counters[0].array + 1
+            for counter in counters:
+                counter.array = count
 
 
 def _finish(*, optimizer: Optimizer, part: MembersPart) -> tuple[()]:
