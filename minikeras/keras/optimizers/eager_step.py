@@ -139,7 +139,7 @@ def changes_beside(
 
 
 class EagerStep:
-    """The steps of one optimizer over the Variables that it was given last: their groups, and the program that takes them.
+    """The steps of one optimizer over the Variables that it was given last, and the program that takes them.
 
     It is called with the locks held.
 
@@ -201,35 +201,36 @@ class EagerStep:
             self._looked = now
         return True
 
-    def changes(self, own: Any, gradients: list[Array], states: list[SlotState], known: Flags) -> list[Change]:
-        """The changes of one formula, given the loss scale if there is one. Nothing is assigned."""
-        count, steps = own.state.iterations, own.gradient_accumulation_steps
-        taken, rate, step, changes = int(count.array), 0.0, None, []
-        flags = {**flags_of(own, taken), **known}
-        updates = flags.get("updates", True)
-        if own.sums or own.clipnorm is not None:  # contiguous, so that sums have the order of a compiled step
-            gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
-        with np.errstate(all="ignore"):
-            if updates and (own.changes_numbers or not own.assigns):
-                rate = own._rate()
-                step = own.begin_step(taken // (steps or 1) + 1, rate)
-                changes = [*own.end_step(step)]
-            clips_first = own.clipnorm is not None and steps is None and own.loss_scale_factor is None and not known
-            on = _OnArrays(own, states, flags, step, rate, not clips_first)
-            if own.exchange is not None and steps is not None and updates:
-                totals = [total for _, total in on.incoming(gradients)]
-                gradients, flags["gathered"] = gathered_over(steps, totals, own.exchange), True
-            if own.assigns:
-                on.assign(gradients)
-            else:
-                sums = {"norm": "square"} if own.global_clipnorm is not None and updates else {}
-                carry_out(on, range(len(states)), gradients, sums, clips_first, {})
-                if changes_others(own) and len(states) < len(own.state.slots):
-                    given = {state.variable.key for state in states}
-                    others = [state for key, state in own.state.slots.items() if key not in given]
-                    on.changes += changes_beside(own, others, flags)
-            found = [constrained(*change) if change[0].constraint is not None else change for change in on.changes]
-        return [*changes, *found, (count, count.array + 1)]
+
+def _changes(own: Any, gradients: Sequence[Array], states: Sequence[SlotState], known: Flags) -> list[Change]:
+    """The changes of one formula, given the loss scale if there is one. Nothing is assigned."""
+    count, steps = own.state.iterations, own.gradient_accumulation_steps
+    taken, rate, step, changes = int(count.array), 0.0, None, []
+    flags = {**flags_of(own, taken), **known}
+    updates = flags.get("updates", True)
+    if own.sums or own.clipnorm is not None:  # contiguous, so that sums have the order of a compiled step
+        gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
+    with np.errstate(all="ignore"):
+        if updates and (own.changes_numbers or not own.assigns):
+            rate = own._rate()
+            step = own.begin_step(taken // (steps or 1) + 1, rate)
+            changes = [*own.end_step(step)]
+        clips_first = own.clipnorm is not None and steps is None and own.loss_scale_factor is None and not known
+        on = _OnArrays(own, states, flags, step, rate, not clips_first)
+        if own.exchange is not None and steps is not None and updates:
+            totals = [total for _, total in on.incoming(gradients)]
+            gradients, flags["gathered"] = gathered_over(steps, totals, own.exchange), True
+        if own.assigns:
+            on.assign(gradients)
+        else:
+            sums = {"norm": "square"} if own.global_clipnorm is not None and updates else {}
+            carry_out(on, range(len(states)), gradients, sums, clips_first, {})
+            if len(states) < len(own.state.slots):
+                given = {state.variable.key for state in states}
+                others = [state for key, state in own.state.slots.items() if key not in given]
+                on.changes += changes_beside(own, others, flags)
+        found = [constrained(*change) if change[0].constraint is not None else change for change in on.changes]
+    return [*changes, *found, (count, count.array + 1)]
 
 
 def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotState]) -> list[Change]:
@@ -243,7 +244,7 @@ def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotSta
             return found
         known = {"scale": float(optimizer.dynamic_scale.array)}
     for own, places in shares_of(optimizer, states):
-        found += own._eager_step.changes(own, [gradients[i] for i in places], [states[i] for i in places], known)
+        found += _changes(own, [gradients[i] for i in places], [states[i] for i in places], known)
     inner = stepping(optimizer)
     if inner.divided(states) is not None:
         found.append((inner.state.iterations, inner.state.iterations.array + 1))
