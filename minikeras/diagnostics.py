@@ -387,6 +387,9 @@ def described(operand: Any, trace: Trace | None) -> str:
     return f"the tensor {operand.dtype.name}[{shape}]" + (f" made at {where}" if where else "")
 
 
+# What happened, as Trace notes it below the tape: by keys, names and lines ------------------------------------------------
+
+
 class Event(NamedTuple):
     """One thing that happened.
 

@@ -238,6 +238,11 @@ def made_dataset(method: str, function: Callable[..., Any], element: Any) -> Any
     return made
 
 
+# Ahead of use, in threads ----------------------------------------------------------------------------------------------
+#
+# Results come in order: prefetching, parallel `map`, the workers of `PyDataset`.
+
+
 def in_order(function: Callable[[Any], Any], items: Iterable[Any], workers: int, ahead: int) -> Generator[Any]:
     """`function(item)` for each item, computed by `workers` threads, at most `ahead` before they are asked for.
 
@@ -285,6 +290,9 @@ def prefetched(elements: Iterator[Any], ahead: int) -> Iterator[Any]:
             yield element
     finally:
         found.close()  # the thread ends with it
+
+
+# Several elements: windows, groups, padded batches, choices ------------------------------------------------------------
 
 
 def windows(elements: Iterator[Any], size: int, shift: int, stride: int, whole: bool) -> Iterator[list[Any]]:

@@ -198,6 +198,9 @@ class ThreadCommunicator:
         self._exchanged("barrier", np.zeros(0))
 
 
+# Processes that MPI has started ----------------------------------------------------------------------------------------
+
+
 NEEDS = "pip install 'minikeras[mpi]'"
 DONE = "MINIKERAS_RANKS_DONE"
 """The name of a file that the first rank writes when all ranks have come to their end, for `minikeras.distribute.run`."""
@@ -402,6 +405,9 @@ def processors() -> set[int]:
 
 def _print(reason: str) -> None:
     print(f"minikeras.distribute: {reason}", file=sys.stderr, flush=True)
+
+
+# GPUs, by NCCL ---------------------------------------------------------------------------------------------------------
 
 
 _ID_LENGTH = 128

@@ -1,4 +1,4 @@
-"""Convolutions over one or more axes. Padding becomes numbers here, and channels go last."""
+"""Convolutions and pools over one or more axes. Padding becomes numbers here, and channels go last."""
 
 from __future__ import annotations
 
@@ -318,6 +318,11 @@ def channels_last(x: Tensor) -> Tensor:
 def channels_moved_first(x: Tensor) -> Tensor:
     """The last axis moved behind the first."""
     return transpose(x, [0, x.ndim - 1, *range(1, x.ndim - 1)])
+
+
+# Pools -----------------------------------------------------------------------------------------------------------------
+#
+# The largest or the mean element under sliding windows, or windows that divide an axis.
 
 
 def max_pool(

@@ -436,6 +436,9 @@ def _peak(image: TensorLike, value: float) -> Tensor:
     return beside(tensor(image), value, tensor(image).dtype)
 
 
+# Windows and boxes -----------------------------------------------------------------------------------------------------
+
+
 def extract_patches(images: TensorLike, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
     """Elements under a window that slides over images, as channels: (batch, rows, columns, height * width * channels).
 

@@ -405,6 +405,9 @@ tensor_scatter_nd_sub = row("tensor_scatter_nd_sub",
 # fmt: on
 
 
+# Segments: sums, means, extrema and products of slices that share a number, sorted or not ------------------------------
+
+
 _DOCUMENTATION = """{summary} of each segment: of the slices along the first axes whose number is the same.
 
 Args:

@@ -482,6 +482,11 @@ loop = Primitive(
 )
 
 
+# Loops with a condition whose steps can be counted before them ---------------------------------------------------------
+#
+# Each is one `scan`, whose slices are the integers that decide.
+
+
 Turn = Callable[[list[Any]], tuple[Sequence[Any], Any]]
 """Maps the carried values to the next carried values, and tells whether there is another step after this one."""
 

@@ -194,6 +194,13 @@ def _word_index(path: str, name: str, md5: str) -> dict[str, int]:
         return json.load(file)
 
 
+# NumPy's file of an array of lists of ints -----------------------------------------------------------------------------------
+#
+# It is a pickle, read as data, so that nothing in it is called. Only the instructions of such files are known, of protocols 2
+# and 3; any other refuses the file. Of what they make only ints and lists matter: a tuple counts as its last item, an object as
+# the state that it is given, anything else as None.
+
+
 _INTS = re.compile(rb"(?:K.|M..|J....)+", re.DOTALL)
 _INT = re.compile(rb"K(.)|M(..)|J(....)", re.DOTALL)
 _VALUES = {

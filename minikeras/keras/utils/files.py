@@ -224,6 +224,10 @@ class _Files(NamedTuple):
 
 
 @explaining
+
+# Datasets of the files in a directory, with a subdirectory for each class ----------------------------------------------
+
+
 def image_dataset_from_directory(
     directory: Any,
     labels: Any = "inferred",
