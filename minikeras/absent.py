@@ -197,6 +197,12 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
     return lambda name: found(module, name, names), listed
 
 
+def facade(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`late`, and `__all__`: the names that the module holds by now or loads late, without those that begin with '_'."""
+    asked, listed = late(module, names)
+    return asked, listed, [name for name in listed() if not name.startswith("_")]
+
+
 def hide_imports(namespace: dict[str, Any], *helpers: str) -> None:
     """Let `import *` give only what a file defines itself, without helpers that it has for other files.
 

@@ -1,7 +1,7 @@
 # mypy: implicit-reexport
 """Checkpoints: Checkpoint, CheckpointManager, and looking into what was saved; moving averages. TensorFlow's names."""
 
-from .absent import late as _late
+from .absent import facade as _facade
 from .averages import ExponentialMovingAverage
 from .checkpoint.checkpoint import Checkpoint, CheckpointOptions
 from .checkpoint.manager import CheckpointManager
@@ -15,5 +15,4 @@ from .checkpoint.pointer import (
 )
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
-__getattr__, __dir__ = _late(__name__, {})
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, {})

@@ -3,7 +3,7 @@
 
 from typing import Any as _Any
 
-from ..absent import late as _late
+from ..absent import facade as _facade
 from ..core.arrays import list_physical_devices
 
 _hidden: set[str] = set()
@@ -52,5 +52,4 @@ def set_memory_growth(device: str, enable: bool) -> None:
 
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
-__getattr__, __dir__ = _late(__name__, {})
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, {})

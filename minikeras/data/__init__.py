@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..absent import late as _late
+from ..absent import facade as _facade
 from .dataset import Dataset
 from .elements import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec, Options
 from .pipeline import Iterator, Resumable
@@ -12,5 +12,4 @@ if _TYPE_CHECKING:
     from . import experimental
     from .text_files import TextLineDataset
 
-__getattr__, __dir__ = _late(__name__, {"TextLineDataset": "text_files", "experimental": None})
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, {"TextLineDataset": "text_files", "experimental": None})

@@ -6,7 +6,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..absent import late as _late
+from ..absent import facade as _facade
 
 if _TYPE_CHECKING:
     from . import callbacks
@@ -29,5 +29,4 @@ _LATE: dict[str, str | None] = {
     **dict.fromkeys(("barrier", "init", "initialize", "local_rank", "rank", "rows_of", "size", "using"), "world"),
 }
 
-__getattr__, __dir__ = _late(__name__, _LATE)
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, _LATE)

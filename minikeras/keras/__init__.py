@@ -7,7 +7,7 @@ from functools import partial as _partial
 from importlib import import_module as _import
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..absent import late as _late
+from ..absent import facade as _facade
 from ..core import recompute_grad as remat
 from ..core.arrays import device
 from ..core.registry import register_hooks as _register_hooks
@@ -100,5 +100,4 @@ saving.registry.know("keras.random", _partial(_import, ".random", __name__), ("S
 saving.registry.know("keras.utils", _feature_space, ("FeatureSpace",))
 saving.registry.know("keras.src.layers.preprocessing.feature_space", _feature_space)
 
-__getattr__, __dir__ = _late(__name__, _LATE | dict.fromkeys(_EAGER))
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, _LATE | dict.fromkeys(_EAGER))

@@ -1,10 +1,9 @@
 # mypy: implicit-reexport
 """`keras.config`: Keras's global settings. Names only; definitions are in `settings.py` and `mixed_precision.py`."""
 
-from ..absent import late as _late
+from ..absent import facade as _facade
 from .mixed_precision import dtype_policy, set_dtype_policy
 from .settings import *  # noqa: F403
 
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
-__getattr__, __dir__ = _late(__name__, {})
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, {})

@@ -6,7 +6,7 @@ May import the optimizers and all below. What writes files is loaded when it is 
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late as _late
+from ...absent import facade as _facade
 from .callback import Callback, History, LambdaCallback, TerminateOnNaN
 from .callback_list import CallbackList
 from .monitor import EarlyStopping, LearningRateScheduler, OptunaPruning, ReduceLROnPlateau
@@ -25,5 +25,4 @@ _LATE = {
     "TensorBoard": "loggers",
 }
 
-__getattr__, __dir__ = _late(__name__, _LATE)
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, _LATE)

@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late as _late
+from ...absent import facade as _facade
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
 from .convolution import (
@@ -125,5 +125,4 @@ _LATE = {
     for name in names.split()
 }
 
-__getattr__, __dir__ = _late(__name__, _LATE)
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, _LATE)

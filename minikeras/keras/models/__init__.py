@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late as _late
+from ...absent import facade as _facade
 from .model import Functional, Model
 from .sequential import Sequential
 
@@ -19,5 +19,4 @@ _LATE = {
     "save_model": ".saving.keras_file",
 }
 
-__getattr__, __dir__ = _late(__name__, _LATE)
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, _LATE)

@@ -3,7 +3,7 @@
 functional model, which has the same form in Keras's files.
 """
 
-from ...absent import late as _late
+from ...absent import facade as _facade
 from . import image, linalg, math, nn, numpy
 from .core import *  # noqa: F403
 from .einops import *  # noqa: F403
@@ -12,5 +12,4 @@ from .math import *  # noqa: F403
 from .nn import *  # noqa: F403
 from .numpy import *  # noqa: F403
 
-__getattr__, __dir__ = _late(__name__, {"image": None, "linalg": None, "math": None, "nn": None, "numpy": None})
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, {"image": None, "linalg": None, "math": None, "nn": None, "numpy": None})

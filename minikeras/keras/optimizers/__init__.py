@@ -2,7 +2,7 @@
 """Optimizers and learning rate schedules. May import keras's tables and weights. Read `optimizer.py` first, then `adam.py` for
 one whole example."""
 
-from ...absent import late as _late
+from ...absent import facade as _facade
 from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
 from . import legacy, schedules
 from .adagrad import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
@@ -24,5 +24,4 @@ _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, New
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, MultiOptimizer, Muon, PerLayer, SGD):
     _register(_entry)
 
-__getattr__, __dir__ = _late(__name__, {"legacy": None, "schedules": None})
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, {"legacy": None, "schedules": None})

@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late as _late
+from ...absent import facade as _facade
 from .objects import ObjectSharingScope, deserialize_keras_object, serialize_keras_object
 from .registry import (
     CustomObjectScope,
@@ -20,5 +20,4 @@ if _TYPE_CHECKING:
 
 _LATE = {"load_model": "keras_file", "load_weights": "weights", "save_model": "keras_file", "save_weights": "weights"}
 
-__getattr__, __dir__ = _late(__name__, _LATE)
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, _LATE)

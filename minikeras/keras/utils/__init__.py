@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late as _late
+from ...absent import facade as _facade
 from ...figures import plot_history
 from ..batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
 from ..config import disable_interactive_logging, enable_interactive_logging, is_interactive_logging_enabled
@@ -53,5 +53,4 @@ _LATE = {
 }
 
 
-__getattr__, __dir__ = _late(__name__, _LATE)
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, _LATE)

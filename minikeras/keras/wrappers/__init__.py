@@ -3,12 +3,11 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ...absent import late as _late
+from ...absent import facade as _facade
 
 if _TYPE_CHECKING:
     from .estimators import SKLearnClassifier, SKLearnRegressor, SKLearnTransformer
 
 _LATE = dict.fromkeys(("SKLearnClassifier", "SKLearnRegressor", "SKLearnTransformer"), "estimators")
 
-__getattr__, __dir__ = _late(__name__, _LATE)
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, _LATE)

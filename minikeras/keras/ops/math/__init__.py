@@ -1,8 +1,7 @@
 # mypy: implicit-reexport
 """`keras.ops.math`: segments, order, distances, special functions, Fourier transforms."""
 
-from ....absent import late as _late
+from ....absent import facade as _facade
 from .functions import *  # noqa: F403
 
-__getattr__, __dir__ = _late(__name__, {})
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, {})

@@ -1,12 +1,11 @@
 # mypy: implicit-reexport
 """`keras.ops.numpy`: what NumPy has under the same names."""
 
-from ....absent import late as _late
+from ....absent import facade as _facade
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .products import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shaping import *  # noqa: F403
 
-__getattr__, __dir__ = _late(__name__, {})
-__all__ = [name for name in __dir__() if not name.startswith("_")]
+__getattr__, __dir__, __all__ = _facade(__name__, {})
