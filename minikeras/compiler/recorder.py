@@ -23,19 +23,13 @@ from ..core.update_lock import Before
 from ..core.variable import VariablePart, assigned, restore, snapshot
 from ..core.warnings import call_place
 from ..errors import CompileError
+from ..nn_ops.loop_body import PARTS
 from ..types import Array
 from .guards.facts import PLAIN as CONSTANTS
 from .guards.facts import same
 from .ir import PLAIN, Program, Slot
 
 ASSIGNMENTS = (Write.ASSIGN, Write.ADD, Write.SUBTRACT)
-
-
-_PARTS: dict[type, Callable[[Any], Any]] = {
-    types.FunctionType: lambda one: (one.__code__, [cell.cell_contents for cell in one.__closure__ or ()]),
-    functools.partial: lambda one: (one.func, one.args, one.keywords),
-    dict: lambda one: [*one, *one.values()],
-}
 
 
 class ProgramComparison:
@@ -81,8 +75,8 @@ class ProgramComparison:
             sweeps, others = one.programs(), other.programs()
             names = [[(name, r.primitive.name) for name in found for r in found[name].records] for found in (sweeps, others)]
             return names[0] != names[1] or all(ProgramComparison(sweeps[name]).gives(others[name]) for name in sweeps)
-        if kind in _PARTS:
-            one, other = _PARTS[kind](one), _PARTS[kind](other)
+        if kind in PARTS:
+            one, other = PARTS[kind](one), PARTS[kind](other)
         if isinstance(one, (list, tuple)):
             return len(one) == len(other) and all(self._alike(x, y, depth - 1) for x, y in zip(one, other, strict=True))
         return True
@@ -148,7 +142,9 @@ class Recorder(Interpreter):
         if self._within or self.refusal is not None:
             return below.interpreter.process(primitive, inputs, params, below.below)
         if below is BOTTOM and primitive.registered and not primitive.effect and not self._frozen:
-            return self._computed(primitive, inputs, params)
+            outputs = BOTTOM.process(primitive, inputs, params)  # one of the package's own operations
+            self._keep(primitive, inputs, params, outputs)
+            return outputs
         self._within = primitive.effect  # an effect itself repeats the operations within it
         try:
             outputs = below.interpreter.process(primitive, inputs, params, below.below)
@@ -159,12 +155,6 @@ class Recorder(Interpreter):
                 self._slots[y.key] = self._number(y, True, True)
         else:
             self._keep(primitive, inputs, params, outputs)
-        return outputs
-
-    def _computed(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Compute one of the package's own operations, and keep a Record."""
-        outputs = BOTTOM.process(primitive, inputs, params)
-        self._keep(primitive, inputs, params, outputs)
         return outputs
 
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
@@ -297,7 +287,9 @@ class Recorder(Interpreter):
         """The Slot of a result or an argument."""
         slot = self._slots[x.key] = self._number(x, fixed, False)
         if type(x.array) is not np.bool_:  # there are only two of it
-            self._holders[id(x.array)] = _reference(x.array), slot
+            # A weak reference, so that a recorded run takes no more memory than another; NumPy's scalars have none.
+            holder = weakref.ref(x.array) if isinstance(x.array, np.ndarray) else lambda array=x.array: array
+            self._holders[id(x.array)] = holder, slot
         return slot
 
     def _number(self, x: Tensor, fixed: bool, constant: bool) -> Slot:
@@ -324,11 +316,6 @@ class Recorder(Interpreter):
             kind = "IndexedSlices (tf.convert_to_tensor makes a tensor of it)"
         self.refuse(f"the function returns {kind}")
         return None
-
-
-def _reference(array: Array) -> Callable[[], Array]:
-    """A weak reference, so that a recorded run takes no more memory than another; NumPy's scalars have none."""
-    return weakref.ref(array) if isinstance(array, np.ndarray) else lambda: array
 
 
 def _put_back(variables: Iterable[tuple[Variable, Array]], streams: Iterable[tuple[Any, Any]], states: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +73,7 @@ class LoopBody:
         self.instructions = tuple(needed(instructions, self.results))
         self._steps: dict[int, Any] = {}
         plain = [(one.shape, str(one.dtype), type(one.number), repr(one.number)) for one in self.values]
-        done = [(one.primitive, one.operands, _hashable(one.params), one.outputs) for one in self.instructions]
+        done = [(one.primitive, one.operands, fingerprint(one.params), one.outputs) for one in self.instructions]
         self._key = (tuple(plain), self.carried, self.sliced, self.constants, tuple(done), self.results)
 
     def __eq__(self, other: Any) -> bool:
@@ -122,24 +122,33 @@ class LoopBody:
         return LoopBody(self.values, self.carried, self.sliced, self.constants, self.instructions, results)
 
 
-def _hashable(value: Any) -> Any:
-    """A hashable key of a parameter: by value where it has one, else by identity."""
-    if isinstance(value, (list, tuple)):
-        return type(value), tuple(map(_hashable, value))
-    if isinstance(value, dict):
-        return tuple((name, _hashable(value[name])) for name in value)
-    if isinstance(value, types.FunctionType):  # one that is defined in each step, such as a test
-        held = [cell.cell_contents for cell in value.__closure__ or ()]
-        return value.__code__, _hashable(held), _hashable(value.__defaults__)
-    if isinstance(value, slice):
-        return slice, value.start, value.stop, value.step
+PARTS: dict[type, Callable[[Any], Any]] = {
+    types.FunctionType: lambda one: (
+        *(one.__code__, [cell.cell_contents for cell in one.__closure__ or ()], one.__defaults__, one.__kwdefaults__),
+    ),
+    functools.partial: lambda one: (one.func, one.args, one.keywords),
+    dict: lambda one: [*one, *one.values()],
+    slice: lambda one: (one.start, one.stop, one.step),
+}
+"""By type, what a value is made of: two that are made of the same do the same, such as a test that each step defines."""
+
+
+def fingerprint(value: Any, depth: int = 8) -> Hashable:
+    """A key of a parameter, by value where it has one, else by identity: 1, 1.0 and True differ, and so do 0.0 and -0.0."""
+    kind = type(value)
+    if kind in PARTS:
+        value = list(PARTS[kind](value))
+    if isinstance(value, (list, tuple)) and depth:
+        return kind, tuple([fingerprint(one, depth - 1) for one in value])
     if is_array(value):
-        return value.shape, value.dtype.str, to_numpy(value).tobytes()
+        return kind, value.shape, value.dtype.str, to_numpy(value).tobytes()
+    if isinstance(value, (float, complex, np.inexact)):
+        return kind, repr(value)
     try:
         hash(value)
     except TypeError:
-        return id(value)
-    return type(value), value
+        return kind, id(value)
+    return kind, value
 
 
 def needed(instructions: Iterable[Instruction], results: Iterable[int]) -> list[Instruction]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,7 +23,9 @@ from minikeras.compiler.passes.simplification import (
     remove_identities,
 )
 from minikeras.compiler.recorder import Recorder
+from minikeras.core.registry import operations
 from minikeras.core.variable import assigned
+from minikeras.nn_ops.loop_body import BodyValue, Instruction, LoopBody, fingerprint
 
 UNARY = [
     *(tf.sin, tf.exp, tf.tanh, tf.stop_gradient, tf.identity, tf.zeros_like, tf.ones_like, tf.transpose, tf.sign),
@@ -204,3 +208,37 @@ def test_assignments_keep_their_order():
         assert float(run_(tf.constant(x))) == expected[0] * expected[1]
     records = run_.program(tf.constant(1.0)).records
     assert [record.primitive for record in records].count(assigned) == 3
+
+
+def test_parameters_are_told_apart_by_value():
+    values = [
+        1,
+        1.0,
+        True,
+        0.0,
+        -0.0,
+        1j,
+        "1",
+        (1,),
+        [1],
+        slice(1),
+        None,
+        np.float32(0.0),
+        np.float32(-0.0),
+        {"a": 1},
+        {"a": -0.0},
+    ]
+    values += [np.zeros(1), -np.zeros(1), np.zeros(1, "float32"), functools.partial(max, 1), functools.partial(max, 1.0)]
+    keys = [fingerprint(one) for one in values]
+    assert len(set(keys)) == len(values) and keys == [fingerprint(one) for one in values]
+    assert fingerprint(float("nan")) == fingerprint(float("nan"))
+    above = lambda bound: lambda x: x > bound
+    assert fingerprint(above(0.0)) == fingerprint(above(0.0)) != fingerprint(above(-0.0))
+
+
+def test_steps_of_loops_that_differ_by_the_sign_of_zero_are_two():
+    bodies = [
+        LoopBody([BodyValue((2,), np.dtype("float32"))] * 2, [0], [], [], [one], [1])
+        for one in (Instruction(operations.leaky_relu, (0,), {"alpha": alpha}, (1,), False) for alpha in (0.0, -0.0))
+    ]
+    assert bodies[0] != bodies[1]

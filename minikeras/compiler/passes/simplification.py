@@ -14,6 +14,7 @@ from ...core.arrays import brought_together
 from ...core.effects import State, only_checks
 from ...core.ops.contractions import matrix_product
 from ...core.registry import operations
+from ...nn_ops.loop_body import fingerprint
 from ..ir import Program, Slot, outputs_of, slots_in
 
 # Operations that return their input are left out. No copy is needed: arrays are not written while they can be seen.
@@ -81,7 +82,7 @@ def _given_again(record: Record) -> Slot | None:
 # Equal computations are done once. A Variable is read once between two changes of it.
 #
 # The two operands of one matrix product stay two: of an array and its own transpose, NumPy computes one triangle, and some BLAS
-# # kernels give other last bits there than in a whole product.
+# kernels give other last bits there than in a whole product.
 
 
 def eliminate_common_subexpressions(program: Program) -> Program:
@@ -114,10 +115,7 @@ def eliminate_common_subexpressions(program: Program) -> Program:
             if State.VARIABLES in primitive.writes:
                 readings.clear()
         else:
-            try:
-                earlier = known.setdefault(_identity(record), record)
-            except TypeError:  # a parameter that cannot be compared
-                earlier = record
+            earlier = known.setdefault(_identity(record), record)
             pairs = list(zip(outputs_of(record), outputs_of(earlier), strict=True))
             if earlier is not record and not any(x.key in apart.get(y.key, ()) for y, x in pairs):
                 for y, x in pairs:
@@ -149,28 +147,14 @@ def _operands_of_products(program: Program) -> dict[int, set[int]]:
 def _identity(record: Record) -> Hashable:
     """A key that is equal for instructions with equal results."""
     operands = tuple([_operand(x) for x in record.inputs])
-    return id(record.primitive), operands, tuple([(name, _value(value)) for name, value in record.params.items()])
+    return id(record.primitive), operands, tuple([(name, fingerprint(value)) for name, value in record.params.items()])
 
 
 def _operand(x: Any) -> Hashable:
     """The key of an operand: the bits of a constant number, the key of another slot."""
     if isinstance(x, Slot) and isinstance(x.array, (np.generic, np.ndarray)) and x.shape == ():
         return "constant", x.dtype.str, x.array.tobytes()
-    return ("slot", x.key) if isinstance(x, (Slot, Variable)) else _value(x)
-
-
-def _value(value: Any) -> Hashable:
-    """A key that differs for values that Python calls equal: 1, 1.0 and True; 0.0 and -0.0."""
-    kind = type(value)
-    if kind in (list, tuple):
-        return kind, tuple([_value(one) for one in value])
-    if kind is slice:
-        return kind, _value((value.start, value.stop, value.step))
-    if kind in (float, complex):
-        return kind, repr(value)
-    if kind in (int, bool, str, bytes, type(None), type(Ellipsis)):
-        return kind, value
-    return kind, id(value)
+    return ("slot", x.key) if isinstance(x, (Slot, Variable)) else fingerprint(x)
 
 
 # Instructions whose results are not used are left out, unless they do more than give a result.
@@ -237,7 +221,8 @@ def _computed(record: Record, values: dict[int, Any], largest: float) -> list[An
     if sum(slot.bytes for slot in outputs) > largest and primitive not in (operations.reshape, operations.transpose):
         return None  # those two are views
     if primitive in _of_shape():
-        arrays = [_alike(x) if isinstance(x, Slot) else x for x in record.inputs]
+        arrays = [x.xp.zeros(x.shape, dtype=x.dtype) if isinstance(x, Slot) else x for x in record.inputs]
+        arrays = [x[()] if isinstance(x, np.ndarray) and not x.shape else x for x in arrays]
     else:
         arrays = [values[x.key] if isinstance(x, Slot) else x for x in record.inputs]
     with np.errstate(all="ignore"):
@@ -250,9 +235,3 @@ def _computed(record: Record, values: dict[int, Any], largest: float) -> list[An
 def _of_shape() -> tuple[Any, ...]:
     """Operations whose results depend on the shape of their operand alone."""
     return operations.ones_like, operations.zeros_like, operations.identity_like
-
-
-def _alike(slot: Slot) -> Any:
-    """An array of the slot's shape and dtype."""
-    array = slot.xp.zeros(slot.shape, dtype=slot.dtype)
-    return array if slot.shape or slot.xp is not np else array[()]
