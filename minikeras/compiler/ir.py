@@ -112,7 +112,11 @@ class Program:
         Passes and loop bodies need shapes and dtypes, and compute constants with NumPy; the executor decides where values
         are placed.
         """
-        slots = {slot.key: _over_numpy(slot) for slot in self.slots()}
+        slots: dict[int, Slot] = {}
+        for one in self.slots():
+            array = None if one.array is None else to_numpy(one.array)
+            array = array if one.shape or array is None else array[()]
+            slots[one.key] = Slot(one.key, one.shape, one.dtype, np, one.fixed, array)
 
         def moved(x: Any) -> Any:
             if type(x) is tuple:
@@ -149,17 +153,13 @@ class Program:
 
     def __str__(self) -> str:
         lines = [f"{slot!r} = argument()" for slot in self.arguments]
-        lines += [f"{slot!r} = constant({_values(slot.array)})" for slot in self.slots() if slot.array is not None]
+        constants = [(slot, slot.array) for slot in self.slots() if slot.array is not None]
+        lines += [f"{slot!r} = constant({array if array.size == 1 else '...'})" for slot, array in constants]
         lines += [str(record).removeprefix(" = ") for record in self.records]
         return "\n".join([*lines, f"return {', '.join(map(_shown, self.results))}"])
 
     def __repr__(self) -> str:
         return f"<Program of {len(self.records)} instructions, {len(self.variables)} variables>"
-
-
-def _over_numpy(slot: Slot) -> Slot:
-    array = None if slot.array is None else to_numpy(slot.array)
-    return Slot(slot.key, slot.shape, slot.dtype, np, slot.fixed, array if slot.shape or array is None else array[()])
 
 
 def instruction(**options: Any) -> Callable[[Callable[..., Any]], Primitive]:
@@ -185,10 +185,6 @@ def slots_of(record: Record) -> list[Slot]:
 def outputs_of(record: Record) -> tuple[Slot, ...]:
     """The slots that an instruction writes."""
     return record.outputs if type(record.outputs) is tuple else (record.outputs,)
-
-
-def _values(array: Any) -> str:
-    return str(array) if array.size == 1 else "..."
 
 
 def _shown(result: Any) -> str:

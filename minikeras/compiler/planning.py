@@ -57,7 +57,9 @@ def allocate(intervals: Iterable[Interval]) -> Arena:
     size = buffers = 0
     for value in intervals:
         pieces = [piece for piece in pieces if piece.value.dies >= value.born]
-        donor = next((piece for key in value.donors for piece in pieces if _donates(piece, key, value)), None)
+        dying = {piece.value.key: piece for piece in pieces if piece.value.dies == value.born}
+        fitting = [dying[key] for key in value.donors if key in dying and dying[key].stop - dying[key].start >= value.bytes]
+        donor = next(iter(fitting), None)
         if donor is not None:
             pieces[pieces.index(donor)] = donor._replace(value=value)
         start = _take(pieces, value) if donor is None else donor.start
@@ -71,10 +73,6 @@ class _Piece(NamedTuple):
     start: int
     stop: int
     value: Interval
-
-
-def _donates(piece: _Piece, key: int, value: Interval) -> bool:
-    return piece.value.key == key and piece.value.dies == value.born and piece.stop - piece.start >= value.bytes
 
 
 def _take(pieces: list[_Piece], value: Interval) -> int:

@@ -210,14 +210,13 @@ class SweepPlans:
         with self._lock:
             self._seen.pop(sweep.key, None)
             self._plans[sweep.key] = self._latest = _Entry(plan)
-            while len(self._plans) > PLANS or (self._bytes() > BYTES and len(self._plans) > 1):
+            while len(self._plans) > PLANS or (
+                len(self._plans) > 1 and sum(getattr(one.plan, "bytes", 0) for one in self._plans.values()) > BYTES
+            ):
                 _, gone = self._plans.popitem(last=False)
                 # More alternating shapes than there may be plans would be compiled again and again.
                 self._wanted = max(SIGHTINGS, self._wanted // 2) if gone.uses > PAYS else min(2 * self._wanted + 1, WAIT)
         return plan
-
-    def _bytes(self) -> int:
-        return sum(getattr(entry.plan, "bytes", 0) for entry in self._plans.values())
 
 
 class _Entry:
@@ -249,12 +248,11 @@ class CompiledSweep:
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """The cotangents of the sources, Tensors or None."""
         arguments = [arrays[number] for number in self._read]
-        return self._run(arguments) if self._layout is None else self._run(arguments, self._memory(self._layout))
-
-    def _memory(self, layout: Layout) -> list[Array]:
-        """Pieces of a flat array that nothing else refers to."""
-        with self._lock:
-            return list(unused_buffer(self._buffers, layout, 1).pieces)
+        if self._layout is None:
+            return self._run(arguments)
+        with self._lock:  # pieces of a flat array that nothing else refers to
+            pieces = list(unused_buffer(self._buffers, self._layout, 1).pieces)
+        return self._run(arguments, pieces)
 
     @property
     def bytes(self) -> int:

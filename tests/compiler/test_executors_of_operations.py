@@ -66,7 +66,7 @@ def is_native(record):
 
 def is_graphed(record):
     """Whether CUDA's kernels or cublasLt carry an instruction out, or what passes make of it."""
-    from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+    from minikeras.compiler.executors.cuda_graph.nodes import Emitter
     from minikeras.compiler.executors.cuda_graph.schedule import _RULES
 
     program = optimized(alone(record), graphs=True)

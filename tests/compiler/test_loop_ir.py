@@ -41,7 +41,8 @@ class Run:
     def results(self, carry_out):
         arrays = dict(self.arrays)
         for one in self.launches:
-            result = arrays.setdefault(one.result.key, np.full(one.result.shape, 88, one.result.dtype))
+            (y,) = one.results
+            result = arrays.setdefault(y.key, np.full(y.shape, 88, y.dtype))
             carry_out(one, [arrays[x.key] for x in one.operands], result)
         return result
 
@@ -67,7 +68,7 @@ def by_llvm(parts):
 
     def carry_out(launch, operands, result):
         call = nest_call(launch, launch.operands, None)
-        arrays = dict(zip([x.key for x in (*launch.operands, launch.result)], [*operands, result], strict=True))
+        arrays = dict(zip([x.key for x in (*launch.operands, *launch.results)], [*operands, result], strict=True))
         addresses = np.array([array.ctypes.data for array in arrays.values()], np.int64)
         given = call.places(lambda slot: list(arrays).index(slot.key))
         assert Job([(jit.addresses([call.kernel])[0], given, parts)], addresses)() == 0

@@ -311,7 +311,8 @@ class Walk:
         if size > LARGEST_ARRAY:
             what = f"an array of {size / 1e6:.0f} MB, too large to compare at each call"
             raise Unguarded(f"it reads {where}, {what}; make a tensor of it once, outside, or give it as an argument")
-        read = _of_array if isinstance(value, np.ndarray) else bytes
+        of_array = lambda array: (array.tobytes(), array.shape, array.dtype.str, array.flags.writeable)
+        read = of_array if isinstance(value, np.ndarray) else bytes
         self.facts.append(Fact(kept(read), value, ("values",), f"the {{}} of {where}"))
         self._object(value)
 
@@ -320,10 +321,6 @@ class Walk:
         place = f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
         by_class = place in ("datetime.datetime", "datetime.date") and self.names & {"now", "today", "utcnow"}
         return bool(by_class or re.fullmatch(_OUTSIDE, place))
-
-
-def _of_array(array: Any) -> tuple[Any, ...]:
-    return array.tobytes(), array.shape, array.dtype.str, array.flags.writeable
 
 
 def _data_in(held: Mapping[str, Any]) -> set[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .expression import Array, Axis, Expr, lift, size
+from .expression import Array, Axis, lift, size
 from .nest import For, Nest, Store
 from .strided import Shape, contiguous, merged
 
@@ -29,12 +30,13 @@ def copy(shape: Shape, dtype: Any, source: tuple[int, Shape], target: tuple[int,
     sizes, (there, here) = merged(shape, [tuple(strides), tuple(own)])
     if not sizes:
         sizes, there, here = (1,), (1,), (1,)
-    kept = tuple([step == 1 for step in (there[-1], here[-1])])
     names = [[size(f"{kind}{axis}") for axis in range(len(sizes))] for kind in ("length", "from", "to")]
-    lengths, reads, writes = [names[0], *[_strides(one, unit) for one, unit in zip(names[1:], kept, strict=True)]]
+    lengths, reads, writes = [list(one) for one in names]
+    for steps, number in ((reads, there[-1]), (writes, here[-1])):
+        steps[-1] = lift(1) if number == 1 else steps[-1]  # known to be 1, so that LLVM can vectorize
     starts = [size("x_start"), size("y_start")]
     x, y = Array("x", dtype), Array("y", dtype)
-    outer, inner = Axis(_product(lengths[:-1])), Axis(lengths[-1])
+    outer, inner = Axis(math.prod(lengths[:-1], start=lift(1))), Axis(lengths[-1])
     at, left = list(starts), lift(outer)
     for axis in reversed(range(len(sizes) - 1)):
         index = left % lengths[axis] if axis else left
@@ -46,18 +48,6 @@ def copy(shape: Shape, dtype: Any, source: tuple[int, Shape], target: tuple[int,
     grid = For(outer, [For(inner, [store])])
     given = [*(lift(one) for one in starts), *names[0], *names[1], *names[2]]
     return Copy(Nest("copy", [x, y], given, grid), [first, begin, *sizes, *there, *here])
-
-
-def _strides(names: Sequence[Expr], unit: bool) -> list[Expr]:
-    """Strides, the last one known to be 1 if `unit`, so that LLVM can vectorize."""
-    return [*names[:-1], lift(1)] if unit else list(names)
-
-
-def _product(lengths: Sequence[Expr]) -> Expr:
-    found = lift(1)
-    for one in lengths:
-        found = found * one
-    return found
 
 
 def pieces(shapes: Sequence[Shape], axis: int) -> list[tuple[int, Shape]]:

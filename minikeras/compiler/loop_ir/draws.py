@@ -5,7 +5,6 @@ Gamma, beta, Poisson and binomial numbers have no nests: they are drawn on the h
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from .bodies import constant, converted
 from .expression import Array, Axis, Expr, ScratchView, apply, bits, cast, lift, minimum, register, size, where
 from .moves import Names, element_nest, whole
 from .nest import Fold, For, Nest, Statement, Store
-from .strided import Lowered, NestWriter, contiguous, place
+from .strided import Launch, NestWriter, contiguous, place
 
 WHOLE = np.dtype(np.int32)
 TWO = np.dtype(np.uint64)
@@ -91,7 +90,12 @@ def _drawn(
     if sizes and kind != TWO:
         pieces = ScratchView("pieces", kind, words)
         scratch.append(pieces)
-    piece = pieces.__getitem__ if pieces.dtype == kind else functools.partial(_cut, words, wide, kind)
+
+    def cut(at: Expr) -> Expr:
+        """A piece of so many bits of words of 64."""
+        return cast(apply("right_shift", words[at // (64 // wide)], cast(at % (64 // wide) * wide, TWO)), kind)
+
+    piece = pieces.__getitem__ if pieces.dtype == kind else cut
     chunk, block = Axis((count + (blocks * of_block - 1)) // (blocks * of_block)), Axis(blocks + 1)
     begin: list[Statement] = []
 
@@ -114,11 +118,6 @@ def _drawn(
     value = value if x is None else x[first + i] * converted(value, x.dtype)
     body.append(For(i, [Store(y, first + i, converted(value, y.dtype))]))
     return Nest(name, [keys, y] if x is None else [x, keys, y], sizes, For(chunk, [*begin, *body]), scratch)
-
-
-def _cut(words: Array, wide: int, kind: Any, at: Expr) -> Expr:
-    """A piece of so many bits of words of 64."""
-    return cast(apply("right_shift", words[at // (64 // wide)], cast(at % (64 // wide) * wide, TWO)), kind)
 
 
 def _words(keys: Array, number: Expr, kept: Callable[[Expr], Expr] = lambda x: x) -> list[Expr]:
@@ -206,20 +205,20 @@ def _integer(words: int, span: int, piece: Piece, at: Expr) -> Expr:
 # Instructions, all of whose sizes are constants ------------------------------------------------------------------------------
 
 
-def next_key(record: Record) -> list[Lowered]:
+def next_key(record: Record) -> list[Launch]:
     """The keys of the draws that follow."""
     key, y, mix = record.inputs[0], record.outputs, record.params.get("mix", 0)
-    return [Lowered(moved(key.dtype, y.dtype, math.prod(y.shape) // 2, mix % 2**64), (key,), (y,))]
+    return [Launch(moved(key.dtype, y.dtype, math.prod(y.shape) // 2, mix % 2**64), (key,), (y,))]
 
 
-def _of(record: Record, wide: int, element: Element, pair: Any = None, x: Slot | None = None) -> list[Lowered] | None:
+def _of(record: Record, wide: int, element: Element, pair: Any = None, x: Slot | None = None) -> list[Launch] | None:
     """The nest of a draw, perhaps times x."""
     key, y, extent = record.inputs[-1], record.outputs, (math.prod(record.outputs.shape), record.params.get("start", 0))
     if key.shape != (2,):
         return None
     factor = None if x is None else Array("x", x.dtype)
     nest = _drawn(record.primitive.name, Array("key", key.dtype), Array("y", y.dtype), wide, element, extent, pair, factor)
-    return [Lowered(nest, (key,) if x is None else (x, key), (y,))]
+    return [Launch(nest, (key,) if x is None else (x, key), (y,))]
 
 
 def _mask_of(record: Record, half: Expr) -> Expr:
@@ -229,12 +228,12 @@ def _mask_of(record: Record, half: Expr) -> Expr:
     return _masked(half, constant(threshold(rate), WHOLE), scale)
 
 
-def dropout_mask(record: Record, x: Slot | None = None) -> list[Lowered] | None:
+def dropout_mask(record: Record, x: Slot | None = None) -> list[Launch] | None:
     """0 or 1 / (1 - rate), perhaps times x."""
     return _of(record, 16, lambda piece, at: _mask_of(record, piece(at)), x=x)
 
 
-def times_dropout_mask(record: Record) -> list[Lowered] | None:
+def times_dropout_mask(record: Record) -> list[Launch] | None:
     """An array times a mask, which may be broadcast."""
     (x, key), y, shape = record.inputs, record.outputs, tuple(record.params["shape"])
     if shape == y.shape:
@@ -253,7 +252,7 @@ def times_dropout_mask(record: Record) -> list[Lowered] | None:
     return [element_nest(record.primitive.name, y, value)]
 
 
-def random_uniform(record: Record) -> list[Lowered] | None:
+def random_uniform(record: Record) -> list[Launch] | None:
     """Numbers in [0, 1) with all the binary digits that the dtype has."""
     digits = {"float32": 24, "float16": 11, "bfloat16": 8}.get(record.outputs.dtype.name)
     return _of(record, 64, _fraction(53, DOUBLE)) if digits is None else _of(record, 32, _fraction(digits, SINGLE))
@@ -263,23 +262,23 @@ def _wide(record: Record) -> int:
     return 64 if record.outputs.dtype == DOUBLE else 32
 
 
-def random_normal(record: Record) -> list[Lowered] | None:
+def random_normal(record: Record) -> list[Launch] | None:
     """Numbers of the standard normal distribution."""
     return _of(record, _wide(record), lambda piece, at: piece(at), _normals)
 
 
-def random_truncated_normal(record: Record) -> list[Lowered] | None:
+def random_truncated_normal(record: Record) -> list[Launch] | None:
     """Normal numbers within two standard deviations."""
     return _of(record, _wide(record), _truncated)
 
 
-def random_integers(record: Record) -> list[Lowered] | None:
+def random_integers(record: Record) -> list[Launch] | None:
     """Integers from `low` on."""
     (low, span), words = [record.params[name] % 2**64 for name in ("low", "span")], words_of_integer(record.params["span"])
     return _of(record, 32 * words, lambda piece, at: constant(low, TWO) + _integer(words, span, piece, at))
 
 
-def times_gaussian(record: Record) -> list[Lowered] | None:
+def times_gaussian(record: Record) -> list[Launch] | None:
     """An array times normal numbers around 1."""
     x, y, deviation = record.inputs[0], record.outputs, record.params["stddev"]
     if tuple(record.params["shape"]) != y.shape:

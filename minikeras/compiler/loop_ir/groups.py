@@ -15,7 +15,7 @@ from .bodies import DTYPES, NoNest, converted, inlined
 from .expression import Axis, Expr, register
 from .nest import Fold, For, Statement, Store
 from .reductions import FoldRule, Pieces, Reduced, begun, body_values, copy_body, reduction_nests, reduction_of
-from .strided import Access, Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place, spread
+from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place, spread
 
 
 @instruction()
@@ -115,7 +115,7 @@ def levels(members: Sequence[Record], domain: Domain) -> dict[int, int]:
     return found
 
 
-def group_nests(record: Record, temporary: Temporary, pieces: Pieces) -> list[Lowered]:
+def group_nests(record: Record, temporary: Temporary, pieces: Pieces) -> list[Launch]:
     """The nests of a group's members.
 
     Raises:
@@ -153,7 +153,7 @@ def _is_one_pass(members: Sequence[Record], domain: Domain) -> bool:
 
 def _sums(
     domain: Domain, members: Sequence[Record], outputs: Sequence[Slot], temporary: Temporary, pieces: Pieces
-) -> list[Lowered]:
+) -> list[Launch]:
     """One loop and the sums of its results."""
     sums = [one for one in members if is_reduction(one)]
     loops = [one for one in members if not is_reduction(one)]
@@ -192,7 +192,7 @@ class _Passes:
         self._fresh: dict[int, Slot] = {}
         self._body: list[Statement] = []
 
-    def lowered(self) -> Lowered:
+    def lowered(self) -> Launch:
         """The finished nest. Values for each point are written last: they may take the memory of operands."""
         for level in range(max(self._level.values()) + 1):
             self._pass([one for one in self._members if self._level[outputs_of(one)[0].key] == level])

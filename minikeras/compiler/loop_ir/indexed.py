@@ -17,13 +17,13 @@ from .moves import Names, element_nest, whole
 from .nest import For, Store
 from .reductions import folded_over, wide
 from .softmax import checked
-from .strided import Lowered, NestWriter, Shape, contiguous, coordinates, place
+from .strided import Launch, NestWriter, Shape, contiguous, coordinates, place
 
 TILE = 256
 """The number of indices that are scanned at once, and of columns of a row in registers."""
 
 
-def gather(record: Record) -> list[Lowered] | None:
+def gather(record: Record) -> list[Launch] | None:
     """Slices of x at indices along one of its axes."""
     (x, indices), y = record.inputs, record.outputs
     if not (isinstance(x, Slot) and isinstance(indices, Slot)) or indices.dtype.kind not in "iu":
@@ -34,19 +34,19 @@ def gather(record: Record) -> list[Lowered] | None:
         return None
 
     nest = rows.gather((lead, math.prod(indices.shape), size, behind), x.dtype, indices.dtype)
-    return [Lowered(nest, (x, indices), (y,))]
+    return [Launch(nest, (x, indices), (y,))]
 
 
-def take_at(record: Record) -> list[Lowered]:
+def take_at(record: Record) -> list[Launch]:
     """An element of each row."""
     (x, columns), y = record.inputs, record.outputs
-    return [Lowered(rows.take(x.shape, x.dtype, columns.dtype), (x, columns), (y,))]
+    return [Launch(rows.take(x.shape, x.dtype, columns.dtype), (x, columns), (y,))]
 
 
-def add_at(record: Record) -> list[Lowered]:
+def add_at(record: Record) -> list[Launch]:
     """A number added to an element of each row."""
     (x, columns), y = record.inputs, record.outputs
-    return [Lowered(rows.add_number(x.shape, x.dtype, columns.dtype, record.params["number"]), (x, columns), (y,))]
+    return [Launch(rows.add_number(x.shape, x.dtype, columns.dtype, record.params["number"]), (x, columns), (y,))]
 
 
 def _broadcast_strides(shape: Shape, full: Shape) -> Shape:
@@ -58,7 +58,7 @@ def _is_along(x: Slot, indices: Slot) -> bool:
     return len(x.shape) == len(indices.shape) and indices.dtype.kind in "iu"
 
 
-def take_along(record: Record) -> list[Lowered] | None:
+def take_along(record: Record) -> list[Launch] | None:
     """Elements of x at indices along one axis; the other coordinates are those of the result."""
     (x, indices), y = record.inputs, record.outputs
     axis = record.params["axis"] + len(x.shape)
@@ -73,7 +73,7 @@ def take_along(record: Record) -> list[Lowered] | None:
     return [element_nest("take_along", y, value)]
 
 
-def add_along(record: Record) -> list[Lowered] | None:
+def add_along(record: Record) -> list[Launch] | None:
     """Each element of y is the sum of the elements of g along an axis whose index equals its coordinate there."""
     (g, indices), y = record.inputs, record.outputs
     axis, dtype = record.params["axis"] + len(g.shape), wide(g.dtype)
@@ -127,7 +127,7 @@ class Rows(NamedTuple):
     start: Callable[[NestWriter, Expr], Expr]
 
 
-def scatter_nest(name: str, rows: Rows) -> Lowered:
+def scatter_nest(name: str, rows: Rows) -> Launch:
     """Each point owns columns of one row of the result, and scans all indices in their order, tile by tile.
 
     A tile without an index of the row is skipped after one scan of its indices.
@@ -167,7 +167,7 @@ def scatter_nest(name: str, rows: Rows) -> Lowered:
     return writer.lowered(name, For(point, body), [totals])
 
 
-def scatter_rows(record: Record) -> list[Lowered] | None:
+def scatter_rows(record: Record) -> list[Launch] | None:
     """Rows added, or otherwise combined, at their numbers."""
     (x, indices), y = record.inputs, record.outputs
     size, last = record.params["size"], len(x.shape) + record.params["axis"]
@@ -193,7 +193,7 @@ def _addressed(indices: Slot, shape: Shape) -> Callable[[NestWriter, Expr], Expr
     return index
 
 
-def gather_nd(record: Record) -> list[Lowered] | None:
+def gather_nd(record: Record) -> list[Launch] | None:
     """Slices at tuples of coordinates."""
     (x, indices), y = record.inputs, record.outputs
     width = indices.shape[-1]
@@ -205,7 +205,7 @@ def gather_nd(record: Record) -> list[Lowered] | None:
     return [element_nest("gather_nd", y, value, (count, behind))]
 
 
-def scatter_nd(record: Record) -> list[Lowered] | None:
+def scatter_nd(record: Record) -> list[Launch] | None:
     """`scatter_nd` adds to zeros; in `overwrite_nd` the last of several updates wins."""
     overwrites = record.primitive is operations.overwrite_nd
     (*base, indices, updates) = record.inputs if overwrites else (*record.inputs[1:], record.inputs[0])

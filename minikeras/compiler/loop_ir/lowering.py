@@ -34,12 +34,12 @@ from .reductions import (
     wide,
 )
 from .softmax import loss_and_gradient, softmax_nests
-from .strided import Access, Lowered, Temporary, contiguous, spread
+from .strided import Access, Launch, Temporary, contiguous, spread
 
 LONGEST_SORT = 1 << 14
 """Elements of a line that is sorted by comparing all pairs."""
 
-Rule = Callable[[Record], Sequence[Lowered] | None]
+Rule = Callable[[Record], Sequence[Launch] | None]
 
 
 class Lowering:
@@ -53,7 +53,7 @@ class Lowering:
     def __init__(self, temporary: Temporary, pieces: Pieces) -> None:
         self._temporary, self._pieces = temporary, pieces
 
-    def nests(self, record: Record) -> Sequence[Lowered] | None:
+    def nests(self, record: Record) -> Sequence[Launch] | None:
         """The nests of an instruction, in order: none if its results have no elements; None if there is no nest for it."""
         outputs = outputs_of(record)
         if not outputs or any(y.shape is None for y in outputs):
@@ -104,14 +104,14 @@ class Lowering:
 
     # Loops ------------------------------------------------------------------------------------------------------------------
 
-    def _loop(self, record: Record) -> list[Lowered] | None:
+    def _loop(self, record: Record) -> list[Launch] | None:
         shape, body = elementwise_body(record, DTYPES)
         if body is None:
             return None
         accesses = [spread(x, shape) for x in slots_in(record.inputs)]
         return [loop_nest(record.primitive.name, shape, body, accesses, outputs_of(record))]
 
-    def _power(self, record: Record) -> list[Lowered] | None:
+    def _power(self, record: Record) -> list[Launch] | None:
         """A loop; where the kernel cannot be traced, of the function `power` for floats."""
         y, found = record.outputs, self._loop(record)
         if found is not None:
@@ -127,7 +127,7 @@ class Lowering:
     # Reductions -------------------------------------------------------------------------------------------------------------
 
     def _reduction(self, name: str) -> Rule:
-        def lower(record: Record) -> list[Lowered] | None:
+        def lower(record: Record) -> list[Launch] | None:
             x, y = record.inputs[0], record.outputs
             given = record.params["axes"] if "axes" in record.params else (record.params["axis"],)
             axes = range(len(x.shape)) if given is None else sorted(axis % len(x.shape) for axis in given)
@@ -135,7 +135,7 @@ class Lowering:
 
         return lower
 
-    def _reduced(self, name: str, x: Slot, axes: Sequence[int], y: Slot) -> list[Lowered]:
+    def _reduced(self, name: str, x: Slot, axes: Sequence[int], y: Slot) -> list[Launch]:
         """A slot reduced over some of its axes."""
         kept, own = [axis for axis in range(len(x.shape)) if axis not in axes], contiguous(x.shape)
         access = Access(x, 0, tuple([own[axis] for axis in (*kept, *axes)]))
@@ -153,17 +153,17 @@ class Lowering:
 
     # Products ---------------------------------------------------------------------------------------------------------------
 
-    def _einsum(self, record: Record) -> list[Lowered]:
+    def _einsum(self, record: Record) -> list[Launch]:
         """The sum of products over the labels that the result does not have."""
         return self._contracted("einsum", record.inputs, record.outputs, **record.params)
 
-    def _matrix_product(self, record: Record) -> list[Lowered] | None:
+    def _matrix_product(self, record: Record) -> list[Launch] | None:
         """A nest for small products, and where there is no library."""
         factors = record.inputs[:2]
         ranks = [len(x.shape) for x in factors]
         return self._contracted("product", factors, record.outputs, ("ij", "jk"), "ik") if min(ranks) > 1 else None
 
-    def _contracted(self, name: str, xs: Sequence[Slot], y: Slot, terms: Sequence[str], result: str) -> list[Lowered]:
+    def _contracted(self, name: str, xs: Sequence[Slot], y: Slot, terms: Sequence[str], result: str) -> list[Launch]:
         lead = max(len(x.shape) - len(term) for x, term in zip(xs, terms, strict=True))
         labels = [chr(0x3B1 + number) for number in range(lead)]
         whole = [[*labels[lead - len(x.shape) + len(term) :], *term] for x, term in zip(xs, terms, strict=True)]
@@ -191,7 +191,7 @@ class Lowering:
 def _short(rule: Rule) -> Rule:
     """A rule for lines that are short enough to compare all pairs."""
 
-    def lower(record: Record) -> Sequence[Lowered] | None:
+    def lower(record: Record) -> Sequence[Launch] | None:
         return rule(record) if record.inputs[0].shape[record.params["axis"]] <= LONGEST_SORT else None
 
     return lower

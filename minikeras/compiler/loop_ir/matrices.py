@@ -152,7 +152,8 @@ class _Matrix:
             else:
                 values[number] = known[number] if number in known else x[at if kind is Kind.FULL else column]
         body: list[Statement] = []
-        for (y, one), value in zip(self._outputs, inlined(self._of(), values), strict=True):
+        outputs = self._body._replace(outputs=tuple([one.register for _, one in self._outputs]))
+        for (y, one), value in zip(self._outputs, inlined(outputs, values), strict=True):
             if one.how is Result.STORE:
                 body.append(Store(y, at, value))
             elif one.how is Result.OVER_ROWS:
@@ -160,7 +161,3 @@ class _Matrix:
             else:
                 body.append(Fold(folded[y], "maximum" if one.how is Result.LARGEST_OF_ROW else "add", value))
         return For(inner, body)
-
-    def _of(self) -> Body:
-        """The body with a register for each output of the nest."""
-        return self._body._replace(outputs=tuple([one.register for _, one in self._outputs]))

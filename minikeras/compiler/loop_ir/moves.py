@@ -14,12 +14,12 @@ from .bodies import NUMBER, constant, converted
 from .expression import INDEX, TRUTH, Axis, Expr, all_of, cast, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .reductions import copy_nest, is_float
-from .strided import Lowered, NestWriter, Shape, contiguous, coordinates, place, spread, view_of
+from .strided import Launch, NestWriter, Shape, contiguous, coordinates, place, spread, view_of
 
 Names = Sequence[Expr]
 
 
-def element_nest(name: str, y: Slot, value: Callable[[NestWriter, Names], Expr], shape: Shape | None = None) -> Lowered:
+def element_nest(name: str, y: Slot, value: Callable[[NestWriter, Names], Expr], shape: Shape | None = None) -> Launch:
     """A nest that computes each element of a result from its coordinates, within `shape` if that is given."""
     writer, i = NestWriter(), Axis(math.prod(y.shape))
     found = value(writer, coordinates(i, y.shape if shape is None else shape))
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
     strides: Shape
 
 
-def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> Lowered:
+def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> Launch:
     """Pieces at their places, a number elsewhere."""
 
     def value(writer: NestWriter, names: Names) -> Expr:
@@ -71,18 +71,18 @@ def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> Low
 # Instructions ----------------------------------------------------------------------------------------------------------------
 
 
-def view(record: Record) -> list[Lowered] | None:
+def view(record: Record) -> list[Launch] | None:
     """A copy of a result that is a view of its operand."""
     access = view_of(record)
     return None if access is None else [copy_nest(record.primitive.name, access, record.outputs)]
 
 
-def real(record: Record) -> list[Lowered]:
+def real(record: Record) -> list[Launch]:
     """A copy."""
     return [copy_nest(record.primitive.name, spread(record.inputs[0], record.outputs.shape), record.outputs)]
 
 
-def side_by_side(name: str, xs: Sequence[Slot], shapes: Sequence[Shape], axis: int, y: Slot) -> list[Lowered]:
+def side_by_side(name: str, xs: Sequence[Slot], shapes: Sequence[Shape], axis: int, y: Slot) -> list[Launch]:
     """Arrays of these shapes one after another along an axis."""
     pieces, start = [], 0
     for x, shape in zip(xs, shapes, strict=True):
@@ -94,25 +94,25 @@ def side_by_side(name: str, xs: Sequence[Slot], shapes: Sequence[Shape], axis: i
     return [placed_nest(name, pieces, 0, y)]
 
 
-def flatten(record: Record) -> list[Lowered]:
+def flatten(record: Record) -> list[Launch]:
     """Arrays, flattened and concatenated."""
     y = record.outputs[0] if type(record.outputs) is tuple else record.outputs
     return side_by_side("flatten", record.inputs, [(math.prod(x.shape),) for x in record.inputs], 0, y)
 
 
-def concat(record: Record) -> list[Lowered]:
+def concat(record: Record) -> list[Launch]:
     """Arrays concatenated along an axis."""
     return side_by_side("concat", record.inputs, [x.shape for x in record.inputs], record.params["axis"], record.outputs)
 
 
-def stack(record: Record) -> list[Lowered]:
+def stack(record: Record) -> list[Launch]:
     """Arrays stacked along a new axis."""
     axis = record.params["axis"] % len(record.outputs.shape)
     shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) for x in record.inputs]
     return side_by_side("stack", record.inputs, shapes, axis, record.outputs)
 
 
-def pad(record: Record) -> list[Lowered]:
+def pad(record: Record) -> list[Launch]:
     """An array padded with a number."""
     (x, *_), y, paddings = record.inputs, record.outputs, record.params["paddings"]
     lead = [(0, 1, size) for size in x.shape[: len(x.shape) - len(paddings)]]
@@ -121,7 +121,7 @@ def pad(record: Record) -> list[Lowered]:
     return [placed_nest("pad", pieces, record.params["value"], y)]
 
 
-def put_slice(record: Record) -> list[Lowered]:
+def put_slice(record: Record) -> list[Launch]:
     """An array in the slice of the result that a key selects, as ranges along its axes; zeros elsewhere."""
     g, y, key = record.inputs[0], record.outputs, record.params["key"]
     described = sum(1 for one in key if one is not None and one is not Ellipsis)
@@ -145,7 +145,7 @@ def put_slice(record: Record) -> list[Lowered]:
     return [placed_nest("put_slice", pieces, 0, y)]
 
 
-def tile(record: Record) -> list[Lowered] | None:
+def tile(record: Record) -> list[Launch] | None:
     """An array repeated along its axes."""
     x, y = record.inputs[0], record.outputs
     if len(x.shape) != len(y.shape):
@@ -157,7 +157,7 @@ def tile(record: Record) -> list[Lowered] | None:
     return [element_nest("tile", y, value)]
 
 
-def roll(record: Record) -> list[Lowered]:
+def roll(record: Record) -> list[Launch]:
     """An array rolled along axes."""
     x, y = record.inputs[0], record.outputs
     shifts, axes = record.params["shift"], record.params["axis"]
@@ -171,7 +171,7 @@ def roll(record: Record) -> list[Lowered]:
     return [element_nest("roll", y, value)]
 
 
-def triangle(record: Record) -> list[Lowered]:
+def triangle(record: Record) -> list[Launch]:
     """Matrices with zeros on one side of a diagonal."""
     x, y, offset = record.inputs[0], record.outputs, record.params["offset"]
 
@@ -183,14 +183,14 @@ def triangle(record: Record) -> list[Lowered]:
     return [element_nest("triangle", y, value)]
 
 
-def identity_like(record: Record) -> list[Lowered]:
+def identity_like(record: Record) -> list[Launch]:
     """The identity matrix."""
     y = record.outputs
     one, zero = constant(1, y.dtype), constant(0, y.dtype)
     return [element_nest("identity", y, lambda _, names: where(Expr("equal", (names[0], names[1]), TRUTH), one, zero))]
 
 
-def one_hot(record: Record) -> list[Lowered]:
+def one_hot(record: Record) -> list[Launch]:
     """One number where an index is the last coordinate, another one elsewhere."""
     indices, y = record.inputs[0], record.outputs
     on, off = [constant(record.params[name], y.dtype) for name in ("on", "off")]
@@ -211,10 +211,10 @@ def _line(x: Slot, axis: int) -> Shape:
     return math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
 
 
-def scan(op: str, start: float) -> Callable[[Record], list[Lowered] | None]:
+def scan(op: str, start: float) -> Callable[[Record], list[Launch] | None]:
     """Cumulative sums or products along an axis, a line for each point."""
 
-    def lower(record: Record) -> list[Lowered] | None:
+    def lower(record: Record) -> list[Launch] | None:
         x, y, params = record.inputs[0], record.outputs, record.params
         if x.dtype.kind == "b" or (is_float(x.dtype) and x.dtype.itemsize == 2):
             return None
@@ -232,10 +232,10 @@ def scan(op: str, start: float) -> Callable[[Record], list[Lowered] | None]:
     return lower
 
 
-def rank(positions: bool) -> Callable[[Record], list[Lowered]]:
+def rank(positions: bool) -> Callable[[Record], list[Launch]]:
     """Store each element, or its position, at its rank; equal ones keep their order, and NaN is last."""
 
-    def lower(record: Record) -> list[Lowered]:
+    def lower(record: Record) -> list[Launch]:
         x, y, descending = record.inputs[0], record.outputs, record.params["descending"]
         lead, length, behind = _line(x, record.params["axis"] + len(x.shape))
         writer, i, k = NestWriter(), Axis(lead * length * behind), Axis(length, "sequential")
@@ -262,7 +262,7 @@ def rank(positions: bool) -> Callable[[Record], list[Lowered]]:
     return lower
 
 
-def searchsorted(record: Record) -> list[Lowered] | None:
+def searchsorted(record: Record) -> list[Launch] | None:
     """In each row of a sorted sequence, by bisection, the number of elements in front of a value."""
     (sequence, values), y = record.inputs, record.outputs
     count, dtype = sequence.shape[-1], np.result_type(*[x.dtype for x in record.inputs])

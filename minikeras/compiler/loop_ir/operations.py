@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,38 +14,11 @@ from ...core.registry import operations
 from ...nn_ops.philox4x32 import threshold
 from ..ir import Slot
 from ..passes.expansion import add_at, take_at
-from . import contractions, copies, depthwise, draws, pools, rows, windows
+from . import contractions, copies, draws, pools, rows, windows
 from .nest import Nest
 from .reductions import arg_nest
-from .strided import Access, contiguous
+from .strided import Access, Launch, Temporary, contiguous
 from .windows import Windows
-
-Temporary = Callable[[tuple[int, ...], Any], Slot]
-"""A function that makes a slot for an intermediate value between two nests, by its shape and dtype."""
-
-
-class Launch(NamedTuple):
-    """A nest over slots.
-
-    Attributes:
-        nest: the loops.
-        operands: the slots that it reads, in the order of its arrays.
-        result: the slot that it writes, its last array.
-        sizes: in the order of the nest's.
-        seconds: its time on one thread, roughly.
-        members: the number of repetitions, each for the next member of the result.
-        moving: for each operand whether it is a stack too, with a member of its own for each repetition.
-        may_alias: operands whose memory the result may take.
-    """
-
-    nest: Nest
-    operands: Sequence[Slot]
-    result: Slot
-    sizes: Sequence[int]
-    seconds: float
-    members: int = 1
-    moving: Sequence[bool] = ()
-    may_alias: Sequence[int] = ()
 
 
 def launches(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -74,13 +47,6 @@ def _members(shape: Sequence[int], rank: int) -> int:
     return math.prod(shape[: len(shape) - rank])
 
 
-def _windows(shape: Sequence[int], window: Sequence[int], record: Record, count: Sequence[int], channels: int) -> Windows:
-    params, rank = record.params, len(window)
-    sizes = tuple(shape[-rank - 1 : -1])
-    strides, padding, dilation = [tuple(params[name]) for name in ("strides", "padding", "dilation")]
-    return Windows(sizes, tuple(window), strides, padding, dilation, tuple(count), channels, params.get("groups", 1))
-
-
 def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, int] | None:
     """Windows, outputs, tiles and the batch of a convolution or of a transpose of it."""
     first, second = record.inputs
@@ -88,7 +54,7 @@ def _convolution(record: Record, of: str) -> tuple[Windows, int, windows.Tile, i
     kernel = record.outputs if of == "kernel" else second
     rank = len(record.params["strides"])
     outputs = kernel.shape[-1]
-    w = _windows(image.shape, kernel.shape[-2 - rank : -2], record, places.shape[-rank - 1 : -1], image.shape[-1])
+    w = windows.windows_of(record, kernel.shape[-2 - rank : -2], image.shape, places.shape)
     tile = windows.tile_of(w, record.outputs.dtype.itemsize)
     if not _floats(record) or tile is None or (w.is_depthwise and w.taps > pools.MOST_TAPS):
         return None
@@ -116,7 +82,7 @@ def _of_windows(of: str, by_products: Any, by_channels: Any, record: Record, tem
     seconds = members * _seconds(w, outputs, batch, y.dtype.itemsize)
     times = outputs // w.groups
     nest = by_channels(w, times, y.dtype) if w.is_depthwise else by_products(w, outputs, tile, y.dtype)
-    return [Launch(nest, [x, kernel], y, [batch], seconds, members, [True, own > 1])]
+    return [Launch(nest, [x, kernel], [y], [batch], seconds, members, [True, own > 1])]
 
 
 def _correlate(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -132,12 +98,12 @@ def _correlate(record: Record, temporary: Temporary) -> list[Launch] | None:
     sums = temporary((*y.shape[:-rank], parts, *y.shape[-rank:]), y.dtype)
     seconds = members * _seconds(w, outputs, batch, y.dtype.itemsize)
     if w.is_depthwise:
-        nest = depthwise.by_kernel(w, outputs // w.groups, y.dtype, parts)
+        nest = pools.channels_by_kernel(w, outputs // w.groups, y.dtype, parts)
     else:
         nest = windows.by_kernel(w, outputs, tile, y.dtype, parts)
     return [
-        Launch(nest, [x, g], sums, [batch], seconds, members, [_members(one.shape, rank) > 1 for one in (x, g)]),
-        Launch(windows.total(parts, length, y.dtype), [sums], y, [], members * parts * length / 4e9, members, [True]),
+        Launch(nest, [x, g], [sums], [batch], seconds, members, [_members(one.shape, rank) > 1 for one in (x, g)]),
+        Launch(windows.total(parts, length, y.dtype), [sums], [y], [], members * parts * length / 4e9, members, [True]),
     ]
 
 
@@ -152,10 +118,10 @@ def _pool(op: str, back: bool = False) -> Callable[[Record, Temporary], list[Lau
             return None
         if len({_members(one.shape, rank) for one in (*record.inputs, y)}) > 1:
             return None
-        w = _windows(image.shape, window, record, places.shape[-rank:-1], image.shape[-1])
+        w = windows.windows_of(record, window, image.shape, places.shape)
         nest = pools.put(w, x.dtype, op == "pick") if back else pools.fold(w, op, x.dtype)
         traffic = sum(one.bytes for one in (*record.inputs, y)) * (2 if back else 1)
-        return [Launch(nest, record.inputs, y, [_members(x.shape, rank)], traffic / 1e10)]
+        return [Launch(nest, record.inputs, [y], [_members(x.shape, rank)], traffic / 1e10)]
 
     return find
 
@@ -175,7 +141,7 @@ def _einsum(record: Record, temporary: Temporary) -> list[Launch] | None:
     x, factors = found
     number = x.extent(x.each) * math.prod(x.product)
     nest = contractions.contraction(x, record.outputs.dtype)
-    return [Launch(nest, factors, record.outputs, [x.sizes[x.each[0]]], number * record.outputs.dtype.itemsize / 2e11)]
+    return [Launch(nest, factors, [record.outputs], [x.sizes[x.each[0]]], number * record.outputs.dtype.itemsize / 2e11)]
 
 
 def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary], list[Launch] | None]:
@@ -192,7 +158,9 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
             return None
         names = rows.OUTER if outer > 1 else 1, rows.COUNT, rows.ROWS, width
         found = nest(names, x.dtype, indices.dtype, [rows.OUTER, rows.COUNT, rows.ROWS])
-        return [Launch(found, [x, indices], y, [outer, math.prod(indices.shape), table.shape[at]], (x.bytes + y.bytes) / 1e10)]
+        return [
+            Launch(found, [x, indices], [y], [outer, math.prod(indices.shape), table.shape[at]], (x.bytes + y.bytes) / 1e10)
+        ]
 
     return find
 
@@ -200,7 +168,7 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
 def copy_of(access: Access, result: Slot) -> Launch:
     """The copy of a strided array to a contiguous one."""
     copy = copies.copy(result.shape, result.dtype, (access.offset, access.strides))
-    return Launch(copy.nest, [access.slot], result, copy.sizes, result.bytes / 4e9)
+    return Launch(copy.nest, [access.slot], [result], copy.sizes, result.bytes / 4e9)
 
 
 def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -214,7 +182,7 @@ def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
     found = []
     for x, shape, place in zip(xs, shapes, copies.pieces(shapes, axis), strict=True):
         copy = copies.copy(shape, y.dtype, (0, contiguous(shape)), place)
-        found.append(Launch(copy.nest, [x], y, copy.sizes, x.bytes / 4e9))
+        found.append(Launch(copy.nest, [x], [y], copy.sizes, x.bytes / 4e9))
     return found
 
 
@@ -227,7 +195,7 @@ def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
     names = rows.ROWS, rows.COLUMNS
     given = names, x.dtype, index
     nest = rows.add_number(*given, record.params["number"], names) if adds else rows.take(*given, names)
-    return [Launch(nest, [x, columns], y, x.shape, y.bytes / 1e10, may_alias=(0,) if adds else ())]
+    return [Launch(nest, [x, columns], [y], x.shape, y.bytes / 1e10, may_alias=(0,) if adds else ())]
 
 
 def _argmax(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -238,14 +206,14 @@ def _argmax(record: Record, temporary: Temporary) -> list[Launch] | None:
         return None
     shape = math.prod(x.shape[:-1]), x.shape[-1]
     found = arg_nest("argmax", x, (rows.ROWS, rows.COLUMNS, 1), y, [rows.ROWS, rows.COLUMNS])
-    return [Launch(found.nest, [x], y, shape, math.prod(shape) * 1.5e-9)]
+    return [found._replace(sizes=shape, seconds=math.prod(shape) * 1.5e-9)]
 
 
 def _next_key(record: Record, temporary: Temporary) -> list[Launch] | None:
     key, y = record.inputs[0], record.outputs
     if record.params.get("mix", 0):
         return None
-    return [Launch(draws.moved(key.dtype, y.dtype, draws.COUNT), [key], y, [math.prod(y.shape[:-1])], 0.0)]
+    return [Launch(draws.moved(key.dtype, y.dtype, draws.COUNT), [key], [y], [math.prod(y.shape[:-1])])]
 
 
 def _drawn(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -257,7 +225,7 @@ def _drawn(record: Record, temporary: Temporary) -> list[Launch] | None:
     if record.primitive is operations.dropout_mask:
         rate, nest = record.params["rate"], draws.mask(key.dtype, y.dtype)
         sizes += [threshold(rate), int(np.float64(1.0 / (1.0 - rate)).view(np.int64))]
-    return [Launch(nest, [key], y, sizes, sizes[0] / 4e9)]
+    return [Launch(nest, [key], [y], sizes, sizes[0] / 4e9)]
 
 
 @functools.cache
@@ -271,8 +239,8 @@ def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
         operations.next_key: _next_key,
         operations.dropout_mask: _drawn,
         operations.random_uniform: _drawn,
-        operations.convolve: functools.partial(_of_windows, "y", windows.convolution, depthwise.convolution),
-        operations.spread_windows: functools.partial(_of_windows, "x", windows.by_input, depthwise.by_input),
+        operations.convolve: functools.partial(_of_windows, "y", windows.convolution, pools.convolution_of_channels),
+        operations.spread_windows: functools.partial(_of_windows, "x", windows.by_input, pools.channels_by_input),
         operations.correlate_windows: _correlate,
         operations.einsum: _einsum,
         operations.gather_rows: _table(rows.gather, back=False),

@@ -14,7 +14,7 @@ from .bodies import converted, inlined
 from .expression import INDEX, Axis, Expr, IntTable, all_of, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .reductions import wide
-from .strided import Lowered, NestWriter, Temporary
+from .strided import Launch, NestWriter, Temporary
 
 CHUNK = 16 * 256
 """Elements of a chunk."""
@@ -60,7 +60,7 @@ def _last_not_above(table: IntTable, count: int, number: Expr) -> Expr:
     return found
 
 
-def parts_nests(record: Record, temporary: Temporary) -> list[Lowered]:
+def parts_nests(record: Record, temporary: Temporary) -> list[Launch]:
     """The nests of a loop over parts, with its sums."""
     chunks, outputs, sums = _Chunks(record), outputs_of(record), record.params["sums"]
     writer = chunks.writer
@@ -78,7 +78,7 @@ def parts_nests(record: Record, temporary: Temporary) -> list[Lowered]:
     return [first, _rest(ends, between, outputs)]
 
 
-def _rest(ends: Sequence[int], xs: Sequence[Slot], outputs: Sequence[Slot]) -> Lowered:
+def _rest(ends: Sequence[int], xs: Sequence[Slot], outputs: Sequence[Slot]) -> Launch:
     """The sums of ranges of chunks, one for each point."""
     writer, o, firsts, lasts = NestWriter(), Axis(len(ends) - 1), IntTable("firsts", ends[:-1]), IntTable("lasts", ends[1:])
     k, totals = Axis(lasts[o] - firsts[o], "reduced"), [register(x.dtype) for x in xs]

@@ -1,4 +1,8 @@
-"""Pools: folds of the elements under windows, and their gradients; all sizes but the batch are known beforehand."""
+"""Folds of the elements under windows, and their gradients: pools, and convolutions with a group for each channel.
+
+All sizes but the batch are known beforehand. Convolutions, whose sums are too small for products of matrices, are of x (batch,
+*sizes, channels), kernel (*window, 1, channels * times) and g (batch, *places, channels * times).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import numpy as np
 
 from .expression import Array, Axis, Expr, all_of, apply, cast, lift, maximum, where
 from .nest import For, Nest, Store, loops
-from .windows import BATCH, Windows, line_under, spread
+from .windows import BATCH, Windows, lanes, line_under, outer_taps, spread
 
 MOST_TAPS = 32
 """Elements of the largest window whose fold is one expression."""
@@ -71,3 +75,51 @@ def put(w: Windows, dtype: Any, chooses: bool) -> Nest:
     lines = Axis(w.lines, "sequential")
     body = [*clear, *loops([lines], spread(w, x, image * w.lines + lines, lift(0), lift(w.wide), value))]
     return Nest("put_into_windows", [g, chosen, x] if chooses else [g, x], [BATCH], For(image, body))
+
+
+# A group for each channel ----------------------------------------------------------------------------------------------------
+
+
+def convolution_of_channels(w: Windows, times: int, dtype: Any) -> Nest:
+    """y: for each output the sum over a window of its channel."""
+    x, kernel, y = [Array(name, dtype) for name in ("x", "kernel", "y")]
+    line, place, o = Axis(BATCH * w.lines), Axis(w.wide, "sequential"), lanes(w.channels * times)
+    taps = enumerate(under_window(w, x, line, place, o // times, 0.0))
+    parts = [part * kernel[o + tap * w.channels * times] for tap, part in taps]
+    at = (line * w.wide + place) * (w.channels * times) + o
+    store = Store(y, at, sum(parts[1:], start=parts[0]))
+    return Nest("convolve_channels", [x, kernel, y], [BATCH], For(line, loops([place, o], [store])))
+
+
+def channels_by_input(w: Windows, times: int, dtype: Any) -> Nest:
+    """x: each place adds its value for a channel, times the kernel, to the elements under its window."""
+    g, kernel, x = [Array(name, dtype) for name in ("g", "kernel", "x")]
+    image, line, length = Axis(BATCH), Axis(w.lines, "sequential"), math.prod(w.sizes) * w.channels
+    zero = Axis(length)
+
+    def value(place: Expr, tap: Expr, channel: Expr) -> Expr:
+        outputs = [channel * times + t for t in range(times)]
+        parts = [g[(place * w.channels) * times + o] * kernel[(tap * w.channels) * times + o] for o in outputs]
+        return sum(parts[1:], start=parts[0])
+
+    clear = For(zero, [Store(x, image * length + zero, 0)])
+    added = loops([line], spread(w, x, image * w.lines + line, lift(0), lift(w.wide), value))
+    return Nest("spread_channels", [g, kernel, x], [BATCH], For(image, [clear, *added]))
+
+
+def channels_by_kernel(w: Windows, times: int, dtype: Any, parts: int) -> Nest:
+    """Partial sums (parts, *window, 1, channels * times) of x times g."""
+    x, g, sums = [Array(name, dtype) for name in ("x", "g", "sums")]
+    part, lines, outputs = Axis(parts), BATCH * w.lines, w.channels * times
+    first = part * lines // parts
+    line, taps, last, o = Axis((part + 1) * lines // parts - first, "sequential"), outer_taps(w), w.last_tap, lanes(outputs)
+    zero = Axis(w.taps * outputs)
+    under = line_under(w, first + line, taps)
+    start, number = w.reach(last, lift(0), lift(w.wide))
+    place = Axis(where(under.inside, number, 0), "sequential")
+    at = under.start + w.under(len(w.sizes) - 1, start + place, last) * w.channels + o // times
+    value = x[at] * g[((first + line) * w.wide + start + place) * outputs + o]
+    offset = part * (w.taps * outputs)
+    added = Store(sums, offset + (under.tap + last) * outputs + o, value, adds=True)
+    body = [For(zero, [Store(sums, offset + zero, 0)]), *loops([line, *taps, last, place, o], [added])]
+    return Nest("correlate_channels", [x, g, sums], [BATCH], For(part, body))

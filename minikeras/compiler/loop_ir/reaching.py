@@ -6,47 +6,19 @@ Convolutions here have groups or leading axes; elsewhere they are products of ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
 from .bodies import constant, converted
-from .expression import TRUTH, Axis, Expr, all_of, cast, lift, register, where
+from .expression import TRUTH, Axis, Expr, all_of, cast, register, where
 from .moves import Names, element_nest, whole
 from .nest import Fold, For, Statement, Store
 from .reductions import Pieces, Reduced, Values, neutral, reduction_nests, reduction_of, wide
-from .strided import Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, place
-
-
-class Geometry:
-    """The geometry of windows: for each axis the width of the window, its stride, the padding in front, and the dilation."""
-
-    def __init__(self, window: Sequence[int], params: dict[str, Any]) -> None:
-        self.window = tuple(window)
-        self._strides, self._dilation = params["strides"], params["dilation"]
-        self._padding = params["padding"]
-
-    def under(self, places: Names, inside: Names, sizes: Sequence[int]) -> tuple[Expr, list[Expr]]:
-        """The element under an element of the window at a place: whether it exists, and its coordinates."""
-        found, tests = [], []
-        for axis, (at, within, size) in enumerate(zip(places, inside, sizes, strict=True)):
-            p = at * self._strides[axis] + within * self._dilation[axis] - self._padding[axis][0]
-            tests += [p >= 0, p < size] if any(self._padding[axis]) else []
-            found.append(p)
-        return all_of(tests), found
-
-    def reaching(self, names: Names, inside: Names, places: Sequence[int]) -> tuple[Expr, list[Expr]]:
-        """The place from which an element of the window reaches coordinates: whether it exists, and its own coordinates."""
-        found, tests = [], []
-        for axis, (at, within, count) in enumerate(zip(names, inside, places, strict=True)):
-            step, d = self._strides[axis], at + self._padding[axis][0] - within * self._dilation[axis]
-            kept = where(d >= 0, d, 0)
-            found.append(kept // step)
-            tests += [d >= 0, found[-1] < count]
-            tests += [Expr("equal", (kept % step, lift(0)), TRUTH)] if step > 1 else []
-        return all_of(tests), found
+from .strided import Launch, NestWriter, Shape, Temporary, contiguous, coordinates, place
+from .windows import Windows, windows_of
 
 
 def _there(writer: NestWriter, x: Slot, exists: Expr, names: Names, missing: Any) -> Expr:
@@ -67,37 +39,37 @@ class Windowed:
 
     def _reduced(
         self, name: str, y: Slot, folded: Shape, value: Callable[[NestWriter, Names, Names], Expr], how: str = "sum"
-    ) -> list[Lowered]:
+    ) -> list[Launch]:
         reduction = reduction_of(how, wide(y.dtype), 0, y.dtype)
         values: Values = lambda writer, names, inside: ([value(writer, names, inside)], [])
         return reduction_nests(name, y.shape, folded, values, [Reduced(0, reduction, y)], self._temporary, self._pieces)
 
     # Pools ------------------------------------------------------------------------------------------------------------------
 
-    def pool(self, record: Record) -> list[Lowered]:
+    def pool(self, record: Record) -> list[Launch]:
         """The sum of each window, its chosen element, or its largest one; padding adds nothing."""
         x, y, largest = record.inputs[0], record.outputs, record.primitive is operations.max_pool
-        geometry = Geometry(record.params["window"], record.params)
-        rank, dtype = len(geometry.window), x.dtype
+        w = windows_of(record, record.params["window"], x.shape, y.shape)
+        rank, dtype = len(w.window), x.dtype
         picks = record.primitive is operations.pick_from_window
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = geometry.under(names[-rank - 1 : -1], inside, x.shape[-rank - 1 : -1])
+            exists, at = w.under_all(names[-rank - 1 : -1], inside)
             if picks:
                 chosen = whole(writer, record.inputs[1], names)
-                exists = all_of([exists, _is_tap(chosen, geometry, inside)])
+                exists = all_of([exists, _is_tap(chosen, w, inside)])
             return _there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", dtype) if largest else 0)
 
-        return self._reduced(record.primitive.name, y, geometry.window, value, "max" if largest else "sum")
+        return self._reduced(record.primitive.name, y, w.window, value, "max" if largest else "sum")
 
-    def first_largest(self, record: Record) -> list[Lowered]:
+    def first_largest(self, record: Record) -> list[Launch]:
         """The number of the first largest element of each window; NaN comes before all others."""
         x, y = record.inputs[0], record.outputs
-        geometry = Geometry(record.params["window"], record.params)
-        rank, dtype = len(geometry.window), wide(x.dtype)
-        writer, i, taps = NestWriter(), Axis(math.prod(y.shape)), math.prod(geometry.window)
-        names, t = coordinates(i, y.shape), Axis(taps, "sequential")
-        exists, at = geometry.under(names[-rank - 1 : -1], coordinates(t, geometry.window), x.shape[-rank - 1 : -1])
+        w = windows_of(record, record.params["window"], x.shape, y.shape)
+        rank, dtype = len(w.window), wide(x.dtype)
+        writer, i = NestWriter(), Axis(math.prod(y.shape))
+        names, t = coordinates(i, y.shape), Axis(w.taps, "sequential")
+        exists, at = w.under_all(names[-rank - 1 : -1], coordinates(t, w.window))
         own = cast(_there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", x.dtype)), dtype)
         peak, first = register(dtype), register(y.dtype)
         missing = [Expr("not_equal", (one, one), TRUTH) for one in (own, peak)]
@@ -111,53 +83,54 @@ class Windowed:
         ]
         return [writer.lowered("first_largest_in_window", For(i, body))]
 
-    def unpool(self, record: Record) -> list[Lowered]:
+    def unpool(self, record: Record) -> list[Launch]:
         """Each element gets the sum of the windows over it, or of those that chose it."""
         g, y = record.inputs[0], record.outputs
-        geometry = Geometry(record.params["window"], record.params)
-        rank = len(geometry.window)
+        w = windows_of(record, record.params["window"], y.shape, g.shape)
+        rank = len(w.window)
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = geometry.reaching(names[-rank - 1 : -1], inside, g.shape[-rank - 1 : -1])
+            exists, at = w.reaching(names[-rank - 1 : -1], inside)
             own = [*names[: -rank - 1], *at, names[-1]]
             if record.primitive is operations.put_into_window:
                 chosen = record.inputs[1]
                 given = writer.array(chosen)[where(exists, place(contiguous(g.shape), own), 0)]
-                exists = all_of([exists, _is_tap(given, geometry, inside)])
+                exists = all_of([exists, _is_tap(given, w, inside)])
             return _there(writer, g, exists, own, 0)
 
-        return self._reduced(record.primitive.name, y, geometry.window, value)
+        return self._reduced(record.primitive.name, y, w.window, value)
 
     # Convolutions -------------------------------------------------------------------------------------------------------------
 
-    def convolve(self, record: Record) -> list[Lowered] | None:
+    def convolve(self, record: Record) -> list[Launch] | None:
         """A sum over a window and a group's channels; of the transpose by the array each element sums the terms reaching it."""
         (x, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
         if not _are_plain(record, x, kernel):
             return None
-        geometry, spreads = Geometry(kernel.shape[:-2], record.params), record.primitive is operations.spread_windows
+        spreads = record.primitive is operations.spread_windows
+        w = windows_of(record, kernel.shape[:-2], *((y.shape, x.shape) if spreads else (x.shape, y.shape)))
         inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
-        (own, given), find = ((inner, outputs), geometry.reaching) if spreads else ((outputs, inner), geometry.under)
+        (own, given), find = ((inner, outputs), w.reaching) if spreads else ((outputs, inner), w.under_all)
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = find(names[1:-1], inside[:-1], x.shape[1:-1])
+            exists, at = find(names[1:-1], inside[:-1])
             channel = names[-1] // own * given + inside[-1] if groups > 1 else inside[-1]
             pair = [names[-1] % inner, channel] if spreads else [inside[-1], names[-1]]
             factor = whole(writer, kernel, [*inside[:-1], *pair])
             return _product(_there(writer, x, exists, [names[0], *at, channel], 0), factor, y)
 
-        return self._reduced(record.primitive.name, y, (*geometry.window, given), value)
+        return self._reduced(record.primitive.name, y, (*w.window, given), value)
 
-    def correlate(self, record: Record) -> list[Lowered] | None:
+    def correlate(self, record: Record) -> list[Launch] | None:
         """The transpose by the kernel: a sum over all places."""
         (x, g), y, groups = record.inputs, record.outputs, record.params["groups"]
         if not _are_plain(record, x, g):
             return None
-        geometry = Geometry(record.params["window"], record.params)
+        w = windows_of(record, record.params["window"], x.shape, g.shape)
         inner, outputs = x.shape[-1] // groups, g.shape[-1] // groups
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = geometry.under(inside[1:], names[:-2], x.shape[1:-1])
+            exists, at = w.under_all(inside[1:], names[:-2])
             channel = names[-1] // outputs * inner + names[-2] if groups > 1 else names[-2]
             factor = whole(writer, g, [*inside, names[-1]])
             return _product(_there(writer, x, exists, [inside[0], *at, channel], 0), factor, y)
@@ -166,34 +139,34 @@ class Windowed:
 
     # Convolutions as products -------------------------------------------------------------------------------------------------
 
-    def windows_as_rows(self, record: Record) -> list[Lowered]:
+    def windows_as_rows(self, record: Record) -> list[Launch]:
         """The elements under a window in all places, as rows of a matrix."""
         x, y, params = record.inputs[0], record.outputs, record.params
-        geometry, rank = Geometry(params["window"], params), len(params["window"])
+        w, rank = windows_of(record, params["window"], x.shape, (*params["count"], 1)), len(params["window"])
 
         def value(writer: NestWriter, names: Names) -> Expr:
-            exists, at = geometry.under(names[1 : rank + 1], names[rank + 1 : -1], x.shape[1:-1])
+            exists, at = w.under_all(names[1 : rank + 1], names[rank + 1 : -1])
             return _there(writer, x, exists, [names[0], *at, names[-1]], 0)
 
         return [element_nest("windows", y, value, (x.shape[0], *params["count"], *params["window"], x.shape[-1]))]
 
-    def add_rows_of_windows(self, record: Record) -> list[Lowered]:
+    def add_rows_of_windows(self, record: Record) -> list[Launch]:
         """The transpose: each element is the sum over the windows that read it."""
         rows, y, params = record.inputs[0], record.outputs, record.params
-        geometry = Geometry(params["window"], params)
+        w = windows_of(record, params["window"], y.shape, (*params["count"], 1))
         x = Slot(rows.key, (y.shape[0], *params["count"], *params["window"], y.shape[-1]), rows.dtype)
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = geometry.reaching(names[1:-1], inside, params["count"])
+            exists, at = w.reaching(names[1:-1], inside)
             return _there(writer, x, exists, [names[0], *at, *inside, names[-1]], 0)
 
-        nests = self._reduced("add_windows", y, geometry.window, value)
+        nests = self._reduced("add_windows", y, w.window, value)
         return [one._replace(operands=tuple([rows if x.key == rows.key else x for x in one.operands])) for one in nests]
 
 
-def _is_tap(chosen: Expr, geometry: Geometry, inside: Names) -> Expr:
+def _is_tap(chosen: Expr, w: Windows, inside: Names) -> Expr:
     """True where an element of the window is the chosen one."""
-    return Expr("equal", (chosen, cast(place(contiguous(geometry.window), inside), chosen.dtype)), TRUTH)
+    return Expr("equal", (chosen, cast(place(contiguous(w.window), inside), chosen.dtype)), TRUTH)
 
 
 def _are_plain(record: Record, *operands: Slot) -> bool:

@@ -14,9 +14,9 @@ from ..loops import Body, Step
 from .bodies import constant, converted, inlined
 from .expression import INDEX, TRUTH, Axis, Expr, cast, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
-from .strided import Access, Lowered, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place
+from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place
 
-Pieces = Callable[[Lowered], int]
+Pieces = Callable[[Launch], int]
 """The number of pieces into which a target wants to cut the sums of a nest."""
 
 
@@ -48,7 +48,7 @@ def copy_body(dtype: Any, wanted: Any) -> Body:
     return Body((dtype,), (), (), (Step(1, "astype", (0,), wanted),), (1,))
 
 
-def loop_nest(name: str, shape: Shape, body: Body, accesses: Sequence[Access], outputs: Sequence[Slot]) -> Lowered:
+def loop_nest(name: str, shape: Shape, body: Body, accesses: Sequence[Access], outputs: Sequence[Slot]) -> Launch:
     """A body for all elements of a shape; results are contiguous."""
     short, (_, *strides) = merged(shape, [contiguous(shape), *[access.strides for access in accesses]])
     writer, i = NestWriter(), Axis(math.prod(shape))
@@ -63,7 +63,7 @@ def loop_nest(name: str, shape: Shape, body: Body, accesses: Sequence[Access], o
     return writer.lowered(name, For(i, stores))
 
 
-def copy_nest(name: str, access: Access, y: Slot) -> Lowered:
+def copy_nest(name: str, access: Access, y: Slot) -> Launch:
     """A contiguous copy of elements, in the dtype of y."""
     return loop_nest(name, y.shape, copy_body(access.slot.dtype, y.dtype), [access], [y])
 
@@ -163,7 +163,7 @@ def body_values(
 
 def reduction_nests(
     name: str, kept: Shape, folded: Shape, values: Values, results: Sequence[Reduced], temporary: Temporary, pieces_of: Pieces
-) -> list[Lowered]:
+) -> list[Launch]:
     """Values for all elements of `kept + folded`, reduced over the axes of `folded`."""
     count = math.prod(kept)
     whole = _reduction(name, kept, folded, values, results, 1)
@@ -185,7 +185,7 @@ def reduction_nests(
     ]
 
 
-def _reduction(name: str, kept: Shape, folded: Shape, values: Values, results: Sequence[Reduced], pieces: int) -> Lowered:
+def _reduction(name: str, kept: Shape, folded: Shape, values: Values, results: Sequence[Reduced], pieces: int) -> Launch:
     """One nest, whose results are `pieces` for each sum, one after another."""
     count, length = math.prod(kept), math.prod(folded)
     each, writer, o = -(-length // pieces), NestWriter(), Axis(count * pieces)
@@ -219,7 +219,7 @@ def folded_over(axis: Axis, op: str, value: Expr) -> tuple[Expr, list[Statement]
 # Folds that carry more than a number: two passes over the same elements -------------------------------------------------------
 
 
-def arg_nest(name: str, x: Slot, shape: tuple[Any, Any, Any], y: Slot, sizes: Sequence[Expr] = ()) -> Lowered:
+def arg_nest(name: str, x: Slot, shape: tuple[Any, Any, Any], y: Slot, sizes: Sequence[Expr] = ()) -> Launch:
     """The position of the first largest, or smallest, element along the middle axis of (lead, length, behind); NaN wins."""
     lead, length, behind = shape
     writer, o, dtype = NestWriter(), Axis(lead * behind), wide(x.dtype)
@@ -238,7 +238,7 @@ def arg_nest(name: str, x: Slot, shape: tuple[Any, Any, Any], y: Slot, sizes: Se
     return writer.lowered(name, For(o, [*first, *second, Store(writer.result(y), o, converted(at, y.dtype))]), sizes=sizes)
 
 
-def logsumexp_nest(x: Slot, kept: Shape, folded: Shape, access: Access, y: Slot) -> Lowered:
+def logsumexp_nest(x: Slot, kept: Shape, folded: Shape, access: Access, y: Slot) -> Launch:
     """log(sum(exp(x))), with the largest element factored out of the sum if it is finite."""
     outer, inner, values = body_values(kept, folded, copy_body(x.dtype, x.dtype), [access])
     writer, o, dtype = NestWriter(), Axis(math.prod(kept)), wide(x.dtype)

@@ -15,7 +15,7 @@ from .bodies import constant, converted
 from .expression import INDEX, TRUTH, Axis, Expr, all_of, cast, where
 from .nest import For, Statement, Store
 from .reductions import folded_over, wide
-from .strided import Lowered, NestWriter, coordinates, place, spread
+from .strided import Launch, NestWriter, coordinates, place, spread
 
 
 @instruction()
@@ -70,12 +70,12 @@ class _Rows:
         """A result."""
         return Store(self.writer.result(y), at, converted(value, y.dtype))
 
-    def lowered(self) -> list[Lowered]:
+    def lowered(self) -> list[Launch]:
         """The finished nest."""
         return [self.writer.lowered("softmax", For(self.o, self.body))]
 
 
-def softmax_nests(record: Record) -> list[Lowered] | None:
+def softmax_nests(record: Record) -> list[Launch] | None:
     """The nests of softmax, its logarithm, or the cross-entropy of logits; None if labels do not fit the logits."""
     primitive, y = record.primitive, record.outputs
     if not all(isinstance(x, Slot) and 0 not in x.shape for x in record.inputs):
@@ -97,7 +97,7 @@ def softmax_nests(record: Record) -> list[Lowered] | None:
     return _sparse(logits, labels, *both)
 
 
-def _cross_entropy(logits: Slot, labels: Slot, y: Slot) -> list[Lowered]:
+def _cross_entropy(logits: Slot, labels: Slot, y: Slot) -> list[Launch]:
     """-sum of labels times logarithms; a label of zero adds nothing."""
     rows, k = _Rows(logits, len(logits.shape) - 1), Axis(logits.shape[-1], "reduced")
     label = converted(rows.writer.array(labels)[rows.place(k)], rows.dtype)
@@ -110,7 +110,7 @@ def _cross_entropy(logits: Slot, labels: Slot, y: Slot) -> list[Lowered]:
 
 def _sparse(
     logits: Slot, labels: Slot, losses: Slot | None, gradients: Slot | None, factor: Slot | None = None
-) -> list[Lowered]:
+) -> list[Launch]:
     """log(sum) - the label's logit; and its derivative, softmax less one at the label, times the row's factor."""
     shape = logits.shape[:-1]
     rows, k = _Rows(logits, len(shape)), Axis(logits.shape[-1])

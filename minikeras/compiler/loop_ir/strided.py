@@ -19,12 +19,27 @@ Temporary = Callable[[Shape, Any], Slot]
 """A function that makes a slot for an intermediate value between two nests, by its shape and dtype."""
 
 
-class Lowered(NamedTuple):
-    """A nest over slots: its arrays are the operands, then the results."""
+class Launch(NamedTuple):
+    """A nest over slots.
+
+    Attributes:
+        nest: the loops, whose arrays are the operands, then the results.
+        operands, results: the slots.
+        sizes: in the order of the nest's; none where all of them are constants.
+        seconds: its time on one thread, roughly.
+        members: the number of repetitions, each for the next member of the result.
+        moving: for each operand whether it is a stack too, with a member of its own for each repetition.
+        may_alias: operands whose memory the result may take.
+    """
 
     nest: Nest
-    operands: tuple[Slot, ...]
-    results: tuple[Slot, ...]
+    operands: Sequence[Slot]
+    results: Sequence[Slot]
+    sizes: Sequence[int] = ()
+    seconds: float = 0.0
+    members: int = 1
+    moving: Sequence[bool] = ()
+    may_alias: Sequence[int] = ()
 
 
 class NestWriter:
@@ -51,11 +66,11 @@ class NestWriter:
         """An element by its coordinates."""
         return self.array(access.slot)[place(access.strides, names, access.offset)]
 
-    def lowered(self, name: str, grid: For, scratch: Sequence[Array] = (), sizes: Sequence[Expr] = ()) -> Lowered:
+    def lowered(self, name: str, grid: For, scratch: Sequence[Array] = (), sizes: Sequence[Expr] = ()) -> Launch:
         """The finished nest."""
         operands, results = list(self._read.values()), list(self._written.values())
         nest = Nest(name, [array for _, array in (*operands, *results)], sizes, grid, scratch)
-        return Lowered(nest, tuple([slot for slot, _ in operands]), tuple([slot for slot, _ in results]))
+        return Launch(nest, tuple([slot for slot, _ in operands]), tuple([slot for slot, _ in results]))
 
 
 class Access(NamedTuple):

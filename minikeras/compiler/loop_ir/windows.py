@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .expression import Array, Axis, Expr, all_of, lift, maximum, minimum, size, where
+from ...core import Record
+from .expression import Array, Axis, Expr, all_of, apply, lift, maximum, minimum, size, where
 from .nest import For, Matrix, Nest, Product, Statement, Store, loops
 
 Sizes = tuple[int, ...]
@@ -104,6 +105,22 @@ class Windows(NamedTuple):
             return all_of([])
         return all_of([at >= 0, at < self.sizes[axis]])
 
+    def under_all(self, places: Sequence[Any], taps: Sequence[Any]) -> tuple[Expr, list[Expr]]:
+        """The element under an element of the window at a place: whether it exists, and its coordinates."""
+        found = [self.under(axis, place, tap) for axis, (place, tap) in enumerate(zip(places, taps, strict=True))]
+        return all_of([self.inside(axis, at) for axis, at in enumerate(found)]), found
+
+    def reaching(self, names: Sequence[Expr], taps: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
+        """The place from which an element of the window reaches coordinates: whether it exists, and its own coordinates."""
+        found, tests = [], []
+        for axis, (at, tap, count) in enumerate(zip(names, taps, self.places, strict=True)):
+            step, distance = self.strides[axis], at + self.padding[axis][0] - tap * self.dilation[axis]
+            kept = where(distance >= 0, distance, 0)
+            found.append(kept // step)
+            tests += [distance >= 0, found[-1] < count]
+            tests += [apply("equal", kept % step, 0)] if step > 1 else []
+        return all_of(tests), found
+
     def reach(self, tap: Any, first: Any, columns: Any) -> tuple[Expr, Expr]:
         """The places of a line, from `first` on, in which an element of the window lies inside: start and number."""
         step, (before, _), spread = self.strides[-1], self.padding[-1], self.dilation[-1]
@@ -113,6 +130,14 @@ class Windows(NamedTuple):
         high = maximum(self.sizes[-1] + before - tap * spread + (step - 1), 0) // step
         start = maximum(low - first, 0)
         return start, maximum(minimum(high - first, columns) - start, 0)
+
+
+def windows_of(record: Record, window: Sequence[int], image: Sequence[int], places: Sequence[int]) -> Windows:
+    """The windows of an instruction over an array of one shape, whose places are the axes of an array of another one."""
+    params, axes = record.params, slice(-len(window) - 1, -1)
+    strides, padding, dilation = [tuple(params[name]) for name in ("strides", "padding", "dilation")]
+    sizes, count = tuple(image[axes]), tuple(places[axes])
+    return Windows(sizes, tuple(window), strides, padding, dilation, count, image[-1], params.get("groups", 1))
 
 
 class Line(NamedTuple):

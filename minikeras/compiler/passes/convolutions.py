@@ -8,9 +8,7 @@ Source: Chellapilla, Puri and Simard (2006), High Performance Convolutional Neur
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ import numpy as np
 from ...core import Record
 from ...core.precision import is_short
 from ...core.registry import operations
+from ...nn_ops.convolution import offsets
 from ...types import Array
 from ..ir import Program, instruction, slots_in
 from .expansion import TracedArray, Writer
@@ -25,18 +24,11 @@ from .expansion import TracedArray, Writer
 Sizes = tuple[int, ...]
 
 
-def _parts(count: Sizes, window: Sizes, strides: Sizes, dilation: Sizes) -> Iterator[tuple[slice, ...]]:
-    """For each element of the window, the slice of the elements under it in all places."""
-    for position in itertools.product(*map(range, window)):
-        firsts = [within * spread for within, spread in zip(position, dilation, strict=True)]
-        yield tuple([slice(i, i + step * (n - 1) + 1, step) for i, step, n in zip(firsts, strides, count, strict=True)])
-
-
 @instruction()
 def windows_as_rows(xp: Any, x: Array, *, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> Array:
     """The elements under a window in all places, (batch * places, window * channels)."""
     whole = xp.pad(x, ((0, 0), *padding, (0, 0)))
-    parts = [whole[:, *key] for key in _parts(count, window, strides, dilation)]
+    parts = [whole[key] for key in offsets(window, count, strides, dilation)]
     return xp.stack(parts, -2).reshape(-1, math.prod(window) * x.shape[-1])
 
 
@@ -49,8 +41,8 @@ def add_rows_of_windows(
     split = rows.reshape(-1, *count, math.prod(window), channels)
     padded = [n + sum(pair) for n, pair in zip(sizes, padding, strict=True)]
     whole = xp.zeros((len(split), *padded, channels), rows.dtype)
-    for number, key in enumerate(_parts(count, window, strides, dilation)):
-        whole[:, *key] += split[..., number, :]
+    for number, key in enumerate(offsets(window, count, strides, dilation)):
+        whole[key] += split[..., number, :]
     return whole[:, *[slice(before, before + n) for (before, _), n in zip(padding, sizes, strict=True)]]
 
 

@@ -5,7 +5,6 @@ A group ends where another instruction needs one of its results, so nothing is m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ...core import Record
@@ -105,11 +104,7 @@ def _merged(group: _Group, readers: dict[int, list[Any]]) -> list[Record]:
     for record, body in group.members:
         found = code.inlined(body, [values[x.key] for x in slots_in(record.inputs)])
         values |= {y.key: value for y, value in zip(outputs_of(record), found, strict=True)}
-    outputs = _wanted([y for record, _ in group.members for y in outputs_of(record)], readers, own)
+    made = [y for record, _ in group.members for y in outputs_of(record)]
+    outputs = [y for y in made if any(id(reader) not in own for reader in readers.get(y.key, ()))]  # that others read
     body = code.body([values[y.key] for y in outputs])
     return [Record(loop, list(inputs.values()), {"body": body}, tuple(outputs))] if outputs else []
-
-
-def _wanted(made: Sequence[Slot], readers: dict[int, list[Any]], own: set[int]) -> list[Slot]:
-    """The results that instructions outside the group read."""
-    return [y for y in made if any(id(reader) not in own for reader in readers.get(y.key, ()))]

@@ -102,8 +102,9 @@ class Schedule:
     def __init__(self, nest: Nest) -> None:
         grid: Any = nest.grid
         self.axes, self.body = [grid.axis], list(grid.body)
-        while len(self.body) == 1 and _is_grid(self.body[0]):
-            (within,) = self.body
+        while len(self.body) == 1 and isinstance(within := self.body[0], For):
+            if within.axis.kind != "parallel" or within.axis.extent.number is None:
+                break
             self.axes.append(within.axis)
             self.body = list(within.body)
         self.extents = [int(axis.extent.number) for axis in self.axes]
@@ -144,11 +145,6 @@ class Schedule:
             return 1
         pieces = min(-(-FEW_BLOCKS // self.group.blocks), -(-length // (4 * self.group.lanes)))
         return -(-length // -(-length // pieces))
-
-
-def _is_grid(one: Any) -> bool:
-    """True if a loop is parallel, with a constant number of points."""
-    return isinstance(one, For) and one.axis.kind == "parallel" and one.axis.extent.number is not None
 
 
 def is_shared(loop: For) -> bool:
@@ -482,7 +478,7 @@ class CUDA:
         body = self.schedule.body
         if any(isinstance(one, For) and one.axis.kind == "sequential" for one in statements(body)):
             return ()
-        loads, parts = loads_of(body), [_all([run]) for run in runs(body)]
+        loads, parts = loads_of(body), [list(statements([run])) if isinstance(run, For) else run for run in runs(body)]
         read = [one for one in self._nest.arrays if one not in self._written]
 
         def allowed(y: Array) -> tuple[int, ...]:
@@ -505,8 +501,3 @@ def _indented(lines: Sequence[str]) -> list[str]:
         found.append("  " * depth + line)
         depth += line.endswith("{")
     return found
-
-
-def _all(runs_: Iterable[Any]) -> list[Any]:
-    """The statements of runs."""
-    return [one for run in runs_ for one in (statements([run]) if isinstance(run, For) else run)]

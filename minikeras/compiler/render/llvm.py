@@ -95,28 +95,20 @@ class NestKernel:
         self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
         given = ["i64 %start", "i64 %stop", *(f"ptr noalias {self._names[x]}" for x in nest.arrays)]
         given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
-        return f"define internal i64 @{name}_range({', '.join(given)}) noinline{self._width} {{"
-
-    @property
-    def _width(self) -> str:
-        """The attributes of a function about vectors."""
-        return ' "prefer-vector-width"="512"' if _functions(self.nest) & WIDE else ""
+        width = ' "prefer-vector-width"="512"' if _functions(nest) & WIDE else ""
+        return f"define internal i64 @{name}_range({', '.join(given)}) noinline{width} {{"
 
     def _begin(self) -> tuple[Value, Value]:
         """Load the operands; the range of this part."""
         to, nest = self._to, self.nest
         self._names = {one: load_address(to, number) for number, one in enumerate(nest.arrays)}
         self._names |= {one: load_operand(to, len(nest.arrays) + number) for number, one in enumerate(nest.sizes)}
-        extent, align = self._grid
-        return part_of(to, self._extent(to, extent, dict(self._names)), align)
-
-    @property
-    def _grid(self) -> tuple[Expr, int]:
-        """The number of points that threads share, and the alignment of parts."""
-        grid = self.nest.grid
+        grid = nest.grid
         if isinstance(grid, Part):
-            return grid.extent, grid.align
-        return grid.axis.extent, ALIGN if grid.is_innermost else 1
+            extent, align = grid.extent, grid.align
+        else:
+            extent, align = grid.axis.extent, ALIGN if grid.is_innermost else 1
+        return part_of(to, self._extent(to, extent, dict(self._names)), align)
 
     def _whole(self, name: str) -> list[str]:
         """The kernel, which calls the function of its range."""

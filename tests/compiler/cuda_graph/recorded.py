@@ -17,8 +17,7 @@ from specimens import SPECIMENS
 import minikeras as tf
 from minikeras import nest
 from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
-from minikeras.compiler.executors.cuda_graph.lowering import Emitter
-from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel
+from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel, Emitter
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.bodies import DTYPES

@@ -9,7 +9,7 @@ import pytest
 import recorded
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.ir import outputs_of
 from minikeras.compiler.passes import optimized
 from minikeras.compiler.passes.convolutions import lower_convolutions, windows_as_rows

@@ -17,8 +17,7 @@ from test_kernels_of_instructions import instruction
 from test_philox import KEYS, KNOWN, SPANS
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.lowering import Emitter
-from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel
+from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel, Emitter
 from minikeras.compiler.ir import Slot
 from minikeras.nn_ops import draws, philox4x32, philox_cuda
 

@@ -9,7 +9,7 @@ import pytest
 from in_one_test import in_one_test
 from shim import Memory, compiled, needs_gxx
 
-from minikeras.compiler.executors.cuda_graph.lowering import kernel_of
+from minikeras.compiler.executors.cuda_graph.nodes import kernel_of
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.loop_ir.reductions import copy_body, loop_nest
 from minikeras.compiler.loop_ir.strided import spread

@@ -13,7 +13,7 @@ from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.fusion import BUSY, TURNS, fuse_groups, group_of, is_balanced, join_losses
-from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.groups import Domain, group
 from minikeras.compiler.loop_ir.softmax import loss_and_gradient

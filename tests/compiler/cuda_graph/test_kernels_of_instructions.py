@@ -10,7 +10,7 @@ import pytest
 from shim import Memory, compiled, needs_gxx
 from slow import mostly_slow
 
-from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.ir import Slot, outputs_of
 from minikeras.compiler.loop_ir.softmax import loss_and_gradient
 from minikeras.compiler.loops import loop, traced

@@ -87,7 +87,7 @@ def lowering():
 def carried_out(nests, slots, arrays, backwards):
     """The memory of all slots after some nests."""
     memory = {x.key: np.ascontiguousarray(np.atleast_1d(array)) for x, array in zip(slots, arrays, strict=True)}
-    for nest, operands, results in nests:
+    for nest, operands, results, *_ in nests:
         for y in results:
             memory[y.key] = np.full(max(1, int(np.prod(y.shape))), 77).astype(y.dtype)
         interpret(nest, [memory[x.key] for x in (*operands, *results)], [], backwards)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shim import Memory, compiled, needs_gxx
 
-from minikeras.compiler.executors.cuda_graph.lowering import Emitter
+from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.loop_ir.parts import CHUNK

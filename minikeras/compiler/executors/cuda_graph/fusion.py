@@ -22,7 +22,7 @@ from ...loops import elementwise_body
 from ...passes.fusion import readers_of
 from ...planning import part, read_flat
 from ...render.cuda import Group
-from .lowering import is_written
+from .nodes import is_written
 
 WINDOW = 64
 """The number of instructions behind the first one that may join it."""

@@ -92,7 +92,12 @@ class Graphs:
         if key in self._known:
             self._known[key]()
             return
-        one_by_one = functools.partial(_in_order, self._prepared(nodes, steps))
+        prepared = [one for step in range(steps) for node in nodes for one in self._of_node(node, step)]
+
+        def one_by_one() -> None:
+            for enqueue in prepared:
+                enqueue()
+
         if not self.are_captured:
             one_by_one()
             return
@@ -124,11 +129,8 @@ class Graphs:
             logger.warning("A step could not be captured as a CUDA graph; its kernels are launched one by one: %s", error)
             return enqueue
 
-    def _prepared(self, nodes: Sequence[Node], steps: int) -> list[Enqueue]:
-        """The functions that enqueue each node, step by step."""
-        return [one for step in range(steps) for node in nodes for one in self._of_node(node, step)]
-
     def _of_node(self, node: Node, step: int) -> list[Enqueue]:
+        """The functions that enqueue a node in a step."""
         address = functools.partial(self.address, step=step)
         if isinstance(node, CopyNode):
             return [functools.partial(self._device.copy, address(node.y) + node.start, address(node.x), node.x.bytes)]
@@ -146,8 +148,3 @@ class Graphs:
         if found is None:
             raise NoAlgorithm(node.product)
         return found
-
-
-def _in_order(steps: Sequence[Enqueue]) -> None:
-    for enqueue in steps:
-        enqueue()

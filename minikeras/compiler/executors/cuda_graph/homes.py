@@ -169,7 +169,12 @@ class Homes:
 
     def _settle(self, fresh: Collection[int] = ()) -> None:
         """Use the memory in which the Variables lie; Variables without any, and `fresh` homes, get new memory."""
-        blocks = [None if number in fresh else _block_of_all(home) for number, home in enumerate(self._homes)]
+        blocks: list[Block | None] = []
+        """For each home the block in which it is already."""
+        for number, home in enumerate(self._homes):
+            block, *others = [_block_of.get(id(variable.array)) for variable in home.variables]
+            alone = block is not None and all(one is block for one in others) and block.place(home) is not None
+            blocks.append(block if alone and number not in fresh else None)
         missing = [home for home, block in zip(self._homes, blocks, strict=True) if block is None]
         if missing:
             spare, self._spare = self._spare, next((self._of[number] for number in fresh), None)
@@ -188,10 +193,3 @@ class Homes:
         array = self._device.contiguous(variable.array)
         self._device.copy(self._device.address(piece), self._device.address(array), array.nbytes)
         variable.array = piece
-
-
-def _block_of_all(home: Home) -> Block | None:
-    """The block in which a home is already."""
-    blocks = [_block_of.get(id(variable.array)) for variable in home.variables]
-    block = blocks[0]
-    return block if block is not None and all(one is block for one in blocks) and block.place(home) is not None else None

@@ -1,12 +1,25 @@
-"""Nodes: a lowered program is a list of them. Neighbouring nodes become one graph; a `CallNode` stands between two graphs."""
+"""Nodes: a lowered program is a list of them. Neighbouring nodes become one graph; a `CallNode` stands between two graphs.
+
+An `Emitter` writes the kernels of an instruction; one without kernels is left to Python.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ....core import Record
-from ...ir import Slot, outputs_of, slots_in
+from ...ir import Slot, outputs_of, slots_in, slots_of
+from ...loop_ir.bodies import NoNest
+from ...loop_ir.lowering import Lowering
+from ...loop_ir.reductions import loop_nest
+from ...loop_ir.strided import Launch, Temporary, spread
+from ...loops import Body
+from ...render.cuda import CUDA, Schedule
+from ...render.cuda_functions import is_known
 from .lt import Epilogue, MatrixProduct
 
 # One source for all kernels of a program, and the launch parameters of each, as plain data.
@@ -144,3 +157,52 @@ class CallNode(NamedTuple):
 
 Node = Any
 """One of these."""
+
+# From instructions to kernels ------------------------------------------------------------------------------------------------
+
+MOST_ELEMENTS = 1 << 31
+"""The limit for the elements of an array."""
+
+
+class Emitter:
+    """Writes kernels for instructions.
+
+    Args:
+        keys: for new slots.
+    """
+
+    def __init__(self, keys: Iterator[int]) -> None:
+        temporary: Temporary = lambda shape, dtype: Slot(next(keys), shape, np.dtype(dtype))
+        self._lowering = Lowering(temporary, lambda lowered: Schedule(lowered.nest).pieces)
+
+    def kernels(self, record: Record) -> list[CudaKernel] | None:
+        """The kernels of an instruction, in order: none if its results have no elements; None if there is no kernel."""
+        if any(not is_known(x.dtype) or math.prod(x.shape or ()) >= MOST_ELEMENTS for x in slots_of(record)):
+            return None
+        nests = self._lowering.nests(record)
+        try:
+            return None if nests is None else list(map(kernel_of, nests))
+        except NoNest:
+            return None
+
+
+def kernel_of(lowered: Launch) -> CudaKernel:
+    """The kernel of a nest.
+
+    Raises:
+        NoNest: if a function or a dtype is not known.
+    """
+    nest, operands, results = lowered.nest, tuple(lowered.operands), tuple(lowered.results)
+    found = CUDA(nest, elements=max([math.prod(x.shape or ()) for x in (*operands, *results)])).text()
+    return CudaKernel(nest.name, found.text, operands, results, found.blocks, found.threads, found.may_alias)
+
+
+def is_written(body: Body) -> bool:
+    """True if there are functions and types for all steps of a body."""
+    operands = [Slot(key, (2,) if dtype is not float else None, dtype) for key, dtype in enumerate(body.inputs)]
+    results = [Slot(len(operands) + key, (2,), body.dtypes[register]) for key, register in enumerate(body.outputs)]
+    try:
+        kernel_of(loop_nest("loop", (2,), body, [spread(x, (2,)) for x in operands], results))
+    except NoNest:
+        return False
+    return all(is_known(dtype) for dtype in body.dtypes.values())

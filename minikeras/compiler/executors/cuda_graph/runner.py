@@ -34,10 +34,9 @@ from .epilogues import add_epilogues
 from .fusion import fuse_groups, join_losses
 from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
 from .homes import Homes
-from .lowering import Emitter
 from .lt import MatrixProduct
 from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, Place
-from .nodes import CallNode, LaunchNode, Node
+from .nodes import CallNode, Emitter, LaunchNode, Node
 from .preparation import on_host, rounded, with_aligned_flats
 from .schedule import NodeSchedule, Unsupported
 
@@ -151,7 +150,10 @@ class GraphExecutable:
         graphs, room = self._begin(), self._room()
         with contextlib.ExitStack() as undone:
             self._undo(undone, graphs)
-            values = self._take_in(arguments)
+            given = list(zip(self.program.arguments, arguments, strict=True))
+            for slot, array in given:
+                self._store(slot, array)
+            values = {slot.key: array for slot, array in given}
             made = np.zeros((1, self.plan.step_bytes), np.uint8)
             for call in self.schedule.first:
                 self._carry_out(call, values, made[0])
@@ -194,7 +196,7 @@ class GraphExecutable:
         if not graphs.are_captured:  # nodes are enqueued one by one, and some may have written
             undone.callback(self._homes.keep())
         undone.callback(restore, snapshot(self._changed))
-        undone.callback(self._rollback.begin())
+        undone.callback(self._rollback())
 
     def _begin(self) -> Graphs:
         """The graphs for the present places of Variables."""
@@ -221,7 +223,9 @@ class GraphExecutable:
         sizes = [rounded(self.plan.size), rounded(STEPS * step), rounded(STEPS * rows)]
         if self._memory is None:
             self._memory = self._device.memory(sum(sizes))
-            self._fill()
+            for slot in self.plan.constants:
+                place = self._memory.address + self.plan.place(slot).start
+                self._device.send(place, np.ascontiguousarray(slot.array, slot.dtype))
         start = self._memory.address
         moving = [Base(start, 0), Base(start + sizes[0], step), Base(start + sizes[0] + sizes[1], rows), Base(0, 0)]
         return [*moving, *[Base(address, 0) for address in self._homes.addresses]]
@@ -236,24 +240,12 @@ class GraphExecutable:
             self._compiled.add(self.schedule.nodes)
         return self._compiled
 
-    def _fill(self) -> None:
-        """Copy constants to their places."""
-        assert self._memory is not None
-        for slot in self.plan.constants:
-            place = self._memory.address + self.plan.place(slot).start
-            self._device.send(place, np.ascontiguousarray(slot.array, slot.dtype))
-
-    def _take_in(self, arguments: Sequence[Array]) -> dict[int, Any]:
-        """Copy the arguments to their places; the arguments by key."""
-        for slot, array in zip(self.program.arguments, arguments, strict=True):
-            self._store(slot, array)
-        return {slot.key: array for slot, array in zip(self.program.arguments, arguments, strict=True)}
-
     def _carry_out(self, call: CallNode, values: dict[int, Any], made: Array) -> None:
         """Let Python carry out an instruction; numbers and values on the host go to their places in the step's values."""
         record = call.record
         host = record.primitive is assigned or any(y.key in self.schedule.hosted for y in call.results)
-        inputs = [x.array if host and _is_constant(x) else self._value(x, values) for x in record.inputs]
+        known = [host and isinstance(x, Slot) and x.array is not None for x in record.inputs]
+        inputs = [x.array if one else self._value(x, values) for x, one in zip(record.inputs, known, strict=True)]
         xp = next((namespace(x) for x in inputs if is_array(x)), np)
         found = kernel_of(record, xp)(*inputs)
         for slot, result in zip(call.results, found if type(record.outputs) is tuple else (found,), strict=True):
@@ -306,10 +298,6 @@ def _assigned_by(call: CallNode) -> list[Variable]:
     params = call.record.params
     own = [x for x in call.record.inputs if isinstance(x, Variable)]
     return [*own, *getattr(params.get("optimizer"), "variables", ()), *params.get("variables", ())]
-
-
-def _is_constant(x: Any) -> bool:
-    return isinstance(x, Slot) and x.array is not None
 
 
 # Batches that are rows of arrays on the device: kernels of the graph gather them, by numbers sent for all its steps.

@@ -119,7 +119,11 @@ class NodeSchedule:
 
     def _lower(self, record: Record) -> None:
         rule = _RULES.get(record.primitive)
-        if self._is_hosted(record):
+        if record.primitive is assigned:
+            hosted = namespace(record.inputs[0].array) is np
+        else:
+            hosted = any(y.key in self.hosted for y in outputs_of(record))
+        if hosted:  # it makes a value on the host, or assigns one to a Variable there
             self._on_host(record)
         elif rule is not None:
             rule(self, record)
@@ -127,12 +131,6 @@ class NodeSchedule:
             self._effect(record)
         else:
             self._compute(record)
-
-    def _is_hosted(self, record: Record) -> bool:
-        """True if an instruction takes place on the host: it makes a value there, or assigns one to a Variable there."""
-        if record.primitive is assigned:
-            return namespace(record.inputs[0].array) is np
-        return any(y.key in self.hosted for y in outputs_of(record))
 
     def _on_host(self, record: Record) -> None:
         if not all(x.key in self._early for x in slots_in(record.inputs)):

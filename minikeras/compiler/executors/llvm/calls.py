@@ -17,7 +17,7 @@ from ....core import Record
 from ...ir import Slot, outputs_of
 from ...loop_ir.bodies import NoNest
 from ...loop_ir.matrices import Kind, Output, Result, given_literals, matrix_nest
-from ...loop_ir.operations import Launch
+from ...loop_ir.strided import Launch
 from ...loops import Body
 from ...render.llvm import WIDE, NestKernel
 from ..numpy.lowering import Call
@@ -59,12 +59,8 @@ class KernelCall(Call):
         may_alias: Sequence[Sequence[int]] = (),
         seconds: float = 0.0,
     ) -> None:
-        super().__init__(_never, operands, results, record, may_alias)
+        super().__init__(kernel, operands, results, record, may_alias)  # a segment carries it out
         self.kernel, self.places, self.seconds = kernel, places, seconds
-
-
-def _never(*arrays: Any) -> None:
-    raise AssertionError("a kernel carries it out, within a segment")
 
 
 def bits(number: float) -> int:
@@ -85,11 +81,9 @@ def for_each(kernel: Any, places: Operands, members: int, moves: Moves) -> tuple
     numbers = {slot.key: number for number, (slot, _) in enumerate(moves)}
     own = places(lambda slot: numbers[slot.key])
 
-    def of_stack(address: Address) -> list[int]:
-        arrays = [(address(slot), slot.bytes // members if moving else 0) for slot, moving in moves]
-        return [members, *[number for pair in arrays for number in pair], *own]
-
-    return EachKernel(kernel, len(moves)), of_stack
+    strides = [(slot, slot.bytes // members if moving else 0) for slot, moving in moves]
+    each: Operands = lambda address: [members, *[n for slot, stride in strides for n in (address(slot), stride)], *own]
+    return EachKernel(kernel, len(moves)), each
 
 
 # Products ------------------------------------------------------------------------------------------------------------------
@@ -138,7 +132,7 @@ def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, rec
 
 def nest_call(launch: Launch, operands: Sequence[Slot], record: Record) -> KernelCall:
     """A nest, for each member of a stack if there is one."""
-    y, numbers, seconds, multiplies = launch.result, list(launch.sizes), launch.seconds, False
+    (y,), numbers, seconds, multiplies = launch.results, list(launch.sizes), launch.seconds, False
     for one in launch.nest.products[:1]:
         way = products.way_of(y.dtype, one.most)
         numbers += way
@@ -204,19 +198,30 @@ class LoopCall(KernelCall):
         operands: slots.
         record: the instruction.
         windows: of each WINDOW among the operands the first element, and the distance of its rows.
+        outputs: the results, and what they are made of; by default those of the body, stored.
     """
 
     __slots__ = ("_body", "_kinds", "_members", "_moving", "_outputs", "_shape", "_windows")
 
-    def __init__(self, body: Body, split: Split, operands: Sequence[Slot], record: Record, windows: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        body: Body,
+        split: Split,
+        operands: Sequence[Slot],
+        record: Record,
+        windows: Sequence[int] = (),
+        outputs: Sequence[tuple[Slot, Output]] | None = None,
+    ) -> None:
         self._body, (self._members, rows, columns, self._kinds, self._moving) = body, split
         self._windows = windows
         self._shape = rows, columns
-        results = list(outputs_of(record))
-        self._outputs = [(y, Output(register, Result.STORE)) for y, register in zip(results, body.outputs, strict=True)]
+        stored = [Output(register, Result.STORE) for register in body.outputs]
+        self._outputs = list(zip(outputs_of(record), stored, strict=True) if outputs is None else outputs)
+        results = [y for y, _ in self._outputs]
         lies = enumerate(zip(self._kinds, self._moving, strict=True))
         whole = [number for number, (kind, moves) in lies if kind is Kind.FULL and (moves or self._members == 1)]
-        super().__init__(None, self._operands, operands, results, record, [whole] * len(results))
+        aliases = [whole if one.how is Result.STORE else () for _, one in self._outputs]
+        super().__init__(None, self._operands, operands, results, record, aliases)
         self._settle()
 
     def add_reduction(self, x: Slot, result: Slot, split: MatrixSum, alone: bool) -> bool:
@@ -278,14 +283,10 @@ ALONG_ROWS = {Result.OVER_COLUMNS, Result.LARGEST_OF_ROW}
 """Reductions that leave one number of each row."""
 
 
-def reduction(split: MatrixSum, x: Slot, result: Slot, record: Record) -> KernelCall:
+def reduction(split: MatrixSum, x: Slot, result: Slot, record: Record) -> LoopCall:
     """A sum or maximum along neighbouring axes: a loop without steps."""
-    members, rows, columns, how = split
-    loop = loop_kernel(Body((x.dtype,), (), (), (), (0,)), (Kind.FULL,), (Output(0, how),), how is not Result.OVER_ROWS)
-    places = lambda address: [address(x), address(result), rows, columns]
-    kernel, operands = for_each(loop, places, members, [(x, True), (result, True)])
-    seconds = 0.0 if members == 1 and how is Result.OVER_ALL else x.bytes / 4e10
-    return KernelCall(kernel, operands, [x], [result], record, (), seconds)
+    whole = Split(*split[:3], [Kind.FULL], [True])
+    return LoopCall(Body((x.dtype,), (), (), (), (0,)), whole, [x], record, outputs=[(result, Output(0, split.how))])
 
 
 @functools.lru_cache(4096)

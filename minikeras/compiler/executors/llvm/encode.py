@@ -38,7 +38,9 @@ NARROW = 16
 def encode(program: Program) -> list[LoweredOp]:
     """The calls that carry out a program, as kernels where there are any."""
     encoder = Encoder(program, CallLowering(program))
-    for record in _checks_first(program):
+    given = {slot.key for slot in program.arguments}
+    # Checks of arguments first, so that they do not split a segment.
+    for record in sorted(program.records, key=lambda one: not (only_checks(one.primitive) and one.inputs[0].key in given)):
         encoder.encode(record)
     return in_phases(list(encoder.calls()))
 
@@ -91,7 +93,8 @@ class Encoder:
     def __init__(self, program: Program, lowering: CallLowering, whole: bool = False) -> None:
         self._numpy = lowering
         self.temporary, self._found = self._numpy.temporary, self._numpy.found
-        self.addressed: set[int] = {slot.key for slot in program.slots() if _is_constant(slot)}
+        constants = [slot for slot in program.slots() if isinstance(slot.array, np.ndarray) and slot.shape]
+        self.addressed: set[int] = {slot.key for slot in constants if slot.array.flags.c_contiguous}
         """Slots that lie without gaps in memory whose address is known before the run."""
         self.made: set[int] = set()
         """Slots that kernels write."""
@@ -138,8 +141,10 @@ class Encoder:
         if isinstance(call, View):
             (x,), (y,), primitive = call.operands, call.results, call.record.primitive
             if primitive in (operations.transpose, operations.strided_slice):
-                if primitive is operations.transpose and _swaps(call.record.params["perm"]) and x.order is None:
-                    self._transposed[y.key] = x
+                if primitive is operations.transpose and x.order is None:
+                    axes = [axis % len(x.shape) for axis in call.record.params["perm"]]
+                    if axes[-2:] == [len(axes) - 1, len(axes) - 2] and axes[:-2] == sorted(axes[:-2]):
+                        self._transposed[y.key] = x
                 self._note_view(call.record)
             elif primitive in (operations.reshape, part) and x.key in self.addressed and x.array is None and y.shape != ():
                 self.addressed.add(y.key)  # the plan knows no memory of constants
@@ -177,7 +182,9 @@ class Encoder:
         elif found is None:
             found = self.temporary(x.shape or (), wanted)
             self.addressed.add(found.key)
-            self._staged.setdefault(x.key, []).append(_brought(x, found, record))
+            binds = bool(x.shape) and x.bytes >= BOUND and x.dtype == found.dtype
+            brought = Bind(x, found, record) if binds else Call(copied if x.shape else put, [x], [found], record)
+            self._staged.setdefault(x.key, []).append(brought)
         self._copies[x.key, wanted] = found
         return found
 
@@ -304,30 +311,6 @@ class Encoder:
         return True
 
 
-def _swaps(perm: Sequence[int]) -> bool:
-    """True if the permutation swaps the last two axes and no others."""
-    count = len(perm)
-    return count > 1 and [axis % count for axis in perm] == [*range(count - 2), count - 1, count - 2]
-
-
-def _is_constant(slot: Slot) -> bool:
-    array = slot.array
-    return isinstance(array, np.ndarray) and array.flags.c_contiguous and array.shape != ()
-
-
-def _checks_first(program: Program) -> list[Record]:
-    """The instructions, checks of arguments first, so that they do not split a segment."""
-    given = {slot.key for slot in program.arguments}
-    return sorted(program.records, key=lambda one: not (only_checks(one.primitive) and one.inputs[0].key in given))
-
-
-def _brought(x: Slot, found: Slot, record: Record) -> LoweredOp:
-    """The call that copies values to a known address."""
-    if x.shape and x.bytes >= BOUND and x.dtype == found.dtype:
-        return Bind(x, found, record)
-    return Call(copied if x.shape else put, [x], [found], record)
-
-
 # Rows: by primitive -------------------------------------------------------------------------------------------------------
 
 
@@ -406,7 +389,7 @@ def _flatten(encoder: Encoder, record: Record) -> bool:
         if x.key in encoder.addressed and (x.key not in encoder.made or any(x is one for one in pieces)):
             launch = copy_of(Access(x, 0, contiguous(x.shape)), encoder.temporary(x.shape, x.dtype))
             encoder.add(nest_call(launch, launch.operands, record))
-            x = launch.result
+            (x,) = launch.results
         pieces.append(x)
     encoder.lower(Record(record.primitive, pieces, record.params, record.outputs))
     return True

@@ -47,20 +47,6 @@ SHARED_BYTES = 1 << 17
 """Bytes of a batch from which threads share the gathering of its rows, which takes one thread 20 us."""
 
 
-class Assigned(NamedTuple):
-    """A Variable, and its new value."""
-
-    variable: Variable
-    value: Value
-
-
-class Read(NamedTuple):
-    """A Variable whose value is copied to a place among the addresses."""
-
-    variable: Variable
-    place: int
-
-
 class StepLayout(NamedTuple):
     """The inputs and outputs of each step.
 
@@ -68,8 +54,8 @@ class StepLayout(NamedTuple):
         arguments, made: the inputs: rows of columns, and results of Python's closures.
         closures: these, each with whether it runs without NumPy's warnings.
         tests: numbers of arguments, and the checks that may refuse them.
-        reads: the Variables that are read.
-        assigned: their new values.
+        reads: the Variables that are read, each with the place among the addresses to which its value is copied.
+        assigned: Variables, each with its new value.
         results: the values that a call returns, in order; others are the same in each run.
     """
 
@@ -77,8 +63,8 @@ class StepLayout(NamedTuple):
     made: list[Given]
     closures: list[tuple[Closure, bool]]
     tests: list[tuple[int, Any]]
-    reads: list[Read]
-    assigned: list[Assigned]
+    reads: list[tuple[Variable, int]]
+    assigned: list[tuple[Variable, Value]]
     results: list[Value]
 
 
@@ -116,7 +102,7 @@ def layout_of(
             found.closures.append((closure, quiet))
             seen = [y for y in call.results if y.key in builder.addressed]
             found.made.extend(Given(builder.registers[y.key], builder.addressed[y.key], y) for y in seen)
-    found.assigned.extend(Assigned(call.operands[0], _value(call.operands[1], builder)) for call in values.values())
+    found.assigned.extend((call.operands[0], _value(call.operands[1], builder)) for call in values.values())
     found.results.extend(_value(slot, builder) for slot in results)
     return found
 
@@ -140,7 +126,7 @@ def _bring(found: StepLayout, x: Slot, to: Slot, numbers: Any, held: Any, builde
         return False
     place = builder.addressed[to.key]
     if x.key in held:
-        found.reads.append(Read(held[x.key], place))
+        found.reads.append((held[x.key], place))
         return x.dtype == to.dtype
     elif x.key in numbers:
         found.arguments.append(Given(numbers[x.key], place, to))
@@ -186,7 +172,7 @@ class InARow:
         run = _Run(self._layout, memory, count)
         if not (run.bind() and run.give_arguments(batches, start, start + count)):
             return None
-        put_back, counters = rollback.begin(), snapshot(self._commit.counters)
+        put_back, counters = rollback(), snapshot(self._commit.counters)
         try:
             if not (self._prepare(run, range(count)) and run.bind()):  # something else may refer to an array by now
                 put_back()
@@ -247,7 +233,8 @@ class _Run:
     def give_arguments(self, batches: RowBatches, start: int, stop: int) -> bool:
         """Gather the rows of all steps; False if a test refuses any."""
         columns, rows = batches.columns, batches.rows[start:stop]
-        neighbours = _are_neighbours(rows.reshape(-1))
+        numbers = rows.reshape(-1)
+        neighbours = bool(numbers.size and numbers[-1] - numbers[0] == numbers.size - 1 and (np.diff(numbers) == 1).all())
         found = {number: _rows_of(batches, columns[number], rows, neighbours) for number, _ in self._layout.tests}
         try:
             for number, test in self._layout.tests:
@@ -286,7 +273,7 @@ class _Run:
         """The kernels of all steps, over addresses that advance from step to step."""
         layout, turn = self._layout, self._turn
         given = [*self._arguments, *self._made]
-        variables = [*(one.variable for one in layout.assigned), *(one.variable for one in layout.reads)]
+        variables = [variable for variable, _ in (*layout.assigned, *layout.reads)]
         homes = self._homes = {variable.key: np.array(variable.array) for variable in variables}
         shape = (self._count if stacked else 1,)
         self._outputs = [np.empty((*shape, *(one.slot.shape or ())), one.slot.dtype) for one in layout.results]
@@ -294,7 +281,7 @@ class _Run:
         addresses, known = job.addresses, len(turn.addresses)
         addresses[:known] = turn.addresses
         addresses[[one.place for one in (*layout.arguments, *layout.made)]] = list(map(address_of, given))
-        addresses[[one.place for one in layout.reads]] = [address_of(homes[one.variable.key]) for one in layout.reads]
+        addresses[[place for _, place in layout.reads]] = [address_of(homes[variable.key]) for variable, _ in layout.reads]
         kept = [homes[variable.key] for variable, _ in layout.assigned]
         gathered = [array for pair in self._gathers.values() for array in pair]
         addresses[known:] = list(map(address_of, (*kept, *self._outputs, *gathered)))
@@ -306,7 +293,7 @@ class _Run:
     def _around(self, stacked: bool, threads: int) -> Around:
         """The instructions around a step: gather rows before it; copy values for the next step, or for Python, after it."""
         layout, known = self._layout, len(self._turn.addresses)
-        stored = [*(one.value for one in layout.assigned), *layout.results]
+        stored = [*(value for _, value in layout.assigned), *layout.results]
         given = [*layout.arguments, *layout.made]
         moves = [(one.place, one.slot.bytes) for position, one in enumerate(given) if position not in self._gathers]
         if stacked:
@@ -351,10 +338,6 @@ def _can_gather(column: Array, rows: Array, slot: Slot) -> bool:
     """True if kernels can gather rows of a column as they are, and the rows are large enough for that to pay."""
     plain = isinstance(column, np.ndarray) and column.flags.c_contiguous and column.dtype == slot.dtype
     return plain and rows.ndim > 1 and slot.bytes >= BOUND and rows.size > 0
-
-
-def _are_neighbours(numbers: Array) -> bool:
-    return bool(numbers.size and numbers[-1] - numbers[0] == numbers.size - 1 and (np.diff(numbers) == 1).all())
 
 
 @functools.cache

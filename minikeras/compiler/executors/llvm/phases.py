@@ -39,7 +39,16 @@ def in_phases(calls: list[LoweredOp]) -> list[LoweredOp]:
     late = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.LATE]
     assignments = [call for call in calls if isinstance(call, AssignFlat)]
     early = [call for call, phase in zip(calls, phases, strict=True) if phase is Phase.EARLY]
-    if _all_written_last(calls, phases) and all(map(_is_assignment, late)) and all(map(_leaves_no_trace, early)):
+    kept = [
+        isinstance(call, (AssignFlat, View)) or (isinstance(call, Kernel) and call.record.primitive is assigned)
+        for call in late
+    ]
+    # A failure of a later call would not have to undo anything but random streams.
+    traceless = [
+        not _writes(call) or "optimizer" in call.record.params or set(call.record.primitive.writes) == {State.STREAM}
+        for call in early
+    ]
+    if _all_written_last(calls, phases) and all(kept) and all(traceless):
         for call in assignments:
             call.in_place = True
     return [calls[number] for number in order]
@@ -70,11 +79,6 @@ def _phases(calls: Sequence[LoweredOp]) -> list[Phase] | None:
     return found
 
 
-def _meets(written: set[int] | None, keys: set[int] | None) -> bool:
-    """True if late calls have assigned any of the Variables with these keys so far; None means any Variable."""
-    return written != set() if keys is None or written is None else bool(keys & written)
-
-
 def _phase(call: LoweredOp, latest: Phase, written: set[int] | None, flats: set[int]) -> Phase:
     if _is_kernel(call):
         return Phase.WRITERS if all(y.key in flats for y in call.results) else Phase.KERNELS
@@ -83,8 +87,12 @@ def _phase(call: LoweredOp, latest: Phase, written: set[int] | None, flats: set[
     effect = call.record.primitive
     if is_counted(call) and latest < Phase.KERNELS:
         return Phase.COUNTED
-    if latest >= Phase.KERNELS or (isinstance(call, Kernel) and effect.reads and _meets(written, touched(call.record))):
+    if latest >= Phase.KERNELS:
         return Phase.LATE
+    if isinstance(call, Kernel) and effect.reads:
+        keys = touched(call.record)  # None: any Variable
+        if written != set() if keys is None or written is None else keys & written:  # late calls may have assigned it
+            return Phase.LATE
     # Calls that make the numbers of a step, or draw, come early; calls that assign come late.
     makes = call.results and State.OPERANDS not in call.record.primitive.writes
     return Phase.EARLY if makes or not _writes(call) else Phase.LATE
@@ -101,16 +109,6 @@ def _is_kernel(call: LoweredOp) -> bool:
 
 def _writes(call: LoweredOp) -> bool:
     return isinstance(call, Kernel) and bool(call.record.primitive.writes)
-
-
-def _is_assignment(call: LoweredOp) -> bool:
-    """True if a call only lets Variables hold values that exist."""
-    return isinstance(call, (AssignFlat, View)) or (isinstance(call, Kernel) and call.record.primitive is assigned)
-
-
-def _leaves_no_trace(call: LoweredOp) -> bool:
-    """True if a call changes nothing that a failure of a later one would have to undo, random streams left aside."""
-    return not _writes(call) or "optimizer" in call.record.params or set(call.record.primitive.writes) == {State.STREAM}
 
 
 def _all_written_last(calls: Sequence[LoweredOp], phases: Sequence[Phase]) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from ....nn_ops.nn import beside_number
 from ....parallel import CALL, WORTHWHILE, in_parallel
 from ....types import Array
-from ...loops import Body, Step, on_arrays
+from ...loops import Body, on_arrays
 from ...planning import ALIGNMENT, Interval, allocate, memory_of
 
 BLOCK = 1 << 16
@@ -56,7 +56,9 @@ class BlockLoop:
         self._last = _last_uses(later)
         self._buffers, self._sizes = _buffers_of(later, self._last)
         """For each register between steps its dtype and number among those of that dtype; how many there are of each dtype."""
-        self._plan = [(_function(step, body), step.operands, step.register) for step in later.steps]
+        known = dict(body.literals)
+        functions = [writing(step.function, [known.get(register) for register in step.operands]) for step in later.steps]
+        self._plan = [(one, step.operands, step.register) for one, step in zip(functions, later.steps, strict=True)]
 
     def may_alias(self, output: int) -> list[int]:
         """The operands whose memory an output may be written into: those that no step reads after it."""
@@ -80,8 +82,9 @@ class BlockLoop:
         width = max(math.prod(shape), 1)
         align = max(ALIGNMENT // width, 1)
         known = self._numbers(operands)
+        cut = (outputs[0].ndim, (rows,)) if rows != 1 else None  # operands that are cut along their first axis with the outputs
         moving = [
-            *((number, x) for number, x in enumerate(operands) if _is_cut(x, outputs[0])),
+            *((number, x) for number, x in enumerate(operands) if type(x) not in (float, int) and cut == (x.ndim, x.shape[:1])),
             *((register, y) for register, y in zip(body.outputs, outputs, strict=True) if register >= count),
         ]
 
@@ -148,11 +151,6 @@ LEAST = WORTHWHILE
 """Elements for each thread."""
 
 
-def _is_cut(x: Any, like: Array) -> bool:
-    """True if an operand is cut along its first axis with the outputs."""
-    return type(x) not in (float, int) and x.ndim == like.ndim and len(x) == len(like) != 1
-
-
 def _buffers_of(body: Body, last: dict[int, int]) -> tuple[dict[int, tuple[Any, int]], dict[Any, int]]:
     """For each step that is no output the dtype and number of its buffer; the number of buffers of each dtype."""
     intervals: dict[Any, list[Interval]] = {}
@@ -176,11 +174,6 @@ def _last_uses(body: Body) -> dict[int, int]:
         last.update(dict.fromkeys(step.operands, position))
     last.update({register: len(body.steps) for register in body.outputs})
     return last
-
-
-def _function(step: Step, body: Body) -> Callable[..., Any]:
-    literals = dict(body.literals)
-    return writing(step.function, [literals.get(register) for register in step.operands])
 
 
 def writing(name: str, operands: Sequence[Any]) -> Callable[..., Any]:

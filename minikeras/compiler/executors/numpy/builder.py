@@ -163,7 +163,8 @@ class Builder:
         xp = next((x.xp for x in touched(call) if x.shape is not None and (len(operands) < 2 or x.xp is not np)), np)
         function, inputs = kernel_of(record, xp), [self._register(x) for x in call.operands]
         if len(operands) > 1 and not record.primitive.mixed:
-            function = _together(function, record.primitive.name)
+            own, name = function, record.primitive.name  # of arrays on a device and numbers of the host
+            function = lambda *arrays: own(*brought_together(name, arrays)[1])
         results = [self.registers[y.key] for y in call.results]
         several = type(record.outputs) is tuple
         return giving_several(function, inputs, results) if several else giving_one(function, inputs, results[0])
@@ -192,11 +193,6 @@ class Builder:
                 variable._combine(array, combine)
 
         return assign
-
-
-def _together(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function of arrays on a device and numbers of the host."""
-    return lambda *arrays: function(*brought_together(name, arrays)[1])
 
 
 class Drop:

@@ -273,18 +273,15 @@ def lowered(program: Program) -> list[LoweredOp]:
 
 def kernel_of(record: Record, xp: Any) -> Callable[..., Any]:
     """The function of arrays that carries out an instruction and makes its results, parameters included."""
-    direct = _direct().get(record.primitive) if xp is np else None
-    if direct is not None and isinstance(x := record.inputs[0], Slot) and _adds_up(x.dtype):
-        return direct(x, record.params)
+    sums = xp is np and record.primitive in (operations.reduce_sum, operations.reduce_mean)
+    if sums and isinstance(x := record.inputs[0], Slot) and _adds_up(x.dtype):  # faster than the kernel's, through a method
+        add, count = _reducing(np.add, record.params), math.prod(x.shape[axis] for axis in record.params["axes"])
+        if record.primitive is operations.reduce_sum:
+            return add
+        if count:
+            return lambda array: add(array) / count
     own = record.primitive.kernel(np) if xp is np else record.primitive.on(xp)  # a replay is quiet as a whole
     return functools.partial(own, **record.params) if record.params else own
-
-
-def _direct_mean(x: Slot, params: dict[str, Any]) -> Callable[..., Any]:
-    count, add = math.prod(x.shape[axis] for axis in params["axes"]), _reducing(np.add, params)
-    if not count:
-        return functools.partial(operations.reduce_mean.kernel(np), **params)
-    return lambda array: add(array) / count
 
 
 def multiplications(record: Record) -> int:
@@ -389,7 +386,7 @@ def _add_at(lowering: CallLowering, record: Record) -> bool:
 
 def _flatten(lowering: CallLowering, record: Record) -> bool:
     """A flat array has a place in the arena, unless that would be read after its last use."""
-    lowering.found.append(Kernel(record) if record.outputs.key in lowering.held else kernel_call(record))
+    lowering.found.append((Kernel if record.outputs.key in lowering.held else FlattenKernel)(record))
     return True
 
 
@@ -419,9 +416,3 @@ def _rows() -> dict[Any, Callable[[CallLowering, Record], bool]]:
         take_at: _take_at,
         add_at: _add_at,
     }
-
-
-@functools.cache
-def _direct() -> dict[Any, Callable[[Slot, dict[str, Any]], Callable[..., Any]]]:
-    """Kernels that make their result, faster than the primitive's own, whose sums go through a method."""
-    return {operations.reduce_sum: lambda x, params: _reducing(np.add, params), operations.reduce_mean: _direct_mean}

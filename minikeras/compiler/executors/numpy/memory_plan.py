@@ -62,7 +62,10 @@ class MemoryPlan:
         self._find_what_leaves()
         self._inside = self._placed_inside()
         self.arena = allocate(self._intervals())
-        self.placed = self._placed()
+        slots = self._written | {y.key: y for call in calls if isinstance(call, FlattenKernel) for y in call.results}
+        own = {key: (slots[key], start) for key, start in self.arena.offsets.items()}
+        within = {key: (slots[key], own[whole.key][1] + start) for key, (whole, start) in self._inside.items()}
+        self.placed = own | within
 
     def root(self, key: int) -> int:
         """The value that another one is a view of; itself for one that is no view."""
@@ -158,11 +161,6 @@ class MemoryPlan:
             and (x.shape, x.dtype, x.order) == (y.shape, y.dtype, y.order)
             and not any(other is not x and self.root(other.key) == x.key for other in operands)
         ]
-
-    def _placed(self) -> dict[int, tuple[Slot, int]]:
-        slots = self._written | {y.key: y for call in self._calls if isinstance(call, FlattenKernel) for y in call.results}
-        own = {key: (slots[key], start) for key, start in self.arena.offsets.items()}
-        return own | {key: (slots[key], own[whole.key][1] + start) for key, (whole, start) in self._inside.items()}
 
     # What runs ask ------------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core import Record, Tensor, Variable
+from ....core import Tensor, Variable
 from ....core.arrays import namespace, quiet_context
 from ....core.effects import State, clock
 from ....core.ops.contractions import LONG
@@ -34,36 +34,8 @@ if TYPE_CHECKING:
 # Nothing here refers to arrays of weights and slots, so a commit can write these in place.
 
 
-class Rollback:
-    """Undoes a failed run of one program.
-
-    Args:
-        streams: those that it draws from.
-        variables: those that are the state of its generators.
-        holders: the optimizers whose steps it takes, and their states.
-    """
-
-    __slots__ = ("_holders", "_streams", "_variables")
-
-    def __init__(self, streams: list[Stream], variables: list[Variable], holders: list[Any]) -> None:
-        self._streams, self._variables, self._holders = streams, variables, holders
-
-    def begin(self) -> Callable[[], None]:
-        """Keep the present state; the function returned restores it."""
-        drawn = [(stream, stream.state) for stream in self._streams]
-        states = snapshot(self._variables)
-        attributes = [(holder, vars(holder).copy()) for holder in self._holders]
-
-        def put_back() -> None:
-            for stream, state in drawn:
-                stream.state = state
-            restore(states)
-            for holder, before in attributes:
-                vars(holder).clear()
-                vars(holder).update(before)
-            clock.tick()
-
-        return put_back
+Rollback = Callable[[], Callable[[], None]]
+"""Keeps the state that a run of a program may change before its commit; the function returned restores it."""
 
 
 def rollback_of(program: Program) -> Rollback | None:
@@ -84,23 +56,34 @@ def rollback_of(program: Program) -> Rollback | None:
             else:
                 return None
         elif State.VARIABLES in writes:
-            if not _is_own(record):
+            optimizer = record.params.get("optimizer")
+            if optimizer is None or not (optimizer.is_own and optimizer.rate_is_own):  # code of the user
                 return None
-            optimizer = record.params["optimizer"]
             holders |= {id(one): one for one in (optimizer, optimizer.state)}
-    return Rollback(list(streams.values()), list(variables.values()), list(holders.values()))
 
+    def begin() -> Callable[[], None]:
+        drawn = [(stream, stream.state) for stream in streams.values()]
+        states = snapshot(list(variables.values()))
+        attributes = [(holder, vars(holder).copy()) for holder in holders.values()]
 
-def _is_own(record: Record) -> bool:
-    """True if it is part of a step of one of the package's optimizers, without a user's code."""
-    optimizer: Any = record.params.get("optimizer")
-    return bool(optimizer.is_own and optimizer.rate_is_own)
+        def put_back() -> None:
+            for stream, state in drawn:
+                stream.state = state
+            restore(states)
+            for holder, before in attributes:
+                vars(holder).clear()
+                vars(holder).update(before)
+            clock.tick()
+
+        return put_back
+
+    return begin
 
 
 # Calls as functions of registers, the list of arrays that a run works on; register 0 is the memory of the run.
 #
 # All lookups are done before the first run. The usual numbers of operands are spelt out: unpacking a list costs as much as the
-# # rest.
+# rest.
 
 Closure = Callable[[list[Any]], None]
 
@@ -320,7 +303,7 @@ class Replay:
 
     def _run_whole(self, memory: RunMemory, arguments: Sequence[Array], rollback: Rollback) -> list[Any]:
         """A run that ends with a commit, or leaves everything as it was."""
-        put_back = rollback.begin()
+        put_back = rollback()
         memory.committed = False
         try:
             return self._run(memory, arguments)
