@@ -16,7 +16,7 @@ from .expression import TRUTH, Array, Axis, Expr, cast, lift, minimum, where
 from .moves import Names, element_nest, whole
 from .nest import For, Store
 from .reductions import folded_over, wide
-from .softmax import checked
+from .rows import checked
 from .strided import Launch, NestWriter, Shape, contiguous, coordinates, place
 
 TILE = 256
@@ -35,18 +35,6 @@ def gather(record: Record) -> list[Launch] | None:
 
     nest = rows.gather((lead, math.prod(indices.shape), size, behind), x.dtype, indices.dtype)
     return [Launch(nest, (x, indices), (y,))]
-
-
-def take_at(record: Record) -> list[Launch]:
-    """An element of each row."""
-    (x, columns), y = record.inputs, record.outputs
-    return [Launch(rows.take(x.shape, x.dtype, columns.dtype), (x, columns), (y,))]
-
-
-def add_at(record: Record) -> list[Launch]:
-    """A number added to an element of each row."""
-    (x, columns), y = record.inputs, record.outputs
-    return [Launch(rows.add_number(x.shape, x.dtype, columns.dtype, record.params["number"]), (x, columns), (y,))]
 
 
 def _broadcast_strides(shape: Shape, full: Shape) -> Shape:

@@ -13,7 +13,6 @@ from ...core.registry import operations as o
 from ..ir import Slot, outputs_of, slots_in, slots_of
 from ..loops import Code, elementwise_body, loop_of_parts
 from ..passes.convolutions import add_rows_of_windows, windows_as_rows
-from ..passes.expansion import add_at, take_at
 from ..planning import flatten, part
 from . import draws, indexed, moves
 from .bodies import DTYPES, NoNest
@@ -33,7 +32,6 @@ from .reductions import (
     reduction_of,
     wide,
 )
-from .softmax import loss_and_gradient, softmax_nests
 from .strided import Access, Launch, Temporary, contiguous, spread
 
 LONGEST_SORT = 1 << 14
@@ -82,12 +80,9 @@ class Lowering:
             **{o.argsort: _short(moves.rank(True)), o.sort: _short(moves.rank(False))},
             **dict.fromkeys((o.gather_rows, o.look_up), indexed.gather),
             **dict.fromkeys((o.add_rows, o.segment_max, o.segment_min, o.segment_prod), indexed.scatter_rows),
-            **{take_at: indexed.take_at, add_at: indexed.add_at},
             **{o.take_along: indexed.take_along, o.add_along: indexed.add_along},
             **{o.gather_nd: indexed.gather_nd, o.scatter_nd: indexed.scatter_nd, o.overwrite_nd: indexed.scatter_nd},
-            **dict.fromkeys((o.softmax, o.log_softmax, o.softmax_cross_entropy), softmax_nests),
-            **dict.fromkeys((o.sparse_softmax_cross_entropy, o.sparse_softmax_cross_entropy_grad), softmax_nests),
-            **{loss_and_gradient: softmax_nests, loop_of_parts: lambda record: parts_nests(record, self._temporary)},
+            **{loop_of_parts: lambda record: parts_nests(record, self._temporary)},
             group: lambda record: group_nests(record, self._temporary, self._pieces),
             **{o.einsum: self._einsum, o.matrix_product: self._matrix_product, o.power: self._power},
             **{o.max_pool: windowed.pool, o.window_sum: windowed.pool, o.pick_from_window: windowed.pool},

@@ -11,7 +11,6 @@ from typing import Any
 
 from .expression import INDEX, Array, Axis, Expr, all_of, apply, cast, lift, maximum, minimum, register, size, where
 from .nest import Fold, For, Nest, Statement, Store
-from .softmax import checked
 
 BESIDE = 64
 """Columns of a row that one thread adds, so that no two threads write the same element."""
@@ -21,7 +20,8 @@ OUTER, COUNT, ROWS, COLUMNS, WIDTH = [size(one) for one in ("outer", "count", "r
 
 def gather(shape: tuple[Any, Any, Any, Any], dtype: Any, indices: Any, sizes: Sequence[Expr] = ()) -> Nest:
     """y (outer, count, width) = x (outer, rows, width) at the rows of these numbers; shape is (outer, count, rows, width)."""
-    (x, numbers, y), (outer, count, rows, width), refused = _of_rows(dtype, indices), shape, _refused(sizes)
+    (x, numbers, y), (outer, count, rows, width) = _of_rows(dtype, indices), shape
+    refused = register(INDEX) if sizes else None
     r, c, stacked = Axis(outer * count), Axis(width), isinstance(outer, Expr) or outer > 1
     row, refusal = _row(numbers, r % count if stacked else r, refused, rows)
     source = (r // count * rows if stacked else 0) + row
@@ -44,32 +44,34 @@ def add(shape: tuple[Any, Any, Any, int], dtype: Any, indices: Any, sizes: Seque
     return Nest("add_rows", [x, numbers, y], sizes, For(part, body), refused=refused)
 
 
-def take(shape: tuple[Any, Any], dtype: Any, indices: Any, sizes: Sequence[Expr] = ()) -> Nest:
+def take(dtype: Any, indices: Any) -> Nest:
     """y (rows) = in each row of x (rows, columns) the element of that number."""
-    (x, numbers, y), (rows, columns), refused = _of_rows(dtype, indices), shape, _refused(sizes)
-    r = Axis(rows)
-    column, refusal = _row(numbers, r, refused, columns)
-    body: list[Statement] = [*refusal, Store(y, r, x[r * columns + column])]
-    return Nest("take_at", [x, numbers, y], sizes, For(r, body), refused=refused)
+    (x, numbers, y), r, refused = _of_rows(dtype, indices), Axis(ROWS), register(INDEX)
+    column, refusal = _row(numbers, r, refused, COLUMNS)
+    body: list[Statement] = [*refusal, Store(y, r, x[r * COLUMNS + column])]
+    return Nest("take_at", [x, numbers, y], [ROWS, COLUMNS], For(r, body), refused=refused)
 
 
-def add_number(shape: tuple[Any, Any], dtype: Any, indices: Any, number: Any, sizes: Sequence[Expr] = ()) -> Nest:
+def add_number(dtype: Any, indices: Any, number: Any) -> Nest:
     """y = x (rows, columns) with a number added to one element of each row; y may take the memory of x."""
-    (x, numbers, y), (rows, columns), refused = _of_rows(dtype, indices), shape, _refused(sizes)
-    r, c, chosen = Axis(rows), Axis(columns), register(INDEX)
-    column, refusal = _row(numbers, r, refused, columns)
-    at = r * columns + c
+    (x, numbers, y), refused = _of_rows(dtype, indices), register(INDEX)
+    r, c, chosen = Axis(ROWS), Axis(COLUMNS), register(INDEX)
+    column, refusal = _row(numbers, r, refused, COLUMNS)
+    at = r * COLUMNS + c
     body: list[Statement] = [*refusal, Fold(chosen, "set", column)]
     body.append(For(c, [Store(y, at, where(apply("equal", c, chosen), x[at] + number, x[at]))]))
-    return Nest("add_at", [x, numbers, y], sizes, For(r, body), refused=refused, in_place=True)
+    return Nest("add_at", [x, numbers, y], [ROWS, COLUMNS], For(r, body), refused=refused, in_place=True)
+
+
+def checked(number: Expr, count: int) -> Expr:
+    """An index within an axis; a negative one counts from its end, one beyond it becomes 0."""
+    number = cast(number, INDEX)
+    at = where(number < 0, number + count, number)
+    return where(all_of([at >= 0, at < count]), at, 0)
 
 
 def _of_rows(dtype: Any, indices: Any) -> tuple[Array, Array, Array]:
     return Array("x", dtype), Array("numbers", indices), Array("y", dtype)
-
-
-def _refused(sizes: Sequence[Expr]) -> Expr | None:
-    return register(INDEX) if sizes else None
 
 
 def _row(numbers: Array, at: Expr, refused: Expr | None, count: Any) -> tuple[Expr, list[Statement]]:

@@ -18,6 +18,7 @@ import minikeras as tf
 from minikeras import nest
 from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
 from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel, Emitter
+from minikeras.compiler.executors.cuda_graph.preparation import compare_columns
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.bodies import DTYPES
@@ -65,6 +66,11 @@ def replayed(name: str, program: Program, arguments: list[Any]) -> Iterator[Case
             yield Case(name, record, kept, [np.array(y) for y in results], emitter.kernels(record))
 
 
+def plain(program: Program) -> Program:
+    """The program after the passes that all executors have, elements at columns as comparisons."""
+    return compare_columns(optimized(program))
+
+
 def in_groups(program: Program) -> Program:
     """The program after all passes, those for a device too."""
     return fuse_groups(lower_convolutions(for_graphs(program)))
@@ -72,10 +78,10 @@ def in_groups(program: Program) -> Program:
 
 def for_graphs(program: Program) -> Program:
     """The program after the passes that all executors have, with those steps of optimizers that are instructions for graphs."""
-    return optimized(program, kinds=DTYPES, graphs=True)
+    return compare_columns(optimized(program, kinds=DTYPES, graphs=True))
 
 
-def cases(name: str, function: Any, *inputs: Any, passes: Passes = optimized) -> list[Case]:
+def cases(name: str, function: Any, *inputs: Any, passes: Passes = plain) -> list[Case]:
     """The instructions of a function for these inputs; none if it cannot be recorded."""
     compiled = tf.function(function)
     compiled(*inputs)
@@ -85,7 +91,7 @@ def cases(name: str, function: Any, *inputs: Any, passes: Passes = optimized) ->
     return list(replayed(name, passes(program), [x.array for x in nest.flatten(inputs)]))
 
 
-def of_operations(passes: Passes = optimized) -> Iterator[Case]:
+def of_operations(passes: Passes = plain) -> Iterator[Case]:
     """Every operation and its gradient."""
     for specimen in SPECIMENS:
         if specimen.reference is not None:
@@ -93,7 +99,7 @@ def of_operations(passes: Passes = optimized) -> Iterator[Case]:
             yield from cases(specimen.name, step, *inputs, passes=passes)
 
 
-def of_layers(dtype: str = "float32", passes: Passes = optimized) -> Iterator[Case]:
+def of_layers(dtype: str = "float32", passes: Passes = plain) -> Iterator[Case]:
     """Every layer in training, with the gradients of inputs and weights."""
     for row in ROWS:
         streams.set_global_seed(3)
@@ -113,7 +119,7 @@ def of_layers(dtype: str = "float32", passes: Passes = optimized) -> Iterator[Ca
         yield from cases(row.name, step, *(inputs if isinstance(inputs, list) else [inputs]), passes=passes)
 
 
-def of_losses(passes: Passes = optimized) -> Iterator[Case]:
+def of_losses(passes: Passes = plain) -> Iterator[Case]:
     """Every loss and its gradient, of probabilities and, where it takes them, of logits."""
     for name in LOSSES:
         if not isinstance(getattr(losses, name), type):

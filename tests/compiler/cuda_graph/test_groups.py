@@ -12,11 +12,10 @@ from shim import Memory, compiled, needs_gxx
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.fusion import BUSY, TURNS, fuse_groups, group_of, is_balanced, join_losses
+from minikeras.compiler.executors.cuda_graph.fusion import BUSY, TURNS, fuse_groups, group_of, is_balanced
 from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.groups import Domain, group
-from minikeras.compiler.loop_ir.softmax import loss_and_gradient
 from minikeras.compiler.passes import optimized
 from minikeras.core import Record
 from minikeras.core.registry import operations
@@ -168,37 +167,19 @@ def test_whether_all_numbers_are_finite_is_asked_in_one_pass(size):
         assert memory.array(record.outputs[0]) == (position is None) == case.expected[0]
 
 
-def test_a_loss_and_its_derivative_are_one_instruction():
-    labels, logits = Slot(0, (33,), np.dtype("i8")), Slot(1, (33, 10), np.dtype("f4"))
-    loss, gradient = Slot(2, (33,), np.dtype("f4")), Slot(3, (33, 10), np.dtype("f4"))
+@pytest.mark.parametrize("shape", [None, (), (33, 1)])
+def test_a_loss_and_its_derivative_are_one_group(shape):
+    floats, labels = np.dtype("f4"), Slot(0, (33,), np.dtype("i8"))
+    logits, loss, gradient = Slot(1, (33, 10), floats), Slot(2, (33,), floats), Slot(3, (33, 10), floats)
     both = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
     records = [Record(one, [labels, logits], {}, y) for one, y in zip(both, (loss, gradient), strict=True)]
-    (record,) = join_losses(Program([labels, logits], records, [loss, gradient], None)).records
-    assert record.primitive is loss_and_gradient and record.outputs == (loss, gradient)
-
-
-@pytest.mark.parametrize("shape", [(), (33, 1), (1, 10), (33,)])
-def test_the_factor_of_a_mean_joins_them_if_each_row_has_one(shape):
-    labels, logits = Slot(0, (33,), np.dtype("i8")), Slot(1, (33, 10), np.dtype("f4"))
-    loss, gradient, scaled = (
-        Slot(2, (33,), np.dtype("f4")),
-        Slot(3, (33, 10), np.dtype("f4")),
-        Slot(5, (33, 10), np.dtype("f4")),
-    )
-    factor, both = (
-        Slot(4, shape, np.dtype("f4")),
-        (operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad),
-    )
-    records = [Record(one, [labels, logits], {}, y) for one, y in zip(both, (loss, gradient), strict=True)]
-    records.append(Record(operations.multiply, [factor, gradient], {}, scaled))
-    for arguments, results, joins in (
-        ([labels, logits, factor], [loss, scaled], shape in ((), (33, 1))),
-        ([labels, logits, factor], [loss, scaled, gradient], False),
-        ([labels, logits], [loss, scaled], False),  # who makes the factor comes later
-    ):
-        first, *rest = join_losses(Program(arguments, records, results, None)).records
-        assert first.primitive is loss_and_gradient and (not rest) == joins
-        assert first.outputs == (loss, scaled if joins else gradient)
+    arguments, results = [labels, logits], [loss, gradient]
+    if shape is not None:  # the factor of a mean
+        arguments.append(Slot(4, shape, floats))
+        results[1] = Slot(5, (33, 10), floats)
+        records.append(Record(operations.multiply, [arguments[-1], gradient], {}, results[1]))
+    program = recorded.in_groups(Program(arguments, records, results, None))
+    assert [one.primitive.name for one in program.records if one.primitive is not operations.reshape] == ["group"]
 
 
 def test_a_view_of_a_view_of_a_sum_is_still_there_for_others():

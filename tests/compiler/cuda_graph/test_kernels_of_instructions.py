@@ -7,12 +7,12 @@ import itertools
 
 import numpy as np
 import pytest
+import recorded
 from shim import Memory, compiled, needs_gxx
 from slow import mostly_slow
 
 from minikeras.compiler.executors.cuda_graph.nodes import Emitter
-from minikeras.compiler.ir import Slot, outputs_of
-from minikeras.compiler.loop_ir.softmax import loss_and_gradient
+from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loops import loop, traced
 from minikeras.compiler.passes.expansion import add_at, take_at
 from minikeras.compiler.render.cuda import LONG, THREADS
@@ -104,12 +104,10 @@ def rows():
         for kind in ("int32", "int64", "uint8") if classes < 256 else ("int64",):
             yield o.sparse_softmax_cross_entropy, [labels.astype(kind), logits], {}
             yield o.sparse_softmax_cross_entropy_grad, [labels.astype(kind), logits], {}
-            yield loss_and_gradient, [labels.astype(kind), logits], {}
-            for factor in ((), (len(logits), 1)):
-                yield loss_and_gradient, [labels.astype(kind), logits, normal(*factor)], {}
     yield o.sparse_softmax_cross_entropy, [integers(5, 2, 3), normal(2, 3, 5)], {}
     yield o.sparse_softmax_cross_entropy_grad, [integers(5, 3), normal(2, 3, 5)], {}
-    yield loss_and_gradient, [integers(5, 2, 3), normal(2, 3, 5), normal(2, 3, 1)], {}
+    yield take_at, [normal(33, 10), integers(10, 33, low=-10)], {}
+    yield add_at, [normal(33, 10), integers(10, 33, dtype="int32")], {"number": -1}
 
 
 def moves():
@@ -169,8 +167,6 @@ def gathers():
     yield o.gather_nd, [normal(4, 3, 5), pairs], {}
     yield o.scatter_nd, [normal(33, 5), pairs], {"shape": (4, 3, 5)}
     yield o.overwrite_nd, [normal(4, 3, 5), pairs, normal(33, 5, seed=1)], {}
-    yield take_at, [normal(33, 10), integers(10, 33, low=-10)], {}
-    yield add_at, [normal(33, 10), integers(10, 33, dtype="int32")], {"number": -1}
 
 
 def products():
@@ -225,7 +221,6 @@ TABLES = {
     "loops": loops,
     "reductions": reductions,
     "more reductions": more_reductions,
-    "rows": rows,
     "moves": moves,
     "gathers": gathers,
     "products": products,
@@ -264,6 +259,29 @@ def test_kernels_of_a_table_give_the_numbers_of_numpy(table):
                 assert_close(memory.array(slot), y, arrays, str(record))
 
 
+def test_instructions_over_rows_become_loops_and_sums():
+    cases = [instruction(*row) for row in rows()]
+    programs = [recorded.in_groups(Program(one.inputs, [one], [one.outputs], None)) for one, *_ in cases]
+    written = [[kernel for one in program.records for kernel in emitted(one)] for program in programs]
+    functions = iter(compiled([kernel for kernels in written for kernel in kernels]))
+    for (record, arrays, (expected,)), program, kernels in zip(cases, programs, written, strict=True):
+        memory = Memory()
+        for slot, array in (*zip(record.inputs, arrays, strict=True), *constants(program)):
+            memory.put(slot, array)
+        for kernel in kernels:
+            memory.run(kernel, next(functions))
+        assert memory.is_whole(), str(record)
+        assert_close(memory.array(program.results[0]), expected, arrays, str(record))
+
+
+def emitted(record):
+    return Emitter(itertools.count(1000)).kernels(record)
+
+
+def constants(program):
+    return [(slot, slot.array) for slot in program.slots() if slot.array is not None]
+
+
 def assert_close(found, expected, arrays, told):
     assert found.dtype == expected.dtype and found.shape == expected.shape, told
     if expected.dtype.kind != "f":
@@ -281,9 +299,7 @@ def test_an_index_outside_counts_as_0_and_nothing_is_read_from_there():
     x = normal(4, 4)
     for primitive, operands, given, counts_as, params in [
         (o.gather_rows, lambda indices: [x, indices], [0, 4], [0, 0], {"axis": -2}),
-        (take_at, lambda indices: [x[:3], indices], [0, -5, 1], [0, 0, 1], {}),
         (o.add_rows, lambda indices: [x[:2], indices], [1, 9], [1, 0], {"axis": -2, "size": 4}),
-        (o.sparse_softmax_cross_entropy, lambda labels: [labels, x[:2]], [1, 7], [1, 0], {}),
     ]:
         record, _, (expected,) = instruction(primitive, operands(np.array(counts_as)), params)
         memory = Memory()

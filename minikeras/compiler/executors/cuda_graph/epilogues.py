@@ -31,7 +31,7 @@ def _join_bias(schedule: NodeSchedule, node: LaunchNode, refused: Collection[Mat
     """y = x @ w, then y + b or relu(y + b)."""
     (record,) = node.records
     shape, body = elementwise_body(record, DTYPES)
-    epilogue = None if body is None else _epilogue_of(body)
+    epilogue = epilogue_of(body)
     if epilogue is None or len(shape) != 2 or len(node.operands) != 2 or len(node.results) != 1:
         return
     for y, bias in (node.operands, node.operands[::-1]):
@@ -49,8 +49,10 @@ def _join_bias(schedule: NodeSchedule, node: LaunchNode, refused: Collection[Mat
         return
 
 
-def _epilogue_of(body: Body) -> Epilogue | None:
+def epilogue_of(body: Body | None) -> Epilogue | None:
     """The epilogue that equals a body of two operands; None without one."""
+    if body is None:
+        return None
     functions = [step.function for step in body.steps]
     if body.numbers or len(body.inputs) != 2 or functions[:1] != ["add"] or sorted(body.steps[0].operands) != [0, 1]:
         return None

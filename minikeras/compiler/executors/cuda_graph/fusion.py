@@ -17,11 +17,10 @@ from ....core.variable import read_variable
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loop_ir.bodies import DTYPES
 from ...loop_ir.groups import Domain, axes_of, group, is_reduction, levels
-from ...loop_ir.softmax import loss_and_gradient
 from ...loops import elementwise_body
-from ...passes.fusion import readers_of
 from ...planning import part, read_flat
 from ...render.cuda import Group
+from .epilogues import epilogue_of
 from .nodes import is_written
 
 WINDOW = 64
@@ -32,48 +31,6 @@ BUSY = 1 << 16
 """Threads that keep a device busy."""
 MOST_SUMS = 6
 """Reductions of one kernel: each has shared memory of its own, and a block of 1024 threads has 48 KiB for float64."""
-
-
-def join_losses(program: Program) -> Program:
-    """The program with each loss and the derivative of it, with the factor of a mean, as one instruction."""
-    readers = readers_of(program)
-    gradients = {
-        _operands(record): record
-        for record in program.records
-        if record.primitive is operations.sparse_softmax_cross_entropy_grad
-    }
-    taken: set[int] = set()
-    made = {x.key for x in program.arguments} | {slot.key for slot in program.slots() if slot.array is not None}
-    records = []
-    for record in program.records:
-        gradient = gradients.get(_operands(record))
-        if record.primitive is operations.sparse_softmax_cross_entropy and gradient is not None:
-            y, scaled = gradient.outputs, _scaled(gradient, readers, made)
-            inputs = list(record.inputs)
-            if scaled is not None:
-                y = scaled.outputs
-                inputs += [x for x in scaled.inputs if x.key != gradient.outputs.key]
-            taken |= {id(gradient), id(scaled)}
-            record = Record(loss_and_gradient, inputs, {}, (record.outputs, y))
-        if id(record) not in taken:
-            records.append(record)
-            made |= {y.key for y in outputs_of(record)}
-    return program.with_records(records)
-
-
-def _scaled(gradient: Record, readers: Mapping[int, Sequence[Record | None]], made: set[int]) -> Record | None:
-    """The only reader of a derivative, if it multiplies each row by a value that is known already."""
-    y = gradient.outputs
-    (reader, *others) = readers.get(y.key) or (None,)
-    if others or reader is None or reader.primitive is not operations.multiply or len(slots_in(reader.inputs)) < 2:
-        return None
-    factors = [x for x in reader.inputs if x.key != y.key]
-    fits = len(factors) == 1 and factors[0].key in made and factors[0].shape in ((), (*y.shape[:-1], 1))
-    return reader if fits and factors[0].dtype == reader.outputs.dtype == y.dtype else None
-
-
-def _operands(record: Record) -> tuple[int, ...]:
-    return tuple([x.key for x in slots_in(record.inputs)])
 
 
 def group_of(domain: Domain) -> Group:
@@ -165,13 +122,16 @@ def fuse_groups(program: Program) -> Program:
         for x in slots_in(record.inputs):
             readers[x.key].append(record)
     made = {y.key: number for number, record in enumerate(records) for y in outputs_of(record)}
+    products = {y.key for one in records if one.primitive is operations.matrix_product for y in outputs_of(one)}
     wanted = {x.key for x in slots_in(program.results)}
     taken: set[int] = set()
     kept: list[Record] = []
     for number, record in enumerate(records):
         if id(record) in taken:
             continue
-        members = _grown(records, number, readers, made, taken)
+        shape, body = elementwise_body(record, DTYPES)
+        biased = len(shape) == 2 and any(x.key in products for x in slots_in(record.inputs)) and epilogue_of(body)
+        members = None if biased else _grown(records, number, readers, made, taken)  # a product may do that
         if members is None:
             kept.append(record)
             continue

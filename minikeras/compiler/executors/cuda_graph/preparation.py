@@ -8,10 +8,13 @@ import numpy as np
 
 from ....core import Record
 from ....core.arrays import namespace
+from ....core.registry import operations
 from ....core.variable import read_variable
 from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
-from ...loops import loop
+from ...loop_ir.reductions import copy_body, is_float, wide
+from ...loops import loop, traced
+from ...passes.expansion import FOR_GRAPHS, Writer, add_at, inline, take_at
 from ...planning import part
 from .lt import ALIGNMENT
 
@@ -102,3 +105,65 @@ def _flat_slots(program: Program) -> dict[int, _Flat] | None:
         elif record.primitive is not part and known:
             return None
     return None if any(isinstance(x, Slot) and x.key in found for x in program.results) else found
+
+
+# Softmax and its losses as loops and reductions over rows, of which a group makes one kernel --------------------------------
+
+
+def inline_widened(writer: Writer, record: Record) -> bool:
+    """Write the operations of an instruction's kernel in its place, over operands of 32 bits, and all labels."""
+    inputs, y = list(record.inputs), record.outputs
+    if not all(isinstance(x, Slot) and 0 not in x.shape for x in inputs):
+        return False
+    if record.primitive in _OF_LABELS and inputs[0].shape != inputs[1].shape[:-1]:
+        shape = np.broadcast_shapes(inputs[0].shape, inputs[1].shape[:-1])
+        given, inputs[0] = inputs[0], writer.slot(shape, inputs[0].dtype)
+        writer.write(operations.broadcast_to, [given], {"shape": shape, "rank": len(given.shape)}, inputs[0])
+    inputs = [x if x.dtype.itemsize > 2 else _cast(writer, x, wide(x.dtype) if is_float(x.dtype) else WHOLE) for x in inputs]
+    if y.dtype.itemsize > 2:
+        return inline(writer, Record(record.primitive, inputs, record.params, y))
+    own = writer.slot(y.shape, wide(y.dtype))
+    if not inline(writer, Record(record.primitive, inputs, record.params, own)):
+        return False
+    _cast(writer, writer.renamed.pop(own.key), y.dtype, y)
+    return True
+
+
+def _cast(writer: Writer, x: Slot, dtype: Any, y: Slot | None = None) -> Slot:
+    """Elements in another dtype."""
+    y = y or writer.slot(x.shape, dtype)
+    writer.write(loop, [x], {"body": copy_body(x.dtype, dtype)}, (y,))
+    return y
+
+
+WHOLE = np.dtype(np.int32)
+_OF_LABELS = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
+FOR_GRAPHS |= dict.fromkeys((operations.softmax, operations.log_softmax, operations.softmax_cross_entropy), inline_widened)
+FOR_GRAPHS |= dict.fromkeys(_OF_LABELS, inline_widened)
+
+
+def compare_columns(program: Program) -> Program:
+    """The program without elements of rows at columns: each element compares its column, so that it can join a group."""
+    writer, places = Writer(program), dict[int, Slot]()
+    for record in program.records:
+        if record.primitive not in (take_at, add_at):
+            writer.keep(record)
+            continue
+        (x, columns), y = record.inputs, record.outputs
+        shape, count, number = (x.shape[0], 1), x.shape[1], record.params.get("number")
+        if count not in places:
+            places[count] = writer.slot((count,), np.dtype(np.int64))
+            places[count].array = np.arange(count)
+        own = writer.write_once(operations.reshape, [columns], {"shape": shape, "rank": 1}, shape, columns.dtype)
+
+        def chosen(x: Any, column: Any, place: Any, count: int = count, number: Any = number) -> Any:
+            at = column.astype(place.dtype)
+            hit = np.where(at < 0, at + count, at) == place
+            return np.where(hit, x, 0) if number is None else np.where(hit, x + number, x)
+
+        body = traced(chosen, [x.dtype, columns.dtype, np.dtype(np.int64)])
+        elements = y if number is not None else writer.slot(x.shape, x.dtype)
+        writer.write(loop, [x, own, places[count]], {"body": body}, (elements,))
+        if number is None:
+            writer.write(operations.reduce_sum, [elements], {"axes": (-1,), "keepdims": False}, y)
+    return program.with_records(writer.records)

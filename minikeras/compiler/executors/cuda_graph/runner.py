@@ -31,13 +31,13 @@ from ..numpy.lowering import kernel_of
 from ..numpy.replay import Rollback, joined, locks_of, rollback_of
 from .device import CuPyDevice, Memory
 from .epilogues import add_epilogues
-from .fusion import fuse_groups, join_losses
+from .fusion import fuse_groups
 from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
 from .homes import Homes
 from .lt import MatrixProduct
 from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, Place
 from .nodes import CallNode, Emitter, LaunchNode, Node
-from .preparation import on_host, rounded, with_aligned_flats
+from .preparation import compare_columns, on_host, rounded, with_aligned_flats
 from .schedule import NodeSchedule, Unsupported
 
 if TYPE_CHECKING:
@@ -384,11 +384,9 @@ def compiled(program: Program, device: CuPyDevice) -> GraphExecutable:
     Raises:
         Unsupported: if it needs Python where a graph cannot stop.
     """
-    whole = [operations.softmax, operations.log_softmax, operations.softmax_cross_entropy]
-    whole += [operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad]
     recorded, twin = program, program.over_numpy()
-    program = optimized(twin, whole, DTYPES, graphs=True)
-    for run_pass in (lower_convolutions, join_losses, fuse_groups, with_aligned_flats):
+    program = optimized(twin, kinds=DTYPES, graphs=True)
+    for run_pass in (lower_convolutions, compare_columns, fuse_groups, with_aligned_flats):
         program = run_pass(program)
     hosted = on_host(recorded, twin, program)
     rollback = rollback_of(program)
