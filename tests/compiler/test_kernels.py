@@ -302,8 +302,8 @@ def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, d
     x = normal(rows, columns, dtype=dtype)
     indices = np.random.default_rng(4).integers(-columns, columns, rows).astype(index)
     taken, changed = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
-    take = NestKernel(table.take(LENGTHS, x.dtype, indices.dtype, LENGTHS))
-    add = NestKernel(table.add_number(LENGTHS, x.dtype, indices.dtype, -1, LENGTHS))
+    take = NestKernel(table.take(x.dtype, indices.dtype))
+    add = NestKernel(table.add_number(x.dtype, indices.dtype, -1))
     numbers = [rows, columns]
     assert carry_out((take, [], [x, indices, taken], numbers), (add, [], [x, indices, changed], numbers)) == 0
     each, expected = np.arange(rows), x.copy()
@@ -360,8 +360,8 @@ def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, i
     x, after, indices = normal(2, 3), np.zeros(6, np.float32), np.array([0, index])
     out = np.zeros((2, 3), np.float32)
     copy = loop(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [(0, Result.STORE)], [1, 6], [x], [after])
-    add = table.add_number(LENGTHS, x.dtype, indices.dtype, 1.0, LENGTHS)
-    nest = add if adds else table.take(LENGTHS, x.dtype, indices.dtype, LENGTHS)
+    add = table.add_number(x.dtype, indices.dtype, 1.0)
+    nest = add if adds else table.take(x.dtype, indices.dtype)
     instruction = NestKernel(nest), [], [x, indices, out], [2, 3]
     assert carry_out(instruction, copy, parts=parts) == 1
     assert not after.any()

@@ -10,9 +10,10 @@ from interpreter import interpret
 
 from minikeras.compiler.executors import llvm
 from minikeras.compiler.ir import Slot
+from minikeras.compiler.loop_ir.copies import copy_of
 from minikeras.compiler.loop_ir.expression import Array, Axis, register, size, where
 from minikeras.compiler.loop_ir.nest import Fold, For, Nest, Store
-from minikeras.compiler.loop_ir.operations import copy_of, launches
+from minikeras.compiler.loop_ir.operations import launches
 from minikeras.compiler.loop_ir.strided import view_of
 from minikeras.core import Record
 from minikeras.core.registry import operations

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ir import Slot
 from .expression import Array, Axis, lift, size
 from .nest import For, Nest, Store
-from .strided import Shape, contiguous, merged
+from .strided import Access, Launch, Shape, contiguous, merged
 
 
-class Copy(NamedTuple):
-    """A nest, and its sizes."""
+def copy_of(access: Access, result: Slot, shape: Shape | None = None, place: tuple[int, Shape] | None = None) -> Launch:
+    """A result = a slot at its offset and strides, for all elements of a shape; by default of the whole result, without gaps.
 
-    nest: Nest
-    sizes: list[int]
-
-
-def copy(shape: Shape, dtype: Any, source: tuple[int, Shape], target: tuple[int, Shape] | None = None) -> Copy:
-    """y at its offset and strides = x at its own, for all elements of a shape; by default y has no gaps.
+    Args:
+        access: to the elements.
+        result: where they are written.
+        shape: of the elements.
+        place: their offset and strides in the result.
 
     The axis with the least stride of y is the innermost. Rows of y follow one another, so that cache lines that are read
     across are read again soon.
     """
-    (first, strides), (begin, own) = source, target or (0, contiguous(shape))
-    sizes, (there, here) = merged(shape, [tuple(strides), tuple(own)])
+    shape = result.shape if shape is None else shape
+    begin, own = place or (0, contiguous(shape))
+    sizes, (there, here) = merged(shape, [tuple(access.strides), tuple(own)])
     if not sizes:
         sizes, there, here = (1,), (1,), (1,)
     names = [[size(f"{kind}{axis}") for axis in range(len(sizes))] for kind in ("length", "from", "to")]
@@ -35,7 +35,7 @@ def copy(shape: Shape, dtype: Any, source: tuple[int, Shape], target: tuple[int,
     for steps, number in ((reads, there[-1]), (writes, here[-1])):
         steps[-1] = lift(1) if number == 1 else steps[-1]  # known to be 1, so that LLVM can vectorize
     starts = [size("x_start"), size("y_start")]
-    x, y = Array("x", dtype), Array("y", dtype)
+    x, y = Array("x", result.dtype), Array("y", result.dtype)
     outer, inner = Axis(math.prod(lengths[:-1], start=lift(1))), Axis(lengths[-1])
     at, left = list(starts), lift(outer)
     for axis in reversed(range(len(sizes) - 1)):
@@ -47,7 +47,8 @@ def copy(shape: Shape, dtype: Any, source: tuple[int, Shape], target: tuple[int,
     store = Store(y, at[1] + inner * writes[-1], x[at[0] + inner * reads[-1]])
     grid = For(outer, [For(inner, [store])])
     given = [*(lift(one) for one in starts), *names[0], *names[1], *names[2]]
-    return Copy(Nest("copy", [x, y], given, grid), [first, begin, *sizes, *there, *here])
+    numbers, seconds = [access.offset, begin, *sizes, *there, *here], math.prod(shape) * result.dtype.itemsize / 4e9
+    return Launch(Nest("copy", [x, y], given, grid), [access.slot], [result], numbers, seconds)
 
 
 def pieces(shapes: Sequence[Shape], axis: int) -> list[tuple[int, Shape]]:

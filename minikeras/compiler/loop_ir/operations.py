@@ -165,12 +165,6 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
     return find
 
 
-def copy_of(access: Access, result: Slot) -> Launch:
-    """The copy of a strided array to a contiguous one."""
-    copy = copies.copy(result.shape, result.dtype, (access.offset, access.strides))
-    return Launch(copy.nest, [access.slot], [result], copy.sizes, result.bytes / 4e9)
-
-
 def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
     """Arrays side by side along an axis, for `stack_along`."""
     xs, y = record.inputs, record.outputs
@@ -179,11 +173,8 @@ def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
     axis = len(y.shape) + record.params["axis"]
     is_new = record.primitive is operations.stack_along
     shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) if is_new else tuple(x.shape) for x in xs]
-    found = []
-    for x, shape, place in zip(xs, shapes, copies.pieces(shapes, axis), strict=True):
-        copy = copies.copy(shape, y.dtype, (0, contiguous(shape)), place)
-        found.append(Launch(copy.nest, [x], [y], copy.sizes, x.bytes / 4e9))
-    return found
+    places = zip(xs, shapes, copies.pieces(shapes, axis), strict=True)
+    return [copies.copy_of(Access(x, 0, contiguous(shape)), y, shape, place) for x, shape, place in places]
 
 
 def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:

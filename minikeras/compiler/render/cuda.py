@@ -73,19 +73,6 @@ def _power_of_two(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-class Text(NamedTuple):
-    """A function from its list of parameters on, which are the arrays of the nest in their order, and how it is launched.
-
-    Attributes:
-        may_alias: for each array that is written the positions of those in whose memory it may lie.
-    """
-
-    text: str
-    blocks: int
-    threads: int
-    may_alias: tuple[tuple[int, ...], ...]
-
-
 class Schedule:
     """The division of a nest's points among threads.
 
@@ -220,8 +207,8 @@ class CUDA:
         self._pending: tuple[set[Array], set[Array]] = set(), set()
         """The arrays that lanes have read and written since the last barrier."""
 
-    def text(self) -> Text:
-        """The finished function."""
+    def text(self) -> str:
+        """The finished function, from its list of parameters on, which are the arrays of the nest in their order."""
         nest, group = self._nest, self._group
         parameters = [
             f"{'' if one in self._written else 'const '}{stored(one.dtype)}* {self._names[one]}" for one in nest.arrays
@@ -240,7 +227,7 @@ class CUDA:
             self._do(f"{computed(register.dtype)} {self._names[register]};")
         self._body(self.schedule.body)
         self._do(*["}"] * (1 + (group.lanes == 1)))
-        return Text("\n".join(_indented(self._lines)), group.blocks, group.threads, self._aliases())
+        return "\n".join(_indented(self._lines))
 
     def _begin_group(self) -> None:
         """The lane of a thread and its point."""
@@ -473,7 +460,8 @@ class CUDA:
 
     # Memory -------------------------------------------------------------------------------------------------------------------
 
-    def _aliases(self) -> tuple[tuple[int, ...], ...]:
+    @property
+    def may_alias(self) -> tuple[tuple[int, ...], ...]:
         """For each result the operands whose memory it may take: each point reads only the element it writes, before that."""
         body = self.schedule.body
         if any(isinstance(one, For) and one.axis.kind == "sequential" for one in statements(body)):

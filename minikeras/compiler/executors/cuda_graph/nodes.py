@@ -193,8 +193,9 @@ def kernel_of(lowered: Launch) -> CudaKernel:
         NoNest: if a function or a dtype is not known.
     """
     nest, operands, results = lowered.nest, tuple(lowered.operands), tuple(lowered.results)
-    found = CUDA(nest, elements=max([math.prod(x.shape or ()) for x in (*operands, *results)])).text()
-    return CudaKernel(nest.name, found.text, operands, results, found.blocks, found.threads, found.may_alias)
+    writer = CUDA(nest, elements=max([math.prod(x.shape or ()) for x in (*operands, *results)]))
+    group = writer.schedule.group
+    return CudaKernel(nest.name, writer.text(), operands, results, group.blocks, group.threads, writer.may_alias)
 
 
 def is_written(body: Body) -> bool:

@@ -17,8 +17,9 @@ from ....core.registry import operations
 from ....nn_ops.scan import loop
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
+from ...loop_ir.copies import copy_of
 from ...loop_ir.matrices import Kind, Result
-from ...loop_ir.operations import contraction, copy_of, has_nest, launches
+from ...loop_ir.operations import contraction, has_nest, launches
 from ...loop_ir.strided import Access, contiguous, view_of
 from ...loops import Body, Step, elementwise_body
 from ...planning import flatten, part

@@ -23,7 +23,7 @@ from ...loop_ir import rows as table
 from ...planning import flats_of, part, variables_of
 from ...render.llvm import NestKernel
 from ..numpy.blocks import copied, put
-from ..numpy.builder import Builder, Drop, Linked, Step, is_quiet
+from ..numpy.builder import Builder, Drop, Step, is_quiet
 from ..numpy.lowering import AssignFlat, Bind, Call, Kernel, LoweredOp, ReadFlat, View
 from ..numpy.replay import Closure, Rollback, copy_of, exporting
 from . import jit
@@ -31,7 +31,7 @@ from .calls import KernelCall
 from .encode import BOUND
 from .phases import is_counted
 from .runner import Instruction, Job
-from .segment import Around, Commit, Given, Segment, Value, address_of, copy_to
+from .segment import Around, Commit, Placed, Segment, address_of, copy_to
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches
@@ -59,13 +59,13 @@ class StepLayout(NamedTuple):
         results: the values that a call returns, in order; others are the same in each run.
     """
 
-    arguments: list[Given]
-    made: list[Given]
+    arguments: list[Placed]
+    made: list[Placed]
     closures: list[tuple[Closure, bool]]
     tests: list[tuple[int, Any]]
     reads: list[tuple[Variable, int]]
-    assigned: list[tuple[Variable, Value]]
-    results: list[Value]
+    assigned: list[tuple[Variable, Placed]]
+    results: list[Placed]
 
 
 def layout_of(
@@ -101,7 +101,7 @@ def layout_of(
         else:
             found.closures.append((closure, quiet))
             seen = [y for y in call.results if y.key in builder.addressed]
-            found.made.extend(Given(builder.registers[y.key], builder.addressed[y.key], y) for y in seen)
+            found.made.extend(Placed(builder.addressed[y.key], y, builder.registers[y.key]) for y in seen)
     found.assigned.extend((call.operands[0], _value(call.operands[1], builder)) for call in values.values())
     found.results.extend(_value(slot, builder) for slot in results)
     return found
@@ -116,8 +116,8 @@ def _assigns(call: LoweredOp) -> bool:
     return isinstance(call, Kernel) and call.record.primitive is assigned
 
 
-def _value(slot: Slot, builder: Builder) -> Value:
-    return Value(builder.addressed[slot.key], slot)
+def _value(slot: Slot, builder: Builder) -> Placed:
+    return Placed(builder.addressed[slot.key], slot)
 
 
 def _bring(found: StepLayout, x: Slot, to: Slot, numbers: Any, held: Any, builder: Builder) -> bool:
@@ -129,9 +129,9 @@ def _bring(found: StepLayout, x: Slot, to: Slot, numbers: Any, held: Any, builde
         found.reads.append((held[x.key], place))
         return x.dtype == to.dtype
     elif x.key in numbers:
-        found.arguments.append(Given(numbers[x.key], place, to))
+        found.arguments.append(Placed(place, to, numbers[x.key]))
     else:
-        found.made.append(Given(builder.registers[x.key], place, to))
+        found.made.append(Placed(place, to, builder.registers[x.key]))
     return True
 
 
@@ -139,12 +139,11 @@ class InARow:
     """Carries out steps in a row, with the memory of one run at a time.
 
     Args:
-        program: of the steps.
         layout: the inputs and outputs of each step.
         commit: the end of a single step.
     """
 
-    def __init__(self, program: Program, layout: StepLayout, commit: Commit) -> None:
+    def __init__(self, layout: StepLayout, commit: Commit) -> None:
         self._layout, self._commit = layout, commit
         self._seconds = commit.writing.seconds
         """Of a step, as the last call took."""
@@ -356,7 +355,7 @@ Threads must wait for kernels that write in place, so that none sees a value cha
 """
 
 
-def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
+def link(program: Program, steps: Sequence[Step], builder: Builder) -> tuple[list[tuple[Any, Closure]], InARow | None]:
     """The steps of a program, consecutive kernels as one segment, and those that write in place as a commit."""
     trains = any("optimizer" in record.params for record in program.records)
     joined = list(_in_segments(steps, builder, trains))
@@ -366,7 +365,7 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
         for call in flat:
             call.in_place = False
     if not any(call.in_place for call in flat):
-        return Linked([(calls[0], closure) for calls, closure in joined])
+        return [(calls[0], closure) for calls, closure in joined], None
     (at,) = segments
     first = next(number for number in range(at + 1) if all(is_counted(calls[0]) for calls, _ in joined[number:at]))
     before = [(calls[0], closure) for calls, closure in joined[:first]]
@@ -381,11 +380,10 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> Linked:
     counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]
     commit = Commit(counting, writing, exported, assigning, counters)
     if computing:
-        return Linked([*before, (computing[0], _closure(computing, builder, trains)), (calls[0], commit)])
+        return [*before, (computing[0], _closure(computing, builder, trains)), (calls[0], commit)], None
     late = [one[0] for one, _ in joined[at + 1 :]]
     layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
-    in_a_row = None if layout is None else InARow(program, layout, commit)
-    return Linked([*before, (calls[0], commit)], in_a_row)
+    return [*before, (calls[0], commit)], None if layout is None else InARow(layout, commit)
 
 
 def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Iterator[tuple[Sequence[Any], Closure]]:

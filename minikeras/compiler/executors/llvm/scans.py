@@ -19,7 +19,7 @@ from ..numpy.builder import Builder, Drop
 from ..numpy.lowering import Bind, Call, LoweredOp
 from ..numpy.memory_plan import RunMemory
 from .calls import KernelCall
-from .segment import Around, Given, Segment, Value, address_of, copy_to
+from .segment import Around, Placed, Segment, address_of, copy_to
 
 
 def scan_of(
@@ -73,7 +73,7 @@ class _Step(NamedTuple):
     """
 
     calls: list[KernelCall]
-    given: list[Given]
+    given: list[Placed]
     results: list[Slot]
     order: list[int]
     arguments: dict[int, int]
@@ -84,7 +84,7 @@ class _Step(NamedTuple):
         """The step of a program; None if Python has a part in it."""
         arguments = {slot.key: number for number, slot in enumerate(program.arguments)}
         calls: list[KernelCall] = []
-        given: list[Given] = []
+        given: list[Placed] = []
         for call, closure in builder.steps():
             if closure is None:
                 calls.append(call)
@@ -95,7 +95,7 @@ class _Step(NamedTuple):
                 number = arguments.get(source.key)
                 if number is None or (number < carried and source.dtype != to.dtype):
                     return None
-                given.append(Given(number, builder.address(to), to))
+                given.append(Placed(builder.address(to), to, number))
             else:
                 return None
         made = {y.key for call in calls for y in call.results}
@@ -178,7 +178,7 @@ class KernelScan:
         for number, home in enumerate(results[: self._carried]):
             np.copyto(home, operands[number])
             addresses[self._places + number] = address_of(home)
-        for source, place, slot in self._step.given:
+        for place, slot, source in self._step.given:
             array = results[source] if source < self._carried else np.ascontiguousarray(operands[source], slot.dtype)
             addresses[place] = self._first(array) if self._is_sliced(source) else address_of(array)
             yield array
@@ -198,14 +198,14 @@ class KernelScan:
         direction = -1 if self._reverse else 1
         homes = {key: self._places + number for key, number in step.arguments.items() if number < self._carried}
         places = {**self._memory[3], **homes}
-        for source, place, slot in step.given:
+        for place, slot, source in step.given:
             if self._is_sliced(source):
                 moves.append((place, direction * slot.bytes))
         for number, slot in enumerate(step.results[self._carried :], self._carried):
             to = self._rows.get(number)
             if to is None:
                 to = self._places + number
-                last.append(copy_to(Value(places[slot.key], slot), to))
+                last.append(copy_to(Placed(places[slot.key], slot), to))
             moves.append((to, direction * slot.bytes))
-        last += [copy_to(Value(places[step.results[i].key], step.results[i]), self._places + i) for i in step.order]
+        last += [copy_to(Placed(places[step.results[i].key], step.results[i]), self._places + i) for i in step.order]
         return Around([], last, moves, len(step.results))

@@ -34,30 +34,18 @@ WAKING = 100e-6
 """The least seconds of a segment's shared instructions for which other threads are woken, which takes 20 to 50 us."""
 
 
-class Given(NamedTuple):
-    """An input of each step.
-
-    Attributes:
-        source: the register in which Python puts it, or the number of an argument.
-        place: among the addresses.
-        slot: shape and dtype.
-    """
-
-    source: int
-    place: int
-    slot: Slot
-
-
-class Value(NamedTuple):
-    """A value that kernels make.
+class Placed(NamedTuple):
+    """A value of each step.
 
     Attributes:
         place: among the addresses.
         slot: shape and dtype.
+        source: of an input the register in which Python puts it, or the number of an argument.
     """
 
     place: int
     slot: Slot
+    source: int = -1
 
 
 class Around(NamedTuple):
@@ -80,7 +68,7 @@ def address_of(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def copy_to(value: Value, to: int) -> Instruction:
+def copy_to(value: Placed, to: int) -> Instruction:
     """Copies a value to a place."""
     return _copying(value.slot.dtype), [value.place, to, 1, math.prod(value.slot.shape or ())], 1
 

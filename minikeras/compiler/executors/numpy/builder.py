@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,28 +25,21 @@ Step = tuple[Any, Closure | None]
 """A call and its closure; None for an addressed call, which waits for a linker."""
 
 
-class Linked(NamedTuple):
-    """A program's calls with their closures; the others as for `Replay`."""
-
-    steps: Sequence[tuple[Any, Closure]]
-    in_a_row: Any = None
-
-
-Linker = Callable[[Program, Sequence[Step], "Builder"], Linked]
-"""A function that makes closures of addressed calls."""
+Linker = Callable[[Program, Sequence[Step], "Builder"], tuple[Sequence[tuple[Any, Closure]], Any]]
+"""A function that makes closures of addressed calls: all calls with their closures, and `in_a_row` as for `Replay`."""
 
 
 def build(program: Program, calls: Sequence[LoweredOp], link: Linker | None = None) -> Replay:
     """A program and its lowered instructions, ready to run."""
     builder = Builder(program, calls)
     steps: Any = list(builder.steps())
-    linked = Linked(steps) if link is None else link(program, steps, builder)
+    steps, in_a_row = (steps, None) if link is None else link(program, steps, builder)
     return Replay(
         program,
-        [(call, closure, is_quiet(call)) for call, closure in linked.steps],
+        [(call, closure, is_quiet(call)) for call, closure in steps],
         (builder.plan, builder.registers, builder.first, builder.addressed),
         exact=link is None,
-        in_a_row=linked.in_a_row,
+        in_a_row=in_a_row,
     )
 
 
