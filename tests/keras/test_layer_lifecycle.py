@@ -385,6 +385,15 @@ def test_a_frozen_layer_with_parts_is_not_trained():
     assert all(np.array_equal(old, new) for old, new in zip(before, model.layers[0].get_weights(), strict=True))
 
 
+@pytest.mark.parametrize("name", ["_held", "_origin", "_place", "_state", "_label", "_scope", "_stream", "_added", "_frozen"])
+def test_attributes_of_users_may_have_short_private_names(name):
+    layer = Scale()
+    setattr(layer, name, 2.0)
+    layer(tf.ones([1, 3]))
+    layer.trainable = False
+    assert getattr(layer, name) == 2.0 and len(layer.weights) == 1 and not layer.trainable_weights
+
+
 def test_a_weight_counts_although_no_attribute_holds_it(tmp_path):
     class Unbound(Layer):
         def build(self, input_shape):
