@@ -90,15 +90,13 @@ class MembersPart(FormulaPart):
         self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
         """The last coefficients at every element, by group and position: most stay the same from step to step."""
         self._counters = [[one.state.iterations for one in group] for group in (optimizers, holders) if group]
-        self._step = first.begin_step(1, first._rate())
         before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
-        if (
-            any(one.assigns or not is_usual(one, states) or _hides(one, first) for one in optimizers)
-            or not self._is_free()
-            or sight_of(first, states, self._step) is not Sight.ELEMENT
-            or ((first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None))
-        ):
+        clips = (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None)
+        if clips or any(one.assigns or not is_usual(one, states) or _hides(one, first) for one in optimizers):
             raise Untraceable("a step that members take in turn")
+        self._step = first.begin_step(1, first._rate())
+        if not self._is_free() or sight_of(first, states, self._step) is not Sight.ELEMENT:
+            raise Untraceable("a constraint, or a formula of more than elements")
         self._options, self._flags = list(map(_options, optimizers)), tuple(flags_of(first, 0))
         self._settings = _differing(self._options)
         if len({counter.array.item() for counter in self._of_active(self._counters[0])}) > 1:

@@ -122,7 +122,7 @@ class KeptStacks:
     def take(self, members: Sequence[EnsembleMember], trains: bool = False) -> tuple[ModelStack, StackTrainer]:
         """A stack of members, which hold no values from then on, and its loops."""
         stack, loops, counters = self._stacks.pop(trains, (None, None, None))  # a call within this one makes its own
-        if stack is None or loops is None or counters != stack.counters:
+        if stack is None or loops is None or counters != stack.counters or clock.now != self._looked:
             return ModelStack(members, trains), StackTrainer()
         stack.resume()
         return stack, loops

@@ -147,17 +147,34 @@ def test_evaluating_between_fits_keeps_both_recordings():
     assert all(ensemble._stacks._stacks[trains][1] is loops for trains, loops in kept.items())
 
 
-def test_what_a_callback_sets_holds_in_the_next_fit():
-    class Loud(keras.callbacks.Callback):
-        def on_train_end(self, logs=None):
-            self.model.layers[2].rate = 0.0
+@pytest.mark.parametrize("hook", ["set_model", "on_train_begin", "on_epoch_end", "on_train_end"])
+def test_what_a_callback_sets_holds_in_this_fit_and_the_next(hook):
+    class Sets(keras.callbacks.Callback):
+        def set_model(self, model):
+            super().set_model(model)
+            self.set_rate("set_model")
 
-    ensemble = ensemble_of(2)
-    ensemble.fit(X, Y, verbose=0, callbacks=[Loud()])
-    ensemble.fit(X, Y, verbose=0)
+        def set_rate(self, called):
+            if hook == called:
+                self.model.layers[2].rate = 0.0
+
+        def on_train_begin(self, logs=None):
+            self.set_rate("on_train_begin")
+
+        def on_epoch_end(self, epoch, logs=None):
+            self.set_rate("on_epoch_end")
+
+        def on_train_end(self, logs=None):
+            self.set_rate("on_train_end")
+
+    ensemble, callbacks = ensemble_of(2), ([], [Sets()], [])
+    for given in callbacks:
+        ensemble.fit(X, Y, epochs=2, verbose=0, callbacks=given)
     for place, seed in enumerate(SEEDS[:2]):
-        model, _ = alone(seed, callbacks=[Loud()])
-        model.fit(X, Y, verbose=0)
+        keras.utils.set_random_seed(seed)
+        model = build()
+        for given in callbacks:
+            model.fit(X, Y, epochs=2, verbose=0, callbacks=given)
         assert_same(model, ensemble[place])
 
 
