@@ -167,10 +167,11 @@ def test_whether_all_numbers_are_finite_is_asked_in_one_pass(size):
         assert memory.array(record.outputs[0]) == (position is None) == case.expected[0]
 
 
-@pytest.mark.parametrize("shape", [None, (), (33, 1)])
-def test_a_loss_and_its_derivative_are_one_group(shape):
-    floats, labels = np.dtype("f4"), Slot(0, (33,), np.dtype("i8"))
-    logits, loss, gradient = Slot(1, (33, 10), floats), Slot(2, (33,), floats), Slot(3, (33, 10), floats)
+@pytest.mark.parametrize(("lead", "shape"), [((33,), None), ((33,), ()), ((33,), (33, 1)), ((3, 11), None)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_loss_and_its_derivative_are_one_group(lead, shape, dtype):
+    floats, labels = np.dtype(dtype), Slot(0, lead, np.dtype("i8"))
+    logits, loss, gradient = Slot(1, (*lead, 10), floats), Slot(2, lead, floats), Slot(3, (*lead, 10), floats)
     both = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
     records = [Record(one, [labels, logits], {}, y) for one, y in zip(both, (loss, gradient), strict=True)]
     arguments, results = [labels, logits], [loss, gradient]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core import Record
+from ....core import Primitive, Record
 from ....core.arrays import namespace
 from ....core.registry import operations
 from ....core.variable import read_variable
@@ -111,27 +112,40 @@ def _flat_slots(program: Program) -> dict[int, _Flat] | None:
 
 
 def inline_widened(writer: Writer, record: Record) -> bool:
-    """Write the operations of an instruction's kernel in its place, over operands of 32 bits, and all labels."""
+    """Write the operations of an instruction's kernel in its place, over operands of 32 bits; rows with labels as a matrix."""
     inputs, y = list(record.inputs), record.outputs
     if not all(isinstance(x, Slot) and 0 not in x.shape for x in inputs):
         return False
-    if record.primitive in _OF_LABELS and inputs[0].shape != inputs[1].shape[:-1]:
-        shape = np.broadcast_shapes(inputs[0].shape, inputs[1].shape[:-1])
-        given, inputs[0] = inputs[0], writer.slot(shape, inputs[0].dtype)
-        writer.write(operations.broadcast_to, [given], {"shape": shape, "rank": len(given.shape)}, inputs[0])
+    shape = y.shape
+    if record.primitive in _OF_LABELS:
+        labels, logits = inputs
+        lead, count = logits.shape[:-1], math.prod(logits.shape[:-1])
+        if np.broadcast_shapes(labels.shape, lead) != lead:
+            return False
+        labels = _in_shape(writer, operations.broadcast_to, labels, lead)
+        inputs = [_in_shape(writer, operations.reshape, x, (count, *x.shape[len(lead) :])) for x in (labels, logits)]
+        shape = (count, *y.shape[len(lead) :])
     inputs = [x if x.dtype.itemsize > 2 else _cast(writer, x, wide(x.dtype) if is_float(x.dtype) else WHOLE) for x in inputs]
-    if y.dtype.itemsize > 2:
-        return inline(writer, Record(record.primitive, inputs, record.params, y))
-    own = writer.slot(y.shape, wide(y.dtype))
+    own = writer.slot(shape, wide(y.dtype))
     if not inline(writer, Record(record.primitive, inputs, record.params, own)):
         return False
-    _cast(writer, writer.renamed.pop(own.key), y.dtype, y)
+    found = _cast(writer, writer.renamed.pop(own.key), y.dtype)
+    writer.renamed[y.key] = _in_shape(writer, operations.reshape, found, y.shape)
     return True
 
 
-def _cast(writer: Writer, x: Slot, dtype: Any, y: Slot | None = None) -> Slot:
+def _in_shape(writer: Writer, primitive: Primitive, x: Slot, shape: tuple[int, ...]) -> Slot:
+    """Elements in another shape."""
+    if x.shape == shape:
+        return x
+    return writer.write_once(primitive, [x], {"shape": shape, "rank": len(x.shape)}, shape, x.dtype)
+
+
+def _cast(writer: Writer, x: Slot, dtype: Any) -> Slot:
     """Elements in another dtype."""
-    y = y or writer.slot(x.shape, dtype)
+    if x.dtype == dtype:
+        return x
+    y = writer.slot(x.shape, dtype)
     writer.write(loop, [x], {"body": copy_body(x.dtype, dtype)}, (y,))
     return y
 
