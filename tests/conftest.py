@@ -24,6 +24,7 @@ from laws import cyclic_garbage
 import minikeras as tf
 from minikeras.core.arrays import devices, probe
 from minikeras.core.stack import BOTTOM, current, switch
+from minikeras.nn_ops import streams
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures without a window
 os.environ.setdefault("MINIKERAS_HOME", str(Path(__file__).parents[1] / ".pytest_cache" / "minikeras"))
@@ -113,6 +114,7 @@ def on_device(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def clean_surroundings() -> Iterator[None]:
     """Fails a test that leaves traces."""
+    streams.set_states({})  # the layers of earlier tests are not counted
     kind, words, *position = np.random.get_state()
     errors, device_before = np.geterr(), devices._current.name
     gc.collect()

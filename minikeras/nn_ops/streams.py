@@ -122,9 +122,7 @@ def is_seeded() -> bool:
 def named_stream(name: str) -> Stream:
     """The stream for one purpose: fixed by the global seed and its name, whatever else is drawn in between."""
     named = _here.named
-    if name not in named:
-        named[name] = Stream(_seed_of(name))
-    return named[name]
+    return named.get(name) or named.setdefault(name, Stream(_seed_of(name)))
 
 
 def _seed_of(name: str) -> int:
@@ -136,23 +134,24 @@ def set_global_seed(seed: int | None) -> None:
     """Start the global stream and all named ones anew; None takes a seed from the system."""
     _here.main.state = (_from_system() if seed is None else int(seed), 0)
     _here.seeded[0] = seed is not None
-    for name, stream in _here.named.items():
-        stream.state = (_seed_of(name), 0)
+    _here.named.clear()
 
 
 def states() -> dict[str, tuple[int, int]]:
     """The state of the global stream, under '', and of each named one."""
-    named = {name: (stream.seed, stream.position) for name, stream in _here.named.items()}
+    named = {name: (stream.seed, stream.position) for name, stream in _here.named.copy().items()}
     return {"": (_here.main.seed, _here.main.position), **named}
 
 
 def set_states(states: Mapping[str, Sequence[int]]) -> None:
-    """Set all streams to `states`; a named one that is not in it starts anew."""
+    """Set all streams to `states`; a named one that is not in it is forgotten, and starts anew when it is asked for."""
     _here.main.state = _pair(states.get("", _here.main.state))
-    for name in {*_here.named, *states} - {""}:
-        stream, told = named_stream(name), states.get(name)
-        if stream.state != told:  # of thousands, hardly one differs after a symbolic call
-            stream.state = (_seed_of(name), 0) if told is None else _pair(told)
+    for name in _here.named.keys() - states.keys():
+        _here.named.pop(name, None)
+    for name in states.keys() - {""}:
+        stream, told = named_stream(name), states[name]
+        if stream.state != told:  # of many, hardly one differs after a symbolic call
+            stream.state = _pair(told)
 
 
 def _pair(state: Sequence[int]) -> tuple[int, int]:

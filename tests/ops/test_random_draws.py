@@ -7,6 +7,7 @@ import pytest
 from test_philox import assert_drawn
 
 import minikeras as tf
+from minikeras.nn_ops import streams
 
 R, initializers = tf.random, tf.keras.initializers
 GENERATOR = R.Generator.from_seed(3)
@@ -242,3 +243,18 @@ def test_a_seed_that_is_folded_is_no_other_seed():
 def test_bounds_may_be_lists_of_integers():
     found = R.uniform([500, 2], [0, 5], [1, 7]).numpy()
     assert (found.min(axis=0) >= [0, 5]).all() and (found.max(axis=0) < [1, 7]).all() and found.dtype == "float32"
+
+
+def test_a_named_stream_that_starts_anew_is_kept_no_longer_and_is_the_same_when_asked_for():
+    """Each step of training keeps the states of all: those of all layers that ever were made would cost more and more."""
+    before = streams.states()
+    try:
+        streams.set_global_seed(5)
+        first, begun = streams.states(), streams.named_stream("one").integer()
+        assert streams.states().keys() == {"", "one"}
+        streams.set_states(first)
+        assert streams.states() == first and streams.named_stream("one").integer() == begun
+        streams.set_global_seed(5)
+        assert streams.states() == first and streams.named_stream("one").integer() == begun
+    finally:
+        streams.set_states(before)
