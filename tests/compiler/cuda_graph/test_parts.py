@@ -26,37 +26,44 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("sums", [None, *SumScope])
-@pytest.mark.parametrize("alignment", [1, 64])
+def cases(shapes):
+    """Where gaps are, what is summed and in which dtype: a record of each, its operands, layout and kernels."""
+    names = itertools.count(100)
+    for alignment, sums, dtype in itertools.product([1, 64], [None, *SumScope], ["float32", "float64"]):
+        layout, random, dtype = Layout(shapes, dtype, alignment), np.random.default_rng(4), np.dtype(dtype)
+        flat, own, whole, number = (layout.size,), (len(shapes), 1), (), None
+        operands = [
+            Slot(key, shape, dtype if shape is not None else float)
+            for key, shape in enumerate((flat, own, whole, number, flat))
+        ]
+        body = traced(lambda x, part, all_, rate, y: (x * part + all_ * rate, y - x), [x.dtype for x in operands])
+        outputs = tuple([Slot(9 + n, flat if sums is None else sums_shape(layout, sums), dtype) for n in range(2)])
+        record = Record(loop_of_parts, operands, {"body": body, "layout": layout, "sums": sums}, outputs)
+        given = [np.asarray(random.normal(size=x.shape or ()), dtype) for x in operands]
+        given[3] = 0.25
+        for gap in range(layout.size):
+            if not any(part.start <= gap < part.stop for part in layout.slices):
+                given[0][gap] = given[4][gap] = np.nan
+        yield record, given, Emitter(names).kernels(record)
+
+
 @pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
-def test_numbers_of_parts_reach_their_elements_and_sums_their_part(shapes, alignment, sums, dtype):
-    layout, random, dtype = Layout(shapes, dtype, alignment), np.random.default_rng(4), np.dtype(dtype)
-    flat, own, whole, number = (layout.size,), (len(shapes), 1), (), None
-    operands = [
-        Slot(key, shape, dtype if shape is not None else float) for key, shape in enumerate((flat, own, whole, number, flat))
-    ]
-    body = traced(lambda x, part, all_, rate, y: (x * part + all_ * rate, y - x), [x.dtype for x in operands])
-    outputs = tuple([Slot(9 + n, flat if sums is None else sums_shape(layout, sums), dtype) for n in range(2)])
-    record = Record(loop_of_parts, operands, {"body": body, "layout": layout, "sums": sums}, outputs)
-    given = [np.asarray(random.normal(size=x.shape or ()), dtype) for x in operands]
-    given[3] = 0.25
-    for gap in range(layout.size):
-        if not any(part.start <= gap < part.stop for part in layout.slices):
-            given[0][gap] = given[4][gap] = np.nan
-    memory = Memory()
-    for x, array in zip(operands, given, strict=True):
-        memory.put(x, array)
-    kernels = Emitter(itertools.count(100)).kernels(record)
-    for kernel, run in zip(kernels, compiled(kernels), strict=True):
-        memory.run(kernel, run)
-    assert memory.is_whole()
-    for y, expected in zip(outputs, kernel_of(record, np)(*given), strict=True):
-        found = memory.array(y)
-        assert found.shape == np.shape(expected) == y.shape
-        for part in layout.slices if sums is None else [slice(None)]:
-            chosen = found[part] if y.shape else found
-            wanted = np.asarray(expected)[part] if y.shape else expected
-            np.testing.assert_allclose(
-                chosen, wanted, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-3 * (sums is not None)
-            )
+def test_numbers_of_parts_reach_their_elements_and_sums_their_part(shapes):
+    several = list(cases(shapes))
+    functions = iter(compiled([kernel for *_, kernels in several for kernel in kernels]))
+    for record, given, kernels in several:
+        memory, layout, sums = Memory(), record.params["layout"], record.params["sums"]
+        for x, array in zip(record.inputs, given, strict=True):
+            memory.put(x, array)
+        for kernel in kernels:
+            memory.run(kernel, next(functions))
+        told = f"{layout}, sums {sums}"
+        assert memory.is_whole(), told
+        for y, expected in zip(record.outputs, kernel_of(record, np)(*given), strict=True):
+            found = memory.array(y)
+            assert found.shape == np.shape(expected) == y.shape, told
+            rtol, atol = 1e-5 if y.dtype == np.float32 else 1e-12, 1e-3 * (sums is not None)
+            for part in layout.slices if sums is None else [slice(None)]:
+                chosen = found[part] if y.shape else found
+                wanted = np.asarray(expected)[part] if y.shape else expected
+                np.testing.assert_allclose(chosen, wanted, rtol, atol, err_msg=told)
