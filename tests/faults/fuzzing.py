@@ -217,7 +217,8 @@ def _batch(loader: Loader, folder: pathlib.Path, count: int, seed: int) -> str:
 
 
 def _within(name: str, folder: pathlib.Path) -> bool:
-    return name.startswith(str(folder)) or not name.startswith("/") or name.startswith(sys.prefix)
+    """In the folder, or a file of this package or another one: the line that raises an error tells whether it is of ours."""
+    return not name.startswith("/") or name.startswith((str(folder), sys.prefix, str(pathlib.Path(tf.__file__).parent)))
 
 
 def attempt(load: Callable[[pathlib.Path], Any], path: pathlib.Path) -> str:
