@@ -15,14 +15,11 @@ Array: TypeAlias = Any
 TensorLike: TypeAlias = Any
 """A value that public operations accept: Tensor, Variable, array, Python number, or nested lists of these."""
 
-Axis: TypeAlias = "SupportsIndex | Sequence[SupportsIndex] | None"
+Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
 """One axis, several of them, or None for all."""
 
 ShapeLike: TypeAlias = Any
 """A shape as users give it: an int, a TensorShape, a list of ints and scalar tensors, or a vector of integers."""
-
-DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any] | None"
-"""A dtype as users give it, for `as_dtype`; None where a function has a dtype of its own."""
 
 
 class DType:
@@ -110,6 +107,10 @@ class DType:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.name,)
+
+
+DTypeLike: TypeAlias = DType | str | type | np.dtype[Any] | None
+"""A dtype as users give it, for `as_dtype`; None where a function has a dtype of its own."""
 
 
 _NAMES = (
