@@ -398,7 +398,7 @@ class Event(NamedTuple):
         inputs: keys of the Tensors and Variables that went in.
         numbers: Python numbers that went in.
         outputs: keys of what came out; of a Variable, if it was assigned; none for a conversion to Python or NumPy.
-        cut: the reason why no gradient passes, one of the codes in `explain.py`; None if it does.
+        cut: the reason why no gradient passes, one of the codes of `REASONS`; None if it does.
         detail: what the explanation adds to the reason.
         where: 'file:line' of the user's code.
         moment: a serial number; a Tensor with a higher key was made later.

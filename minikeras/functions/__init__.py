@@ -1,4 +1,4 @@
-"""The operations that users call: TensorFlow's names and signatures over the primitives of `ops`. Read `publish.py` first.
+"""The operations that users call: TensorFlow's names and signatures over primitives. Read `catalogue.py` first.
 
 `name` is accepted for compatibility in all of them, and ignored.
 """

@@ -20,10 +20,6 @@ from .operands import beside, inexact, rounded_once, static_shape, tensor
 from .shaping import expand_dims, squeeze
 
 
-def _triangle(x: Array) -> Array:
-    return np.maximum(0.0, 1.0 - x)
-
-
 def _cubic(x: Array) -> Array:
     """Keys (1981), equation 15: third order with a = -1/2."""
     near, far = (1.5 * x - 2.5) * x * x + 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
@@ -41,7 +37,7 @@ def _lanczos(radius: int, x: Array) -> Array:
 
 
 KERNELS: dict[str, Callable[[Array], Array]] = {
-    "bilinear": _triangle,
+    "bilinear": lambda x: np.maximum(0.0, 1.0 - x),
     "bicubic": _cubic,
     "lanczos3": functools.partial(_lanczos, 3),
     "lanczos5": functools.partial(_lanczos, 5),

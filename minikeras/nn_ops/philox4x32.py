@@ -5,7 +5,7 @@ within its draw, and above it the position of the draw in the stream, 64 bits ea
 position, any part of it can be computed by itself, and a mask need not be kept to be seen again.
 
 Source: Salmon, Moraes, Dror and Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (2011), section 3.3. `philox_cuda.py` is the
-same function for devices, `compiler/executors/llvm/draws.py` the one for compiled steps.
+same function for devices, `compiler/loop_ir/draws.py` the one for compiled steps.
 """
 
 from __future__ import annotations

@@ -208,11 +208,9 @@ def _can_be_stacked(body: LoopBody, one: Instruction, length: int) -> bool:
     """True if an operation may be done for all steps at once, which a check may whatever its size."""
     if one.primitive is checked:
         return True
-    return one.primitive.batching != "loop" and all(length * _bytes(body.values[y]) <= _MOST for y in one.outputs)
-
-
-def _bytes(value: BodyValue) -> int:
-    return int(math.prod(value.shape or ()) * value.dtype.itemsize)
+    return one.primitive.batching != "loop" and all(
+        length * math.prod(value.shape or ()) * value.dtype.itemsize <= _MOST for value in [body.values[y] for y in one.outputs]
+    )
 
 
 # Derivatives ----------------------------------------------------------------------------------------------------------

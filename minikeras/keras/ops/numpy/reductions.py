@@ -66,10 +66,6 @@ def _nan_mean(x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     return tf.reduce_sum(_without_nan(x, 0.0), axis, keepdims) / count
 
 
-def _nan_variance(x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
-    return _nan_mean((x - _nan_mean(x, axis, True)) ** 2, axis, keepdims)
-
-
 def _nan_deviation(x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     share = tf.reduce_mean(cast(~is_nan(x), x.dtype), axis, keepdims)  # of the elements that are numbers
     return tf.reduce_std(where(is_nan(x), _nan_mean(x, axis, True), x), axis, keepdims) * share**-0.5
@@ -100,7 +96,9 @@ nanmin = _of_any("nanmin", _nan_extreme(tf.reduce_min, float("inf")), "Minimum o
 nanprod = _of_wide("nanprod", lambda x, *over: tf.reduce_prod(_without_nan(x, 1.0), *over), "Product without NaN.")
 nanstd = _of_floats("nanstd", _nan_deviation, "Standard deviation of what is not NaN.")
 nansum = _of_wide("nansum", lambda x, *over: tf.reduce_sum(_without_nan(x, 0.0), *over), "Sum of what is not NaN.")
-nanvar = _of_floats("nanvar", _nan_variance, "Variance of what is not NaN.")
+nanvar = _of_floats(
+    "nanvar", lambda x, a, keep: _nan_mean((x - _nan_mean(x, a, True)) ** 2, a, keep), "Variance of what is not NaN."
+)
 ptp = _of_any("ptp", lambda x, *over: tf.reduce_max(x, *over) - tf.reduce_min(x, *over), "Maximum minus minimum.")
 std = _of_floats("std", tf.reduce_std, "Standard deviation: sqrt(mean((x - mean(x))**2)).")
 sum = _of_wide("sum", tf.reduce_sum, "Sum.")
