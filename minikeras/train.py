@@ -3,8 +3,7 @@
 
 from .absent import facade as _facade
 from .averages import ExponentialMovingAverage
-from .checkpoint.checkpoint import Checkpoint, CheckpointOptions
-from .checkpoint.manager import CheckpointManager
+from .checkpoint.checkpoint import Checkpoint, CheckpointManager, CheckpointOptions
 from .checkpoint.pointer import (
     CheckpointState,
     get_checkpoint_state,
