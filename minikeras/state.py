@@ -351,7 +351,7 @@ class Restoration:
         if key not in self._arrays:
             return f"'{key}': a state was saved, the object is a Variable"
         array = self._arrays[key]
-        if problem := misfit(leaf, array, self._cast or not self._strict):
+        if problem := misfit(array, leaf, self._cast or not self._strict):
             return f"'{key}': {problem}"
         if array.dtype != leaf.array.dtype and not self._cast and not self._strict:
             return f"'{key}': saved as {array.dtype.name}, the Variable is {leaf.dtype.name}"
@@ -482,8 +482,8 @@ def listed(kind: str, texts: Collection[str]) -> list[str]:
     return [f"  {kind} ({len(texts)}):", *some, *more]
 
 
-def misfit(variable: Variable, array: NDArray[Any], cast: bool) -> str:
-    """The reason why a Variable cannot hold a saved array, see `converted`; '' if it can."""
+def misfit(array: NDArray[Any], variable: Variable, cast: bool) -> str:
+    """The reason why a saved array cannot go into a Variable, see `converted`; '' if it can."""
     if array.shape != tuple(variable.shape):
         return f"saved with shape {array.shape}, the Variable has {tuple(variable.shape)}"
     if not cast and converted(array, variable.array.dtype, cast) is None:

@@ -116,7 +116,7 @@ class Assignments:
             name = f"{path}/{key} ({getattr(variable, 'path', variable.name)})"
             if key not in arrays:
                 self.missing.append(name)
-            elif problem := misfit(variable, arrays[key], self._cast):
+            elif problem := misfit(arrays[key], variable, self._cast):
                 self.mismatched.append(f"{name}: {problem}{' (cast=True)' if 'cannot hold' in problem else ''}")
             else:
                 self.pairs.append((variable, arrays[key]))
@@ -201,7 +201,7 @@ class Assignments:
             return f"it has {len(variables)} variables whereas the saved optimizer has {len(arrays)} variables"
         for number, variable in enumerate(variables):
             array, wanted = arrays[str(number)], variable.array
-            if misfit(variable, array, False):
+            if misfit(array, variable, False):
                 return (
                     f"its variable {number} ({variable.name}) is {wanted.dtype.name} of shape {wanted.shape}, the saved one "
                     f"{array.dtype.name} of shape {array.shape}"
