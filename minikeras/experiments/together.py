@@ -19,7 +19,7 @@ from ..core.arrays import namespace
 from ..core.effects import State, clock, effect
 from ..errors import InvalidArgumentError
 from ..keras.optimizers import Optimizer
-from ..keras.optimizers.compiled_step import FormulaPart, Group, is_usual
+from ..keras.optimizers.compiled_step import FormulaGroup, FormulaPart, is_usual
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import SlotState
 from ..keras.optimizers.step import Flags, Sight, TracedFormula, flags_of, groups_alike, numbers_of, sight_of
@@ -175,7 +175,7 @@ class MembersPart(FormulaPart):
     def begin(self, writer: Writer) -> None:
         self._groups = []
         for formula, (places, decays) in zip(self._formulas, self._alike, strict=True):
-            group = Group(formula, decays, self._states, places, True)
+            group = FormulaGroup(formula, decays, self._states, places, True)
             if self._differ:
                 group.numbers = [writer.slot((group.layout.size,), dtype) for _, dtype in formula.body.coefficients]
             else:
@@ -202,7 +202,7 @@ class MembersPart(FormulaPart):
             found += self._everywhere(number, group, given) if self._differ else given
         return tuple(found)
 
-    def _everywhere(self, number: int, group: Group, given: Sequence[Array]) -> list[Array]:
+    def _everywhere(self, number: int, group: FormulaGroup, given: Sequence[Array]) -> list[Array]:
         """A group's coefficients at every element, given its numbers for each member."""
         formula = self._formulas[number]
         with np.errstate(all="ignore"):

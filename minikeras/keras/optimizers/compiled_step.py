@@ -112,7 +112,7 @@ def compiled_step(writer: Writer, record: Record) -> bool:
     return True
 
 
-class Group:
+class FormulaGroup:
     """Variables of one dtype and weight decay whose steps are written together: flattened, or one by itself.
 
     Args:
@@ -174,12 +174,12 @@ class _OnSlots:
         (found,) = _written_passes(self._writer, layout, passes, [self._writer.flatten([gradient], layout)])
         return found
 
-    def total(self, groups: Sequence[Group], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
+    def total(self, groups: Sequence[FormulaGroup], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
         """A sum over each group, and the sum of these."""
         totals = [self._applied(group, part, gradients, sums, adds=True) for group in groups]
         return _added_up(self._writer, [one for (one,) in totals])
 
-    def take(self, group: Group, gradients: Sequence[Slot], sums: Flags) -> None:
+    def take(self, group: FormulaGroup, gradients: Sequence[Slot], sums: Flags) -> None:
         """The formula, and the assignment of what it gives."""
         values = self._applied(group, "__call__", gradients, sums)
         if group.is_flat:
@@ -190,7 +190,9 @@ class _OnSlots:
         for (variable,), value in zip(group.columns, values, strict=True):
             self._writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
 
-    def _applied(self, group: Group, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
+    def _applied(
+        self, group: FormulaGroup, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False
+    ) -> list[Slot]:
         """Apply a method of the formula, given the sums that are known; if it `adds`, sum the results."""
         if not group.operands:
             self._read(group, gradients)
@@ -202,7 +204,7 @@ class _OnSlots:
         results = group.traced.part(part)(*[TracedNumber([x]) if x.shape is None else TracedArray(writer, x) for x in operands])
         return [results.sum().slot] if adds else [y.slot for y in results]
 
-    def _read(self, group: Group, gradients: Sequence[Slot]) -> None:
+    def _read(self, group: FormulaGroup, gradients: Sequence[Slot]) -> None:
         """The reading of Variables, flattened."""
         writer, own = self._writer, [gradients[place] for place in group.places]
         if group.is_flat:
@@ -348,7 +350,7 @@ def _count_up(writer: Writer, optimizer: Any, parts: Sequence[Any], missing: Ite
     writer.write(step_finished, [*(number for part in parts for number in part.counted), *missing], params)
 
 
-class Part:
+class StepPart:
     """The step of an optimizer, as a part of a `CompiledStep`.
 
     Attributes:
@@ -374,7 +376,7 @@ class Part:
         _count_up(writer, self.own, [self])
 
 
-class FormulaPart(Part):
+class FormulaPart(StepPart):
     """The step of an optimizer that has a formula.
 
     Args:
@@ -420,17 +422,17 @@ class FormulaPart(Part):
 
     def begin(self, writer: Writer) -> None:
         """Write the instruction that computes the numbers of the step."""
-        own, self._groups = self.own, list[Group]()
+        own, self._groups = self.own, list[FormulaGroup]()
         sums, clips = [*(["missing"] if self._optimizer.scales else []), *self._sums], not self._clips_first
         for alike, decay in groups_alike(own, self._states, self._apart):
             names = (*(["decay"] if decay else []), *self._flags)
             traced = TracedFormula(own, self._states[alike[0]], self._step, names, sums, clips=clips)
             found = {place: self._projections.get(self._states[place].variable.key) for place in alike}
             if free := [place for place in alike if found[place] is None]:
-                self._groups.append(Group(traced, decay, self._states, free, self._is_flat))
+                self._groups.append(FormulaGroup(traced, decay, self._states, free, self._is_flat))
             for place, projection in found.items():
                 if projection is not None:
-                    self._groups.append(Group(traced, decay, self._states, [place], False, projection))
+                    self._groups.append(FormulaGroup(traced, decay, self._states, [place], False, projection))
         self.formula, decays = self._groups[0].traced, [group.decay for group in self._groups if group.decay]
         leaves = self.formula.leaves
         numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(self._flags))]
@@ -450,7 +452,7 @@ class FormulaPart(Part):
         carry_out(_OnSlots(writer, self.own), self._groups, gradients, self._sums, self._clips_first, known)
 
 
-class AssigningPart(Part):
+class AssigningPart(StepPart):
     """The operations of `update_step` for all Variables; Untraceable if Python decides in it, or an option needs more."""
 
     def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
