@@ -289,7 +289,7 @@ class Restoration:
         """Paths of values that are wanted and have not found their place."""
         return self.wanted - self.used.keys()
 
-    def __deepcopy__(self, memo: Any) -> Restoration:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Restoration:
         return self
 
     # Matching ------------------------------------------------------------------------------------------------------------
@@ -462,7 +462,7 @@ class Deferred:
         """The object has the attributes of an earlier moment again."""
         self.restoration.take_back(self.path, holder)
 
-    def __deepcopy__(self, memo: Any) -> Deferred:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Deferred:
         return self
 
 

@@ -391,7 +391,7 @@ class TensorSpec:
 
     __slots__ = ("dtype", "name", "shape")
 
-    def __init__(self, shape: Iterable[int | None] | None, dtype: Any = "float32", name: str | None = None) -> None:
+    def __init__(self, shape: Iterable[int | None] | None, dtype: DTypeLike = "float32", name: str | None = None) -> None:
         sizes = None if shape is None or isinstance(shape, _AnyShape) else shape
         self.shape = None if sizes is None else TensorShape([None if size is None else int(size) for size in sizes])
         self.dtype = as_dtype(dtype)

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Slot:
 
     __slots__ = ("array", "dtype", "fixed", "key", "order", "shape", "shares", "xp")
 
-    def __init__(self, key: int, shape: Any, dtype: Any, xp: Any = np, fixed: bool = False, array: Array = None) -> None:
+    def __init__(self, key: int, shape: Any, dtype: Any, xp: ModuleType = np, fixed: bool = False, array: Array = None) -> None:
         self.key, self.shape, self.dtype, self.xp, self.fixed, self.array = key, shape, dtype, xp, fixed, array
         self.shares = False
         self.order: tuple[int, ...] | None = None

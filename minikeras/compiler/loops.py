@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -131,7 +132,7 @@ class Body(NamedTuple):
         return f"{'; '.join(lines)} -> {', '.join(map(shown, self.outputs))}"
 
 
-def on_arrays(step: Step, xp: Any) -> Callable[..., Any]:
+def on_arrays(step: Step, xp: ModuleType) -> Callable[..., Any]:
     """A step as a function of whole arrays, or of Python numbers."""
     if step.dtype is float:
         function: Callable[..., Any] = getattr(operator, step.function)
@@ -194,7 +195,7 @@ class Traced:
             raise Untraceable(f"{ufunc.__name__} of elements")
         return self.code.apply(ufunc.__name__, *operands)
 
-    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> Any:
+    def __array_function__(self, function: Callable[..., Any], types: Any, operands: Any, options: Any) -> Any:
         if function is np.where and len(operands) == 3:
             return self.code.step("where", operands, np.result_type(*[_kind(x) for x in operands[1:]]))
         if function in (np.zeros_like, np.ones_like) and not any(options.values()):
@@ -445,7 +446,7 @@ def _body_of(primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]
 
 
 @instruction(batching="align")
-def loop(xp: Any, *values: Any, body: Body) -> tuple[Any, ...]:
+def loop(xp: ModuleType, *values: Any, body: Body) -> tuple[Any, ...]:
     """An instruction of a program: a body for all elements of its operands, broadcast like NumPy."""
     return body(*values)
 
@@ -488,7 +489,7 @@ class SumScope(StrEnum):
 
 
 @instruction()
-def loop_of_parts(xp: Any, *values: Array, body: Body, layout: Layout, sums: SumScope | None) -> tuple[Array, ...]:
+def loop_of_parts(xp: ModuleType, *values: Array, body: Body, layout: Layout, sums: SumScope | None) -> tuple[Array, ...]:
     """A body for all elements of flat arrays of one `layout`.
 
     Operands of shape (parts, 1) have a number for each part, those without axes one for all. With `sums` results are added up:

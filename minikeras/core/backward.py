@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..types import TensorLike
 from .gradient_registry import missing_gradient, registered_rule
 from .indexed_slices import IndexedSlices
 from .primitive import Record
@@ -104,6 +105,6 @@ def _take(cotangents: dict[int, Any], result: dict[int, Any], kept: set[int], ke
     return cotangent
 
 
-def _dense(cotangent: Any) -> Any:
+def _dense(cotangent: TensorLike) -> Any:
     """A cotangent that a rule can compute with."""
     return cotangent.read_value() if type(cotangent) is IndexedSlices else cotangent

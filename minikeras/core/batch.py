@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgumentError
-from ..types import Array
+from ..types import Array, TensorLike
 from .arrays import namespace, to_numpy
 from .effects import check, decide
 from .primitive import Primitive
@@ -113,11 +113,11 @@ class Batch(Interpreter):
             return tuple([BatchedTensor(output, self) for output in outputs])
         return BatchedTensor(outputs, self)
 
-    def holds(self, x: Any) -> bool:
+    def holds(self, x: TensorLike) -> bool:
         """True for stacks of this batch."""
         return type(x) is BatchedTensor and x.batch is self
 
-    def whole(self, x: Any) -> Any:
+    def whole(self, x: TensorLike) -> Any:
         """The tensor below a stack of this batch; anything else with a first axis of size 1."""
         if self.holds(x):
             return x.stacked
@@ -125,17 +125,17 @@ class Batch(Interpreter):
             return x
         return operations.reshape(x, shape=(1, *x.shape), rank=len(x.shape))
 
-    def full(self, x: Any) -> Any:
+    def full(self, x: TensorLike) -> Any:
         """As `whole`, repeated to the size of the batch."""
         if self.holds(x) or not isinstance(x, Tensor):
             return self.whole(x)
         return operations.broadcast_to(x, shape=(self.size, *x.shape), rank=len(x.shape))
 
-    def example(self, x: Any) -> Any:
+    def example(self, x: TensorLike) -> Any:
         """One value of a stack, where only the shape and dtype count."""
         return Tensor(x.array) if self.holds(x) else x
 
-    def stack_of(self, x: Any) -> Tensor:
+    def stack_of(self, x: TensorLike) -> Tensor:
         """A result as a tensor with a batch axis: its values, or its one value broadcast along that axis."""
         return x.stacked if self.holds(x) else operations.broadcast_to(x, shape=(self.size, *x.shape), rank=len(x.shape))
 

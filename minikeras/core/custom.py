@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from .. import nest
+from ..types import TensorLike
 from .arrays import is_array
 from .batch import BatchedTensor
 from .convert import convert_to_tensor
@@ -146,7 +148,7 @@ def _rule(
 ) -> Primitive:
     """The primitive of one call of a function with a custom gradient: it has a rule, and is never computed again."""
 
-    def gradients(g: Any) -> list[Any]:
+    def gradients(g: TensorLike) -> list[Any]:
         bare = not isinstance(g[0] if several else g, Tensor)
         upstream = [Tensor(part) if bare else part for part in (g if several else (g,))]
         if variables:
@@ -164,11 +166,11 @@ def _rule(
         ready = [None if c is None else convert_to_tensor(c) for c in (*listed, *for_variables)]
         return [arrays_of(c) for c in ready] if bare else ready
 
-    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         found = gradients(g)
         return [found[i] for i in wanted]
 
-    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    def jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         wanted = [i for i, t in enumerate(tangents) if t is not None]
         return transposed(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 
@@ -180,7 +182,7 @@ def is_custom(primitive: Primitive) -> bool:
     return primitive.kernel is _kernel
 
 
-def _kernel(xp: Any) -> Callable[..., Any]:
+def _kernel(xp: ModuleType) -> Callable[..., Any]:
     return _never
 
 

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..types import Array
+from ..types import Array, TensorLike
 from .arrays import resolve, to_device, to_numpy
 from .convert import convert_to_tensor
 from .gradient_tape import GradientTape
@@ -25,7 +25,7 @@ from .tensor import Tensor, arrays_of
 # A VJP is linear in its cotangent. Its derivative in that cotangent, applied to a tangent, is the JVP.
 
 
-def transposed(rule: Callable[[Any], Sequence[Any]], y: Any, tangents: Sequence[Any]) -> Any:
+def transposed(rule: Callable[[Any], Sequence[Any]], y: TensorLike, tangents: Sequence[Any]) -> Any:
     """The tangent of `y`: <rule(g), tangents> = <g, result> for every cotangent g.
 
     Args:
@@ -67,7 +67,7 @@ def is_complex(value: Any) -> bool:
     return bool(value.dtype.kind == "c")
 
 
-def unbroadcast(g: Any, x: Any) -> Any:
+def unbroadcast(g: TensorLike, x: TensorLike) -> Any:
     """Sum `g` down to the shape of `x`: the transpose of broadcasting.
 
     Where both operands of an operation were broadcast, each gets the sum over the axes along which it was repeated.
@@ -102,7 +102,7 @@ def elementwise(name: str, function: str | Callable[..., Any], *partials: Partia
     def times(slope: Any, change: Any) -> Any:
         return operations.multiply_no_nan(slope, change) if guarded else slope * change
 
-    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         found: list[Any] = []
         for i in wanted:
             partial = partials[i]
@@ -119,7 +119,7 @@ def elementwise(name: str, function: str | Callable[..., Any], *partials: Partia
             found.append(unbroadcast(change, inputs[i]))
         return found
 
-    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    def jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         total = None
         for i, t in enumerate(tangents):
             partial = partials[i]
@@ -150,16 +150,16 @@ def linear(name: str, function: Callable[..., Any], transpose: Rule, **options: 
         options: as in `Primitive`.
     """
 
-    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         cotangents = transpose(g, *inputs, **params)
         return [cotangents[i] for i in wanted] if type(cotangents) is list else [cotangents]
 
-    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    def jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         kinds = {t.dtype.kind for t in tangents if t is not None}
         directions = [constant(x, kinds) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
         return result(*directions, **params)
 
-    def constant(x: Any, kinds: set[str]) -> Any:
+    def constant(x: TensorLike, kinds: set[str]) -> Any:
         """The operand in place of a missing tangent: zero, or the input if the map is not linear in it (indices, a mask)."""
         if type(x) in (int, float, complex):
             return 0
@@ -181,10 +181,10 @@ def bilinear(name: str, function: Callable[..., Any], left: Rule, right: Rule, *
     """
     transposes = (left, right)
 
-    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         return [transposes[i](g, *inputs, **params) for i in wanted]
 
-    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    def jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         a, b = inputs
         s, t = tangents
         if s is None or t is None:
@@ -205,11 +205,11 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
         options: as in `Primitive`; with `accumulates` the rule computes in float32 for 16-bit floats too.
     """
 
-    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         rules = [vjps[i] for i in wanted]
         return [None if rule is None else rule(g, y, *inputs, **params) for rule in rules]
 
-    def jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+    def jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
         wanted = [i for i, t in enumerate(tangents) if t is not None]
         return transposed(lambda g: result.vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
 

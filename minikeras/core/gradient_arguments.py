@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import nest
 from ..errors import DTypeError, ShapeError, kind_of
+from ..types import TensorLike
 from .arrays import namespace
 from .convert import convert_to_tensor
 from .indexed_slices import IndexedSlices
@@ -196,7 +197,7 @@ def _given_seed(value: Any, target: Any) -> Tensor:
     return operations.identity(seed, device=target.device) if seed.device != target.device else seed
 
 
-def finished(cotangent: Any, source: Any, fill: UnconnectedGradients, bare: bool) -> Tensor | IndexedSlices | None:
+def finished(cotangent: TensorLike, source: Any, fill: UnconnectedGradients, bare: bool) -> Tensor | IndexedSlices | None:
     """A cotangent as the Tensor to return, or what stands for a missing one."""
     if cotangent is not None:
         if type(cotangent) is IndexedSlices:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from ..types import TensorLike
 from .arrays import is_array
 from .tensor import arrays_of, tensors_of
 
@@ -75,7 +76,7 @@ def registered_rule(name: str) -> Any:
     if function is None:
         return None
 
-    def vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         upstream, outputs = (g, y) if type(g) is tuple else ((g,), (y,))
         bare = is_array(upstream[0])
         op = SimpleNamespace(inputs=tensors_of(inputs), outputs=list(tensors_of(outputs)), type=name, get_attr=params.get)

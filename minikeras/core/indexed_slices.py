@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ShapeError
-from ..types import DType, TensorShape, as_dtype
+from ..types import DType, TensorLike, TensorShape, as_dtype
 from .convert import convert_to_tensor
 from .registry import operations
 from .tensor import Tensor
@@ -35,7 +35,7 @@ class IndexedSlices:
     __slots__ = ("_shape", "indices", "values")
     __array_ufunc__ = None  # NumPy would add it to each element of an array
 
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+    def __init__(self, values: Any, indices: TensorLike, dense_shape: Any = None) -> None:
         self.values = values if hasattr(values, "dtype") else convert_to_tensor(values)
         self.indices = indices if hasattr(indices, "dtype") else convert_to_tensor(indices)
         if dense_shape is not None and not isinstance(dense_shape, tuple):
@@ -86,7 +86,7 @@ class IndexedSlices:
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self._shape)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: TensorLike) -> Any:
         if not isinstance(other, IndexedSlices):
             return self.read_value() + other
         values = operations.concat(self.values, other.values, axis=-len(self.values.shape))

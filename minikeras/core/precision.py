@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..types import TensorLike
 from .registry import operations
 from .tensor import array_of
 
@@ -35,7 +36,7 @@ def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     return accurate
 
 
-def _widened(x: Any) -> Any:
+def _widened(x: TensorLike) -> Any:
     return x.astype(FLOAT32) if hasattr(x, "dtype") and is_short(x.dtype) else x
 
 
@@ -53,7 +54,9 @@ def rule_in_float32(vjp: Callable[..., list[Any]], compute: Callable[..., Any]) 
         compute: the primitive.
     """
 
-    def accurate(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    def accurate(
+        wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]
+    ) -> list[Any]:
         if not is_short(_numpy_dtype(y)):
             return vjp(wanted, g, y, inputs, params)
         wide = [_widened_operand(x) for x in inputs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ class Primitive:
             return quiet_context().run(self.on_numpy, *inputs, **params)
         return self.on_numpy(*inputs, **params)
 
-    def on(self, xp: Any) -> Callable[..., Any]:
+    def on(self, xp: ModuleType) -> Callable[..., Any]:
         """The function of arrays for library `xp`."""
         function = self._on.get(id(xp))
         if function is None:

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import MinikerasError
+from ..types import TensorLike
 from .arrays import BARE, brought_together, is_array, namespace, quiet_context
 from .primitive import Primitive
 from .registry import operations, register
@@ -53,7 +54,7 @@ class Interpreter:
     def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
         """Take note of an operation that was carried out, or whose results `notify` reports."""
 
-    def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
+    def assign(self, variable: Any, value: TensorLike, how: Any, below: Frame) -> bool:
         """Carry out an assignment by other means; True if that was done."""
         return False
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..types import Array, DType, TensorShape, as_dtype
+from ..types import Array, DType, TensorLike, TensorShape, as_dtype
 from .arrays import device_name, is_array, to_numpy
 from .registry import operations
 
@@ -184,52 +184,52 @@ class Operand:
 
     # Operators ---------------------------------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: TensorLike) -> Any:
         return operations.bind(operations.add, (self, other), {}, "__radd__")
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: TensorLike) -> Any:
         return operations.bind(operations.add, (other, self), {})
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: TensorLike) -> Any:
         return operations.bind(operations.subtract, (self, other), {}, "__rsub__")
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: TensorLike) -> Any:
         return operations.bind(operations.subtract, (other, self), {})
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: TensorLike) -> Any:
         return operations.bind(operations.multiply, (self, other), {}, "__rmul__")
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: TensorLike) -> Any:
         return operations.bind(operations.multiply, (other, self), {})
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: TensorLike) -> Any:
         return operations.bind(operations.divide, (self, other), {}, "__rtruediv__")
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: TensorLike) -> Any:
         return operations.bind(operations.divide, (other, self), {})
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: TensorLike) -> Any:
         return operations.bind(operations.floor_divide, (self, other), {}, "__rfloordiv__")
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: TensorLike) -> Any:
         return operations.bind(operations.floor_divide, (other, self), {})
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: TensorLike) -> Any:
         return operations.bind(operations.floor_modulus, (self, other), {}, "__rmod__")
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: TensorLike) -> Any:
         return operations.bind(operations.floor_modulus, (other, self), {})
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: TensorLike) -> Any:
         return operations.bind(operations.power, (self, other), {}, "__rpow__")
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: TensorLike) -> Any:
         return operations.bind(operations.power, (other, self), {})
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: TensorLike) -> Any:
         return operations.bind(operations.matrix_product, (self, other), {}, "__rmatmul__")
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: TensorLike) -> Any:
         return operations.bind(operations.matrix_product, (other, self), {})
 
     def __neg__(self) -> Any:
@@ -244,38 +244,38 @@ class Operand:
     def __invert__(self) -> Any:
         return self._logic("not")(self)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: TensorLike) -> Any:
         return operations.bind(self._logic("and"), (self, other), {})
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: TensorLike) -> Any:
         return operations.bind(self._logic("and"), (other, self), {})
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: TensorLike) -> Any:
         return operations.bind(self._logic("or"), (self, other), {})
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: TensorLike) -> Any:
         return operations.bind(self._logic("or"), (other, self), {})
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: TensorLike) -> Any:
         return operations.bind(self._logic("xor"), (self, other), {})
 
-    def __rxor__(self, other: Any) -> Any:
+    def __rxor__(self, other: TensorLike) -> Any:
         return operations.bind(self._logic("xor"), (other, self), {})
 
     def _logic(self, name: str) -> Any:
         """The operation on truth values for bools, on bits for all else."""
         return getattr(operations, f"logical_{name}" if self.array.dtype.kind == "b" else f"bitwise_{name}")
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: TensorLike) -> Any:
         return operations.bind(operations.less, (self, other), {})
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: TensorLike) -> Any:
         return operations.bind(operations.less_equal, (self, other), {})
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: TensorLike) -> Any:
         return operations.bind(operations.greater, (self, other), {})
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: TensorLike) -> Any:
         return operations.bind(operations.greater_equal, (self, other), {})
 
     def __eq__(self, other: object) -> Any:
@@ -337,7 +337,7 @@ class Tensor(Operand):
     def __copy__(self) -> Tensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return self
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgumentError, ShapeError
-from ..types import Array, TensorShape, as_dtype
+from ..types import Array, TensorLike, TensorShape, as_dtype
 from .arrays import namespace, to_device, to_numpy
 from .convert import convert_to_tensor, holds_tensor, to_array
 from .effects import State, Write, clock, decide, effect
@@ -193,7 +193,7 @@ class Variable(Operand):
 
     # Assigning ---------------------------------------------------------------------------------------------------
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Hold another value of the same dtype, and of the same shape or another that the Variable may have.
 
         Of several threads the last one's value stays, whole; an optimizer's step in another thread comes before it or after it.
@@ -281,31 +281,31 @@ class Variable(Operand):
         part = operations.getitem(self, key)
         return VariablePart(part, self, key) if type(part) is Tensor else part
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_update(self, indices: TensorLike, updates: Any, name: str | None = None) -> Variable:
         """Replace the elements at `indices`, an integer tensor of shape (..., n), by `updates`."""
         return self._scatter(indices, updates, np.ndarray.__setitem__, nd=True)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_add(self, indices: TensorLike, updates: Any, name: str | None = None) -> Variable:
         """Add `updates` to the elements at `indices`, an integer tensor of shape (..., n); repeated ones add up."""
         return self._scatter(indices, updates, _at(np.add), nd=True)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_sub(self, indices: TensorLike, updates: Any, name: str | None = None) -> Variable:
         """Subtract `updates` from the elements at `indices`."""
         return self._scatter(indices, updates, _at(np.subtract), nd=True)
 
-    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_max(self, indices: TensorLike, updates: Any, name: str | None = None) -> Variable:
         """Replace the elements at `indices` by updates that are larger."""
         return self._scatter(indices, updates, _at(np.maximum), nd=True)
 
-    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_min(self, indices: TensorLike, updates: Any, name: str | None = None) -> Variable:
         """Replace the elements at `indices` by updates that are smaller."""
         return self._scatter(indices, updates, _at(np.minimum), nd=True)
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Any:
         """The elements or rows at `indices`, an integer tensor of shape (..., n)."""
         return operations.gather_nd(self.read_value(), convert_to_tensor(indices))
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Any:
         """The rows at `indices`."""
         return operations.look_up(self.read_value(), convert_to_tensor(indices), axis=-self.ndim)
 
@@ -337,7 +337,7 @@ class Variable(Operand):
         """Add to the rows named by `IndexedSlices(values, indices)`; repeated indices add up."""
         return self._scatter(sparse_delta.indices, sparse_delta.values, _at(np.add), nd=False)
 
-    def _scatter(self, indices: Any, updates: Any, write: Callable[..., Any], nd: bool) -> Variable:
+    def _scatter(self, indices: TensorLike, updates: Any, write: Callable[..., Any], nd: bool) -> Variable:
         if current() is not BOTTOM and redirected(self, updates, Write.SCATTER):
             return self
         where = np.asarray(to_numpy(convert_to_tensor(indices).array))
@@ -376,16 +376,16 @@ class Variable(Operand):
 
     # In-place operators of Python would re-bind the name and lose the Variable ------------------------------------
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: TensorLike) -> Any:
         raise RuntimeError("`variable += value` with `tf.Variable`s is not supported. Use `variable.assign_add(value)`.")
 
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: TensorLike) -> Any:
         raise RuntimeError("`variable -= value` with `tf.Variable`s is not supported. Use `variable.assign_sub(value)`.")
 
-    def __imul__(self, other: Any) -> Any:
+    def __imul__(self, other: TensorLike) -> Any:
         raise RuntimeError("`variable *= value` with `tf.Variable`s is not supported. Use `variable.assign(variable * value)`.")
 
-    def __itruediv__(self, other: Any) -> Any:
+    def __itruediv__(self, other: TensorLike) -> Any:
         raise RuntimeError("`variable /= value` with `tf.Variable`s is not supported. Use `variable.assign(variable / value)`.")
 
     def __repr__(self) -> str:
@@ -398,7 +398,7 @@ class Variable(Operand):
         """The Variable itself: a shallow copy shares the state."""
         return self
 
-    def __deepcopy__(self, memo: Any) -> Variable:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         """A Variable of its own with the same value."""
         copy = Variable.__new__(type(self))
         for owner in type(self).__mro__:
@@ -421,7 +421,7 @@ class VariablePart(Tensor):
         self.attached = None
         self._read = read  # the tangent of a result is kept as long as the result itself
 
-    def assign(self, value: Any) -> Variable:
+    def assign(self, value: TensorLike) -> Variable:
         """Write this part of the Variable; the rest stays."""
         index = tuple(self._index) if isinstance(self._index, list) else self._index
         value = self._variable._stacked(value)

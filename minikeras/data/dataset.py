@@ -15,7 +15,7 @@ from .. import nest
 from ..boundary import explaining_methods
 from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError, NotFoundError
-from ..types import TensorSpec, as_dtype, int64
+from ..types import DTypeLike, TensorSpec, as_dtype, int64
 from . import elements
 from .elements import (
     AUTOTUNE,
@@ -111,7 +111,7 @@ class Dataset(ElementStream):
         return Dataset.from_tensor_slices(np.arange(*bounds, dtype=as_dtype(output_type).numpy))
 
     @staticmethod
-    def counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
+    def counter(start: int = 0, step: int = 1, dtype: DTypeLike = int64) -> Dataset:
         """Integers without end.
 
         >>> [int(number) for number in tf.data.Dataset.counter(3, 2).take(2)]

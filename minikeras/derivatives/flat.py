@@ -17,6 +17,7 @@ from ..core.registry import operations
 from ..core.tensor import Tensor
 from ..errors import ShapeError
 from ..layout import Layout
+from ..types import TensorLike
 
 
 def listed(variables: Any) -> list[Any]:
@@ -24,7 +25,7 @@ def listed(variables: Any) -> list[Any]:
     return list(variables.trainable_variables) if hasattr(variables, "trainable_variables") else nest.flatten(variables)
 
 
-def size_of(value: Any) -> int:
+def size_of(value: TensorLike) -> int:
     """Number of elements."""
     return math.prod(value.shape)
 

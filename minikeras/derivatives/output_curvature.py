@@ -25,6 +25,7 @@ from ..core.registry import operations
 from ..core.stack import BOTTOM, current
 from ..core.tape import Tape
 from ..core.tensor import Tensor
+from ..types import ShapeLike, TensorLike
 from .first_order import scalar, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric
 from .hessian import RecordedGradient
@@ -236,7 +237,7 @@ class OutputCurvature:
         guess = operations.reshape(probe, shape=(1, rows * columns), rank=len(array.shape)) @ result
         return result if self._apart(operations.reshape(guess, shape=tuple(expected.shape), rank=2), expected) else None
 
-    def _random(self, shape: Any) -> Tensor:
+    def _random(self, shape: ShapeLike) -> Tensor:
         """Normal numbers, the same ones at every call."""
         array = self.outputs.array
         key = np.array([array.size, 0], np.uint64)
@@ -305,7 +306,7 @@ def rows_apart(records: Sequence[Record], batch: Batch) -> list[Record]:
     reads = [record for record in records if State.OPERANDS in record.primitive.reads]
     whole = {x.key for record in reads for x in (*record.inputs, record.outputs)}
 
-    def apart(value: Any) -> Any:
+    def apart(value: TensorLike) -> Any:
         if type(value) is tuple:
             return tuple([apart(part) for part in value])
         if not isinstance(value, Tensor) or value.key in whole or not value.shape or value.shape[0] % batch.size:

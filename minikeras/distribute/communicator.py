@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -428,7 +428,7 @@ class NcclCommunicator:
         timeout: seconds that an operation may take before it is ended.
     """
 
-    def __init__(self, ranks: Communicator, cupy: Any, nccl: Any, timeout: float = 600.0) -> None:
+    def __init__(self, ranks: Communicator, cupy: ModuleType, nccl: Any, timeout: float = 600.0) -> None:
         if not nccl.available:
             raise MissingExtraError("CuPy finds no NCCL, which several ranks with GPUs need: pip install nvidia-nccl-cu13.")
         self._cupy, self._names, self._timeout, self._ranks = cupy, nccl, timeout, ranks

@@ -213,7 +213,7 @@ def compare(
     threshold: float | None = None,
     seeds: int | Sequence[int] = 1,
     every: int | None = None,
-    verbose: Any = "auto",
+    verbose: int | str = "auto",
 ) -> Comparison:
     """Train the same model from the same weights, on the same batches in the same order, with each of several optimizers.
 

@@ -130,7 +130,7 @@ class Ensemble:
         y: Any = None,
         batch_size: int | None = None,
         epochs: int = 1,
-        verbose: Any = "auto",
+        verbose: int | str = "auto",
         callbacks: Any = None,
         validation_split: float = 0.0,
         validation_data: Any = None,
@@ -223,7 +223,7 @@ class Ensemble:
         x: Any = None,
         y: Any = None,
         batch_size: int | None = None,
-        verbose: Any = "auto",
+        verbose: int | str = "auto",
         sample_weight: Any = None,
         steps: int | None = None,
         return_dict: bool = False,
@@ -243,7 +243,7 @@ class Ensemble:
     @explaining
     @takes_numpy
     def predict(
-        self, x: Any, batch_size: int | None = None, verbose: Any = "auto", steps: int | None = None, reduce: Any = None
+        self, x: Any, batch_size: int | None = None, verbose: int | str = "auto", steps: int | None = None, reduce: Any = None
     ) -> Any:
         """The outputs of all members for all rows, as NumPy arrays of shape (members, rows, ...).
 

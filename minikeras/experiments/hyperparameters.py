@@ -148,7 +148,7 @@ class MemberNumber:
     def __repr__(self) -> str:
         return f"MemberNumber({', '.join(map(repr, self.values))})"
 
-    def __deepcopy__(self, memo: Any) -> MemberNumber:
+    def __deepcopy__(self, memo: dict[int, Any]) -> MemberNumber:
         return self
 
 

@@ -38,7 +38,7 @@ from ..layout import Layout
 from ..nn_ops import streams
 from ..nn_ops import streams as random
 from ..nn_ops.streams import generator_at
-from ..types import Array
+from ..types import Array, TensorLike
 from .hyperparameters import MemberNumber
 from .session import fresh_session, takes_seed
 
@@ -242,7 +242,7 @@ class Members(Batch):
             order = np.argsort([place for chosen in places.values() for place in chosen])
             return BatchedTensor(gather(concat(parts, 0), order), self)
 
-    def assign(self, variable: Variable, value: Any, how: Write, below: Frame) -> bool:
+    def assign(self, variable: Variable, value: TensorLike, how: Write, below: Frame) -> bool:
         """Write the stack; one value for all stays one value."""
         if how is Write.SCATTER:
             if variable.key in self.stacks:

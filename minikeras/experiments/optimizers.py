@@ -95,7 +95,7 @@ class Held:
         """The optimizers of members that have not ended."""
         return [optimizer for place, optimizer in enumerate(self.optimizers) if place not in self.ended]
 
-    def __deepcopy__(self, memo: Any) -> Held:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Held:
         raise InvalidArgumentError("the optimizers of an ensemble are not copied; copy those of its members.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ class Problem:
 
     def __init__(
         self,
-        build: Any,
+        build: Callable[..., Any],
         x: Any,
         y: Any = None,
         *,

@@ -42,7 +42,7 @@ class RunsProgress:
         verbose: as in `Model.fit`.
     """
 
-    def __init__(self, label: str, runs: int, verbose: Any) -> None:
+    def __init__(self, label: str, runs: int, verbose: int | str) -> None:
         self._done, self._label, self._started = 0, label, time.perf_counter()
         self._bar = ProgressBar(1 if verbose == "auto" else int(verbose)) if verbose not in (0, False) else None
         if self._bar is not None:

@@ -206,7 +206,7 @@ def _config_of(value: Any, depth: int = 4) -> Any:
     return getattr(value, "__name__", type(value).__name__)
 
 
-def _function(function: Any, depth: int) -> dict[str, Any]:
+def _function(function: Callable[..., Any], depth: int) -> dict[str, Any]:
     """A function by the place of its code, its defaults and its closure."""
     code = function.__code__
     held: dict[str, Any] = {"code": f"{code.co_name}, line {code.co_firstlineno}"}

@@ -87,7 +87,7 @@ class Sweep:
         mode: str = "auto",
         keep_weights: bool = True,
         callbacks: Callable[[Run], list[Any]] | None = None,
-        verbose: Any = "auto",
+        verbose: int | str = "auto",
         **arguments: Any,
     ) -> SweepResults:
         """Train all runs. One that raises, or whose loss is not finite, is a result with its error, and the others go on.

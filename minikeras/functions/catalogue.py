@@ -198,7 +198,7 @@ def _in_one_line(summary: str, example: str) -> str:
     return f"{summary}\n\n>>> {expression}\n{expected}\n"
 
 
-def name_like_definition(function: Any, name: str, module: str, documentation: str | None = None) -> Any:
+def name_like_definition(function: Callable[..., Any], name: str, module: str, documentation: str | None = None) -> Any:
     """A function that another one has made, found by its name in a module, as pickle needs it, and documented."""
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = module, documentation or function.__doc__

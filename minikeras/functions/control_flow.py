@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import nest
@@ -47,7 +47,7 @@ class TensorArray:
     def __init__(
         self,
         dtype: DTypeLike,
-        size: Any = None,
+        size: int | Sequence[int] | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
@@ -149,7 +149,7 @@ class TensorArray:
         slices = unstack(tensor(value))
         return self.scatter(range(len(slices)), slices)
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: Any, value: TensorLike, name: str | None = None) -> TensorArray:
         """Set some elements to the slices of a tensor."""
         slices = value if isinstance(value, list) else unstack(tensor(value))
         before = self._elements[:], self._shape, self._read.copy()

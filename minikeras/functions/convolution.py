@@ -82,10 +82,10 @@ def convolution(
 def depthwise_conv(
     input: TensorLike,
     filter: TensorLike,
-    strides: Any = None,
-    padding: Any = "VALID",
+    strides: int | Sequence[int] | None = None,
+    padding: str | Sequence[Any] = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`convolution` with kernels of its own for each channel: filter (*window, channels, multiplier).
@@ -109,10 +109,10 @@ def separable_conv(
     input: TensorLike,
     depthwise_filter: TensorLike,
     pointwise_filter: TensorLike,
-    strides: Any = None,
-    padding: Any = "VALID",
+    strides: int | Sequence[int] | None = None,
+    padding: str | Sequence[Any] = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`depthwise_conv`, then a mix of its channels at each place: pointwise_filter (*ones, channels * multiplier, outputs)."""
@@ -173,7 +173,7 @@ def conv_transpose_to_fit(
     padding: str,
     output_padding: Sizes | None = None,
     data_format: str | None = None,
-    dilations: Any = 1,
+    dilations: int | Sequence[int] = 1,
 ) -> Tensor:
     """`conv_transpose` to the sizes that follow from those of the input, as Keras has it; see `transposed_axis`."""
     g, kernel = tensors(input, filters)
@@ -259,7 +259,7 @@ def geometry(name: str, sizes: Sizes, window: Sizes, strides: Any, padding: Any,
 
 
 def _pairs(
-    name: str, sizes: Sizes, window: Sizes, strides: Sizes, padding: Any, dilation: Sizes, first: bool
+    name: str, sizes: Sizes, window: Sizes, strides: Sizes, padding: str | Sequence[Any], dilation: Sizes, first: bool
 ) -> tuple[Sizes, ...]:
     """Numbers of elements added before and after each axis."""
     rank = len(sizes)
@@ -326,7 +326,12 @@ def channels_moved_first(x: Tensor) -> Tensor:
 
 
 def max_pool(
-    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The largest element under a sliding window, for each channel; of several the first has the gradient.
 
@@ -343,7 +348,12 @@ def max_pool(
 
 @rounded_once
 def avg_pool(
-    input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Any],
+    data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The mean of what lies under a sliding window, for each channel; padding does not count. Arguments as in `max_pool`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -225,7 +225,7 @@ def resize_with_pad(
     return pad_to_bounding_box(x, above, left, target_height, target_width)
 
 
-def _part(name: str, value: TensorLike, size: Any, seed: Any, draw: Any) -> Tensor:
+def _part(name: str, value: TensorLike, size: int | Sequence[int], seed: Any, draw: Any) -> Tensor:
     x, sizes = tensor(value), static_shape(size)
     if len(sizes) != x.ndim or any(not 0 <= part <= whole for part, whole in zip(sizes, x.shape, strict=True)):
         raise ShapeError(f"{name}: a part of size {list(sizes)} does not lie within shape {x.shape}.")
@@ -439,7 +439,9 @@ def _peak(image: TensorLike, value: float) -> Tensor:
 # Windows and boxes -----------------------------------------------------------------------------------------------------
 
 
-def extract_patches(images: TensorLike, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
+def extract_patches(
+    images: TensorLike, sizes: Any, strides: int | Sequence[int], rates: Any, padding: str, name: str | None = None
+) -> Tensor:
     """Elements under a window that slides over images, as channels: (batch, rows, columns, height * width * channels).
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from .operands import beside, inexact, integer, negative_axis, rounded_once, sta
 from .shaping import concat, reshape, stack, transpose
 
 
-def slice_(input_: TensorLike, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice_(input_: TensorLike, begin: Any, size: int | Sequence[int], name: str | None = None) -> Tensor:
     """The block that starts at `begin` and has the given sizes; -1 stands for the rest of an axis.
 
     >>> print(tf.slice([1, 2, 3, 4], [1], [2]).numpy())
@@ -59,7 +59,7 @@ def strided_slice(
     input_: TensorLike,
     begin: Any,
     end: Any,
-    strides: Any = None,
+    strides: int | Sequence[int] | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,

@@ -254,7 +254,7 @@ def _laid(name: str, x: Tensor, where: np.ndarray[Any, Any], shape: tuple[int, i
     return arithmetic.select(there >= 0, indexing.gather_rows(flat, arithmetic.maximum(there, 0), axis=-1), rest)
 
 
-def _padding(x: Tensor, value: Any) -> Tensor:
+def _padding(x: Tensor, value: TensorLike) -> Tensor:
     """The value off the diagonals; of bools false for 0."""
     return beside(x, bool(value) if x.dtype.is_bool else value, x.dtype)
 

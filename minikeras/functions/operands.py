@@ -95,7 +95,7 @@ def _each(values: Any, source: Any, target: Any) -> Any:
 # Axes and shapes -------------------------------------------------------------------------------------------------------
 
 
-def integer(value: Any) -> int:
+def integer(value: TensorLike) -> int:
     """An axis, size or count as an int.
 
     Raises:

@@ -18,7 +18,7 @@ from ..core.batch import _values
 from ..core.effects import State, effect
 from ..core.stack import BOTTOM, current, notify, perform
 from ..errors import InvalidArgumentError
-from ..types import DTypeLike, as_dtype
+from ..types import DTypeLike, TensorLike, as_dtype
 from .operands import tensor
 
 
@@ -232,7 +232,7 @@ def text(array: Any, count: int, depth: int = 1, quoted: bool = False) -> str:
     return "[" + between.join(rows) + "]"
 
 
-def _number(value: Any, dtype: DTypeLike) -> str:
+def _number(value: TensorLike, dtype: DTypeLike) -> str:
     """A number: a float with few digits if these tell it from all others, else with as many as always do."""
     if not isinstance(value, float):
         return str(int(value) if isinstance(value, bool) else value)

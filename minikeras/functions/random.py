@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def _fixed(seed: Any) -> Keys:
 
 
 def drawn(
-    primitive: Any, keys: Keys, shape: ShapeLike, dtype: DTypeLike, *given: Tensor, xp: Any = None, **params: Any
+    primitive: Any, keys: Keys, shape: ShapeLike, dtype: DTypeLike, *given: Tensor, xp: ModuleType | None = None, **params: Any
 ) -> Tensor:
     """A draw, by default on the current device. For the rows of a part of a batch it is that part of the draw for the whole.
 
@@ -152,7 +153,7 @@ def uniform_by(
     return drawn(draws.random_integers, keys, shape, wanted, low=low, span=max(high - low, 1))
 
 
-def _bound(name: str, which: str, value: Any, kind: Any) -> int:
+def _bound(name: str, which: str, value: TensorLike, kind: Any) -> int:
     """A bound of integers; the upper one may lie one above the largest."""
     array = np.asarray(value)
     if type(value) is not int and (array.ndim or array.dtype.kind not in "iufO" or array != array // 1):

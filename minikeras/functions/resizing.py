@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class ResizeMethod:
 
 def resize(
     images: TensorLike,
-    size: Any,
+    size: int | Sequence[int],
     method: str = "bilinear",
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,

@@ -25,7 +25,7 @@ from ..functions.operands import beside, inexact, negative_axes, negative_axis, 
 from ..functions.ordering import sort
 from ..functions.reductions import cumsum, reduce_max
 from ..functions.shaping import reshape, split, transpose
-from ..types import TensorLike
+from ..types import Axis, TensorLike
 from .arguments import Catalogue
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,7 +70,7 @@ def get(identifier: Any) -> Callable[..., Tensor]:
     return catalogue.get("linear" if identifier is None else identifier)
 
 
-def serialize(activation: Any) -> Any:
+def serialize(activation: str | Callable[..., Any] | None) -> Any:
     """The name of an activation of this package; the configuration of a layer or of another function.
 
     >>> tf.keras.activations.serialize(tf.keras.activations.relu)
@@ -310,7 +310,7 @@ def sparse_sigmoid(x: TensorLike) -> Tensor:
 
 
 @activation()
-def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
+def softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, or along several as if they were one; along all if None. An axis of size 1, over
     which all results are 1, is warned about.
 
@@ -334,7 +334,7 @@ def softmax(x: TensorLike, axis: Any = -1) -> Tensor:
 
 
 @activation()
-def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
+def log_softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
     """The logarithm of softmax, exact where softmax underflows; along an axis, or along several (all if
     None) as if they were one.
 
@@ -344,7 +344,7 @@ def log_softmax(x: TensorLike, axis: Any = -1) -> Tensor:
     return _along(nn.log_softmax, x, axis)
 
 
-def _along(function: Callable[..., Tensor], x: TensorLike, axis: Any) -> Tensor:
+def _along(function: Callable[..., Tensor], x: TensorLike, axis: Axis) -> Tensor:
     """A function along one axis of `x`; several are moved to the end and laid out as one."""
     if axis is not None and not isinstance(axis, (tuple, list)):
         return function(x, axis)

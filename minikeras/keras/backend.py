@@ -18,7 +18,7 @@ from ..absent import error as _error
 from ..core import Tensor, convert_to_tensor
 from ..core.tensor import Operand
 from ..errors import ShapeError
-from ..types import as_dtype
+from ..types import DTypeLike, TensorLike, as_dtype
 from .calls import name_scope
 from .config import backend, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
 from .names import clear_session, get_uid
@@ -69,7 +69,7 @@ _OPS: dict[str, tuple[str, dict[str, Any]]] = {
 __path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 
 
-def standardize_dtype(dtype: Any) -> str:
+def standardize_dtype(dtype: DTypeLike) -> str:
     """The name of a dtype; None is `floatx()`.
 
     >>> standardize_dtype(float), standardize_dtype(np.dtype("int8"))
@@ -80,7 +80,7 @@ def standardize_dtype(dtype: Any) -> str:
     return known or as_dtype(dtype).name
 
 
-def is_float_dtype(dtype: Any) -> bool:
+def is_float_dtype(dtype: DTypeLike) -> bool:
     """True if a dtype, given in any form, is a float dtype.
 
     >>> is_float_dtype("bfloat16"), is_float_dtype("int32")
@@ -89,7 +89,7 @@ def is_float_dtype(dtype: Any) -> bool:
     return as_dtype(standardize_dtype(dtype)).is_floating
 
 
-def is_int_dtype(dtype: Any) -> bool:
+def is_int_dtype(dtype: DTypeLike) -> bool:
     """True if a dtype, given in any form, is an integer dtype, signed or unsigned.
 
     >>> is_int_dtype("uint8"), is_int_dtype(bool)
@@ -98,7 +98,7 @@ def is_int_dtype(dtype: Any) -> bool:
     return as_dtype(standardize_dtype(dtype)).is_integer
 
 
-def is_keras_tensor(x: Any) -> bool:
+def is_keras_tensor(x: TensorLike) -> bool:
     """True if a value is a KerasTensor, a symbolic value of a functional model.
 
     >>> is_keras_tensor(tf.keras.Input((2,))), is_keras_tensor(tf.ones([2]))
@@ -107,7 +107,7 @@ def is_keras_tensor(x: Any) -> bool:
     return isinstance(x, KerasTensor)
 
 
-def int_shape(x: Any) -> tuple[int | None, ...]:
+def int_shape(x: TensorLike) -> tuple[int | None, ...]:
     """The shape as a tuple, with None for unknown sizes.
 
     >>> tf.keras.backend.int_shape(tf.keras.Input((3,)))
@@ -116,7 +116,7 @@ def int_shape(x: Any) -> tuple[int | None, ...]:
     return tuple(x.shape)
 
 
-def ndim(x: Any) -> int:
+def ndim(x: TensorLike) -> int:
     """The number of axes.
 
     >>> tf.keras.backend.ndim(tf.zeros([2, 3]))
@@ -125,7 +125,7 @@ def ndim(x: Any) -> int:
     return len(x.shape)
 
 
-def dtype(x: Any) -> str:
+def dtype(x: TensorLike) -> str:
     """The name of the dtype.
 
     >>> tf.keras.backend.dtype(tf.constant([1, 2]))
@@ -134,7 +134,7 @@ def dtype(x: Any) -> str:
     return standardize_dtype(x.dtype)
 
 
-def count_params(x: Any) -> int:
+def count_params(x: TensorLike) -> int:
     """The number of elements.
 
     >>> tf.keras.backend.count_params(tf.zeros([2, 3]))
@@ -143,7 +143,7 @@ def count_params(x: Any) -> int:
     return math.prod(x.shape)
 
 
-def get_value(x: Any) -> Any:
+def get_value(x: TensorLike) -> Any:
     """The values as an array.
 
     >>> get_value(tf.Variable([1.0, 2.0]))
@@ -152,7 +152,7 @@ def get_value(x: Any) -> Any:
     return x.numpy() if isinstance(x, Operand) else x
 
 
-def set_value(x: Any, value: Any) -> None:
+def set_value(x: TensorLike, value: Any) -> None:
     """Let a Variable hold a value, in its own dtype.
 
     >>> x = tf.Variable(1.0)
@@ -184,7 +184,7 @@ def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
         set_value(x, value)
 
 
-def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Variable:
+def variable(value: Any, dtype: DTypeLike = None, name: str | None = None, constraint: Any = None) -> Variable:
     """A Variable that holds a value.
 
     >>> print(tf.keras.backend.variable([1.0, 2.0]).numpy())
@@ -195,7 +195,7 @@ def variable(value: Any, dtype: Any = None, name: str | None = None, constraint:
     return made
 
 
-def constant(value: Any, dtype: Any = None, shape: Sequence[int] | None = None, name: str | None = None) -> Tensor:
+def constant(value: Any, dtype: DTypeLike = None, shape: Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """A Tensor of a value, repeated to a shape.
 
     >>> print(tf.keras.backend.constant(3.0, shape=(2,)).numpy())
@@ -205,7 +205,7 @@ def constant(value: Any, dtype: Any = None, shape: Sequence[int] | None = None, 
     return convert_to_tensor(array if shape is None else np.broadcast_to(array, tuple(shape)))
 
 
-def cast_to_floatx(x: Any) -> Any:
+def cast_to_floatx(x: TensorLike) -> Any:
     """An array in the default float dtype; a Tensor as a Tensor.
 
     >>> tf.keras.backend.cast_to_floatx([1, 2])
@@ -216,7 +216,7 @@ def cast_to_floatx(x: Any) -> Any:
     return np.asarray(x, as_dtype(floatx()).numpy)
 
 
-def update(x: Any, new_x: Any) -> Any:
+def update(x: TensorLike, new_x: Any) -> Any:
     """`x.assign(new_x)`.
 
     >>> x = tf.Variable(1.0)
@@ -226,7 +226,7 @@ def update(x: Any, new_x: Any) -> Any:
     return x.assign(new_x)
 
 
-def update_add(x: Any, increment: Any) -> Any:
+def update_add(x: TensorLike, increment: Any) -> Any:
     """`x.assign_add(increment)`.
 
     >>> x = tf.Variable(1.0)
@@ -236,7 +236,7 @@ def update_add(x: Any, increment: Any) -> Any:
     return x.assign_add(increment)
 
 
-def update_sub(x: Any, decrement: Any) -> Any:
+def update_sub(x: TensorLike, decrement: Any) -> Any:
     """`x.assign_sub(decrement)`.
 
     >>> x = tf.Variable(1.0)
@@ -246,7 +246,7 @@ def update_sub(x: Any, decrement: Any) -> Any:
     return x.assign_sub(decrement)
 
 
-def flatten(x: Any) -> Any:
+def flatten(x: TensorLike) -> Any:
     """All elements in one axis.
 
     >>> tf.keras.backend.flatten(tf.zeros([2, 3])).shape
@@ -255,7 +255,7 @@ def flatten(x: Any) -> Any:
     return __getattr__("reshape")(x, (-1,))
 
 
-def batch_flatten(x: Any) -> Any:
+def batch_flatten(x: TensorLike) -> Any:
     """All elements of each row in one axis.
 
     >>> tf.keras.backend.batch_flatten(tf.zeros([2, 3, 4])).shape
@@ -264,7 +264,7 @@ def batch_flatten(x: Any) -> Any:
     return __getattr__("reshape")(x, (-1, math.prod(x.shape[1:])))
 
 
-def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
+def bias_add(x: TensorLike, bias: Any, data_format: str | None = None) -> Any:
     """A bias added to each row: a number for each channel, or one for each element of a row.
 
     >>> print(tf.keras.backend.bias_add(tf.zeros([1, 2, 1]), [1.0, 2.0], "channels_first").numpy().tolist())
@@ -279,7 +279,7 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
     return x + bias
 
 
-def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
+def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     """The sum of products along an axis of each, row by row: of matrices their product; at least (batch, 1).
 
     Args:

@@ -27,6 +27,7 @@ from ..data.pipeline import Passes, order_stream, preserved_streams
 from ..data.table import RowTable
 from ..errors import DTypeError, ShapeError, kind_of
 from ..nn_ops import streams
+from ..types import TensorLike
 from .config import floatx, max_steps_per_epoch
 
 
@@ -46,7 +47,7 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     return x, y, weight
 
 
-def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+def pack_x_y_sample_weight(x: TensorLike, y: TensorLike = None, sample_weight: TensorLike = None) -> Any:
     """A batch as steps get it: x alone, (x, y) or (x, y, sample_weight); a tuple or list of inputs alone is (x,).
 
     >>> pack_x_y_sample_weight(1), pack_x_y_sample_weight(1, 2), pack_x_y_sample_weight([1, 2])
@@ -59,7 +60,7 @@ def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> 
     return (x,) if isinstance(x, (list, tuple)) else x
 
 
-def is_iterable_of_batches(x: Any) -> bool:
+def is_iterable_of_batches(x: TensorLike) -> bool:
     """True for Datasets, generators and sequences that make batches, not for arrays, lists and dicts of arrays."""
     if isinstance(x, Dataset):
         return True
@@ -204,7 +205,7 @@ def _class_table(weights: Any) -> dict[int, float]:
         ) from None
 
 
-def class_weights(y: Any, weights: Mapping[int, float]) -> Any:
+def class_weights(y: TensorLike, weights: Mapping[int, float]) -> Any:
     """A weight for each row from its class; one-hot labels count by their largest element, missing classes 1.0."""
     table = _class_table(weights)
     leaves = [leaf for leaf in nest.flatten(y) if leaf is not None]
@@ -364,7 +365,9 @@ class _Weighted(Source):
         return x, y, convert_to_tensor(class_weights(leaf, self._weights))
 
 
-def of_arrays(x: Any, y: Any, sample_weight: Any, rows: int, batch_size: int | None, shuffle: bool | str) -> Source:
+def of_arrays(
+    x: TensorLike, y: TensorLike, sample_weight: TensorLike, rows: int, batch_size: int | None, shuffle: bool | str
+) -> Source:
     """Batches of columns; the last one may be smaller. `shuffle='batch'` shuffles whole batches and not rows."""
     dataset = Dataset.from_columns(pack_x_y_sample_weight(x, y, sample_weight), floatx())
     if shuffle and shuffle != "batch":
@@ -378,9 +381,9 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, rows: int, batch_size: int | N
 
 def source(
     name: str,
-    x: Any,
-    y: Any,
-    sample_weight: Any,
+    x: TensorLike,
+    y: TensorLike,
+    sample_weight: TensorLike,
     batch_size: int | None,
     shuffle: bool | str,
     class_weight: Mapping[int, float] | None = None,
@@ -406,7 +409,7 @@ def source(
     return found if class_weight is None else _Weighted(found, class_weight)
 
 
-def _iterated(x: Any, shuffle: bool) -> Source:
+def _iterated(x: TensorLike, shuffle: bool) -> Source:
     """A source for an iterable of batches."""
     if isinstance(x, Dataset):
         return _DatasetSource(x, checked=False)

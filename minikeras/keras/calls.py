@@ -14,11 +14,12 @@ from ..core.stack import Frame, Interpreter, on_top
 from ..core.variable import read_variable
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.elementwise import cast
+from ..types import TensorLike
 
 setattr(Tensor, "_keras_mask", vars(Tensor)["attached"])  # noqa: B010  what Keras attaches to a tensor is its mask
 
 
-def mask_of(x: Any) -> Any:
+def mask_of(x: TensorLike) -> Any:
     """The mask that a tensor carries: true where it counts; None if it carries none."""
     return getattr(x, "_keras_mask", None)
 
@@ -102,7 +103,7 @@ class Stateless(Interpreter):
         found = self.values.get(inputs[0].key) if primitive is read_variable else None
         return super().process(primitive, inputs, params, below) if found is None else found
 
-    def assign(self, variable: Variable, value: Any, how: Write, below: Frame) -> bool:
+    def assign(self, variable: Variable, value: TensorLike, how: Write, below: Frame) -> bool:
         """Keep the new value; True if the Variable is one of those with values."""
         held = self.values.get(variable.key)
         if held is None:

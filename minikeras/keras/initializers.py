@@ -20,7 +20,7 @@ from ..core.tensor import Operand
 from ..functions import random
 from ..functions.operands import static_shape
 from ..nn_ops import draws
-from ..types import as_dtype
+from ..types import DTypeLike, ShapeLike, as_dtype
 from . import random as seeds
 from .arguments import Catalogue, Configured
 from .config import floatx
@@ -40,7 +40,7 @@ class Initializer(Configured):
     [0.5 0.5]
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         """Values of a shape and dtype (the default float dtype if None)."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__(shape, dtype).")
 
@@ -49,7 +49,7 @@ class Initializer(Configured):
         return type(self).from_config(self.get_config())
 
 
-def _numpy_dtype(dtype: Any) -> Any:
+def _numpy_dtype(dtype: DTypeLike) -> Any:
     return as_dtype(dtype or floatx()).numpy
 
 
@@ -61,7 +61,7 @@ class Zeros(Initializer):
     [0. 0.]
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         return Tensor(creation_namespace().zeros(static_shape(shape), dtype=_numpy_dtype(dtype)))
 
 
@@ -73,7 +73,7 @@ class Ones(Initializer):
     [1. 1.]
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         return Tensor(creation_namespace().ones(static_shape(shape), dtype=_numpy_dtype(dtype)))
 
 
@@ -91,7 +91,7 @@ class Constant(Initializer):
     def __init__(self, value: Any = 0.0) -> None:
         self.value = value
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         held = to_numpy(self.value.array) if isinstance(self.value, Operand) else self.value
         value, sizes = np.asarray(held, dtype=_numpy_dtype(dtype)), static_shape(shape)
         try:
@@ -116,7 +116,7 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         sizes = static_shape(shape)
         if len(sizes) != 2:
             raise ValueError(f"Identity matrix initializer can only be used for 2D matrices. Received: shape={sizes}.")
@@ -174,7 +174,7 @@ class STFT(Initializer):
             raise ValueError(f"STFT: scaling must be None, 'density' or 'spectrum', found {scaling!r}.")
         self.side, self.window, self.scaling, self.periodic = side, window, scaling, periodic
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         sizes = static_shape(shape)
         if len(sizes) != 3 or sizes[2] < 2:
             raise ValueError(f"STFT: the shape must be (frame length, input channels, n / 2 + 1), found {sizes}.")
@@ -237,7 +237,7 @@ class RandomNormal(RandomInitializer):
         self.mean, self.stddev = mean, stddev
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         return random.normal_by(self._keys(), shape, self.mean, self.stddev, _numpy_dtype(dtype))
 
 
@@ -253,7 +253,7 @@ class TruncatedNormal(RandomInitializer):
         self.mean, self.stddev = mean, stddev
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         return random.truncated_normal_by(self._keys(), shape, self.mean, self.stddev, _numpy_dtype(dtype))
 
 
@@ -269,7 +269,7 @@ class RandomUniform(RandomInitializer):
         self.minval, self.maxval = minval, maxval
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         return random.uniform_by(self._keys(), shape, self.minval, self.maxval, _numpy_dtype(dtype))
 
 
@@ -294,7 +294,7 @@ class Orthogonal(RandomInitializer):
         self.gain = gain
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         sizes, kind = static_shape(shape), random.floating("orthogonal", _numpy_dtype(dtype)).numpy
         if len(sizes) < 2:
             raise ValueError(f"Orthogonal: needs at least two axes, found shape {sizes}.")
@@ -365,7 +365,7 @@ class VarianceScaling(RandomInitializer):
         self.distribution = "truncated_normal" if distribution == "normal" else distribution
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike = None, **options: Any) -> Tensor:
         sizes, kind = static_shape(shape), _numpy_dtype(dtype)
         fan_in, fan_out = compute_fans(sizes, self.input_axes, self.output_axes)
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]

@@ -9,7 +9,7 @@ import numpy as np
 from ..core import Tensor, convert_to_tensor
 from ..functions.elementwise import cast
 from ..functions.operands import tensor
-from ..types import DType, TensorLike, as_dtype
+from ..types import DType, DTypeLike, TensorLike, as_dtype
 from . import config
 
 _WEAK: dict[Any, type] = {int: int, "int": int, float: float, "float": float}
@@ -47,7 +47,7 @@ def result_type(*dtypes: Any) -> str:
     return met.name if met.is_integer else config.floatx()
 
 
-def _is_weak(dtype: Any) -> bool:
+def _is_weak(dtype: DTypeLike) -> bool:
     """True for the dtypes of Python's numbers; False for a DType, although one may equal `float`."""
     return isinstance(dtype, (type, str)) and dtype in _WEAK
 

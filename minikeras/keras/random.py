@@ -25,7 +25,7 @@ from ..functions.creation import zeros_like
 from ..functions.nn import dropped
 from ..functions.operands import tensor
 from ..nn_ops import draws, streams
-from ..types import TensorLike, as_dtype
+from ..types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .arguments import as_call
 from .calls import context
 from .config import floatx
@@ -173,7 +173,9 @@ class SeedGenerator:
 Seed = int | SeedGenerator | None
 
 
-def normal(shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = None, seed: Seed = None) -> Tensor:
+def normal(
+    shape: ShapeLike, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: DTypeLike = None, seed: Seed = None
+) -> Tensor:
     """Normally distributed numbers.
 
     >>> same = [tf.keras.random.normal((2,), seed=1).numpy().tolist() for _ in range(2)]
@@ -184,7 +186,7 @@ def normal(shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: 
 
 
 def truncated_normal(
-    shape: Any, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: Any = None, seed: Seed = None
+    shape: ShapeLike, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, dtype: DTypeLike = None, seed: Seed = None
 ) -> Tensor:
     """Normally distributed numbers, redrawn where they lie more than two standard deviations from the mean.
 
@@ -194,7 +196,9 @@ def truncated_normal(
     return tf.truncated_normal_by(keys_of(seed), shape, mean, stddev, _floating("truncated_normal", dtype))
 
 
-def uniform(shape: Any, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtype: Any = None, seed: Seed = None) -> Tensor:
+def uniform(
+    shape: ShapeLike, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtype: DTypeLike = None, seed: Seed = None
+) -> Tensor:
     """Evenly distributed numbers in [minval, maxval).
 
     >>> generator = tf.keras.random.SeedGenerator(1)
@@ -205,7 +209,7 @@ def uniform(shape: Any, minval: TensorLike = 0.0, maxval: TensorLike = 1.0, dtyp
     return tf.uniform_by(keys_of(seed), shape, minval, maxval, _floating("uniform", dtype))
 
 
-def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "int32", seed: Seed = None) -> Tensor:
+def randint(shape: ShapeLike, minval: TensorLike, maxval: TensorLike, dtype: DTypeLike = "int32", seed: Seed = None) -> Tensor:
     """Evenly distributed integers in [minval, maxval).
 
     >>> sorted(set(tf.keras.random.randint([100], 0, 3, seed=1).numpy().tolist()))
@@ -216,7 +220,7 @@ def randint(shape: Any, minval: TensorLike, maxval: TensorLike, dtype: Any = "in
     return tf.uniform_by(keys_of(seed), shape, minval, maxval, dtype, "randint")
 
 
-def categorical(logits: TensorLike, num_samples: int, dtype: Any = "int32", seed: Seed = None) -> Tensor:
+def categorical(logits: TensorLike, num_samples: int, dtype: DTypeLike = "int32", seed: Seed = None) -> Tensor:
     """Indices drawn with probabilities softmax(logits), for each row (batch, classes) -> (batch, num_samples).
 
     >>> print(tf.keras.random.categorical([[0.0, -1e9]], 3).numpy())
@@ -266,7 +270,7 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] |
     return dropped(x, keys_of(seed), shape, rate, **part)
 
 
-def gamma(shape: Any, alpha: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
+def gamma(shape: ShapeLike, alpha: TensorLike, dtype: DTypeLike = None, seed: Seed = None) -> Tensor:
     """Numbers of the gamma distribution with shape parameter `alpha`, above 0, and scale 1.
 
     >>> tf.keras.random.gamma((2, 3), 0.5).shape
@@ -275,7 +279,7 @@ def gamma(shape: Any, alpha: TensorLike, dtype: Any = None, seed: Seed = None) -
     return _drawn(draws.random_gamma, "gamma", shape, dtype, seed, alpha)
 
 
-def beta(shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
+def beta(shape: ShapeLike, alpha: TensorLike, beta: TensorLike, dtype: DTypeLike = None, seed: Seed = None) -> Tensor:
     """Numbers of the beta distribution with parameters `alpha` and `beta`, above 0.
 
     >>> bool(tf.reduce_all(tf.keras.random.beta((9,), 2.0, 3.0) < 1.0))
@@ -284,7 +288,9 @@ def beta(shape: Any, alpha: TensorLike, beta: TensorLike, dtype: Any = None, see
     return _drawn(draws.random_beta, "beta", shape, dtype, seed, alpha, beta)
 
 
-def binomial(shape: Any, counts: TensorLike, probabilities: TensorLike, dtype: Any = None, seed: Seed = None) -> Tensor:
+def binomial(
+    shape: ShapeLike, counts: TensorLike, probabilities: TensorLike, dtype: DTypeLike = None, seed: Seed = None
+) -> Tensor:
     """Numbers of successes among `counts` trials, each of probability `probabilities`.
 
     >>> tf.keras.random.binomial((2,), 5, 1.0).numpy()
@@ -293,12 +299,12 @@ def binomial(shape: Any, counts: TensorLike, probabilities: TensorLike, dtype: A
     return _drawn(draws.random_binomial, "binomial", shape, dtype, seed, counts, probabilities)
 
 
-def _drawn(primitive: Any, name: str, shape: Any, dtype: Any, seed: Seed, *parameters: TensorLike) -> Tensor:
+def _drawn(primitive: Any, name: str, shape: ShapeLike, dtype: DTypeLike, seed: Seed, *parameters: TensorLike) -> Tensor:
     """A draw with parameters, which may be others in each run."""
     return tf.drawn(primitive, keys_of(seed), shape, _floating(name, dtype), *[tensor(one) for one in parameters])
 
 
-def _floating(name: str, dtype: Any) -> Any:
+def _floating(name: str, dtype: DTypeLike) -> Any:
     wanted = as_dtype(floatx() if dtype is None else dtype)
     if not wanted.is_floating:
         raise ValueError(f"random.{name}: expected a float dtype, found {dtype!r}. `randint` gives integers.")

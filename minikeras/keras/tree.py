@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import nest
 from ..nest import keys
+from ..types import TensorLike
 
 __all__ = [
     *("MAP_TO_NONE", "assert_same_paths", "assert_same_structure", "flatten", "flatten_with_path", "is_nested"),
@@ -144,7 +145,7 @@ def lists_to_tuples(structure: Any) -> Any:
     return traverse(lambda part: tuple(part) if isinstance(part, list) else None, structure, top_down=False)
 
 
-def assert_same_structure(a: Any, b: Any, check_types: Any = None) -> None:
+def assert_same_structure(a: TensorLike, b: TensorLike, check_types: Any = None) -> None:
     """Nothing, if both have the same containers in the same places; dicts of any kind may stand for each other. `check_types`
     has no effect.
 
@@ -158,7 +159,7 @@ def assert_same_structure(a: Any, b: Any, check_types: Any = None) -> None:
         assert_same_structure(part, found[key])
 
 
-def assert_same_paths(a: Any, b: Any) -> None:
+def assert_same_paths(a: TensorLike, b: TensorLike) -> None:
     """Nothing, if the leaves of both are found by the same positions and keys, whatever the containers.
 
     >>> tf.keras.tree.assert_same_paths([0, 1], (2, 3))
@@ -206,7 +207,7 @@ def _packed(structure: Any, leaves: Iterator[Any], is_leaf: Callable[[Any], bool
     return _rebuilt(structure, [_packed(child, leaves, is_leaf) for _, child in _children(structure)])
 
 
-def _children_like(a: Any, b: Any) -> dict[Any, Any]:
+def _children_like(a: TensorLike, b: TensorLike) -> dict[Any, Any]:
     """The parts of `b` by their positions or keys; ValueError if it is another container than `a`, or has others."""
     kinds = [Mapping if isinstance(one, Mapping) else type(one) if is_nested(one) else None for one in (a, b)]
     known = [dict(_children(one)) if is_nested(one) else {} for one in (a, b)]

@@ -7,6 +7,7 @@ from typing import Any
 from ..core import convert_to_tensor
 from ..core.ops.arithmetic import elementwise_equality
 from ..core.tensor import Operand
+from ..types import DTypeLike, ShapeLike, TensorLike
 from . import initializers
 from .config import floatx
 from .names import auto_name
@@ -45,8 +46,8 @@ class Variable(Operators, KerasVariable):
     def __init__(
         self,
         initializer: Any,
-        shape: Any = None,
-        dtype: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike = None,
         trainable: bool = True,
         autocast: bool = True,
         aggregation: str = "none",
@@ -74,7 +75,7 @@ class Variable(Operators, KerasVariable):
     def __ne__(self, other: object) -> Any:
         return self._compared(other, False)
 
-    def _compared(self, other: Any, equality: bool) -> Any:
+    def _compared(self, other: TensorLike, equality: bool) -> Any:
         """The elementwise equality, or inequality, with another operand; in one dtype if that holds numbers."""
         first, second = promoted(self, other) if is_data(other) or is_numbers(other) else (self, other)
         return elementwise_equality(first, second, equality)

@@ -9,6 +9,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
 from ..core.primitive import Primitive
 from ..parallel import in_parallel, on_one_thread, product
-from ..types import Array
+from ..types import Array, TensorLike
 
 Sizes = tuple[int, ...]
 Pairs = tuple[Sizes, ...]
@@ -57,7 +58,7 @@ def offsets(window: Sizes, count: Sizes, strides: Sizes, dilation: Sizes) -> Ite
         )
 
 
-def _images_at_once(x: Any, window: Sizes, count: Sizes, channels: int) -> int:
+def _images_at_once(x: TensorLike, window: Sizes, count: Sizes, channels: int) -> int:
     """The number of images in a block; 0 if they are taken whole: few of them, or arrays that are not NumPy's."""
     batch, covered = len(x) if x.ndim else 0, math.prod(count)
     each = covered * math.prod(window) * channels
@@ -85,7 +86,7 @@ def _by_images(kernel: bool = False, transposed: bool = False) -> Callable[[Call
 
     def decorate(function: Callable[..., Array]) -> Callable[..., Array]:
         @functools.wraps(function)
-        def run(xp: Any, *operands: Any, **geometry: Any) -> Array:
+        def run(xp: ModuleType, *operands: Any, **geometry: Any) -> Array:
             x = operands[0]
             window = _window(operands[-1], geometry) if kernel else geometry["window"]
             if xp is not np or any(one.ndim != len(window) + 2 for one in operands):
@@ -114,20 +115,20 @@ def _by_images(kernel: bool = False, transposed: bool = False) -> Callable[[Call
     return decorate
 
 
-def _padded(xp: Any, x: Array, padding: Pairs, value: Any = 0) -> Array:
+def _padded(xp: ModuleType, x: Array, padding: Pairs, value: Any = 0) -> Array:
     if not any(map(any, padding)):
         return x
     return xp.pad(x, ((0, 0),) * (x.ndim - len(padding) - 1) + padding + ((0, 0),), constant_values=value)
 
 
-def _count(x: Any, window: Sizes, geometry: dict[str, Any]) -> Sizes:
+def _count(x: TensorLike, window: Sizes, geometry: dict[str, Any]) -> Sizes:
     """The number of windows that fit along each axis of x."""
     return places(
         tuple(x.shape[-len(window) - 1 : -1]), window, *(geometry[name] for name in ("strides", "padding", "dilation"))
     )
 
 
-def _windows(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
+def _windows(xp: ModuleType, x: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
     """The windows, without a copy: (..., batch, *places, *window, inputs)."""
     strides, dilation = geometry["strides"], geometry["dilation"]
     rank, count, source = len(window) + 1, _count(x, window, geometry), _padded(xp, x, geometry["padding"])
@@ -138,7 +139,7 @@ def _windows(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Arra
     return xp.lib.stride_tricks.as_strided(source, shape, (*outer[: 1 - rank], *apart, last))
 
 
-def _columns(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
+def _columns(xp: ModuleType, x: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
     """The windows as rows: (..., groups, batch * places, window * inputs / groups)."""
     groups, channels, count = geometry["groups"], x.shape[-1], _count(x, window, geometry)
     *lead, batch = x.shape[: -len(window) - 1]
@@ -154,7 +155,7 @@ def _columns(xp: Any, x: Array, window: Sizes, geometry: dict[str, Any]) -> Arra
     return xp.moveaxis(split, -2, len(lead)).reshape(*lead, groups, rows, inner)
 
 
-def _kernel_matrix(xp: Any, kernel: Array, groups: int, window: Sizes) -> Array:
+def _kernel_matrix(xp: ModuleType, kernel: Array, groups: int, window: Sizes) -> Array:
     """(..., groups, window * inputs / groups, outputs / groups)."""
     lead = kernel.shape[: kernel.ndim - len(window) - 2]
     inner, outputs = math.prod(window) * kernel.shape[-2], kernel.shape[-1]
@@ -169,13 +170,13 @@ def _product(a: Array, b: Array) -> Array:
     return found if found.dtype == a.dtype else found.astype(a.dtype)
 
 
-def _beside(xp: Any, product: Array) -> Array:
+def _beside(xp: ModuleType, product: Array) -> Array:
     """The outputs of all groups beside one another, in memory too: the last bit of products with them depends on it."""
     moved = xp.moveaxis(product, -3, -2)
     return moved.copy() if product.shape[-3] > 1 else moved
 
 
-def _grouped(xp: Any, g: Array, groups: int, rank: int) -> Array:
+def _grouped(xp: ModuleType, g: Array, groups: int, rank: int) -> Array:
     """(..., groups, batch * places, outputs / groups)."""
     lead, rows = g.shape[: g.ndim - rank], math.prod(g.shape[g.ndim - rank : -1])
     return xp.moveaxis(g.reshape(*lead, rows, groups, g.shape[-1] // groups), -2, -3)
@@ -199,7 +200,7 @@ def _in_blocks_of_images(x: Array, kernel: Array, size: int, geometry: dict[str,
     return whole
 
 
-def _convolve(xp: Any, x: Array, kernel: Array, **geometry: Any) -> Array:
+def _convolve(xp: ModuleType, x: Array, kernel: Array, **geometry: Any) -> Array:
     window = _window(kernel, geometry)
     rank, groups = len(window) + 2, geometry["groups"]
     count = _count(x, window, geometry)
@@ -223,7 +224,7 @@ def _window(kernel: Any, geometry: dict[str, Any]) -> Sizes:
     return tuple(kernel.shape[-2 - len(geometry["strides"]) : -2])
 
 
-def _spread(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> Array:
+def _spread(xp: ModuleType, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> Array:
     """The transpose in x: each place adds its row, times the kernel, to what lies under its window."""
     window, count, padding = _window(kernel, geometry), tuple(g.shape[1:-1]), geometry["padding"]
     plain = {1} == {*geometry["strides"], *geometry["dilation"], geometry["groups"]} and g.shape[-1] > 1
@@ -239,7 +240,7 @@ def _spread(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> 
 
 
 @_by_images(kernel=True, transposed=True)
-def _scatter(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> Array:
+def _scatter(xp: ModuleType, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) -> Array:
     strides, padding, dilation, groups = (geometry[name] for name in ("strides", "padding", "dilation", "groups"))
     window = _window(kernel, geometry)
     rank, count = len(window) + 2, tuple(g.shape[-len(window) - 1 : -1])
@@ -254,7 +255,7 @@ def _scatter(xp: Any, g: Array, kernel: Array, sizes: Sizes, **geometry: Any) ->
     return _added(xp, lambda i: columns[..., i, :], sizes, window, strides, padding, dilation)
 
 
-def _correlate(xp: Any, x: Array, g: Array, window: Sizes, **geometry: Any) -> Array:
+def _correlate(xp: ModuleType, x: Array, g: Array, window: Sizes, **geometry: Any) -> Array:
     """The transpose in the kernel: for each element of the window, x under it times g, over all places."""
     rank, groups = len(window) + 2, geometry["groups"]
     if groups == x.shape[-1] > 1:
@@ -266,7 +267,7 @@ def _correlate(xp: Any, x: Array, g: Array, window: Sizes, **geometry: Any) -> A
     return _beside(xp, found).reshape(*found.shape[:-3], *window, inner, g.shape[-1])
 
 
-def _products_over_images(xp: Any, x: Array, g: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
+def _products_over_images(xp: ModuleType, x: Array, g: Array, window: Sizes, geometry: dict[str, Any]) -> Array:
     """The windows times g, added up over all places: (..., groups, window * inputs / groups, outputs / groups)."""
     rank, groups, outputs = len(window) + 2, geometry["groups"], g.shape[-1]
     each = math.prod(g.shape[-rank + 1 : -1])
@@ -296,12 +297,12 @@ def _products_over_images(xp: Any, x: Array, g: Array, window: Sizes, geometry: 
 # Where each of several groups has one input, sums of products take a third of the time of products of matrices.
 
 
-def _repeated_parts(xp: Any, x: Array, window: Sizes, times: int, geometry: dict[str, Any]) -> Iterator[Array]:
+def _repeated_parts(xp: ModuleType, x: Array, window: Sizes, times: int, geometry: dict[str, Any]) -> Iterator[Array]:
     """For each element of the window, the inputs under it in all places, each channel repeated `times` times."""
     return _under(xp, xp.repeat(x, times, -1) if times > 1 else x, geometry | {"window": window})
 
 
-def _kernel_rows(xp: Any, kernel: Array, window: Sizes) -> Iterator[Array]:
+def _kernel_rows(xp: ModuleType, kernel: Array, window: Sizes) -> Iterator[Array]:
     """For each element of the window, its factor for each output: (..., 1, *ones, outputs)."""
     lead = kernel.shape[: kernel.ndim - len(window) - 2]
     rows = kernel.reshape(*lead, math.prod(window), *(1,) * (len(window) + 1), kernel.shape[-1])
@@ -322,7 +323,7 @@ def _sum_of_places(x: Array, axes: int) -> Array:
     return x
 
 
-def _sizes_of(x: Any, geometry: dict[str, Any]) -> Sizes:
+def _sizes_of(x: TensorLike, geometry: dict[str, Any]) -> Sizes:
     return tuple(x.shape[-1 - len(geometry["strides"]) : -1])
 
 
@@ -352,7 +353,7 @@ correlate: Primitive = bilinear(
 # Pools ---------------------------------------------------------------------------------------------------------------------
 
 
-def _under(xp: Any, x: Array, geometry: dict[str, Any], value: Any = 0) -> Iterator[Array]:
+def _under(xp: ModuleType, x: Array, geometry: dict[str, Any], value: Any = 0) -> Iterator[Array]:
     """For each element of the window, the inputs under it in all places."""
     window, count = geometry["window"], _count(x, geometry["window"], geometry)
     source = _padded(xp, x, geometry["padding"], value)
@@ -367,7 +368,7 @@ def _lowest(x: Array) -> Any:
 
 
 @_by_images()
-def _max_pool(xp: Any, x: Array, **geometry: Any) -> Array:
+def _max_pool(xp: ModuleType, x: Array, **geometry: Any) -> Array:
     parts = _under(xp, x, geometry, _lowest(x))
     largest = next(parts)
     for part in parts:
@@ -376,7 +377,7 @@ def _max_pool(xp: Any, x: Array, **geometry: Any) -> Array:
 
 
 @_by_images()
-def _first_largest(xp: Any, x: Array, **geometry: Any) -> Array:
+def _first_largest(xp: ModuleType, x: Array, **geometry: Any) -> Array:
     """The number of the element of each window that is largest, the first of several."""
     parts = _under(xp, x, geometry, _lowest(x))
     largest = next(parts)
@@ -388,7 +389,7 @@ def _first_largest(xp: Any, x: Array, **geometry: Any) -> Array:
 
 
 @_by_images()
-def _pick(xp: Any, x: Array, chosen: Array, **geometry: Any) -> Array:
+def _pick(xp: ModuleType, x: Array, chosen: Array, **geometry: Any) -> Array:
     total = None
     for i, part in enumerate(_under(xp, x, geometry)):
         part = xp.where(xp.equal(chosen, i), part, 0)
@@ -396,7 +397,7 @@ def _pick(xp: Any, x: Array, chosen: Array, **geometry: Any) -> Array:
     return total
 
 
-def _added(xp: Any, part: Any, sizes: Sizes, window: Sizes, strides: Sizes, padding: Pairs, dilation: Sizes) -> Array:
+def _added(xp: ModuleType, part: Any, sizes: Sizes, window: Sizes, strides: Sizes, padding: Pairs, dilation: Sizes) -> Array:
     """Zeros, with `part(i)` added under the element i of all windows."""
     first = part(0)
     rank = len(sizes) + 1
@@ -409,12 +410,12 @@ def _added(xp: Any, part: Any, sizes: Sizes, window: Sizes, strides: Sizes, padd
 
 
 @_by_images(transposed=True)
-def _put(xp: Any, g: Array, chosen: Array, **geometry: Any) -> Array:
+def _put(xp: ModuleType, g: Array, chosen: Array, **geometry: Any) -> Array:
     return _added(xp, lambda i: xp.where(xp.equal(chosen, i), g, 0), **geometry)
 
 
 @_by_images(transposed=True)
-def _window_spread(xp: Any, g: Array, sizes: Sizes, **geometry: Any) -> Array:
+def _window_spread(xp: ModuleType, g: Array, sizes: Sizes, **geometry: Any) -> Array:
     """Each element under all of its window: repeated, where the windows lie side by side and cover all."""
     window, places = geometry["window"], g.shape[-len(sizes) - 1 : -1]
     covered = sizes == tuple(n * width for n, width in zip(places, window, strict=True))
@@ -426,7 +427,7 @@ def _window_spread(xp: Any, g: Array, sizes: Sizes, **geometry: Any) -> Array:
 
 
 @_by_images()
-def _window_sum(xp: Any, x: Array, **geometry: Any) -> Array:
+def _window_sum(xp: ModuleType, x: Array, **geometry: Any) -> Array:
     total = None
     for part in _under(xp, x, geometry):
         total = part if total is None else total + part

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def _draw(name: str, function: Callable[..., Array], there: Callable[..., Array]
     With `start` it is a part of a larger one: the elements from that one on.
     """
 
-    def kernel(key: Any, *, shape: tuple[int, ...], dtype: Any, xp: Any, **own: Any) -> Array:
+    def kernel(key: Array, *, shape: tuple[int, ...], dtype: Any, xp: ModuleType, **own: Any) -> Array:
         key = to_numpy(key)
         if key.ndim == 1 and philox_cuda.draws_on(xp):
             return there(xp, key, shape, dtype, **own)
@@ -45,7 +46,7 @@ def _draw(name: str, function: Callable[..., Array], there: Callable[..., Array]
 def _rejection(name: str, function: Callable[..., Array]) -> Primitive:
     """A draw on the host, which depends on tensors beside the key; they are broadcast to `shape`. `start` as in `_draw`."""
 
-    def kernel(key: Any, *given: Any, shape: tuple[int, ...], dtype: Any, xp: Any, **part: int) -> Array:
+    def kernel(key: Array, *given: Any, shape: tuple[int, ...], dtype: Any, xp: ModuleType, **part: int) -> Array:
         key, parameters = to_numpy(key), [np.asarray(to_numpy(one), np.float64) for one in given]
         if key.ndim == 1:
             with np.errstate(all="ignore"):  # also where operands lie on a device, whose kernels warn of nothing
@@ -56,11 +57,11 @@ def _rejection(name: str, function: Callable[..., Array]) -> Primitive:
     return Primitive(name, lambda xp: kernel, differentiable=False, uniform=False, batching="fill", mixed=True)
 
 
-def _next_key(xp: Any, key: Any) -> Array:
+def _next_key(xp: ModuleType, key: Array) -> Array:
     return key + to_device(ONE_DRAW.astype(key.dtype), xp)
 
 
-def _operation_key(xp: Any, key: Any, mix: int) -> Array:
+def _operation_key(xp: ModuleType, key: Array, mix: int) -> Array:
     return _next_key(xp, key ^ to_device(np.array([mix, 0], key.dtype), xp))
 
 
@@ -96,7 +97,7 @@ def _times(name: str, factor: Callable[..., Any]) -> Primitive:
     That is for a GPU, where arithmetic should cost less than memory. NumPy draws for 2 ns what it reads for 0.3.
     """
 
-    def product(xp: Any, x: Array, key: Any, **params: Any) -> Array:
+    def product(xp: ModuleType, x: Array, key: Array, **params: Any) -> Array:
         return x * factor(xp, x.dtype, key, **params)
 
     result: Primitive = linear(
@@ -105,11 +106,11 @@ def _times(name: str, factor: Callable[..., Any]) -> Primitive:
     return result
 
 
-def _mask(xp: Any, dtype: Any, key: Any, *, shape: tuple[int, ...], rate: float, **own: Any) -> Array:
+def _mask(xp: ModuleType, dtype: Any, key: Array, *, shape: tuple[int, ...], rate: float, **own: Any) -> Array:
     return dropout_mask.on_numpy(key, shape=shape, dtype=dtype, xp=xp, rate=rate, **own)
 
 
-def _gaussian(xp: Any, dtype: Any, key: Any, *, shape: tuple[int, ...], stddev: float, **own: Any) -> Array:
+def _gaussian(xp: ModuleType, dtype: Any, key: Array, *, shape: tuple[int, ...], stddev: float, **own: Any) -> Array:
     kind = "float64" if dtype.itemsize == 8 else "float32"
     found = random_normal.on_numpy(key, shape=shape, dtype=kind, xp=xp, **own)
     return (found * stddev + 1.0).astype(dtype)

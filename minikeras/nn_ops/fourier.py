@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..core.families import linear
 from ..core.ops.arithmetic import cast, multiply
 from ..core.primitive import Primitive
-from ..types import Array
+from ..types import Array, TensorLike
 
 
-def _count(x: Any, axes: tuple[int, ...]) -> int:
+def _count(x: TensorLike, axes: tuple[int, ...]) -> int:
     return math.prod(x.shape[axis] for axis in axes)
 
 

@@ -6,6 +6,8 @@ Source: M. Giles, Collected matrix derivative results for forward and reverse mo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,10 +37,10 @@ from ..core.ops.reductions import argsort, identity_like, reduce_sum
 from ..core.ops.shaping import _part, broadcast_to, concat, pad, reshape, swap_last, transpose
 from ..core.primitive import Primitive
 from ..core.tensor import Tensor, array_of
-from ..types import Array
+from ..types import Array, TensorLike
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: TensorLike) -> Any:
     """Conjugate transpose of each matrix."""
     return swap_last(conj_if_complex(x))
 
@@ -53,10 +55,10 @@ def as_columns(value: Any) -> Any:
     return reshape(value, shape=(*value.shape[:-1], 1, value.shape[-1]), rank=len(value.shape))
 
 
-def _checked(function: Any) -> Any:
+def _checked(function: Callable[..., Any]) -> Any:
     """NumPy raises at a singular matrix; CuPy has to be asked to."""
 
-    def kernel(xp: Any, *arrays: Array, **params: Any) -> Array:
+    def kernel(xp: ModuleType, *arrays: Array, **params: Any) -> Array:
         if not hasattr(xp, "cuda"):
             return function(xp, *arrays, **params)
         import cupyx
@@ -67,7 +69,7 @@ def _checked(function: Any) -> Any:
     return kernel
 
 
-def _unless_nan(function: Any, undefined: str = "isnan") -> Any:
+def _unless_nan(function: Callable[..., Any], undefined: str = "isnan") -> Any:
     """Results are NaN for a matrix that holds NaN: LAPACK returns numbers for some such matrices, and fails for others.
 
     Args:
@@ -75,7 +77,7 @@ def _unless_nan(function: Any, undefined: str = "isnan") -> Any:
         undefined: the elements that leave nothing to compute, "isnan", or "isfinite" for NaN and infinity.
     """
 
-    def kernel(xp: Any, a: Array, **params: Any) -> Any:
+    def kernel(xp: ModuleType, a: Array, **params: Any) -> Any:
         good = (xp.isfinite(a) if undefined == "isfinite" else ~xp.isnan(a)).all((-2, -1))
         if xp is np and good.all():  # to ask a device would stop it
             return function(xp, a, **params)
@@ -105,12 +107,12 @@ inverse = primitive(
 )
 
 
-def _triangular_solve(xp: Any, a: Array, b: Array, lower: bool, transposed: bool) -> Array:
+def _triangular_solve(xp: ModuleType, a: Array, b: Array, lower: bool, transposed: bool) -> Array:
     triangle = xp.tril(a) if lower else xp.triu(a)
     return xp.linalg.solve(xp.swapaxes(triangle, -1, -2).conj() if transposed else triangle, b)
 
 
-def _triangular_left(g: Any, y: Any, a: Any, b: Any, lower: bool, transposed: bool) -> Any:
+def _triangular_left(g: TensorLike, y: TensorLike, a: TensorLike, b: TensorLike, lower: bool, transposed: bool) -> Any:
     inner = triangular_solve(a, g, lower=lower, transposed=not transposed)
     product = matrix_product(y, adjoint(inner)) if transposed else matrix_product(inner, adjoint(y))
     return unbroadcast(negative(triangle(product, lower=lower, offset=0)), a)
@@ -140,7 +142,7 @@ determinant = primitive(
 )
 
 
-def _log_determinant_vjp(g: Any, y: Any, a: Any) -> Any:
+def _log_determinant_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     """g_1 A^-H; of complex numbers the sign turns with the imaginary part of tr(A^-1 dA)."""
     slope = _like(g[1], a)
     if is_complex(a):
@@ -155,13 +157,13 @@ log_determinant = primitive(
 # Cofactors: the derivative of a determinant, also where the matrix is singular and has no inverse --------------------------
 
 
-def _is_regular(xp: Any, a: Array, inverted: Array) -> bool:
+def _is_regular(xp: ModuleType, a: Array, inverted: Array) -> bool:
     """True if all matrices are far enough from singular for half of the digits of their inverses to be right."""
     size = abs(a).sum(axis=-1).max(axis=-1) * abs(inverted).sum(axis=-1).max(axis=-1)
     return bool(to_numpy((size < float(np.finfo(a.dtype).eps) ** -0.5).all()))
 
 
-def _inverse_if_regular(xp: Any, a: Array) -> Array | None:
+def _inverse_if_regular(xp: ModuleType, a: Array) -> Array | None:
     if not a.size:
         return a
     try:
@@ -173,7 +175,7 @@ def _inverse_if_regular(xp: Any, a: Array) -> Array | None:
     return inverted if _is_regular(xp, a, inverted) else None
 
 
-def _cofactors(xp: Any, a: Array) -> Array:
+def _cofactors(xp: ModuleType, a: Array) -> Array:
     """det(A) A^-T, or det(U V^H) conj(U) diag(products of all other singular values) V^T."""
     inverted = _inverse_if_regular(xp, a)
     if inverted is not None:
@@ -184,7 +186,7 @@ def _cofactors(xp: Any, a: Array) -> Array:
     return turned * ((u.conj() * others[..., None, :]) @ vh.conj())
 
 
-def _cofactors_vjp(g: Any, y: Any, a: Any) -> Any:
+def _cofactors_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     """By the inverse where there is one; else cofactor by cofactor, each the determinant of a minor: n**2 times the work."""
     array = all_values(a) if isinstance(a, Tensor) else a
     if isinstance(a, Tensor):
@@ -196,7 +198,7 @@ def _cofactors_vjp(g: Any, y: Any, a: Any) -> Any:
     return subtract(multiply(along, inverted), matrix_product(matrix_product(adjugate, swap_last(g)), inverted))
 
 
-def _through_minors(g: Any, a: Any) -> Any:
+def _through_minors(g: TensorLike, a: TensorLike) -> Any:
     n = a.shape[-1]
     if n == 1:
         return zeros_like(a)
@@ -208,7 +210,7 @@ def _through_minors(g: Any, a: Any) -> Any:
     return add_rows(columns, rest, axis=-2, size=n)
 
 
-def _beside(a: Any, values: Any) -> Any:
+def _beside(a: TensorLike, values: Any) -> Any:
     """Numbers where `a` is: a Tensor beside a Tensor, an array beside an array."""
     array = namespace(array_of(a)).asarray(values)
     return Tensor(array) if isinstance(a, Tensor) else array
@@ -219,7 +221,7 @@ cofactors: Primitive = primitive("cofactors", _unless_nan(_cofactors, "isfinite"
 # Cholesky: I. Murray, Differentiation of the Cholesky decomposition (2016), equation (10) ----------------------------
 
 
-def _cholesky(xp: Any, a: Array) -> Array:
+def _cholesky(xp: ModuleType, a: Array) -> Array:
     try:
         return xp.linalg.cholesky(a)
     except Exception as error:  # each library has its own class for "not positive definite"
@@ -231,12 +233,12 @@ def _cholesky(xp: Any, a: Array) -> Array:
         return xp.stack([_cholesky(xp, each[number]) for number in range(len(each))]).reshape(a.shape)
 
 
-def diagonal_part(x: Any) -> Any:
+def diagonal_part(x: TensorLike) -> Any:
     """The matrix with everything off the diagonal set to zero."""
     return multiply(x, identity_like(x, n=x.shape[-1], trailing=0))
 
 
-def _cholesky_vjp(g: Any, y: Any, a: Any) -> Any:
+def _cholesky_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     product = matrix_product(adjoint(y), g)
     inner = subtract(triangle(product, lower=True, offset=0), multiply(diagonal_part(product), 0.5))  # the diagonal halved
     right = triangular_solve(y, adjoint(inner), lower=True, transposed=True)
@@ -257,7 +259,7 @@ def _inverse_gaps(values: Any) -> Any:
     return select(same, zeros_like(gaps), divide(1.0, select(same, add(zeros_like(gaps), 1.0), gaps)))
 
 
-def _eigh_vjp(g: Any, y: Any, a: Any) -> Any:
+def _eigh_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     values, vectors = y
     turned = multiply(_like(_inverse_gaps(values), vectors), matrix_product(adjoint(vectors), g[1]))
     scaled = multiply(identity_like(vectors, n=vectors.shape[-1], trailing=0), _like(as_columns(g[0]), vectors))
@@ -274,7 +276,7 @@ eigh = primitive("eigh", _unless_nan(lambda xp, a: tuple(xp.linalg.eigh(a)), "is
 # QR: J.-G. Liu, the pull-back of QR (2019) -----------------------------------------------------------------------------
 
 
-def _qr_vjp(g: Any, y: Any, a: Any) -> Any:
+def _qr_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     """Columns beyond the rows are products with Q; rows and columns that only full matrices have turn with the others."""
     (q, r), (gq, gr) = y, g
     rows, columns = a.shape[-2:]
@@ -289,7 +291,7 @@ def _qr_vjp(g: Any, y: Any, a: Any) -> Any:
     return concat(square, matrix_product(q, change), axis=-1)
 
 
-def _turned_along(g: Any, q: Any, count: int) -> Any:
+def _turned_along(g: TensorLike, q: Any, count: int) -> Any:
     """The cotangent of the first columns of Q, with what the others add that stay at right angles to them."""
     first, others, change = _part(q, -1, 0, count), _part(q, -1, count, q.shape[-1]), _part(g, -1, count, q.shape[-1])
     return subtract(_part(g, -1, 0, count), matrix_product(others, matrix_product(adjoint(change), first)))
@@ -313,12 +315,12 @@ qr = primitive(
 # Singular values: J. Townsend, Differentiating the singular value decomposition (2016) ---------------------------------
 
 
-def _svd(xp: Any, a: Array, full: bool) -> tuple[Array, ...]:
+def _svd(xp: ModuleType, a: Array, full: bool) -> tuple[Array, ...]:
     u, s, vh = xp.linalg.svd(a, full_matrices=full)
     return s, u, xp.swapaxes(vh, -1, -2).conj()
 
 
-def _svd_vjp(g: Any, y: Any, a: Any) -> Any:
+def _svd_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     """Pairs of complex vectors may be turned by any angle: a turn of A is taken for one of U."""
     (s, u, v), (gs, gu, gv) = y, g
     n = s.shape[-1]
@@ -355,7 +357,7 @@ singular_values = primitive(
 )
 
 
-def _singular_values_vjp(g: Any, s: Any, u: Any, v: Any) -> Any:
+def _singular_values_vjp(g: TensorLike, s: Any, u: Any, v: Any) -> Any:
     """U diag(g) V^H."""
     return matrix_product(multiply(u, _like(as_columns(g), u)), adjoint(v))
 
@@ -369,7 +371,7 @@ def _singular_values_vjp(g: Any, s: Any, u: Any, v: Any) -> Any:
 _PANEL = 32
 
 
-def _lu(xp: Any, a: Array) -> tuple[Array, Array]:
+def _lu(xp: ModuleType, a: Array) -> tuple[Array, Array]:
     """L below the diagonal and U above it, and the order of the rows, by panels of columns with products right of them."""
     *lead, m, n = a.shape
     whole = a.reshape(math.prod(lead), m, n).copy()
@@ -406,13 +408,13 @@ def lower_and_upper(packed: Any) -> tuple[Any, Any]:
     return add(below, identity_like(below, n=m, trailing=0)), add(above, rest)
 
 
-def rows_in_order(x: Any, order: Any) -> Any:
+def rows_in_order(x: TensorLike, order: Any) -> Any:
     """The rows of each matrix of a stack as its `order` names them."""
     column = reshape(order, shape=(*order.shape, 1), rank=len(order.shape))
     return take_along(x, broadcast_to(column, shape=(*order.shape, x.shape[-1]), rank=len(column.shape)), axis=-2)
 
 
-def _lu_vjp(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
+def _lu_vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     below, above = lower_and_upper(y[0])
     left = triangle(matrix_product(adjoint(below), g[0]), lower=True, offset=-1)
     inner = add(left, triangle(matrix_product(g[0], adjoint(above)), lower=False, offset=0))
@@ -421,7 +423,7 @@ def _lu_vjp(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
     return [rows_in_order(inner, argsort(y[1], axis=-1, descending=False))]
 
 
-def _lu_jvp(tangents: Any, y: Any, inputs: Any, params: Any) -> Any:
+def _lu_jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     below, above = lower_and_upper(y[0])
     inner = triangular_solve(below, rows_in_order(tangents[0], y[1]), lower=True, transposed=False)
     inner = adjoint(triangular_solve(above, adjoint(inner), lower=False, transposed=True))
@@ -435,13 +437,13 @@ lu = primitive("lu", _checked(_lu), vjp=_lu_vjp, jvp=_lu_jvp, batching="keep")
 # application to statistically optimum beamforming (2017), 4.77 ----------------------------------------------------------
 
 
-def _eig(xp: Any, a: Array) -> tuple[Array, ...]:
+def _eig(xp: ModuleType, a: Array) -> tuple[Array, ...]:
     """Complex for real matrices too, and on the host: CuPy has no eigenvalues of unsymmetric matrices."""
     wide = np.result_type(a.dtype, "complex64")
     return tuple(xp.asarray(part.astype(wide)) for part in np.linalg.eig(to_numpy(a)))
 
 
-def _eig_vjp(g: Any, y: Any, a: Any) -> Any:
+def _eig_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     values, vectors = y
     turned = adjoint(vectors)
     along = diagonal_part(matrix_product(turned, g[1]))
@@ -456,7 +458,7 @@ eig = primitive("eig", _unless_nan(_eig, "isfinite"), _eig_vjp, batching="keep")
 # X X = A: Denman and Beavers' iteration as a product, with scaling: N. J. Higham, Functions of Matrices (2008), (6.29) -------
 
 
-def _square_root(xp: Any, a: Array) -> Array:
+def _square_root(xp: ModuleType, a: Array) -> Array:
     n, precision = a.shape[-1], float(np.finfo(a.dtype).eps)
     if not a.size:
         return a
@@ -479,7 +481,7 @@ def _square_root(xp: Any, a: Array) -> Array:
     return xp.where((abs(m - one).max((-2, -1)) < precision**0.5)[..., None, None], x, float("nan"))
 
 
-def _square_root_vjp(g: Any, y: Any, a: Any) -> Any:
+def _square_root_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     """The derivative of a function of matrices is a block of its value for [[A, E], [0, A]]: Higham, theorem 3.6."""
     turned = adjoint(a)
     above, below = concat(turned, g, axis=-1), concat(zeros_like(turned), turned, axis=-1)

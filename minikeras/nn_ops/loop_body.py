@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..core.stack import BOTTOM, Frame, Interpreter, interpreters, on_top, only_
 from ..core.tensor import Tensor
 from ..core.variable import read_variable
 from ..errors import InvalidArgumentError
-from ..types import Array
+from ..types import Array, TensorLike
 
 
 class Unrepeatable(Exception):
@@ -96,7 +97,7 @@ class LoopBody:
         value = self.values[number]
         return f"r{number}" if value.shape is not None else repr(value.number)
 
-    def steps(self, xp: Any) -> list[tuple[Callable[..., Any], tuple[int, ...], dict[str, Any], tuple[int, ...], bool]]:
+    def steps(self, xp: ModuleType) -> list[tuple[Callable[..., Any], tuple[int, ...], dict[str, Any], tuple[int, ...], bool]]:
         """The instructions with their functions for arrays of a library."""
         found = self._steps.get(id(xp))
         if found is None:
@@ -209,7 +210,7 @@ class BodyRecorder(Interpreter):
         """The stack on which the step runs: hidden from all others."""
         return Frame(self, BOTTOM)
 
-    def number(self, x: Any) -> int:
+    def number(self, x: TensorLike) -> int:
         """The number of a value; a Tensor that is not known is a constant."""
         if not isinstance(x, Tensor):
             key = (type(x), repr(x))
@@ -268,7 +269,7 @@ class BodyRecorder(Interpreter):
         self.instructions.append(Instruction(checked, tuple(map(self.number, inputs)), params, (), True))
         return ()
 
-    def assign(self, variable: Any, value: Any, how: Any, below: Frame) -> bool:
+    def assign(self, variable: Any, value: TensorLike, how: Any, below: Frame) -> bool:
         """Refuse it, before it happens."""
         raise Unrepeatable(str(how))
 

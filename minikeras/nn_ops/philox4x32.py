@@ -104,7 +104,7 @@ def words(seed: int, position: int, count: int, begin: int = 0) -> Array:
     return rows[position - first, :count]
 
 
-def words_of_blocks(key: Any, numbers: Array) -> Array:
+def words_of_blocks(key: Array, numbers: Array) -> Array:
     """The words of blocks of a draw, `SHARED` at most: in one row the first two of each block, in another the last two.
 
     The memory is the thread's, until the next call.
@@ -162,7 +162,7 @@ def _rounds(seed: int, pairs: Array, products: Array) -> None:
         np.bitwise_xor(pairs, key, pairs)
 
 
-def _integers_of(key: Any) -> tuple[int, int]:
+def _integers_of(key: Array) -> tuple[int, int]:
     return int(key[0]) & (2**64 - 1), int(key[1]) & (2**64 - 1)
 
 
@@ -172,7 +172,7 @@ def _scratch(rows: int, size: int, dtype: np.dtype[Any]) -> Array:
 
 
 def _drawn(
-    key: Any, shape: tuple[int, ...], dtype: Any, per_block: int, convert: Callable[[Array, Array], None], start: int
+    key: Array, shape: tuple[int, ...], dtype: Any, per_block: int, convert: Callable[[Array, Array], None], start: int
 ) -> Array:
     """Elements that `convert(words, elements)` makes of words, so many of each block, from element `start` of the draw on.
 
@@ -206,7 +206,7 @@ def threshold(rate: float) -> int:
     return round(rate * HALVES)
 
 
-def dropout_mask(key: Any, shape: tuple[int, ...], dtype: Any, rate: float, start: int = 0) -> Array:
+def dropout_mask(key: Array, shape: tuple[int, ...], dtype: Any, rate: float, start: int = 0) -> Array:
     """0 with probability `rate`, 1 / (1 - rate) elsewhere. Element i is decided by 16 bits: word i // 2, the lower half first.
 
     Args:
@@ -227,7 +227,7 @@ def dropout_mask(key: Any, shape: tuple[int, ...], dtype: Any, rate: float, star
     return _drawn(key, shape, dtype, 8, convert, start)
 
 
-def uniform(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+def uniform(key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """Numbers in [0, 1), multiples of the spacing just below 1: the upper bits of a word, of two for float64.
 
     >>> float(uniform((0, 0), (1,), "float32")[0]) == (0x6627E8D5 >> 8) / 2**24
@@ -247,7 +247,7 @@ def uniform(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Arr
     return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
 
 
-def normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+def normal(key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """Standard normal numbers, two of each two words, in float64 two of each four.
 
     The bits of logarithm, sine and cosine are those of NumPy here, which in the last digit may differ from a device's.
@@ -275,7 +275,7 @@ def normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Arra
     return _drawn(key, shape, kind, 2 if wide else 4, convert, start)
 
 
-def truncated_normal(key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+def truncated_normal(key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """Standard normal numbers within two standard deviations: the quantiles of uniform numbers, each of a word or of two.
 
     Source: Giles, Approximating the erfinv Function (2010): on the interval that is needed, a polynomial in a logarithm.
@@ -317,7 +317,7 @@ def words_of_integer(span: int) -> int:
     return 1 if span <= 2**32 and (exact or span <= 2**16) else 2 if span <= 2**32 or exact else 4
 
 
-def integers(key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, start: int = 0) -> Array:
+def integers(key: Array, shape: tuple[int, ...], dtype: Any, low: int, span: int, start: int = 0) -> Array:
     """Integers from `low` on, one of `span`: the upper part of the product of `span` with the bits as a fraction.
 
     >>> sorted(set(integers((1, 0), (100,), "int32", -1, 3).tolist()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -158,24 +159,24 @@ OPTIONS = "--std=c++17", "--fmad=false"
 """Compiler options of every kernel, here and in graphs: products and sums stay apart, so both have the same bits."""
 
 
-def draws_on(xp: Any) -> bool:
+def draws_on(xp: ModuleType) -> bool:
     """True if kernels draw the arrays of a library: it is CuPy."""
     return getattr(xp, "__name__", None) == "cupy"
 
 
 @functools.cache
-def _kernel(cupy: Any, name: str) -> Any:
+def _kernel(cupy: ModuleType, name: str) -> Any:
     return cupy.RawKernel(SOURCE, name, options=OPTIONS)
 
 
-def _launch(cupy: Any, name: str, key: Any, start: int, per_block: int, y: Array, *own: Any) -> None:
+def _launch(cupy: ModuleType, name: str, key: Array, start: int, per_block: int, y: Array, *own: Any) -> None:
     seed, position = [np.uint64(int(one) & (2**64 - 1)) for one in key]
     if y.size:
         blocks = min(-(-(start % per_block + y.size) // (per_block * THREADS)), MOST_BLOCKS)
         _kernel(cupy, name)((blocks,), (THREADS,), (seed, position, np.uint64(start), np.uint64(y.size), *own, y))
 
 
-def dropout_mask(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, rate: float, start: int = 0) -> Array:
+def dropout_mask(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, rate: float, start: int = 0) -> Array:
     """As `philox4x32.dropout_mask`, an array of CuPy."""
     kind = np.dtype(dtype)
     bits = np.dtype(f"u{kind.itemsize}")
@@ -185,23 +186,23 @@ def dropout_mask(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, rate: 
     return y.view(kind).reshape(shape)
 
 
-def uniform(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+def uniform(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """As `philox4x32.uniform`, an array of CuPy."""
     bits = {"float32": 24, "float64": 53, "float16": 11}.get(np.dtype(dtype).name, 8)
     return _floats(cupy, "uniform", key, shape, np.dtype(dtype), bits, start)
 
 
-def normal(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+def normal(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """As `philox4x32.normal`, an array of CuPy."""
     return _floats(cupy, "normal", key, shape, np.dtype(dtype), 0, start)
 
 
-def truncated_normal(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+def truncated_normal(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
     """As `philox4x32.truncated_normal`, an array of CuPy."""
     return _floats(cupy, "truncated_normal", key, shape, np.dtype(dtype), 0, start)
 
 
-def integers(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, low: int, span: int, start: int = 0) -> Array:
+def integers(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, low: int, span: int, start: int = 0) -> Array:
     """As `philox4x32.integers`, an array of CuPy."""
     y, words = cupy.empty(math.prod(shape), np.dtype("uint64")), words_of_integer(span)
     own = np.int32(words), np.uint64(low % 2**64), np.uint64(span % 2**64)
@@ -209,7 +210,9 @@ def integers(cupy: Any, key: Any, shape: tuple[int, ...], dtype: Any, low: int, 
     return y.reshape(shape).astype(dtype, copy=False)
 
 
-def _floats(cupy: Any, name: str, key: Any, shape: tuple[int, ...], kind: np.dtype[Any], bits: int, start: int) -> Array:
+def _floats(
+    cupy: ModuleType, name: str, key: Array, shape: tuple[int, ...], kind: np.dtype[Any], bits: int, start: int
+) -> Array:
     wide = np.dtype("float64" if kind.itemsize == 8 else "float32")
     y = cupy.empty(math.prod(shape), wide)
     _launch(cupy, f"{name}_{wide.itemsize}", key, start, 16 // wide.itemsize, y, np.int32(bits))

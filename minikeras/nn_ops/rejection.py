@@ -29,14 +29,14 @@ MOST_STEPS = 100
 """Most steps of such a search: larger counts have probabilities below 1e-60."""
 
 
-def gamma(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, start: int = 0) -> Array:
+def gamma(key: Array, shape: tuple[int, ...], dtype: Any, alpha: Array, start: int = 0) -> Array:
     """Numbers of the gamma distribution with shape parameter `alpha`, broadcast to `shape`, and scale 1."""
     parameters = _within("gamma", "alpha", alpha, np.isfinite(alpha) & (alpha >= 0))
     found = np.exp(_log_gamma(key, _flat(parameters, shape), np.dtype(dtype).itemsize == 8, start))
     return found.reshape(shape).astype(dtype)
 
 
-def beta(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, beta: Array, start: int = 0) -> Array:
+def beta(key: Array, shape: tuple[int, ...], dtype: Any, alpha: Array, beta: Array, start: int = 0) -> Array:
     """Numbers of the beta distribution: x / (x + y) of two gamma numbers, by their logarithms, which never underflow."""
     for name, one in (("alpha", alpha), ("beta", beta)):
         _within("beta", name, one, np.isfinite(one) & (one > 0))
@@ -45,7 +45,7 @@ def beta(key: Any, shape: tuple[int, ...], dtype: Any, alpha: Array, beta: Array
     return (1.0 / (1.0 + np.exp(second - first))).reshape(shape).astype(dtype)
 
 
-def poisson(key: Any, shape: tuple[int, ...], dtype: Any, lam: Array, start: int = 0) -> Array:
+def poisson(key: Array, shape: tuple[int, ...], dtype: Any, lam: Array, start: int = 0) -> Array:
     """Counts of events that come `lam` times on average."""
     means = _flat(_within("poisson", "lam", lam, (lam >= 0) & (lam < 2.0**53)), shape)
 
@@ -57,7 +57,7 @@ def poisson(key: Any, shape: tuple[int, ...], dtype: Any, lam: Array, start: int
     return found.reshape(shape).astype(dtype)
 
 
-def binomial(key: Any, shape: tuple[int, ...], dtype: Any, counts: Array, probabilities: Array, start: int = 0) -> Array:
+def binomial(key: Array, shape: tuple[int, ...], dtype: Any, counts: Array, probabilities: Array, start: int = 0) -> Array:
     """Numbers of successes among `counts` trials, each with its probability."""
     _within("binomial", "counts", counts, (counts >= 0) & (counts < 2.0**53))
     chances = _flat(_within("binomial", "probabilities", probabilities, (probabilities >= 0) & (probabilities <= 1)), shape)
@@ -72,7 +72,7 @@ def binomial(key: Any, shape: tuple[int, ...], dtype: Any, counts: Array, probab
     return np.where(chances > 0.5, trials - found, found).reshape(shape).astype(dtype)
 
 
-def _counts(key: Any, rare: Array, by_search: Propose, by_proposal: Propose, start: int) -> Array:
+def _counts(key: Array, rare: Array, by_search: Propose, by_proposal: Propose, start: int) -> Array:
     """Counts of 64-bit numbers: of rare events by a search, of others by rejection."""
     found = np.empty(rare.size)
     for chosen, propose in ((rare, by_search), (~rare, by_proposal)):
@@ -97,7 +97,7 @@ def _flat(parameters: Array, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(parameters, shape).ravel()
 
 
-def _units(key: Any, numbers: Array, attempt: int, count: int, wide: bool) -> Array:
+def _units(key: Array, numbers: Array, attempt: int, count: int, wide: bool) -> Array:
     """Rows of numbers inside (0, 1), two or four, one for each of these numbers of the draw: of 32 bits, or of 52 if `wide`."""
     upper, units = np.uint64(attempt << 32), np.empty((count, len(numbers)))
     if wide:
@@ -114,7 +114,7 @@ def _units(key: Any, numbers: Array, attempt: int, count: int, wide: bool) -> Ar
     return units
 
 
-def _draw_until_accepted(key: Any, places: Array, count: int, wide: bool, propose: Propose, found: Array, start: int) -> None:
+def _draw_until_accepted(key: Array, places: Array, count: int, wide: bool, propose: Propose, found: Array, start: int) -> None:
     """Write at each place what `propose(places, units)` gives at the first attempt that it accepts.
 
     Place 0 has the number `start` of the draw.
@@ -134,7 +134,7 @@ def _draw_until_accepted(key: Any, places: Array, count: int, wide: bool, propos
         places, attempt = np.concatenate(left), attempt + 1
 
 
-def _log_gamma(key: Any, alpha: Array, wide: bool, start: int) -> Array:
+def _log_gamma(key: Array, alpha: Array, wide: bool, start: int) -> Array:
     """Logarithms of gamma numbers. For alpha below 1: a gamma number of alpha + 1 times a power of a uniform number.
 
     Source: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables (2000).

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..core.registry import operations
 from ..core.stack import BOTTOM, Frame, current, interpreters, on_top, only_shapes, unrolls_loops
 from ..core.tape import Tape
 from ..core.tensor import Tensor
-from ..types import Array
+from ..types import Array, TensorLike
 from .loop_body import BodyRecorder, BodyValue, Instruction, LoopBody, Unrepeatable, interned, is_fixed, needed, record, replay
 
 Step = Callable[[list[Any], list[Any]], tuple[Sequence[Any], Sequence[Any]]]
@@ -110,7 +111,7 @@ def _one_by_one(
 # Carrying it out ------------------------------------------------------------------------------------------------------
 
 
-def _loop(xp: Any, *arrays: Array, body: LoopBody, length: int, reverse: bool) -> tuple[Array, ...]:
+def _loop(xp: ModuleType, *arrays: Array, body: LoopBody, length: int, reverse: bool) -> tuple[Array, ...]:
     count, split = len(body.carried), len(body.carried) + len(body.sliced)
     steps, values = body.steps(xp), body.filled(arrays)
     carried, given = list(arrays[:count]), list(zip(body.sliced, arrays[count:split], strict=True))
@@ -330,7 +331,7 @@ def _products(number: int, made: dict[int, Instruction], values: Sequence[BodyVa
     return []
 
 
-def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """The backward loop."""
     body, length, reverse = params["body"], params["length"], params["reverse"]
     bare = not any(isinstance(x, Tensor) for x in inputs)
@@ -363,12 +364,12 @@ def _vjp(wanted: Sequence[int], g: Any, y: Any, inputs: Sequence[Any], params: d
     return [None if x is None else x.array for x in result] if bare else result
 
 
-def _product_of_rows(a: Any, b: Any) -> Any:
+def _product_of_rows(a: TensorLike, b: TensorLike) -> Any:
     """The sum over all steps of a'b, as one product whose rows are those of all steps."""
     return matrix_product(swap_last(_rows(a)), _rows(b))
 
 
-def _rows(x: Any) -> Any:
+def _rows(x: TensorLike) -> Any:
     """(steps, ..., rows, columns) as (..., steps * rows, columns)."""
     rank = len(x.shape)
     if rank > 3:
@@ -376,7 +377,7 @@ def _rows(x: Any) -> Any:
     return reshape(x, shape=(x.shape[-3] * x.shape[-2], x.shape[-1]), rank=3)
 
 
-def _jvp(tangents: Sequence[Any], y: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+def _jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """The loop over values and tangents at once."""
     body, length, reverse = params["body"], params["length"], params["reverse"]
     bare = not any(isinstance(x, Tensor) for x in inputs)
@@ -463,7 +464,7 @@ def _of_stacks(body: LoopBody, size: int, held: tuple[bool, ...]) -> tuple[LoopB
     return _with_constants(recorder, given[:count], given[count:split], given[split:], results)
 
 
-def _axes_swapped(x: Any) -> Any:
+def _axes_swapped(x: TensorLike) -> Any:
     """The first two axes swapped: steps and stack."""
     rank = len(x.shape)
     return transpose(x, perm=(1 - rank, -rank, *range(2 - rank, 0)))

@@ -7,6 +7,7 @@ segments are `indexing.add_rows`.
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 from ..core.arrays import to_numpy
@@ -17,10 +18,10 @@ from ..core.ops.reductions import argsort
 from ..core.ops.shaping import reshape, shifted
 from ..core.primitive import Primitive
 from ..errors import InvalidArgumentError
-from ..types import Array, as_dtype
+from ..types import Array, TensorLike, as_dtype
 
 
-def _extremum_vjp(g: Any, y: Any, x: Any, ids: Any, axis: int, size: int) -> Any:
+def _extremum_vjp(g: TensorLike, y: TensorLike, x: TensorLike, ids: Any, axis: int, size: int) -> Any:
     """The elements that attain the extremum share the cotangent evenly."""
     attained = indicator(equal(x, gather_rows(y, ids, axis=axis)), x)
     share = divide_no_nan(g, add_rows(attained, ids, axis=axis, size=size))
@@ -42,7 +43,7 @@ segment_max = _extremum("segment_max", "maximum", "min")
 segment_min = _extremum("segment_min", "minimum", "max")
 
 
-def _product_vjp(g: Any, y: Any, x: Any, ids: Any, axis: int, size: int) -> Any:
+def _product_vjp(g: TensorLike, y: TensorLike, x: TensorLike, ids: Any, axis: int, size: int) -> Any:
     """The product of all others in a segment: exact where elements are zero, since nothing is divided."""
     n, rank, behind = math.prod(ids.shape), len(ids.shape), x.shape[len(x.shape) + axis + 1 :]
     lead = x.shape[: len(x.shape) + axis + 1 - rank]
@@ -56,7 +57,7 @@ def _product_vjp(g: Any, y: Any, x: Any, ids: Any, axis: int, size: int) -> Any:
     )
 
 
-def _product_up_to(x: Any, ids: Any, axis: int, step: int) -> Any:
+def _product_up_to(x: TensorLike, ids: Any, axis: int, step: int) -> Any:
     """The product of those in front of each element, or behind it, in its segment; in windows of 1, 2, 4, ... elements."""
     column = (*ids.shape, *(1,) * (-1 - axis))
 
@@ -81,7 +82,7 @@ segment_prod = primitive(
 )
 
 
-def _histogram(xp: Any, x: Array, low: float, high: float, bins: int, rank: int) -> Array:
+def _histogram(xp: ModuleType, x: Array, low: float, high: float, bins: int, rank: int) -> Array:
     """Counts of the last `rank` axes, for each place in the leading ones."""
     lead = tuple(x.shape[: x.ndim - rank])
     rows = math.prod(lead)

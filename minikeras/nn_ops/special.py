@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..core.families import elementwise
 from ..core.ops.arithmetic import add, multiply, negative, sign, square, subtract
 from ..core.ops.transcendental import exp
 from ..core.primitive import Primitive
-from ..types import Array
+from ..types import Array, TensorLike
 
 # W. J. Cody, Rational Chebyshev approximation for the error function, Math. Comp. 23 (1969), 631-637.
 _SMALL = (
@@ -56,7 +57,7 @@ def _ratio(x: Array, coefficients: tuple[tuple[float, ...], tuple[float, ...]]) 
     return (above + numerator[-2]) / (below + denominator[-1])
 
 
-def _scaled_tail(xp: Any, magnitude: Array) -> Array:
+def _scaled_tail(xp: ModuleType, magnitude: Array) -> Array:
     """exp(-x**2) times the scaled complementary error function, for x above 0.46875."""
     middle = xp.minimum(xp.maximum(magnitude, 0.46875), 4.0)
     large = xp.maximum(magnitude, 4.0)
@@ -87,14 +88,14 @@ def _in_float32(function: Callable[[Any, Array], Array]) -> Callable[[Any, Array
 
 
 @_in_float32
-def _short_erf(xp: Any, x: Array) -> Array:
+def _short_erf(xp: ModuleType, x: Array) -> Array:
     """The error function in float32, within 4 units in the last place."""
     x = xp.minimum(xp.maximum(x, -4.0), 4.0)
     return xp.tanh(x * _polynomial(x * x, _ARTANH))
 
 
 @_in_float32
-def _short_erfc(xp: Any, x: Array) -> Array:
+def _short_erfc(xp: ModuleType, x: Array) -> Array:
     """1 - erf(x) in float32, within 9 units in the last place."""
     magnitude = xp.minimum(xp.abs(x), 10.1)
     # x**2 is the sum of `square` and `rest`: exp(-x**2) would lose what rounding takes from it.
@@ -106,7 +107,7 @@ def _short_erfc(xp: Any, x: Array) -> Array:
     return xp.where(x < 0, 2.0 - tail, tail)
 
 
-def _erf(xp: Any, x: Array) -> Array:
+def _erf(xp: ModuleType, x: Array) -> Array:
     """The error function 2/sqrt(pi) * integral of exp(-t**2) from 0 to x, elementwise, in x's dtype."""
     if x.dtype != np.float64:
         return _short_erf(xp, x)
@@ -117,7 +118,7 @@ def _erf(xp: Any, x: Array) -> Array:
     return xp.where(magnitude <= 0.46875, inner, outer).astype(x.dtype)
 
 
-def _erfc(xp: Any, x: Array) -> Array:
+def _erfc(xp: ModuleType, x: Array) -> Array:
     """1 - erf(x) without cancellation for large x, elementwise, in x's dtype."""
     if x.dtype != np.float64:
         return _short_erfc(xp, x)
@@ -175,7 +176,7 @@ def _quotient(x: Array, coefficients: tuple[Sequence[float], Sequence[float]]) -
     return _polynomial(x, coefficients[0]) / _polynomial(x, coefficients[1])
 
 
-def _normal_quantile(xp: Any, middle: Array, tail: Array) -> Array:
+def _normal_quantile(xp: ModuleType, middle: Array, tail: Array) -> Array:
     """The x at which the normal distribution function is 1/2 + middle; `tail` is the smaller of that and 1 minus that."""
     centre = middle * _quotient(0.180625 - xp.minimum(middle * middle, 0.180625), _CENTRE)
     root = xp.sqrt(-xp.log(tail))
@@ -184,19 +185,19 @@ def _normal_quantile(xp: Any, middle: Array, tail: Array) -> Array:
     return xp.where(abs(middle) <= 0.425, centre, xp.sign(middle) * outer)
 
 
-def _ndtri(xp: Any, p: Array) -> Array:
+def _ndtri(xp: ModuleType, p: Array) -> Array:
     """The x at which the normal distribution function is p, elementwise, in p's dtype."""
     wide = p.astype("float64")
     return _normal_quantile(xp, wide - 0.5, xp.minimum(wide, 1.0 - wide)).astype(p.dtype)
 
 
-def _erfinv(xp: Any, x: Array) -> Array:
+def _erfinv(xp: ModuleType, x: Array) -> Array:
     """The inverse of the error function, elementwise, in x's dtype."""
     wide = x.astype("float64")
     return (_normal_quantile(xp, wide * 0.5, (1.0 - abs(wide)) * 0.5) * _ROOT_HALF).astype(x.dtype)
 
 
-def _erfcinv(xp: Any, x: Array) -> Array:
+def _erfcinv(xp: ModuleType, x: Array) -> Array:
     """The inverse of the complementary error function, elementwise, in x's dtype."""
     wide = x.astype("float64")
     return (_normal_quantile(xp, (1.0 - wide) * 0.5, xp.minimum(wide, 2.0 - wide) * 0.5) * _ROOT_HALF).astype(x.dtype)
@@ -223,7 +224,7 @@ def _zeta_sum(s: Any, q: Any) -> Any:
     return total
 
 
-def _zeta(xp: Any, s: Any, q: Array) -> Array:
+def _zeta(xp: ModuleType, s: Any, q: Array) -> Array:
     """Hurwitz's zeta function, the sum over k of (q + k)**-s, elementwise, in q's dtype.
 
     It is NaN for s < 1, and for q < 0 unless s is an integer: then the terms with q + k < 0 are those of two such sums for
@@ -256,7 +257,7 @@ _STIRLING = tuple(number / (2 * j * (2 * j - 1)) for j, number in enumerate(_BER
 _DIGAMMA_FAR = (0.0, *(-number / (2 * j) for j, number in enumerate(_BERNOULLI, 1)))
 
 
-def log_gamma(xp: Any, x: Array) -> Array:
+def log_gamma(xp: ModuleType, x: Array) -> Array:
     """log |gamma(x)|, elementwise, in x's dtype: Taylor's series about 2, Stirling's beyond 2.5, reflection below 0."""
     wide = x.astype("float64")
     positive = xp.where(wide < 0, 1.0 - wide, wide)
@@ -275,7 +276,7 @@ def log_gamma(xp: Any, x: Array) -> Array:
     return xp.where(wide < 0, reflected, value).astype(x.dtype)
 
 
-def _digamma(xp: Any, x: Array) -> Array:
+def _digamma(xp: ModuleType, x: Array) -> Array:
     """The derivative of log gamma(x), elementwise, in x's dtype; accurate at its root 1.46 too, NaN at 0, -1, -2, ..."""
     wide = x.astype("float64")
     positive = xp.where(wide < 0, 1.0 - wide, wide)
@@ -296,7 +297,7 @@ def _digamma(xp: Any, x: Array) -> Array:
 # Modified Bessel functions ------------------------------------------------------------------------------------------------
 
 
-def _bessel_ie(xp: Any, x: Array, order: int) -> Array:
+def _bessel_ie(xp: ModuleType, x: Array, order: int) -> Array:
     """exp(-|x|) I_n(x) for n = order, elementwise, in x's dtype: DLMF 10.25.2 up to 20, 10.40.1 beyond."""
     wide = x.astype("float64")
     size = abs(wide)
@@ -309,7 +310,7 @@ def _bessel_ie(xp: Any, x: Array, order: int) -> Array:
     return (xp.where(wide < 0, -value, value) if order % 2 else value).astype(x.dtype)
 
 
-def _gamma_slope(xp: Any, alpha: Array, z: Array) -> Array:
+def _gamma_slope(xp: ModuleType, alpha: Array, z: Array) -> Array:
     """The derivative of a sample z of the gamma distribution P by alpha, at fixed rank: -(dP/dalpha) / (dP/dz).
 
     P(alpha, z) is exp(-z) z**alpha times the sum over k of z**k / gamma(alpha + k + 1): DLMF 8.7.1.
@@ -353,7 +354,7 @@ gamma_sample = elementwise(
 )
 
 
-def _bessel_slope(x: Any, y: Any, order: int) -> Any:
+def _bessel_slope(x: TensorLike, y: TensorLike, order: int) -> Any:
     """(I_n-1 + I_n+1) / 2, scaled, less the slope of the scale; I_-1 is I_1."""
     neighbours = add(bessel_ie(x, order=abs(order - 1)), bessel_ie(x, order=order + 1))
     return subtract(multiply(neighbours, 0.5), multiply(sign(x), y))

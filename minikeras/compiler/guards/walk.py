@@ -337,7 +337,7 @@ def objects_in(container: Any, depth: int = 3) -> Iterator[Any]:
             yield one
 
 
-def guards_of(function: Any, args: Sequence[Any] = ()) -> Guards:
+def guards_of(function: Callable[..., Any], args: Sequence[Any] = ()) -> Guards:
     """The facts that a call of the function depends on, as they are now.
 
     Raises:

@@ -24,7 +24,7 @@ class NoNest(Exception):
     """Raised for an instruction without a nest, with the reason; another executor takes it."""
 
 
-def constant(number: Any, dtype: Any) -> Expr:
+def constant(number: Any, dtype: np.dtype[Any]) -> Expr:
     """A number in a dtype, as `astype` converts it.
 
     >>> constant(-1, np.dtype("uint8")).value
@@ -67,7 +67,7 @@ class _Inlined:
         """The dtypes of registers that are not literals."""
         return {register: x.dtype for register, x in self._known.items()}
 
-    def operand(self, register: int, dtype: Any) -> Expr:
+    def operand(self, register: int, dtype: np.dtype[Any]) -> Expr:
         """A register in a dtype; a literal takes it directly."""
         if register in self._literals:
             return constant(self._literals[register], dtype)
@@ -91,6 +91,6 @@ class _Inlined:
         return Expr(step.function, tuple(operands), result)
 
 
-def converted(x: Expr, dtype: Any) -> Expr:
+def converted(x: Expr, dtype: np.dtype[Any]) -> Expr:
     """An expression in a dtype; a constant takes it directly."""
     return constant(x.value, dtype) if x.op == "constant" and x.dtype != dtype else cast(x, dtype)

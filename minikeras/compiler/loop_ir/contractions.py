@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .expression import Array, Axis, Expr, lift, size
 from .nest import For, Matrix, Nest, Product
 
@@ -90,7 +92,7 @@ def _lies_well(x: Contraction) -> bool:
     return None not in lines and not (lines[2] or (0, True))[1]
 
 
-def contraction(x: Contraction, dtype: Any) -> Nest:
+def contraction(x: Contraction, dtype: np.dtype[Any]) -> Nest:
     """All products; the length of the first axis is a size of the nest."""
     count, arrays = size("count"), [Array(name, dtype) for name in "abc"]
     t = Axis(count * x.extent(x.each[1:]))

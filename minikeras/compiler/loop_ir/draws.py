@@ -37,7 +37,7 @@ Element = Callable[[Piece, Expr], Expr]
 """An element of a draw, from what gives the piece of a number, as many bits as an element takes, and its own number."""
 
 
-def moved(keys: Any, dtype: Any, count: Any, mix: int = 0) -> Nest:
+def moved(keys: Any, dtype: np.dtype[Any], count: Any, mix: int = 0) -> Nest:
     """The next keys: the second integer of each is incremented; the first may be mixed with another one."""
     x, y, k, second = Array("keys", keys), Array("y", dtype), Axis(count), Axis(2)
     number = cast(x[k * 2 + second], TWO)
@@ -47,14 +47,14 @@ def moved(keys: Any, dtype: Any, count: Any, mix: int = 0) -> Nest:
     return Nest("next_key", [x, y], sizes, For(k, [For(second, [Store(y, k * 2 + second, following)])]))
 
 
-def mask(key: Any, dtype: Any) -> Nest:
+def mask(key: Any, dtype: np.dtype[Any]) -> Nest:
     """A mask of dropout: SCALE, the bits of a float64, where 16 bits are at least LEAST, else 0."""
     least, scale = cast(LEAST, WHOLE), cast(bits(SCALE), dtype)
     element: Element = lambda piece, at: _masked(piece(at), least, scale)
     return _drawn("dropout_mask", Array("key", key), Array("y", dtype), 16, element, sizes=[COUNT, START, LEAST, SCALE])
 
 
-def uniform(key: Any, dtype: Any) -> Nest:
+def uniform(key: Any, dtype: np.dtype[Any]) -> Nest:
     """Numbers in [0, 1)."""
     wide, element = (64, _fraction(53, DOUBLE)) if dtype == DOUBLE else (32, _fraction(24, SINGLE))
     return _drawn("uniform", Array("key", key), Array("y", dtype), wide, element, sizes=[COUNT, START])
@@ -150,7 +150,7 @@ def _masked(half: Expr, least: Expr, scale: Expr) -> Expr:
     return where(cast(half, WHOLE) >= least, scale, 0.0)
 
 
-def _fraction(digits: int, dtype: Any) -> Element:
+def _fraction(digits: int, dtype: np.dtype[Any]) -> Element:
     """A number in [0, 1) with so many binary digits."""
     shift = 8 * dtype.itemsize - digits
     return lambda piece, at: cast(apply("right_shift", piece(at), shift), dtype) * 2.0**-digits

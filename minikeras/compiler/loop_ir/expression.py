@@ -73,7 +73,7 @@ class Expr:
         return self.value if self.op == "constant" else None
 
 
-def lift(x: Any, dtype: Any = INDEX) -> Expr:
+def lift(x: Any, dtype: np.dtype[Any] = INDEX) -> Expr:
     """An expression; a Python number becomes a constant."""
     return x if isinstance(x, Expr) else Expr("constant", (), dtype, x)
 
@@ -200,7 +200,7 @@ class Array:
 
     __slots__ = ("dtype", "name", "scratch")
 
-    def __init__(self, name: str, dtype: Any, scratch: int = 0) -> None:
+    def __init__(self, name: str, dtype: np.dtype[Any], scratch: int = 0) -> None:
         self.name, self.dtype, self.scratch = name, np.dtype(dtype), scratch
 
     def __getitem__(self, index: Any) -> Expr:
@@ -216,7 +216,7 @@ class ScratchView(Array):
 
     __slots__ = ("of",)
 
-    def __init__(self, name: str, dtype: Any, of: Array) -> None:
+    def __init__(self, name: str, dtype: np.dtype[Any], of: Array) -> None:
         super().__init__(name, dtype, of.scratch * of.dtype.itemsize // np.dtype(dtype).itemsize)
         self.of = of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from ...core import Record
@@ -20,7 +21,7 @@ from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, c
 
 @instruction()
 def group(
-    xp: Any, *values: NumPyArray, members: Sequence[Record], inputs: Sequence[int], outputs: Sequence[int], **_: Any
+    xp: ModuleType, *values: NumPyArray, members: Sequence[Record], inputs: Sequence[int], outputs: Sequence[int], **_: Any
 ) -> Any:
     """Instructions that one nest carries out, `members`, reduced over `axes` of `shape`; keys of its operands and results."""
     known: dict[int, Any] = dict(zip(inputs, values, strict=True))

@@ -23,7 +23,7 @@ MOST_TAPS = 32
 CHOICES = np.dtype(np.int32)
 
 
-def fold(w: Windows, op: str, dtype: Any) -> Nest:
+def fold(w: Windows, op: str, dtype: np.dtype[Any]) -> Nest:
     """y (batch, *places, channels): op is "maximum", "add", or "first", the number of the first largest element.
 
     With "pick", an array `chosen` holds the number of the element of each window that is taken.
@@ -61,7 +61,7 @@ def _first_largest(parts: Sequence[Expr]) -> Expr:
     return chosen
 
 
-def put(w: Windows, dtype: Any, chooses: bool) -> Nest:
+def put(w: Windows, dtype: np.dtype[Any], chooses: bool) -> Nest:
     """x (batch, *sizes, channels): the sum of g over all elements of its window, or at the `chosen` one."""
     g, chosen, x = Array("g", dtype), Array("chosen", CHOICES), Array("x", dtype)
     image, length = Axis(BATCH), math.prod(w.sizes) * w.channels
@@ -80,7 +80,7 @@ def put(w: Windows, dtype: Any, chooses: bool) -> Nest:
 # A group for each channel ----------------------------------------------------------------------------------------------------
 
 
-def convolution_of_channels(w: Windows, times: int, dtype: Any) -> Nest:
+def convolution_of_channels(w: Windows, times: int, dtype: np.dtype[Any]) -> Nest:
     """y: for each output the sum over a window of its channel."""
     x, kernel, y = [Array(name, dtype) for name in ("x", "kernel", "y")]
     line, place, o = Axis(BATCH * w.lines), Axis(w.wide, "sequential"), lanes(w.channels * times)
@@ -91,7 +91,7 @@ def convolution_of_channels(w: Windows, times: int, dtype: Any) -> Nest:
     return Nest("convolve_channels", [x, kernel, y], [BATCH], For(line, loops([place, o], [store])))
 
 
-def channels_by_input(w: Windows, times: int, dtype: Any) -> Nest:
+def channels_by_input(w: Windows, times: int, dtype: np.dtype[Any]) -> Nest:
     """x: each place adds its value for a channel, times the kernel, to the elements under its window."""
     g, kernel, x = [Array(name, dtype) for name in ("g", "kernel", "x")]
     image, line, length = Axis(BATCH), Axis(w.lines, "sequential"), math.prod(w.sizes) * w.channels
@@ -107,7 +107,7 @@ def channels_by_input(w: Windows, times: int, dtype: Any) -> Nest:
     return Nest("spread_channels", [g, kernel, x], [BATCH], For(image, [clear, *added]))
 
 
-def channels_by_kernel(w: Windows, times: int, dtype: Any, parts: int) -> Nest:
+def channels_by_kernel(w: Windows, times: int, dtype: np.dtype[Any], parts: int) -> Nest:
     """Partial sums (parts, *window, 1, channels * times) of x times g."""
     x, g, sums = [Array(name, dtype) for name in ("x", "g", "sums")]
     part, lines, outputs = Axis(parts), BATCH * w.lines, w.channels * times

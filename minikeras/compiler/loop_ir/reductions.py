@@ -20,17 +20,17 @@ Pieces = Callable[[Launch], int]
 """The number of pieces into which a target wants to cut the sums of a nest."""
 
 
-def is_float(dtype: Any) -> bool:
+def is_float(dtype: np.dtype[Any]) -> bool:
     """True for a dtype of floats, those of 16 bits included."""
     return dtype.kind == "f" or is_short(dtype)
 
 
-def wide(dtype: Any) -> Any:
+def wide(dtype: np.dtype[Any]) -> Any:
     """The dtype in which elements are added up: 16-bit floats in float32."""
     return np.dtype(np.float32) if is_float(dtype) and dtype.itemsize == 2 else dtype
 
 
-def neutral(op: str, dtype: Any) -> Any:
+def neutral(op: str, dtype: np.dtype[Any]) -> Any:
     """The neutral element of a fold."""
     if op in ("add", "logical_or", "multiply", "logical_and"):
         return int(op in ("multiply", "logical_and"))
@@ -41,7 +41,7 @@ def neutral(op: str, dtype: Any) -> Any:
     return getattr(np.iinfo(dtype), "min" if op == "maximum" else "max")
 
 
-def copy_body(dtype: Any, wanted: Any) -> Body:
+def copy_body(dtype: np.dtype[Any], wanted: Any) -> Body:
     """The body of a copy, in another dtype if one is wanted."""
     if dtype == wanted:
         return Body((dtype,), (), (), (), (0,))
@@ -92,7 +92,7 @@ class FoldRule(NamedTuple):
 _OPS = {"max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and", "prod": "multiply"}
 
 
-def reduction_of(name: str, dtype: Any, count: int = 0, result: Any = None) -> FoldRule:
+def reduction_of(name: str, dtype: np.dtype[Any], count: int = 0, result: Any = None) -> FoldRule:
     """A reduction of so many elements of a dtype."""
     own, op = wide(dtype), _OPS.get(name, "add")
     if name in ("any", "all"):

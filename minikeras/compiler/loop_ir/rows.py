@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .expression import INDEX, Array, Axis, Expr, all_of, apply, cast, lift, maximum, minimum, register, size, where
 from .nest import Fold, For, Nest, Statement, Store
 
@@ -29,7 +31,7 @@ def gather(shape: tuple[Any, Any, Any, Any], dtype: Any, indices: Any, sizes: Se
     return Nest("gather", [x, numbers, y], sizes, For(r, body), refused=refused)
 
 
-def add(shape: tuple[Any, Any, Any, int], dtype: Any, indices: Any, sizes: Sequence[Expr]) -> Nest:
+def add(shape: tuple[Any, Any, Any, int], dtype: np.dtype[Any], indices: Any, sizes: Sequence[Expr]) -> Nest:
     """y (outer, rows, width) = zeros with each row of x (outer, count, width) added to that of its number, in order."""
     (x, numbers, y), (outer, count, rows, width), refused = _of_rows(dtype, indices), shape, register(INDEX)
     blocks = -(-width // BESIDE)
@@ -44,7 +46,7 @@ def add(shape: tuple[Any, Any, Any, int], dtype: Any, indices: Any, sizes: Seque
     return Nest("add_rows", [x, numbers, y], sizes, For(part, body), refused=refused)
 
 
-def take(dtype: Any, indices: Any) -> Nest:
+def take(dtype: np.dtype[Any], indices: Any) -> Nest:
     """y (rows) = in each row of x (rows, columns) the element of that number."""
     (x, numbers, y), r, refused = _of_rows(dtype, indices), Axis(ROWS), register(INDEX)
     column, refusal = _row(numbers, r, refused, COLUMNS)
@@ -52,7 +54,7 @@ def take(dtype: Any, indices: Any) -> Nest:
     return Nest("take_at", [x, numbers, y], [ROWS, COLUMNS], For(r, body), refused=refused)
 
 
-def add_number(dtype: Any, indices: Any, number: Any) -> Nest:
+def add_number(dtype: np.dtype[Any], indices: Any, number: Any) -> Nest:
     """y = x (rows, columns) with a number added to one element of each row; y may take the memory of x."""
     (x, numbers, y), refused = _of_rows(dtype, indices), register(INDEX)
     r, c, chosen = Axis(ROWS), Axis(COLUMNS), register(INDEX)
@@ -70,7 +72,7 @@ def checked(number: Expr, count: int) -> Expr:
     return where(all_of([at >= 0, at < count]), at, 0)
 
 
-def _of_rows(dtype: Any, indices: Any) -> tuple[Array, Array, Array]:
+def _of_rows(dtype: np.dtype[Any], indices: Any) -> tuple[Array, Array, Array]:
     return Array("x", dtype), Array("numbers", indices), Array("y", dtype)
 
 

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...core import Record
 from .expression import Array, Axis, Expr, all_of, apply, lift, maximum, minimum, size, where
 from .nest import For, Matrix, Nest, Product, Statement, Store, loops
@@ -281,7 +283,7 @@ class Patches:
 # Convolutions ----------------------------------------------------------------------------------------------------------------
 
 
-def convolution(w: Windows, outputs: int, tile: Tile, dtype: Any) -> Nest:
+def convolution(w: Windows, outputs: int, tile: Tile, dtype: np.dtype[Any]) -> Nest:
     """y (batch, *places, outputs) = patches of x times the kernel."""
     x, kernel, y = [Array(name, dtype) for name in ("x", "kernel", "y")]
     patches, lines, t, group = Patches(w, x, tile), BATCH * w.lines, Axis(tile.number(BATCH * w.lines)), _groups(w)
@@ -293,7 +295,7 @@ def convolution(w: Windows, outputs: int, tile: Tile, dtype: Any) -> Nest:
     return Nest("convolve", [x, kernel, y], [BATCH], For(t, body), patches.scratch)
 
 
-def by_kernel(w: Windows, outputs: int, tile: Tile, dtype: Any, parts: int) -> Nest:
+def by_kernel(w: Windows, outputs: int, tile: Tile, dtype: np.dtype[Any], parts: int) -> Nest:
     """Partial sums (parts, *window, channels / groups, outputs) of the transpose of patches of x times g."""
     x, g, sums = [Array(name, dtype) for name in ("x", "g", "sums")]
     patches, lines, part, group = Patches(w, x, tile), BATCH * w.lines, Axis(parts), _groups(w)
@@ -309,14 +311,14 @@ def by_kernel(w: Windows, outputs: int, tile: Tile, dtype: Any, parts: int) -> N
     return Nest("correlate", [x, g, sums], [BATCH], For(part, body), patches.scratch)
 
 
-def total(parts: int, length: int, dtype: Any) -> Nest:
+def total(parts: int, length: int, dtype: np.dtype[Any]) -> Nest:
     """y (length) = the sum of so many arrays."""
     x, y, at = Array("x", dtype), Array("y", dtype), Axis(length)
     value = sum([x[at + part * length] for part in range(1, parts)], start=x[at])
     return Nest("total", [x, y], [], For(at, [Store(y, at, value)]))
 
 
-def by_input(w: Windows, outputs: int, tile: Tile, dtype: Any) -> Nest:
+def by_input(w: Windows, outputs: int, tile: Tile, dtype: np.dtype[Any]) -> Nest:
     """x (batch, *sizes, channels): each place adds its row of g, times the kernel, to the elements under its window."""
     g, kernel, x = [Array(name, dtype) for name in ("g", "kernel", "x")]
     image, group, inner, own = Axis(BATCH), _groups(w), w.taps * w.channels, outputs // w.groups

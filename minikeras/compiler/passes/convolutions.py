@@ -9,6 +9,7 @@ Source: Chellapilla, Puri and Simard (2006), High Performance Convolutional Neur
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ Sizes = tuple[int, ...]
 
 
 @instruction()
-def windows_as_rows(xp: Any, x: Array, *, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes) -> Array:
+def windows_as_rows(
+    xp: ModuleType, x: Array, *, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes
+) -> Array:
     """The elements under a window in all places, (batch * places, window * channels)."""
     whole = xp.pad(x, ((0, 0), *padding, (0, 0)))
     parts = [whole[key] for key in offsets(window, count, strides, dilation)]
@@ -34,7 +37,7 @@ def windows_as_rows(xp: Any, x: Array, *, window: Sizes, count: Sizes, strides: 
 
 @instruction()
 def add_rows_of_windows(
-    xp: Any, rows: Array, *, sizes: Sizes, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes
+    xp: ModuleType, rows: Array, *, sizes: Sizes, window: Sizes, count: Sizes, strides: Sizes, padding: Any, dilation: Sizes
 ) -> Array:
     """The transpose: each element is the sum over the windows that read it."""
     channels = rows.shape[-1] // math.prod(window)

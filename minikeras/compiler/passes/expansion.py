@@ -9,6 +9,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,13 +32,13 @@ from ..planning import assign_flat, flatten, part, read_flat, variables_of
 
 
 @instruction()
-def take_at(xp: Any, x: Array, columns: Array) -> Array:
+def take_at(xp: ModuleType, x: Array, columns: Array) -> Array:
     """The element at one column in each row of a matrix."""
     return x[xp.arange(len(x)), columns]
 
 
 @instruction()
-def add_at(xp: Any, x: Array, columns: Array, number: float) -> Array:
+def add_at(xp: ModuleType, x: Array, columns: Array, number: float) -> Array:
     """A matrix with a number added at one column in each row."""
     result = x.copy()
     result[xp.arange(len(x)), columns] += number
@@ -84,7 +85,7 @@ class TracedArray(NDArrayOperatorsMixin):
         """The mean along an axis, or of all elements."""
         return self._reduced(operations.reduce_mean, axis, keepdims)
 
-    def astype(self, dtype: Any, copy: bool = True) -> TracedArray:
+    def astype(self, dtype: np.dtype[Any], copy: bool = True) -> TracedArray:
         """The elements in another dtype."""
         return self if self.dtype == np.dtype(dtype) else _element_by_element(lambda x: x.astype(dtype), [self])
 
@@ -133,7 +134,7 @@ class TracedArray(NDArrayOperatorsMixin):
         shape = np.broadcast_shapes(*[x.shape for x in arrays])
         return self._write(primitive, operands, shape, {}, ufunc.resolve_dtypes((*kinds, None))[-1])
 
-    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> TracedArray | int:
+    def __array_function__(self, function: Callable[..., Any], types: Any, operands: Any, options: Any) -> TracedArray | int:
         if function is np.broadcast_to and operands[1] == operands[0].shape:
             return operands[0]
         if function is np.where and len(operands) == 3:
@@ -159,7 +160,12 @@ class TracedArray(NDArrayOperatorsMixin):
         return self._write(primitive, [self], tuple(shape), {"axes": (axis,), "keepdims": keepdims})
 
     def _write(
-        self, primitive: Primitive, operands: Any, shape: tuple[int, ...], params: dict[str, Any], dtype: Any = None
+        self,
+        primitive: Primitive,
+        operands: Any,
+        shape: tuple[int, ...],
+        params: dict[str, Any],
+        dtype: np.dtype[Any] | None = None,
     ) -> TracedArray:
         inputs = [x.slot if isinstance(x, TracedArray) else x for x in operands]
         return TracedArray(self._writer, self._writer.write_once(primitive, inputs, params, shape, dtype or self.dtype))
@@ -193,7 +199,7 @@ def _slots_of(operands: Sequence[Any]) -> list[Slot]:
     return [*(found | {slot.key: slot for x in operands if isinstance(x, TracedNumber) for slot in x.slots}).values()]
 
 
-def _on_elements(function: Any, operands: Sequence[Any], slots: Sequence[Slot], elements: Sequence[Any]) -> Any:
+def _on_elements(function: Callable[..., Any], operands: Sequence[Any], slots: Sequence[Slot], elements: Sequence[Any]) -> Any:
     """A function of operands, given the elements of the slots that they are computed from."""
     known = dict(zip([slot.key for slot in slots], elements, strict=True))
 
@@ -205,7 +211,7 @@ def _on_elements(function: Any, operands: Sequence[Any], slots: Sequence[Slot], 
     return function(*map(element, operands))
 
 
-def _element_by_element(function: Any, operands: Sequence[Any]) -> TracedArray:
+def _element_by_element(function: Callable[..., Any], operands: Sequence[Any]) -> TracedArray:
     """An elementwise function as a loop, where no operation is that function: of numbers, `where`, another dtype."""
     slots = _slots_of(operands)
     body = traced(lambda *elements: _on_elements(function, operands, slots, elements), [slot.dtype for slot in slots])
@@ -304,7 +310,7 @@ class Writer:
         return outputs
 
     def write_once(
-        self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], shape: tuple[int, ...], dtype: Any
+        self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> Slot:
         """The result of a new instruction, or of an equal one that was written in this way before."""
         operands = [x.key if isinstance(x, Slot) else (type(x), repr(x)) for x in inputs]

@@ -233,7 +233,7 @@ def cast(value: str, dtype: Any, wanted: Any) -> str:
     return f"({computed(wanted)})({value})"
 
 
-def apply(function: str, dtype: Any, operands: Sequence[str]) -> str:
+def apply(function: str, dtype: np.dtype[Any], operands: Sequence[str]) -> str:
     """The result of a function of operands of one dtype.
 
     Raises:

@@ -7,6 +7,7 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,7 +153,7 @@ def chosen_device() -> str | None:
     return _current.name if _current.chosen else None
 
 
-def to_device(array: Array, xp: Any = None) -> Array:
+def to_device(array: Array, xp: ModuleType | None = None) -> Array:
     """The array in library `xp` (default: the current device's), copied only if it lives elsewhere. Text stays on the host."""
     target = _current.namespace if xp is None else xp
     if is_array(array) and (namespace(array) is target or array.dtype.kind in "OUS"):

@@ -6,6 +6,7 @@ import contextvars
 import operator
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -111,7 +112,7 @@ def device_name(array: Array) -> str:
     return "CPU:0" if foreign is None else f"{foreign[2]}:{array.device.id}"
 
 
-def resolve(xp: Any, name: str) -> Callable[..., Any]:
+def resolve(xp: ModuleType, name: str) -> Callable[..., Any]:
     """The callable for an elementwise function of that name: an operator where there is one, else `xp`'s ufunc."""
     return _OPERATORS.get(name) or getattr(xp, name)
 

@@ -5,12 +5,14 @@ At a tie, `maximum` and `minimum` give the whole gradient to the first argument.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
-from ...types import Array, as_dtype
+from ...types import Array, TensorLike, as_dtype
 from ..arrays import device_name, is_array, moved, to_numpy
 from ..convert import convert_to_tensor
 from ..families import elementwise, is_complex, linear, primitive, unbroadcast
@@ -23,10 +25,10 @@ def indicator(condition: Any, like: Any) -> Any:
     return cast(condition, dtype=like.dtype.name)
 
 
-def ordered(name: str, function: Any) -> Any:
+def ordered(name: str, function: Callable[..., Any]) -> Any:
     """A kernel for numbers that can be compared by size; complex numbers, which cannot, are refused."""
 
-    def kernel(xp: Any, *arrays: Any, **params: Any) -> Any:
+    def kernel(xp: ModuleType, *arrays: Any, **params: Any) -> Any:
         for x in arrays:
             if type(x) is complex or (hasattr(x, "dtype") and x.dtype.kind == "c"):
                 raise DTypeError(f"{name}: complex numbers have no order. Compare tf.abs(x) or tf.math.real(x).")
@@ -44,12 +46,14 @@ negative = elementwise("negative", "negative", -1)
 square = elementwise("square", "square", lambda x, y: multiply(x, 2))
 
 
-def _squared_difference(xp: Any, a: Array, b: Array) -> Array:
+def _squared_difference(xp: ModuleType, a: Array, b: Array) -> Array:
     distance = a - b
     return distance * xp.conj(distance) if distance.dtype.kind == "c" else xp.square(distance)
 
 
-def _squared_difference_vjp(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
+def _squared_difference_vjp(
+    wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
     """2 g (a - b); of complex numbers |a - b|**2 is real, so only the real part of g counts."""
     a, b = inputs
     slope = multiply(subtract(a, b), 2)
@@ -57,7 +61,7 @@ def _squared_difference_vjp(wanted: Any, g: Any, y: Any, inputs: Any, params: An
     return [unbroadcast(change if i == 0 else negative(change), inputs[i]) for i in wanted]
 
 
-def _squared_difference_jvp(tangents: Any, y: Any, inputs: Any, params: Any) -> Any:
+def _squared_difference_jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     slope, (s, t) = multiply(subtract(*inputs), 2), tangents
     change = s if t is None else negative(t) if s is None else subtract(s, t)
     moved = multiply(conj(slope) if is_complex(slope) else slope, change)
@@ -74,7 +78,7 @@ squared_difference = elementwise(
 )
 
 
-def _divide(xp: Any, a: Array, b: Array) -> Array:
+def _divide(xp: ModuleType, a: Array, b: Array) -> Array:
     quotient = a / b
     if quotient.dtype == "float64":  # NumPy's answer for all integers; those of at most 16 bits fit float32, as in TensorFlow
         kinds = [x.dtype for x in (a, b) if hasattr(x, "dtype")]
@@ -93,12 +97,12 @@ divide: Primitive = elementwise(
 reciprocal: Primitive = elementwise("reciprocal", lambda xp, x: 1 / x, lambda x, y: negative(multiply(y, y)), guarded=True)
 
 
-def _multiply_no_nan(xp: Any, a: Array, b: Array) -> Array:
+def _multiply_no_nan(xp: ModuleType, a: Array, b: Array) -> Array:
     product = xp.multiply(a, b)
     return xp.where(xp.equal(b, 0), xp.zeros_like(product), product)
 
 
-def _divide_no_nan(xp: Any, a: Array, b: Array) -> Array:
+def _divide_no_nan(xp: ModuleType, a: Array, b: Array) -> Array:
     if isinstance(a, np.floating) and type(a) is type(b):  # two numbers, as in a metric's result: a tenth of the time
         return a / b if b else type(a)(0)
     quotient = _divide(xp, a, b)
@@ -114,17 +118,17 @@ divide_no_nan: Primitive = elementwise(
 )
 
 
-def _floor_divide(xp: Any, a: Array, b: Array) -> Array:
+def _floor_divide(xp: ModuleType, a: Array, b: Array) -> Array:
     _refuse_integer_zero(xp, a, b)
     return a // b
 
 
-def _floor_modulus(xp: Any, a: Array, b: Array) -> Array:
+def _floor_modulus(xp: ModuleType, a: Array, b: Array) -> Array:
     _refuse_integer_zero(xp, a, b)
     return a % b
 
 
-def _refuse_integer_zero(xp: Any, a: Array, b: Array) -> None:
+def _refuse_integer_zero(xp: ModuleType, a: Array, b: Array) -> None:
     """Integers have no infinity to answer with."""
     if getattr(a, "size", 1) == 0:
         return
@@ -137,14 +141,14 @@ floor_divide = elementwise("floor_divide", _floor_divide, None, None)
 floor_modulus = elementwise("floor_modulus", _floor_modulus, 1, lambda a, b, y: negative(floor_divide(a, b)))
 
 
-def _power_by_base(a: Any, b: Any, y: Any) -> Any:
+def _power_by_base(a: TensorLike, b: TensorLike, y: TensorLike) -> Any:
     """b * a**(b - 1), and 0 where b is 0, also at a = 0."""
     if hasattr(b, "dtype"):
         return multiply_no_nan(power(a, subtract(b, 1)), b)
     return multiply(a, 2) if b == 2 else multiply(power(a, b - 1), b) if b else 0.0
 
 
-def _power_by_exponent(a: Any, b: Any, y: Any) -> Any:
+def _power_by_exponent(a: TensorLike, b: TensorLike, y: TensorLike) -> Any:
     """y * log(a), and 0 where a is not positive (real) or zero (complex)."""
     if not hasattr(a, "dtype"):
         return multiply(y, operations.log(operations.add(operations.zeros_like(y), a))) if a else 0.0
@@ -180,7 +184,7 @@ minimum = elementwise(
 )
 
 
-def _absolute_vjp(g: Any, y: Any, x: Any) -> Any:
+def _absolute_vjp(g: TensorLike, y: TensorLike, x: TensorLike) -> Any:
     """g sign(x), where the sign of a complex number is x / |x|, and 0 at 0."""
     if is_complex(x):
         return multiply(_complex_like(g, x), divide_no_nan(x, _complex_like(y, x)))
@@ -190,17 +194,17 @@ def _absolute_vjp(g: Any, y: Any, x: Any) -> Any:
 absolute = primitive("absolute", lambda xp, x: abs(x), _absolute_vjp, batching="keep", elementwise=True)
 
 
-def _across(y: Any, x: Any, change: Any) -> Any:
+def _across(y: TensorLike, x: TensorLike, change: Any) -> Any:
     """The change of y = x / |x| for a change of x: its part at right angles to y, by |x|; 0 at 0. Its own transpose."""
     along = _complex_like(real(multiply(conj(y), change)), x)
     return divide_no_nan(subtract(change, multiply(y, along)), _complex_like(absolute(x), x))
 
 
-def _sign_vjp(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
+def _sign_vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     return [_across(y, inputs[0], g) if is_complex(inputs[0]) else multiply(multiply(y, 0), g)]
 
 
-def _sign_jvp(tangents: Any, y: Any, inputs: Any, params: Any) -> Any:
+def _sign_jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     return _across(y, inputs[0], tangents[0]) if is_complex(inputs[0]) else multiply(multiply(y, 0), tangents[0])
 
 
@@ -235,7 +239,7 @@ logical_not = elementwise("logical_not", "logical_not", None)
 def _of_bits(name: str, arity: int) -> Primitive:
     """One of NumPy's functions of the bits of integers."""
 
-    def kernel(xp: Any, *arrays: Array) -> Array:
+    def kernel(xp: ModuleType, *arrays: Array) -> Array:
         for x in arrays:
             if hasattr(x, "dtype") and x.dtype.kind not in "biu":
                 raise DTypeError(f"{name}: needs integers or bools, found {x.dtype.name}. Compare first: x > 0.")
@@ -247,7 +251,7 @@ def _of_bits(name: str, arity: int) -> Primitive:
 def _shift(name: str) -> Primitive:
     """Bits moved by 0 to their number less one; any other number of places is taken for the nearest of these."""
 
-    def kernel(xp: Any, a: Array, b: Array) -> Array:
+    def kernel(xp: ModuleType, a: Array, b: Array) -> Array:
         if a.dtype.kind not in "iu":
             raise DTypeError(f"{name}: needs integers, found {a.dtype.name}.")
         last = 8 * a.dtype.itemsize - 1
@@ -268,7 +272,7 @@ is_inf = elementwise("IsInf", "isinf", None, differentiable=True, vjp=None, jvp=
 is_finite = elementwise("IsFinite", "isfinite", None, differentiable=True, vjp=None, jvp=None)
 
 
-def elementwise_equality(a: Any, b: Any, equality: bool) -> Any:
+def elementwise_equality(a: TensorLike, b: TensorLike, equality: bool) -> Any:
     """`a == b` or `a != b` as operators see it: shapes that do not fit, and None, are simply unequal."""
     if b is None or isinstance(b, (str, type)):
         return _compare(a, b, equality) if isinstance(b, str) and a.dtype.name == "string" else not equality
@@ -278,7 +282,7 @@ def elementwise_equality(a: Any, b: Any, equality: bool) -> Any:
         return convert_to_tensor(not equality)
 
 
-def _compare(a: Any, b: Any, equality: bool) -> Any:
+def _compare(a: TensorLike, b: TensorLike, equality: bool) -> Any:
     return (equal if equality else not_equal)(a, b)
 
 
@@ -287,7 +291,7 @@ register("elementwise_equality", elementwise_equality)
 # Choice and identity -------------------------------------------------------------------------------------------------
 
 
-def _select_transpose(g: Any, condition: Any, a: Any, b: Any) -> list[Any]:
+def _select_transpose(g: TensorLike, condition: Any, a: TensorLike, b: TensorLike) -> list[Any]:
     """Each branch gets the cotangent where it was chosen and a true zero elsewhere."""
     return [
         None,
@@ -296,7 +300,7 @@ def _select_transpose(g: Any, condition: Any, a: Any, b: Any) -> list[Any]:
     ]
 
 
-def _select(xp: Any, condition: Array, a: Any, b: Any) -> Array:
+def _select(xp: ModuleType, condition: Array, a: Array, b: Array) -> Array:
     """`where`; but beside the number 0 an array's bits times 0 or 1, which needs no branch: 11 instead of 120 us for 2^15."""
     if type(b) is int and b == 0:
         return _kept(xp, condition, a)
@@ -307,18 +311,18 @@ def _select(xp: Any, condition: Array, a: Any, b: Any) -> Array:
     return xp.where(condition, a, b)
 
 
-def _kept(xp: Any, condition: Array, x: Array) -> Array:
+def _kept(xp: ModuleType, condition: Array, x: Array) -> Array:
     """The elements where the condition holds, a true zero elsewhere, also in place of infinity and NaN."""
     if x.dtype.kind != "f" or x.shape != condition.shape or not x.shape:
         return xp.where(condition, x, 0)
     return (x.view(f"i{x.dtype.itemsize}") * condition).view(x.dtype)
 
 
-def _identity(xp: Any, x: Array, device: str | None = None) -> Array:
+def _identity(xp: ModuleType, x: Array, device: str | None = None) -> Array:
     return x if device is None else moved(x, device)
 
 
-def _moved_back(g: Any, x: Any, device: str | None = None) -> Any:
+def _moved_back(g: TensorLike, x: TensorLike, device: str | None = None) -> Any:
     return g if device is None else identity(g, device=device_name(x) if is_array(x) else x.device)
 
 
@@ -331,18 +335,18 @@ ones_like = elementwise("ones_like", lambda xp, x, dtype=None: xp.ones_like(x, d
 # Dtypes and complex numbers ------------------------------------------------------------------------------------------
 
 
-def _cast(xp: Any, x: Array, dtype: str) -> Array:
+def _cast(xp: ModuleType, x: Array, dtype: str) -> Array:
     if x.dtype.kind == "c" and xp.dtype(dtype).kind != "c":
         x = x.real
     return x.astype(dtype)
 
 
-def _complex_like(x: Any, like: Any) -> Any:
+def _complex_like(x: TensorLike, like: Any) -> Any:
     """A real value with a zero imaginary part, in the dtype of `like`."""
     return cast(x, dtype=like.dtype.name)
 
 
-def _cast_back(g: Any, x: Any, dtype: str) -> Any:
+def _cast_back(g: TensorLike, x: TensorLike, dtype: str) -> Any:
     return cast(g, dtype=x.dtype.name) if as_dtype(x.dtype).is_differentiable else None
 
 
@@ -354,12 +358,12 @@ imag = linear(
 conj: Primitive = linear("conj", lambda xp, x: xp.conj(x), lambda g, x: conj(g), moves=True)
 
 
-def conj_if_complex(x: Any) -> Any:
+def conj_if_complex(x: TensorLike) -> Any:
     """The conjugate; a real value as it is, without an operation."""
     return conj(x) if is_complex(x) else x
 
 
-def _make_complex(xp: Any, a: Array, b: Array) -> Array:
+def _make_complex(xp: ModuleType, a: Array, b: Array) -> Array:
     # Written part by part: a + 1j * b would turn an infinite imaginary part into NaN.
     whole = xp.zeros_like(a + b, dtype="complex64" if a.dtype == "float32" else "complex128")
     whole.real, whole.imag = a, b
@@ -371,7 +375,7 @@ make_complex: Primitive = linear(
 )
 
 
-def _bitcast(xp: Any, x: Array, dtype: str) -> Array:
+def _bitcast(xp: ModuleType, x: Array, dtype: str) -> Array:
     """The bytes of a larger number become a last axis of smaller ones, and the other way round."""
     size, wanted = x.dtype.itemsize, np.dtype(dtype).itemsize
     shape = x.shape if size == wanted else (*x.shape, size // wanted) if size > wanted else x.shape[:-1]
@@ -382,6 +386,6 @@ def _bitcast(xp: Any, x: Array, dtype: str) -> Array:
 bitcast = linear("Bitcast", _bitcast, lambda g, x, dtype: g, vjp=None, jvp=None, moves=True)
 
 
-def clip(x: Any, low: Any, high: Any) -> Any:
+def clip(x: TensorLike, low: Any, high: Any) -> Any:
     """x limited to [low, high]; the slope is 1 at both edges."""
     return minimum(maximum(x, low), high)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import string
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from ...types import Array
+from ...types import Array, TensorLike
 from ..families import bilinear, primitive, unbroadcast
 from ..registry import find_hook
 from .arithmetic import add, conj_if_complex, multiply
@@ -20,7 +22,7 @@ LONG = 1 << 18
 """Multiplications from which a floor above may share a product among threads: OpenBLAS would take several."""
 
 
-def _matrix_product(xp: Any, a: Array, b: Array) -> Array:
+def _matrix_product(xp: ModuleType, a: Array, b: Array) -> Array:
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError("matrices have at least two axes")
     if a.shape[-1] == 1 == b.shape[-2]:  # columns times rows: nothing to add up, and a product of elements is twice as fast
@@ -31,11 +33,11 @@ def _matrix_product(xp: Any, a: Array, b: Array) -> Array:
     return a @ b if product is None else product(a, b)
 
 
-def _left(g: Any, a: Any, b: Any) -> Any:
+def _left(g: TensorLike, a: TensorLike, b: TensorLike) -> Any:
     return unbroadcast(matrix_product(g, swap_last(conj_if_complex(b))), a)
 
 
-def _right(g: Any, a: Any, b: Any) -> Any:
+def _right(g: TensorLike, a: TensorLike, b: TensorLike) -> Any:
     if len(a.shape) > 2 and len(b.shape) == 2:  # one product over all rows instead of a sum of many
         rows = math.prod(a.shape[:-1])  # named, since -1 says nothing where another size is 0
         a = reshape(a, shape=(rows, a.shape[-1]), rank=len(a.shape))
@@ -43,7 +45,7 @@ def _right(g: Any, a: Any, b: Any) -> Any:
     return unbroadcast(matrix_product(swap_last(conj_if_complex(a)), g), b)
 
 
-def _product_of_stacks(batch: Any, product: Any, inputs: Any, params: Any) -> Any:
+def _product_of_stacks(batch: Any, product: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """Stacks of matrices times one matrix are one tall matrix times it: one product instead of many."""
     a, b = (x.stacked if batch.holds(x) else x for x in inputs)
     if len(a.shape) == 3 and len(b.shape) == 2 and len(inputs[0].shape) == 2:
@@ -57,26 +59,28 @@ matrix_product = bilinear(
 )
 
 
-def _affine(xp: Any, x: Array, kernel: Array, bias: Array) -> Array:
+def _affine(xp: ModuleType, x: Array, kernel: Array, bias: Array) -> Array:
     y = _matrix_product(xp, x, kernel)
     y += bias
     return y
 
 
-def _affine_rule(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
+def _affine_rule(
+    wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
     x, kernel, bias = inputs
     rules = (lambda: _left(g, x, kernel), lambda: _right(g, x, kernel), lambda: unbroadcast(g, bias))
     return [rules[i]() for i in wanted]
 
 
-def _affine_jvp(tangents: Any, y: Any, inputs: Any, params: Any) -> Any:
+def _affine_jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     (x, kernel, _), (s, t, u) = inputs, tangents
     parts = [None if s is None else matrix_product(s, kernel), None if t is None else matrix_product(x, t), u]
     sum_of_parts = total([part for part in parts if part is not None])
     return sum_of_parts if sum_of_parts.shape == y.shape else broadcast_to(sum_of_parts, shape=tuple(y.shape), rank=1)
 
 
-def _affine_of_stacks(batch: Any, operation: Any, inputs: Any, params: Any) -> Any:
+def _affine_of_stacks(batch: Any, operation: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     x, kernel, bias = inputs
     stacked = batch.holds(x) or batch.holds(kernel)
     product = _product_of_stacks(batch, matrix_product, (x, kernel), {}) if stacked else matrix_product(x, kernel)
@@ -88,7 +92,7 @@ def _affine_of_stacks(batch: Any, operation: Any, inputs: Any, params: Any) -> A
 affine = primitive("affine", _affine, vjp=_affine_rule, jvp=_affine_jvp, batching=_affine_of_stacks, accumulates=True, weight=1)
 
 
-def _einsum(xp: Any, *xs: Array, terms: tuple[str, ...], result: str) -> Array:
+def _einsum(xp: ModuleType, *xs: Array, terms: tuple[str, ...], result: str) -> Array:
     if xs[0].dtype.kind == "V":  # bfloat16, which NumPy's einsum does not know
         return _einsum(xp, *[x.astype("float32") for x in xs], terms=terms, result=result).astype(xs[0].dtype)
     # Leading axes beyond the labelled ones are a batch.
@@ -100,7 +104,7 @@ def _einsum(xp: Any, *xs: Array, terms: tuple[str, ...], result: str) -> Array:
         return xp.einsum(equation, *xs, optimize=True) if len(xs) > 1 else xp.einsum(equation, *xs)
 
 
-def _einsum_vjp(i: int, g: Any, xs: Any, terms: tuple[str, ...], result: str) -> Any:
+def _einsum_vjp(i: int, g: TensorLike, xs: Any, terms: tuple[str, ...], result: str) -> Any:
     """The product of the cotangent with the other factors, labelled like factor i."""
     terms, result = _with_batch_labels(xs, terms, result)
     x, term = xs[i], terms[i]
@@ -149,18 +153,20 @@ def _onto_diagonal(value: Any, unique: str, term: str, like: Any) -> Any:
     return einsum(*factors, terms=tuple(label.translate(letters) for label in labels), result=target.translate(letters))
 
 
-def _einsum_rule(wanted: Any, g: Any, y: Any, inputs: Any, params: Any) -> list[Any]:
+def _einsum_rule(
+    wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
     return [_einsum_vjp(i, g, inputs, **params) for i in wanted]
 
 
-def _einsum_jvp(tangents: Any, y: Any, inputs: Any, params: Any) -> Any:
+def _einsum_jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     moved = [
         einsum(*(t if j == i else x for j, x in enumerate(inputs)), **params) for i, t in enumerate(tangents) if t is not None
     ]
     return total(moved)
 
 
-def _einsum_of_stacks(batch: Any, product: Any, inputs: Any, params: Any) -> Any:
+def _einsum_of_stacks(batch: Any, product: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """As it is, unless a stack lacks leading axes that another factor has: then axes of size 1 stand for them."""
     extra = [len(x.shape) - len(term) for x, term in zip(inputs, params["terms"], strict=True)]
     ready = []
@@ -179,7 +185,7 @@ def _einsum_of_stacks(batch: Any, product: Any, inputs: Any, params: Any) -> Any
 einsum = primitive("einsum", _einsum, vjp=_einsum_rule, jvp=_einsum_jvp, batching=_einsum_of_stacks, accumulates=True)
 
 
-def outer(a: Any, b: Any) -> Any:
+def outer(a: TensorLike, b: TensorLike) -> Any:
     """The column `a` times the row `b`, both as stacks of vectors."""
     column = reshape(a, shape=(*a.shape, 1), rank=len(a.shape))
     row = reshape(b, shape=(*b.shape[:-1], 1, b.shape[-1]), rank=len(b.shape))

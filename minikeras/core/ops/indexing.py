@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...types import Array
+from ...types import Array, TensorLike
 from ..arrays import is_array, namespace, resolve, to_device
 from ..batch import BatchedTensor, check_values, own_values
 from ..convert import convert_to_tensor
@@ -25,7 +26,7 @@ Key = tuple[Any, ...]
 Sizes = tuple[int, ...]
 
 
-def _put_slice(xp: Any, g: Array, key: Key, shape: Sizes) -> Array:
+def _put_slice(xp: ModuleType, g: Array, key: Key, shape: Sizes) -> Array:
     described = sum(1 for part in key if part is not None and part is not Ellipsis)
     kept = len(shape) - described + sum(1 for part in key if isinstance(part, slice) or part is None)
     lead = tuple(g.shape[: g.ndim - kept])
@@ -42,7 +43,7 @@ put_slice: Primitive = linear(
 )
 
 
-def _along(xp: Any, indices: Array, shape: Sizes, axis: int) -> Key:
+def _along(xp: ModuleType, indices: Array, shape: Sizes, axis: int) -> Key:
     """Index arrays that address `indices` along one axis and every position along the others."""
     rank = len(shape)
     return tuple(
@@ -51,7 +52,7 @@ def _along(xp: Any, indices: Array, shape: Sizes, axis: int) -> Key:
     )
 
 
-def _add_along(xp: Any, g: Array, indices: Array, axis: int, size: int) -> Array:
+def _add_along(xp: ModuleType, g: Array, indices: Array, axis: int, size: int) -> Array:
     shape = (*g.shape[:axis], size, *g.shape[g.ndim + axis + 1 :])
     key = _along(xp, indices, tuple(g.shape), axis)
     if xp is not np:
@@ -80,7 +81,7 @@ add_along: Primitive = linear(
 )
 
 
-def _gather_from_stacks(batch: Any, gather: Any, inputs: Any, params: Any) -> Any:
+def _gather_from_stacks(batch: Any, gather: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """One gather for all: the values of a stack lie one behind the other, and the indices of each start where it does."""
     x, indices = inputs
     axis, rank = params["axis"], len(x.shape)
@@ -95,7 +96,7 @@ def _gather_from_stacks(batch: Any, gather: Any, inputs: Any, params: Any) -> An
     return _axes_moved(picked, 1, len(indices.shape), rank + 1 + axis)
 
 
-def add_to_stacks(batch: Any, add: Any, inputs: Any, params: Any) -> Any:
+def add_to_stacks(batch: Any, add: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """The transpose of `_gather_from_stacks`."""
     g, indices = inputs
     axis, size = params["axis"], params["size"]
@@ -109,36 +110,36 @@ def add_to_stacks(batch: Any, add: Any, inputs: Any, params: Any) -> Any:
     return _moved(whole, 1, start)
 
 
-def _offset(batch: Any, indices: Any, size: int) -> Any:
+def _offset(batch: Any, indices: TensorLike, size: int) -> Any:
     """The stack of indices, with i times the size added to the indices of value i."""
     return operations.add(_wide(indices.stacked), operations.multiply(_numbers(batch, indices, len(indices.shape)), size))
 
 
-def _wide(indices: Any) -> Any:
+def _wide(indices: TensorLike) -> Any:
     """As int64: small integers may not hold what is added."""
     return operations.cast(indices, dtype="int64")
 
 
-def _numbers(batch: Any, indices: Any, trailing: int) -> Any:
+def _numbers(batch: Any, indices: TensorLike, trailing: int) -> Any:
     """The position of each value in the batch, with axes of size 1 behind."""
     array = indices.stacked.array if batch.holds(indices) else indices.array
     numbers = namespace(array).arange(batch.size, dtype="int64")
     return Tensor(numbers.reshape((batch.size,) + (1,) * trailing))
 
 
-def _axes_moved(x: Any, start: int, count: int, target: int) -> Any:
+def _axes_moved(x: TensorLike, start: int, count: int, target: int) -> Any:
     """`count` neighbouring axes moved together, so that the first of them comes to lie at `target`."""
     order = [axis for axis in range(len(x.shape)) if not start <= axis < start + count]
     order[target:target] = range(start, start + count)
     return operations.transpose(x, perm=tuple(axis - len(order) for axis in order))
 
 
-def _moved(x: Any, source: int, target: int) -> Any:
+def _moved(x: TensorLike, source: int, target: int) -> Any:
     """One axis moved to another place."""
     return _axes_moved(x, source, 1, target)
 
 
-def _numbered(batch: Any, operation: Any, inputs: Any, params: Any) -> Any:
+def _numbered(batch: Any, operation: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """Positions in a stack: the number of the value is one more coordinate, in front of the others."""
     x, indices, *updates = inputs
     if "shape" in params:
@@ -155,7 +156,7 @@ def _numbered(batch: Any, operation: Any, inputs: Any, params: Any) -> Any:
 def combined_rows(name: str, start: Callable[[Any], Any]) -> Callable[..., Array]:
     """A kernel: `start(dtype)`, `size` times along the axis, with each slice of `x` added, or else combined, at its index."""
 
-    def kernel(xp: Any, x: Array, indices: Array, axis: int, size: int) -> Array:
+    def kernel(xp: ModuleType, x: Array, indices: Array, axis: int, size: int) -> Array:
         rank = indices.ndim
         first = x.ndim + axis - rank + 1
         rows = xp.moveaxis(x, tuple(range(first, first + rank)), tuple(range(rank)))
@@ -174,11 +175,11 @@ def combined_rows(name: str, start: Callable[[Any], Any]) -> Callable[..., Array
     return kernel
 
 
-def _whole(g: Any, x: Any, indices: Any, axis: int) -> Any:
+def _whole(g: TensorLike, x: TensorLike, indices: TensorLike, axis: int) -> Any:
     return add_rows(g, indices, axis=axis, size=x.shape[axis])
 
 
-def _slices(g: Any, x: Any, indices: Any, axis: int) -> Any:
+def _slices(g: TensorLike, x: TensorLike, indices: TensorLike, axis: int) -> Any:
     """The slices and where they belong, on bare arrays; what is recorded computes with the whole."""
     if not is_array(g) or axis != -len(x.shape):
         return _whole(g, x, indices, axis)
@@ -210,18 +211,18 @@ add_rows: Primitive = linear(
 )
 
 
-def _positions(xp: Any, indices: Array) -> Key:
+def _positions(xp: ModuleType, indices: Array) -> Key:
     """The last axis of `indices` taken apart: one index array for each axis that is addressed."""
     return tuple(indices[..., i] for i in range(indices.shape[-1]))
 
 
-def _gather_nd(xp: Any, x: Array, indices: Array) -> Array:
+def _gather_nd(xp: ModuleType, x: Array, indices: Array) -> Array:
     if not indices.shape[-1]:  # tuples without coordinates address the whole
         return xp.broadcast_to(x, (*indices.shape[:-1], *x.shape))
     return x[_positions(xp, indices)]
 
 
-def _scatter_nd(xp: Any, updates: Array, indices: Array, shape: Sizes) -> Array:
+def _scatter_nd(xp: ModuleType, updates: Array, indices: Array, shape: Sizes) -> Array:
     if not indices.shape[-1]:
         return updates.sum(axis=tuple(range(indices.ndim - 1)))
     key = _positions(xp, indices)
@@ -253,7 +254,7 @@ scatter_nd: Primitive = linear(
 )
 
 
-def _overwrite_nd(xp: Any, x: Array, indices: Array, updates: Array) -> Array:
+def _overwrite_nd(xp: ModuleType, x: Array, indices: Array, updates: Array) -> Array:
     whole = x.copy()
     whole[_positions(xp, indices)] = updates
     return whole
@@ -277,7 +278,7 @@ overwrite_nd: Primitive = linear(
 # each run. Here rows are sorted by their places, and neighbours combined in windows of 1, 2, 4, ...: the same bits in each run.
 
 
-def combined_at(xp: Any, combine: Callable[[Any, Any], Any], rows: Array, places: Array, size: int, start: Any) -> Array:
+def combined_at(xp: ModuleType, combine: Callable[[Any, Any], Any], rows: Array, places: Array, size: int, start: Any) -> Array:
     """`size` rows: each is `start`, combined with all `rows` (n, ...) whose place (n,) is its number."""
     n, lead = places.shape[0], (-1,) + (1,) * (rows.ndim - 1)
     whole = xp.full((size, *rows.shape[1:]), start, dtype=rows.dtype)
@@ -296,7 +297,7 @@ def combined_at(xp: Any, combine: Callable[[Any, Any], Any], rows: Array, places
     return xp.where((end > first).reshape(lead), combine(whole, found), whole)
 
 
-def flat_places(xp: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+def flat_places(xp: ModuleType, key: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
     """The places that index arrays address, counted through the axes of `shape`; negative indices count from the end."""
     total: Any = 0
     for indices, size in zip(key, shape, strict=True):
@@ -308,7 +309,7 @@ def flat_places(xp: Any, key: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
 # x[key] ---------------------------------------------------------------------------------------------------------------
 
 
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: TensorLike, key: Any) -> Any:
     """`x[key]`: integers, slices, Ellipsis, None, scalar integer tensors, or one boolean mask."""
     x = x if type(x) is Tensor else convert_to_tensor(x)
     shape = tuple(x.shape)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from ...types import Array
+from ...types import Array, TensorLike
 from ..arrays import to_numpy
 from ..families import elementwise, is_complex, linear, primitive
 from ..primitive import Primitive
@@ -53,12 +55,12 @@ def count(shape: Any, axes: Axes) -> int:
     return total
 
 
-def expanded(value: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+def expanded(value: Any, x: TensorLike, axes: Axes, keepdims: bool) -> Any:
     """The result of a reduction of `x`, brought back to the rank of `x` with size 1 at `axes`."""
     return value if keepdims or not axes else reshape(value, shape=_kept_shape(x.shape, axes), rank=len(value.shape))
 
 
-def spread(value: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+def spread(value: Any, x: TensorLike, axes: Axes, keepdims: bool) -> Any:
     """The result of a reduction of `x`, repeated over the axes that were reduced."""
     kept = expanded(value, x, axes, keepdims)
     return broadcast_to(kept, shape=tuple(x.shape), rank=len(x.shape))
@@ -72,20 +74,20 @@ def sum_along(x: Array, axes: Any, keepdims: bool = False) -> Array:
     return _add_up(x, axes, keepdims=keepdims) if type(x) is np.ndarray else x.sum(axis=axes, keepdims=keepdims)
 
 
-def _sum(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+def _sum(xp: ModuleType, x: Array, axes: Axes, keepdims: bool) -> Array:
     if x.dtype.kind in "fc":
         return sum_along(x, axes, keepdims)
     return x.sum(axis=axes, keepdims=keepdims, dtype=x.dtype if x.dtype.kind in "iu" else None)
 
 
-def _mean(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+def _mean(xp: ModuleType, x: Array, axes: Axes, keepdims: bool) -> Array:
     total, n = sum_along(x, axes, keepdims), count(x.shape, axes)
     if x.dtype.kind in "iu":  # truncated toward zero, as in TensorFlow
         return (xp.sign(total) * (abs(total) // max(n, 1))).astype(x.dtype)
     return total / n if n else total * float("nan")
 
 
-def _sum_of_stacks(batch: Any, operation: Any, inputs: Any, params: Any) -> Any:
+def _sum_of_stacks(batch: Any, operation: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     """Over the rows of many matrices einsum adds several times faster than sum."""
     x = inputs[0].stacked
     if params == {"axes": (-2,), "keepdims": False} and len(x.shape) == 3 and x.dtype.kind == "f":
@@ -104,14 +106,14 @@ reduce_mean = linear(
 )
 
 
-def _extremum_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+def _extremum_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axes: Axes, keepdims: bool) -> Any:
     """The elements that attain the extremum share the cotangent evenly."""
     attained = indicator(equal(x, expanded(y, x, axes, keepdims)), x)
     share = divide(attained, reduce_sum(attained, axes=axes, keepdims=True))
     return multiply(expanded(g, x, axes, keepdims), share)
 
 
-def _of_nothing(xp: Any, x: Array, axes: Axes, keepdims: bool, start: float) -> Array:
+def _of_nothing(xp: ModuleType, x: Array, axes: Axes, keepdims: bool, start: float) -> Array:
     """The result of a reduction over an empty axis: its neutral element."""
     kept = xp.full(_kept_shape(x.shape, axes), start, dtype=x.dtype)
     return kept if keepdims else kept.max(axis=axes)
@@ -120,7 +122,7 @@ def _of_nothing(xp: Any, x: Array, axes: Axes, keepdims: bool, start: float) -> 
 def _extremum(name: str, start: float) -> Any:
     """`xp.max` or `xp.min`, with the neutral element for an empty axis: infinite, or the first or last integer."""
 
-    def kernel(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+    def kernel(xp: ModuleType, x: Array, axes: Axes, keepdims: bool) -> Array:
         if not count(x.shape, axes) and x.dtype.kind in "fiu":
             limits = None if x.dtype.kind == "f" else np.iinfo(x.dtype)
             return _of_nothing(xp, x, axes, keepdims, start if limits is None else limits.min if start < 0 else limits.max)
@@ -133,7 +135,7 @@ reduce_max = primitive("reduce_max", _extremum("max", -float("inf")), _extremum_
 reduce_min = primitive("reduce_min", _extremum("min", float("inf")), _extremum_vjp, batching="keep", accumulates=True)
 
 
-def _product_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+def _product_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axes: Axes, keepdims: bool) -> Any:
     """The product of all the others: exact where elements are zero, since nothing is divided."""
     rank = len(x.shape)
     rest = tuple(axis for axis in range(-rank, 0) if axis not in axes)
@@ -148,7 +150,7 @@ def _product_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
     return multiply(expanded(g, x, axes, keepdims), conj(slope) if is_complex(slope) else slope)
 
 
-def transposed(x: Any, order: Axes) -> Any:
+def transposed(x: TensorLike, order: Axes) -> Any:
     """`x` with its axes in the given order, or itself if that is the present one."""
     from .shaping import transpose
 
@@ -164,7 +166,7 @@ reduce_prod = primitive(
 )
 
 
-def _logsumexp(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
+def _logsumexp(xp: ModuleType, x: Array, axes: Axes, keepdims: bool) -> Array:
     if not count(x.shape, axes):
         return _of_nothing(xp, x, axes, keepdims, -float("inf"))
     peak = xp.max(x, axis=axes, keepdims=True)
@@ -173,7 +175,7 @@ def _logsumexp(xp: Any, x: Array, axes: Axes, keepdims: bool) -> Array:
     return total if keepdims else total.reshape([n for i, n in enumerate(total.shape, -total.ndim) if i not in axes])
 
 
-def _logsumexp_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
+def _logsumexp_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axes: Axes, keepdims: bool) -> Any:
     """Softmax; all zeros where every element is minus infinity."""
     kept = expanded(y, x, axes, keepdims)
     weights = exp(subtract(x, select(equal(kept, -float("inf")), zeros_like(kept), kept)))
@@ -213,7 +215,7 @@ argmin = elementwise("argmin", ordered("argmin", lambda xp, x, axis, dtype: x.ar
 def _running(name: str, start: int) -> Any:
     """A cumulative kernel with TensorFlow's options: `exclusive` leaves the element out, `reverse` runs backward."""
 
-    def kernel(xp: Any, x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+    def kernel(xp: ModuleType, x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
         if reverse:
             x = xp.flip(x, axis)
         y = getattr(xp, name)(x, axis=axis, dtype=x.dtype)
@@ -234,7 +236,7 @@ cumsum: Primitive = linear(
 )
 
 
-def _cumprod_vjp(g: Any, y: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _cumprod_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axis: int, exclusive: bool, reverse: bool) -> Any:
     """Sum over k of g_k times the product without x_i: an n x n table, so that zeros need no division."""
     n, rank = x.shape[axis], len(x.shape)
     table_shape = (*x.shape[: rank + axis], n, n, *x.shape[rank + axis + 1 :])
@@ -249,7 +251,7 @@ def _cumprod_vjp(g: Any, y: Any, x: Any, axis: int, exclusive: bool, reverse: bo
     return reduce_sum(multiply(weights, products), axes=(axis,), keepdims=False)
 
 
-def _running_logsumexp(xp: Any, x: Array, axis: int) -> Array:
+def _running_logsumexp(xp: ModuleType, x: Array, axis: int) -> Array:
     if xp is np:
         return np.logaddexp.accumulate(x, axis)
     step = 1
@@ -258,7 +260,7 @@ def _running_logsumexp(xp: Any, x: Array, axis: int) -> Array:
     return x
 
 
-def _running_logsumexp_vjp(g: Any, y: Any, x: Any, axis: int) -> Any:
+def _running_logsumexp_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axis: int) -> Any:
     """x_i gets exp(x_i - y_i) r_i, with r_i = g_i + exp(y_i - y_i+1) r_i+1: no factor is above 1. In windows of 1, 2, 4, ..."""
     factor, step = share_of_sum(y, shifted(y, axis, -1, math.inf)), 1
     while step < x.shape[axis]:
@@ -279,7 +281,7 @@ class _Shaped:
         self.shape = shape
 
 
-def _identity(xp: Any, x: Array, n: int, trailing: int) -> Array:
+def _identity(xp: ModuleType, x: Array, n: int, trailing: int) -> Array:
     """The n x n identity with `trailing` axes of size 1 behind it, of the kind and dtype of `x`."""
     return xp.eye(n, dtype=x.dtype).reshape((n, n) + (1,) * trailing)
 
@@ -288,14 +290,14 @@ identity_like = elementwise("identity_like", _identity, None, batching="constant
 cumprod = primitive("cumprod", _running("cumprod", 1), _cumprod_vjp, batching="keep", accumulates=True)
 
 
-def _argsort(xp: Any, x: Array, axis: int, descending: bool) -> Array:
+def _argsort(xp: ModuleType, x: Array, axis: int, descending: bool) -> Array:
     if descending:  # stable: equal elements keep their order, as in TensorFlow
         backward = xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, **_stable(xp)), axis)
         return (x.shape[axis] - 1 - backward).astype("int32")
     return xp.argsort(x, axis=axis, **_stable(xp)).astype("int32")
 
 
-def _stable(xp: Any) -> dict[str, str]:
+def _stable(xp: ModuleType) -> dict[str, str]:
     """NumPy has to be asked for a stable sort; CuPy's always is."""
     return {"kind": "stable"}
 
@@ -303,12 +305,12 @@ def _stable(xp: Any) -> dict[str, str]:
 argsort = elementwise("argsort", ordered("argsort", _argsort), None)
 
 
-def _sort(xp: Any, x: Array, axis: int, descending: bool) -> Array:
+def _sort(xp: ModuleType, x: Array, axis: int, descending: bool) -> Array:
     y = xp.sort(x, axis=axis)
     return xp.flip(y, axis) if descending else y
 
 
-def _sort_vjp(g: Any, y: Any, x: Any, axis: int, descending: bool) -> Any:
+def _sort_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axis: int, descending: bool) -> Any:
     """Each cotangent back to where its element stood. The order is found here only: sorting alone takes a fraction of it."""
     places = argsort(argsort(x, axis=axis, descending=descending), axis=axis, descending=False)
     return operations.take_along(g, places, axis=axis)
@@ -317,7 +319,7 @@ def _sort_vjp(g: Any, y: Any, x: Any, axis: int, descending: bool) -> Any:
 sort = primitive("sort", ordered("sort", _sort), _sort_vjp, batching="keep")
 
 
-def _searchsorted(xp: Any, sequence: Array, values: Array, side: Any) -> Array:
+def _searchsorted(xp: ModuleType, sequence: Array, values: Array, side: Any) -> Array:
     """Row by row on the host, since neither library takes more than one sorted sequence at once."""
     if sequence.shape[:-1] != values.shape[:-1]:
         raise ValueError(f"leading axes {sequence.shape[:-1]} and {values.shape[:-1]} differ")
@@ -334,14 +336,14 @@ searchsorted = elementwise(
 )  # the values may be more or fewer than the sequence has
 
 
-def variance(x: Any, axes: Axes, keepdims: bool) -> Any:
+def variance(x: TensorLike, axes: Axes, keepdims: bool) -> Any:
     """Mean squared distance from the mean, a real number also for complex `x`."""
     distance = centred(x, axes)
     squares = real(multiply(distance, conj(distance))) if is_complex(x) else square(distance)
     return reduce_mean(squares, axes=axes, keepdims=keepdims)
 
 
-def centred(x: Any, axes: Axes) -> Any:
+def centred(x: TensorLike, axes: Axes) -> Any:
     """The distance from the mean, without loss of accuracy where the mean is large.
 
     The mean of numbers near 1e6 is rounded to 0.06 in float32. What is left of it afterwards is subtracted once more;

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...errors import ShapeError
-from ...types import Array
+from ...types import Array, TensorLike
 from ..families import linear, unbroadcast
 from ..primitive import Primitive
 from ..registry import operations, register
@@ -33,7 +34,7 @@ reshape: Primitive = linear(
 )
 
 
-def _transpose(xp: Any, x: Array, perm: Sizes) -> Array:
+def _transpose(xp: ModuleType, x: Array, perm: Sizes) -> Array:
     if perm == (-1, -2):
         return x.swapaxes(-1, -2)
     lead = x.ndim - len(perm)
@@ -48,7 +49,7 @@ def _inverse(perm: Sizes) -> Sizes:
 transpose: Primitive = linear("transpose", _transpose, lambda g, x, perm: transpose(g, perm=_inverse(perm)), moves=True)
 
 
-def _broadcast_to(xp: Any, x: Array, shape: Sizes, rank: int) -> Array:
+def _broadcast_to(xp: ModuleType, x: Array, shape: Sizes, rank: int) -> Array:
     lead = _lead(x, rank)
     if lead and rank < len(shape):
         x = x.reshape(lead + (1,) * (len(shape) - rank) + tuple(x.shape[x.ndim - rank :]))
@@ -58,7 +59,7 @@ def _broadcast_to(xp: Any, x: Array, shape: Sizes, rank: int) -> Array:
 broadcast_to = linear("broadcast_to", _broadcast_to, lambda g, x, shape, rank: unbroadcast(g, x), moves=True)
 
 
-def _part(g: Any, axis: int, start: int, stop: int) -> Any:
+def _part(g: TensorLike, axis: int, start: int, stop: int) -> Any:
     """The elements from `start` to `stop` along a negative axis."""
     key = (Ellipsis, slice(start, stop), *(slice(None),) * (-1 - axis))
     return operations.strided_slice(g, key=key, shape=tuple(g.shape))
@@ -70,12 +71,12 @@ def split_keys(sizes: Sizes, axis: int) -> list[tuple[Any, ...]]:
     return [(Ellipsis, slice(stop - size, stop), *behind) for size, stop in zip(sizes, stops, strict=True)]
 
 
-def _concat_transpose(g: Any, *xs: Any, axis: int) -> list[Any]:
+def _concat_transpose(g: TensorLike, *xs: Any, axis: int) -> list[Any]:
     keys = split_keys(tuple(x.shape[axis] for x in xs), axis)
     return [operations.strided_slice(g, key=key, shape=tuple(g.shape)) for key in keys]
 
 
-def _stack_transpose(g: Any, *xs: Any, axis: int) -> list[Any]:
+def _stack_transpose(g: TensorLike, *xs: Any, axis: int) -> list[Any]:
     behind = (slice(None),) * (-1 - axis)
     return [operations.strided_slice(g, key=(Ellipsis, i, *behind), shape=tuple(g.shape)) for i in range(len(xs))]
 
@@ -86,7 +87,7 @@ stack_along = linear(
 )
 
 
-def _split(xp: Any, x: Array, sizes: Sizes, axis: int) -> tuple[Array, ...]:
+def _split(xp: ModuleType, x: Array, sizes: Sizes, axis: int) -> tuple[Array, ...]:
     parts = [x[key] for key in split_keys(sizes, axis)]
     return tuple(parts if xp is np else [part.copy() for part in parts])  # on a device pieces without gaps
 
@@ -105,11 +106,11 @@ def stack(parts: Sequence[Any], axis: int | None = None) -> Any:
 register("stack", stack)
 
 
-def _pad(xp: Any, x: Array, paddings: tuple[Sizes, ...], value: Any) -> Array:
+def _pad(xp: ModuleType, x: Array, paddings: tuple[Sizes, ...], value: Any) -> Array:
     return xp.pad(x, ((0, 0),) * (x.ndim - len(paddings)) + paddings, constant_values=value)
 
 
-def _unpad(g: Any, x: Any, paddings: tuple[Sizes, ...], value: Any) -> Any:
+def _unpad(g: TensorLike, x: TensorLike, paddings: tuple[Sizes, ...], value: Any) -> Any:
     sizes = x.shape[len(x.shape) - len(paddings) :]
     key = tuple(slice(before, before + size) for (before, _), size in zip(paddings, sizes, strict=True))
     return operations.strided_slice(g, key=(Ellipsis, *key), shape=tuple(g.shape))
@@ -120,11 +121,11 @@ pad: Primitive = linear(
 )
 
 
-def _tile(xp: Any, x: Array, multiples: Sizes) -> Array:
+def _tile(xp: ModuleType, x: Array, multiples: Sizes) -> Array:
     return xp.tile(x, (1,) * (x.ndim - len(multiples)) + multiples)
 
 
-def _untile(g: Any, x: Any, multiples: Sizes) -> Any:
+def _untile(g: TensorLike, x: TensorLike, multiples: Sizes) -> Any:
     """Each repetition gets an axis of its own, over which the cotangents add up."""
     split = tuple(part for repeats, size in zip(multiples, x.shape, strict=True) for part in (repeats, size))
     folded = reshape(g, shape=split, rank=len(multiples))
@@ -141,13 +142,13 @@ roll: Primitive = linear(
 )
 
 
-def shifted(x: Any, axis: int, by: int, value: Any) -> Any:
+def shifted(x: TensorLike, axis: int, by: int, value: Any) -> Any:
     """The elements moved toward the end of an axis, or toward its beginning if `by` is negative; `value` comes in."""
     n = x.shape[axis]
     ahead, back = min(max(by, 0), n), min(max(-by, 0), n)
     return pad(_part(x, axis, back, n - ahead), paddings=((ahead, back), *((0, 0),) * (-1 - axis)), value=value)
 
 
-def swap_last(x: Any) -> Any:
+def swap_last(x: TensorLike) -> Any:
     """The transpose of a matrix, or of each in a stack."""
     return transpose(x, perm=(-1, -2))

@@ -6,9 +6,11 @@ Where a slope is infinite, a cotangent of zero stays zero (`guarded`), so that a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from ...types import Array
+from ...types import Array, TensorLike
 from ..families import elementwise
 from ..primitive import Primitive
 from .arithmetic import (
@@ -78,7 +80,7 @@ acosh = elementwise(
 atanh = elementwise("atanh", "arctanh", lambda x, y: reciprocal(subtract(1.0, square(x))), guarded=True)
 
 
-def _sigmoid(xp: Any, x: Array) -> Array:
+def _sigmoid(xp: ModuleType, x: Array) -> Array:
     # Small results keep their relative accuracy. Where exp(-x) is infinite, the result is below the smallest normal number; in
     # 16 bits that would be as early as x = -11.
     if x.dtype.kind == "c":
@@ -94,19 +96,19 @@ def _sigmoid(xp: Any, x: Array) -> Array:
 sigmoid = elementwise("sigmoid", _sigmoid, lambda x, y: multiply(y, subtract(1.0, y)))
 
 
-def _softplus(xp: Any, x: Array) -> Array:
+def _softplus(xp: ModuleType, x: Array) -> Array:
     return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
 
 
 softplus = elementwise("softplus", _softplus, lambda x, y: sigmoid(x))
 
 
-def _log_add_exp(xp: Any, a: Array, b: Array) -> Array:
+def _log_add_exp(xp: ModuleType, a: Array, b: Array) -> Array:
     high, low = xp.maximum(a, b), xp.minimum(a, b)
     return high + xp.log1p(xp.exp(xp.where(high == low, 0, low - high)))  # of two infinities there is no difference
 
 
-def share_of_sum(a: Any, y: Any) -> Any:
+def share_of_sum(a: TensorLike, y: TensorLike) -> Any:
     """exp(a - y), and 0 where both are minus infinity."""
     return exp(subtract(a, select(equal(y, -math.inf), zeros_like(y), y)))
 
@@ -114,17 +116,17 @@ def share_of_sum(a: Any, y: Any) -> Any:
 logaddexp = elementwise("logaddexp", _log_add_exp, lambda a, b, y: share_of_sum(a, y), lambda a, b, y: share_of_sum(b, y))
 
 
-def _where_nonzero(function: Any) -> Any:
+def _where_nonzero(function: Callable[..., Any]) -> Any:
     """`function(xp, a, b)`, but 0 wherever `a` is 0, whatever `b` is."""
 
-    def kernel(xp: Any, a: Array, b: Array) -> Array:
+    def kernel(xp: ModuleType, a: Array, b: Array) -> Array:
         value = function(xp, a, b if hasattr(b, "dtype") else xp.asarray(b, dtype=a.dtype))  # log of a number would be float64
         return xp.where(xp.equal(a, 0), xp.zeros_like(value), value)
 
     return kernel
 
 
-def _masked(a: Any, value: Any) -> Any:
+def _masked(a: TensorLike, value: Any) -> Any:
     """`value`, but 0 where `a` is 0."""
     return select(not_equal(a, 0), value, zeros_like(value))
 

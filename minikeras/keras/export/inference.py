@@ -25,7 +25,7 @@ from ...core.stack import BOTTOM, Frame
 from ...diagnostics import variable_name
 from ...errors import ExportError
 from ...nn_ops.draws import next_key
-from ...types import Array
+from ...types import Array, TensorLike
 from ..calls import context
 from ..symbolic.trial import Trial
 
@@ -112,7 +112,7 @@ class Inference(Trial):
         slots = (*self.program.slots(), *folded.slots())
         self.constants = {slot.key: slot.array for slot in slots if slot.array is not None}
 
-    def process(self, primitive: Any, inputs: Any, params: Any, below: Any) -> Any:
+    def process(self, primitive: Any, inputs: Sequence[Any], params: dict[str, Any], below: Any) -> Any:
         """Let the level below compute, and note the layer."""
         if State.STREAM in primitive.reads or primitive is next_key:
             raise refused("draws random numbers, which an exported graph cannot")
@@ -124,7 +124,7 @@ class Inference(Trial):
             self.layers[self._recorder.slot(y).key] = _layer()
         return outputs
 
-    def observe(self, primitive: Any, inputs: Any, params: Any, outputs: Any, below: Any) -> None:
+    def observe(self, primitive: Any, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Any) -> None:
         """Refuse what a graph cannot do. A custom gradient is noted by what it computed."""
         super().observe(primitive, inputs, params, outputs, below)
         if not primitive.repeatable and self._recorder.refusal is not None:
@@ -208,7 +208,7 @@ class _Comparison:
         self._values.update((x.key, value) for x, value in zip(outputs_of(a), outputs, strict=True))
         return TracedCall(a.primitive.name, inputs, params, outputs, layer)
 
-    def _value(self, a: Any, b: Any, layer: str) -> Any:
+    def _value(self, a: TensorLike, b: TensorLike, layer: str) -> Any:
         """An operand, or a result of the model."""
         if not isinstance(a, Slot):
             return _merged(a, b, layer)
@@ -246,7 +246,7 @@ def _open(a: Slot, b: Slot, layer: str) -> TracedValue:
     return TracedValue(_merged(a.shape, b.shape, layer), a.dtype)
 
 
-def _merged(a: Any, b: Any, layer: str) -> Any:
+def _merged(a: TensorLike, b: TensorLike, layer: str) -> Any:
     """The value that two runs share, with Sizes where integers differ."""
     if isinstance(a, tuple) and type(a) is type(b) and len(a) == len(b):
         return type(a)(_merged(x, y, layer) for x, y in zip(a, b, strict=True))

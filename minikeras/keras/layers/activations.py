@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
 from ...errors import ShapeError, kind_of
 from ...functions.elementwise import cast, where
 from ...functions.shaping import broadcast_to, reshape
-from ...types import as_dtype
+from ...types import ShapeLike, TensorLike, as_dtype
 from .. import activations
 from . import layer_weights
 from .core import SameShape
@@ -26,7 +27,7 @@ class Activation(SameShape, described=True, makes_nothing=True):
     [0. 2.]
     """
 
-    def __init__(self, activation: Any, **options: Any) -> None:
+    def __init__(self, activation: str | Callable[..., Any] | None, **options: Any) -> None:
         super().__init__(**options)
         self.activation = activations.get(activation)
 
@@ -110,7 +111,7 @@ class PReLU(SameShape, described=True):
         axes = (shared_axes,) if isinstance(shared_axes, int) else shared_axes
         self.shared_axes = None if axes is None else tuple(int(axis) for axis in axes)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         rank, shared = len(input_shape), self.shared_axes or ()
         if any(not 1 <= axis < rank for axis in shared):
             raise ShapeError(
@@ -170,7 +171,7 @@ class Softmax(SameShape, described=True, makes_nothing=True):
         outputs = activations.softmax(inputs, axis=self.axis)
         return outputs if mask is None else where(mask, outputs, 0.0)
 
-    def _fitting(self, mask: Any, inputs: Tensor) -> Tensor:
+    def _fitting(self, mask: TensorLike, inputs: Tensor) -> Tensor:
         """The mask as bools of the input's shape; one of whole rows, such as a layer before it left, has the first axes."""
         found, wanted = tuple(mask.shape), tuple(inputs.shape)
         if not _fits(found, wanted) and found == wanted[: len(found)]:

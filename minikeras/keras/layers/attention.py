@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import string
+from collections.abc import Callable
 from typing import Any
 
 from ...core import Tensor
@@ -16,7 +17,7 @@ from ...functions.nn import softmax
 from ...functions.operands import tensor
 from ...functions.reductions import cumsum, reduce_sum
 from ...functions.shaping import expand_dims, repeat, reshape
-from ...types import as_dtype
+from ...types import ShapeLike, TensorLike, as_dtype
 from .. import regularizers
 from ..initializers import GlorotUniform
 from ..random import SeedGenerator
@@ -51,12 +52,12 @@ def joined(masks: list[Any]) -> Tensor | None:
     return functools.reduce(logical_and, bools) if bools else None
 
 
-def of_rows(mask: Any) -> Any:
+def of_rows(mask: TensorLike) -> Any:
     """A mask of the steps that attend, as a column."""
     return None if mask is None else expand_dims(tensor(mask), -1)
 
 
-def of_columns(mask: Any) -> Any:
+def of_columns(mask: TensorLike) -> Any:
     """A mask of the steps that are attended to, as a row."""
     return None if mask is None else expand_dims(tensor(mask), -2)
 
@@ -102,7 +103,7 @@ class Attention(Layer, described=True, gives_floats=True):
         self.scale: Any = None
         self.concat_score_weight: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         self._listed(input_shape)
         if self.use_scale:
             self.scale = self.add_weight((), "ones", name="scale")
@@ -119,8 +120,8 @@ class Attention(Layer, described=True, gives_floats=True):
 
     def call(
         self,
-        inputs: Any,
-        mask: Any = None,
+        inputs: TensorLike,
+        mask: TensorLike = None,
         training: bool | None = False,
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
@@ -139,16 +140,16 @@ class Attention(Layer, described=True, gives_floats=True):
             result = where(joined([of_rows(query_mask)]), result, 0.0)
         return (result, weights) if return_attention_scores else result
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """The query's."""
         return None if mask is None else self._listed(mask, "mask")[0]
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The query's, with the features of the value."""
         query, value, *_ = self._listed(input_shape)
         return (*query[:-1], value[-1])
 
-    def scores_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def scores_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The shape of the attention weights that are returned beside the outputs."""
         query, value, *_ = self._listed(input_shape)
         return (*query[:-1], value[-2])
@@ -180,7 +181,7 @@ class AdditiveAttention(Attention, described=True):
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **options: Any) -> None:
         super().__init__(use_scale, dropout=dropout, **options)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         features = self._listed(input_shape)[0][-1]
         if self.use_scale:
             self.scale = self.add_weight((features,), GlorotUniform(), name="scale")
@@ -250,7 +251,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         value_dim: int | None = None,
         dropout: float = 0.0,
         use_bias: bool = True,
-        output_shape: Any = None,
+        output_shape: ShapeLike = None,
         attention_axes: Any = None,
         sliding_window: int | None = None,
         flash_attention: bool | None = None,
@@ -315,7 +316,9 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
     def _project(self, attribute: str, *arguments: Any) -> None:
         setattr(self, self._projections + attribute, self._projection(*arguments))
 
-    def _projection(self, name: str, equation: str, sizes: Any, shape: Any, activation: Any = None) -> EinsumDense:
+    def _projection(
+        self, name: str, equation: str, sizes: Any, shape: ShapeLike, activation: str | Callable[..., Any] | None = None
+    ) -> EinsumDense:
         """A linear map of the last axes of an input of this shape, with the options of all the projections."""
         made = EinsumDense(
             equation,
@@ -357,13 +360,13 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
 
     def call(
         self,
-        query: Any,
+        query: TensorLike,
         value: Any,
         key: Any = None,
         query_mask: Any = None,
         value_mask: Any = None,
         key_mask: Any = None,
-        attention_mask: Any = None,
+        attention_mask: TensorLike = None,
         return_attention_scores: bool = False,
         training: bool | None = None,
         use_causal_mask: bool = False,
@@ -389,7 +392,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         axis = self._axes[0]
         return order(query.shape[axis], value.shape[axis], causal, self.sliding_window)
 
-    def _spread(self, mask: Any, rank: int) -> Any:
+    def _spread(self, mask: TensorLike, rank: int) -> Any:
         """A mask with axes of size 1, for the heads and for what is not attended over, before those of the attention."""
         ends = 2 * len(self._axes)
         missing = rank + len(self._axes) - mask.ndim
@@ -403,7 +406,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        attention_mask: Any = None,
+        attention_mask: TensorLike = None,
         training: bool | None = None,
         return_attention_scores: bool = False,
     ) -> tuple[Tensor, Tensor]:

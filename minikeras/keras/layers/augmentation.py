@@ -18,6 +18,7 @@ from ...functions.elementwise import cast, clip_by_value, cos, sin, where
 from ...functions.indexing import gather
 from ...functions.reductions import reduce_mean
 from ...functions.shaping import expand_dims, reshape, reverse, squeeze, stack
+from ...types import ShapeLike
 from .. import random
 from ..arguments import whole
 from ..ops.image.sampling import affine_transform, resize
@@ -130,14 +131,14 @@ class Augmentation(Layer):
                 batch = change(batch, transformation, training=True)
                 parts[name] = squeeze(batch, 0) if is_single else batch
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The input's."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
         return {name: value for name, value in super().get_config().items() if name != "bounding_box_format"}
 
-    def uniform(self, shape: Any, limits: tuple[float, float], seed: Any) -> Tensor:
+    def uniform(self, shape: ShapeLike, limits: tuple[float, float], seed: Any) -> Tensor:
         """Numbers between two limits, in float32: angles and places of pixels want its digits in half precision too."""
         return random.uniform(shape, *limits, dtype="float32", seed=seed)
 
@@ -468,7 +469,7 @@ class RandomCrop(Augmentation, described=True, makes_nothing=True):
         size = self.height, self.width
         return cast(resize(images, size, crop_to_aspect_ratio=True, data_format=self.data_format), images.dtype)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The input's, with the height and width."""
         if isinstance(input_shape, dict):
             moved = {name: self.compute_output_shape(one) for name, one in input_shape.items() if name != "labels"}

@@ -17,6 +17,7 @@ from ...functions.nn import relu
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
 from ...nn_ops.nn import masked_fill
+from ...types import ShapeLike, TensorLike
 from .. import initializers
 from .inputs import InputSpec
 from .normalization import ScalingLayer, known_axes, read, wide
@@ -85,7 +86,7 @@ class BatchNormalization(ScalingLayer, described=True):
         self.moving_mean: Any = None
         self.moving_variance: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         (place,) = known_axes(self, (self.axis,), input_shape)
         shape = (input_shape[place],)
         self.add_gamma_and_beta(shape)
@@ -103,7 +104,7 @@ class BatchNormalization(ScalingLayer, described=True):
         axes = {self.axis: input_shape[place]}
         self.input_spec = InputSpec(ndim=len(input_shape), axes=axes, fixed_by=self.moving_mean)
 
-    def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
+    def call(self, inputs: Tensor, training: bool | None = None, mask: TensorLike = None) -> Tensor:
         x = wide(self, inputs)
         gamma = None if self.gamma is None else read(self.gamma, x)
         beta = None if self.beta is None else read(self.beta, x)
@@ -131,7 +132,7 @@ class BatchNormalization(ScalingLayer, described=True):
         outputs = x * factor + shift
         return outputs if x is inputs and inputs.array.dtype == self._array_dtype else cast(outputs, self.compute_dtype)
 
-    def _batch_statistics(self, x: Tensor, mask: Any) -> tuple[Tensor, Tensor]:
+    def _batch_statistics(self, x: Tensor, mask: TensorLike) -> tuple[Tensor, Tensor]:
         """Mean and population variance over all axes but the features'; masked rows do not count."""
         axes = [axis for axis in range(x.ndim) if axis != self.axis % x.ndim]
         among_ranks = self.synchronized and (world().size > 1 or check_exchange("synchronized=True") is not None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Tensor
 from ...errors import ShapeError
 from ...functions import convolution as functions
 from ...functions.shaping import reshape
+from ...types import ShapeLike, TensorLike
 from .. import activations
 from ..weight import Weight
 from . import layer_weights
@@ -26,7 +28,13 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
     may_be_causal = False
 
     def __init__(
-        self, geometry: tuple[Any, ...], activation: Any, use_bias: bool, bias: tuple[Any, ...], /, **options: Any
+        self,
+        geometry: tuple[Any, ...],
+        activation: str | Callable[..., Any] | None,
+        use_bias: bool,
+        bias: tuple[Any, ...],
+        /,
+        **options: Any,
     ) -> None:
         super().__init__(**without_absent(self, options))
         self._geometry = WindowGeometry.checked(self, *geometry)
@@ -44,7 +52,7 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(f"{kind}: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         axis = self._channel_axis
         channels = input_shape[axis]
         if channels is None or channels % self.groups:
@@ -82,13 +90,13 @@ class Convolution(KernelLayer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         groups: int = 1,
-        activation: Any = None,
+        activation: str | Callable[..., Any] | None = None,
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
@@ -116,14 +124,14 @@ class Convolution(KernelLayer):
         """The convolution with the layer's kernel."""
         return self.convolution_op(inputs, self.kernel.read_value())
 
-    def convolution_op(self, inputs: Any, kernel: Any) -> Tensor:
+    def convolution_op(self, inputs: TensorLike, kernel: Any) -> Tensor:
         """The convolution without bias and activation; a subclass may override it to compute with another kernel."""
         padding: Any = self.padding.upper()
         if padding == "CAUSAL":
             padding = [(self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)]
         return functions.convolution(inputs, kernel, self.strides, padding, self.data_format, self.dilation_rate)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *places, filters)."""
         return self._geometry.output_shape(self, input_shape, self.filters)
 
@@ -180,13 +188,13 @@ class Depthwise(KernelLayer):
 
     def __init__(
         self,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         depth_multiplier: int = 1,
         data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: str | Callable[..., Any] | None = None,
         use_bias: bool = True,
         depthwise_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
@@ -216,7 +224,7 @@ class Depthwise(KernelLayer):
         geometry = (self.strides, self.padding.upper(), self.data_format, self.dilation_rate)
         return functions.depthwise_conv(inputs, self.kernel.read_value(), *geometry)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *places, channels * depth_multiplier)."""
         channels = input_shape[self._channel_axis]
         return self._geometry.output_shape(self, input_shape, channels and channels * self.depth_multiplier)
@@ -252,13 +260,13 @@ class Separable(KernelLayer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: str | Callable[..., Any] | None = None,
         use_bias: bool = True,
         depthwise_initializer: Any = "glorot_uniform",
         pointwise_initializer: Any = "glorot_uniform",
@@ -296,7 +304,7 @@ class Separable(KernelLayer):
         geometry = (self.strides, self.padding.upper(), self.data_format, self.dilation_rate)
         return functions.separable_conv(inputs, deep, mixing, *geometry)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *places, filters)."""
         return self._geometry.output_shape(self, input_shape, self.filters)
 
@@ -334,13 +342,13 @@ class TransposedConvolution(KernelLayer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         output_padding: Any = None,
         data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: str | Callable[..., Any] | None = None,
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
@@ -376,7 +384,7 @@ class TransposedConvolution(KernelLayer):
         options = (self.strides, self.padding, self.output_padding, self.data_format, self.dilation_rate)
         return functions.conv_transpose_to_fit(inputs, self.kernel.read_value(), *options)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *sizes, filters)."""
         more = self.output_padding or (None,) * self.rank
         places = input_shape[self._first_axis :][: self.rank]
@@ -426,8 +434,8 @@ class Conv3DTranspose(TransposedConvolution, described=True, rank=3):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
         output_padding: Any = None,

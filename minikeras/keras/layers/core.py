@@ -8,6 +8,7 @@ import copy
 import math
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core import Tensor
@@ -22,7 +23,7 @@ from ...functions.indexing import gather
 from ...functions.operands import tensor
 from ...functions.reductions import reduce_any
 from ...nn_ops.nn import masked_fill
-from ...types import as_dtype
+from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import activations, initializers
 from ..config import floatx
 from ..symbolic.keras_tensor import KerasTensor, Node, Spec, nodes_of
@@ -37,7 +38,7 @@ class SameShape(Layer, takes_one_tensor=True):
 
     supports_masking = True
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The input's."""
         return tuple(input_shape)
 
@@ -70,7 +71,7 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: str | Callable[..., Any] | None = None,
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
@@ -92,7 +93,7 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
         self.bias: Any = None
         self.input_spec = InputSpec(min_ndim=2)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         if len(input_shape) < 2 or input_shape[-1] is None:
             raise ShapeError(f"Layer '{self.name}' (Dense) needs a known number of features, found shape {tuple(input_shape)}.")
         features = input_shape[-1]
@@ -113,7 +114,7 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
             y = reshape(y, shape=(*shape[:-1], self.units), rank=2)
         return activated(self, y)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, ..., units)."""
         return (*input_shape[:-1], self.units)
 
@@ -125,7 +126,7 @@ class Identity(SameShape, described=True, makes_nothing=True, takes_one_tensor=F
     [1. 2.]
     """
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: TensorLike) -> Any:
         return inputs
 
 
@@ -153,11 +154,11 @@ class Masking(SameShape, described=True, makes_nothing=True):
         attach(reduce_any(counts, -1), outputs)
         return outputs
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """True where some feature is not the value."""
         return takes_symbols(reduce_any)(self._counts(inputs), -1)
 
-    def _counts(self, inputs: Any) -> Tensor:
+    def _counts(self, inputs: TensorLike) -> Tensor:
         """True for features that differ from `mask_value`; integers and bools never equal a value that is not whole."""
         x = inputs if isinstance(inputs, KerasTensor) else tensor(inputs)
         if x.dtype.is_floating:
@@ -208,8 +209,8 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
     def __init__(
         self,
         equation: str,
-        output_shape: Any,
-        activation: Any = None,
+        output_shape: ShapeLike,
+        activation: str | Callable[..., Any] | None = None,
         bias_axes: str | None = None,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
@@ -231,7 +232,7 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         self.kernel: Any = None
         self.bias: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         sizes = self._sizes(tuple(input_shape))
         if None in (*sizes.kernel, *(sizes.bias or ())):
             raise ShapeError(
@@ -253,7 +254,7 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         y = einsum(self.equation, x, self.kernel)
         return activated(self, y if self.bias is None else y + self.bias)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The sizes of the labels of the output."""
         return self._sizes(tuple(input_shape)).output
 
@@ -368,18 +369,18 @@ class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True)
             single = isinstance(weights, list) and len(weights) == 1 and getattr(weights[0], "ndim", 1) == 2
             self.set_weights(weights if single else [weights])
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: ShapeLike = None) -> None:
         self.embeddings = layer_weights.add(self, "embeddings", (self.input_dim, self.output_dim), autocast=False)
 
     def call(self, inputs: Tensor) -> Tensor:
         indices = inputs if inputs.dtype.is_integer else cast(inputs, "int32")
         return cast(gather(self.embeddings, indices), self.compute_dtype)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """True where the input is not 0, if 0 stands for no entry."""
         return not_equal(inputs, 0) if self.mask_zero else None
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, ..., output_dim)."""
         return (*input_shape, self.output_dim)
 
@@ -424,7 +425,7 @@ class ReversibleEmbedding(Embedding, described=True):
         first, penalty, projection = embeddings_initializer, embeddings_regularizer, embeddings_constraint
         super().__init__(input_dim, output_dim, first, penalty, projection, mask_zero, **options)
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: ShapeLike = None) -> None:
         super().build(input_shape)
         if not self.tie_weights:
             shape = (self.output_dim, self.input_dim)
@@ -440,11 +441,11 @@ class ReversibleEmbedding(Embedding, described=True):
         scores = matmul(cast(inputs, dtype), cast(kernel, dtype), transpose_b=self.tie_weights)
         return scores if self.logit_soft_cap is None else tanh(scores / self.logit_soft_cap) * self.logit_soft_cap
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """None: `call` itself attaches the mask, on the way from integers only."""
         return None
 
-    def compute_output_shape(self, input_shape: Any, reverse: bool = False) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike, reverse: bool = False) -> tuple[Any, ...]:
         """(batch, ..., output_dim), or the other way (batch, ..., input_dim)."""
         return (*input_shape[:-1], self.input_dim) if reverse else super().compute_output_shape(input_shape)
 
@@ -467,10 +468,10 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
 
     def __init__(
         self,
-        shape: Any = None,
+        shape: ShapeLike = None,
         batch_size: int | None = None,
-        dtype: Any = None,
-        batch_shape: Any = None,
+        dtype: DTypeLike = None,
+        batch_shape: ShapeLike = None,
         optional: bool = False,
         sparse: bool | None = None,
         ragged: bool | None = None,
@@ -500,7 +501,7 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
         """The dtype of the data."""
         return self.input_dtype.name
 
-    def passes(self, x: Any) -> bool:
+    def passes(self, x: TensorLike) -> bool:
         """True if a call would only return `x`: a tensor without a mask, of its dtype and of the shape that it saw last."""
         return (
             type(x) is Tensor
@@ -514,7 +515,7 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
             raise ValueError(called_on_none(self))
         return inputs if inputs is None or inputs.array.dtype == self.input_dtype.numpy else cast(inputs, self.input_dtype)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The shape that was given."""
         return self.batch_shape
 
@@ -540,12 +541,12 @@ def entrance(layer: InputLayer) -> KerasTensor:
 
 
 def Input(
-    shape: Any = None,
+    shape: ShapeLike = None,
     batch_size: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     sparse: bool | None = None,
     ragged: bool | None = None,
-    batch_shape: Any = None,
+    batch_shape: ShapeLike = None,
     name: str | None = None,
     tensor: Any = None,
     optional: bool = False,

@@ -14,7 +14,7 @@ from ...errors import DTypeError, ShapeError, kind_of
 from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
 from ...module import Module
-from ...types import as_dtype
+from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from ..calls import mask_of
 
 
@@ -68,8 +68,8 @@ class InputSpec:
 
     def __init__(
         self,
-        dtype: Any = None,
-        shape: Any = None,
+        dtype: DTypeLike = None,
+        shape: ShapeLike = None,
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,
@@ -137,7 +137,7 @@ def _squeezed(shape: tuple[Any, ...]) -> tuple[Any, ...]:
     return shape[:-1] if shape and shape[-1] == 1 else shape
 
 
-def check(layer: Any, specs: Any, inputs: Any) -> None:
+def check(layer: Any, specs: Any, inputs: TensorLike) -> None:
     """Check inputs against the expectations of a layer.
 
     Raises:
@@ -224,12 +224,12 @@ def of_rank(x: Tensor, wanted: tuple[int | None, ...]) -> Tensor:
 # Masks -------------------------------------------------------------------------------------------------------------------
 
 
-def unmarked(x: Any) -> Any:
+def unmarked(x: TensorLike) -> Any:
     """A tensor without the mask that it carries."""
     return x if mask_of(x) is None else identity(x)
 
 
-def masks_of(inputs: Any) -> Any:
+def masks_of(inputs: TensorLike) -> Any:
     """The masks of a nest of tensors, None if none carries one."""
     if isinstance(inputs, Tensor):
         return mask_of(inputs)
@@ -245,7 +245,7 @@ def attach(masks: Any, outputs: Any) -> None:
             x.attached = mask
 
 
-def marked(inputs: Any, mask: Any) -> Any:
+def marked(inputs: TensorLike, mask: TensorLike) -> Any:
     """The inputs, carrying the masks that were given by hand."""
     if mask is None:
         return inputs
@@ -267,7 +267,7 @@ def give_masks(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], masks:
             kwargs[name] = masks_of(given.get(name.removesuffix("_mask")))
 
 
-def pass_masks(layer: Any, x: Any, outputs: Any, masks: Any) -> None:
+def pass_masks(layer: Any, x: TensorLike, outputs: Any, masks: Any) -> None:
     """Let the outputs carry the masks that `compute_mask` has for them."""
     if layer.supports_masking:
         attach(layer.compute_mask(x, masks), outputs)

@@ -15,7 +15,7 @@ from ...core import Tensor, convert_to_tensor
 from ...core.effects import clock
 from ...functions.elementwise import cast
 from ...module import Module, snake_case
-from ...types import as_dtype
+from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import constraints, mixed_precision, regularizers
 from ..arguments import made_with_numpy
 from ..calls import context as _context
@@ -76,7 +76,7 @@ class Layer(Module):
         *,
         activity_regularizer: Any = None,
         trainable: bool = True,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         autocast: bool = True,
         name: str | None = None,
         **unknown: Any,
@@ -325,9 +325,9 @@ class Layer(Module):
 
     def add_weight(
         self,
-        shape: Any = None,
+        shape: ShapeLike = None,
         initializer: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         trainable: bool = True,
         autocast: bool = True,
         regularizer: Any = None,
@@ -391,13 +391,13 @@ class Layer(Module):
         return "/".join((*self._layer_place.scope, self.name))
 
     @layer_weights.within_scope
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make the weights. Override it; the default builds the sublayers, by calling on zeros."""
         if input_shape is not None and any(not layer._built for layer in self.collect_contents().sublayers):
             self.call(layer_weights.zero_inputs(input_shape, self._dtype))
 
     @layer_weights.within_scope
-    def _become_built(self, input_shape: Any) -> None:
+    def _become_built(self, input_shape: ShapeLike) -> None:
         """Mark the layer as built without making anything: the call that follows builds the sublayers."""
 
     def build_on_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -435,7 +435,7 @@ class Layer(Module):
 
     # Shapes --------------------------------------------------------------------------------------------------------------
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The shape of the output for an input of a shape, None for axes of any size; nests of shapes for several.
 
         Found by a trial on zeros, of which nothing stays: a layer that is not built is not built by it. Layers that know a
@@ -465,7 +465,7 @@ class Layer(Module):
         """The computation. Override it."""
         raise NotImplementedError(f"Layer {type(self).__name__} does not have a `call()` method implemented.")
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: TensorLike, previous_mask: TensorLike) -> Any:
         """The mask of the output; the input's by default."""
         return previous_mask
 
@@ -547,7 +547,7 @@ class Layer(Module):
                 one._losses[:] = before
         return (outputs, others, losses) if return_losses else (outputs, others)
 
-    def _accept(self, x: Any) -> None:
+    def _accept(self, x: TensorLike) -> None:
         """Check the inputs against `input_spec`; the same shape is not checked again."""
         if self._input_spec is not None:
             inputs.check(self, self._input_spec, x)

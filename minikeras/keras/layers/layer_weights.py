@@ -25,7 +25,7 @@ from ...functions.creation import zeros
 from ...functions.elementwise import cast
 from ...functions.operands import static_shape
 from ...module import Module, Named, attributes, elements, waiting, walk
-from ...types import DType
+from ...types import DType, ShapeLike, TensorLike
 from .. import activations, constraints, initializers, regularizers
 from ..calls import context
 from ..metrics import Metric
@@ -78,7 +78,7 @@ class Structure:
                     seen.add(id(owner._structure))
                     waiting.append(owner._structure)
 
-    def __deepcopy__(self, memo: Any) -> Structure:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
         return Structure()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -382,7 +382,7 @@ def add(layer: Any, kept: str, shape: tuple[int, ...], autocast: bool = True, na
     )
 
 
-def activated(layer: Any, y: Any) -> Any:
+def activated(layer: Any, y: TensorLike) -> Any:
     """The activation of a tensor, as `layer.activation` is now: an attribute that may be set at any time."""
     activation = layer.activation
     return y if activation is None or activation is activations.linear else activation(y)
@@ -443,7 +443,7 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
     return building
 
 
-def initialized(initializer: Any, shape: Any, kind: DType, name: str, seed: Callable[[], int]) -> Any:
+def initialized(initializer: Any, shape: ShapeLike, kind: DType, name: str, seed: Callable[[], int]) -> Any:
     """The first value of a weight; an initializer of random numbers without a seed is given one."""
     if isinstance(shape, str):
         raise ValueError(f"add_weight: the first argument is the shape, found {shape!r}. Write name={shape!r}.")
@@ -502,7 +502,7 @@ def build_arguments(
     return (), {name: shapes_of(value) for name, value in told.items() if value is not None}
 
 
-def build_config(shape: Any) -> dict[str, Any] | None:
+def build_config(shape: ShapeLike) -> dict[str, Any] | None:
     """The shapes that a layer was built for, with None for the batch axis."""
     if shape is None:
         return None
@@ -519,7 +519,7 @@ def _any_batch(shapes: Any) -> Any:
 def zero_inputs(shapes: Any, dtype: str) -> Any:
     """Zeros of a shape, or a nest of them; one row where the batch size is open."""
 
-    def made(shape: Any) -> Any:
+    def made(shape: ShapeLike) -> Any:
         sizes = [1 if size is None else size for size in shape]
         limits.check_temporary(8 * math.prod(sizes), "an input to build a layer on")
         return zeros(sizes, dtype)

@@ -18,6 +18,7 @@ from ...functions.operands import tensor
 from ...functions.reductions import reduce_any
 from ...functions.shaping import broadcast_to, concat, reshape, transpose
 from ...nn_ops.nn import masked_fill
+from ...types import ShapeLike, TensorLike
 from ..calls import mask_of
 from ..promotion import promoted
 from .inputs import attach
@@ -29,14 +30,14 @@ class Merge(Layer):
 
     supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         self.compute_output_shape(input_shape)
 
     def combine(self, inputs: list[Tensor]) -> Tensor:
         """The result for inputs of one rank."""
         raise NotImplementedError
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         rank = max(x.ndim for x in inputs)
         return self.combine([_with_rank(x, rank) for x in inputs])
 
@@ -50,7 +51,7 @@ class Merge(Layer):
         attach([mask_of(x) for x in leaves], met)
         return nest.pack(tensors, met)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """True where any input counts; None if one of them carries no mask."""
         masks = _listed_masks(self, inputs, mask)
         if any(mask is None for mask in masks):
@@ -58,7 +59,7 @@ class Merge(Layer):
         rank = max(mask.ndim for mask in masks)
         return functools.reduce(logical_or, [_with_rank(mask, rank) for mask in masks])
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The inputs' shapes broadcast."""
         shapes = self._listed(input_shape)
         sizes = {shape[0] for shape in shapes if shape} - {None}
@@ -95,7 +96,7 @@ def _broadcast(layer: Merge, sizes: tuple[Any, ...], shapes: Any) -> Any:
     return known.pop() if known else None if None in sizes else 1
 
 
-def _listed_masks(layer: Merge, inputs: Any, masks: Any) -> list[Any]:
+def _listed_masks(layer: Merge, inputs: TensorLike, masks: Any) -> list[Any]:
     if not isinstance(inputs, (list, tuple)):
         raise ValueError(f"{layer._called()} needs a list of inputs, found {inputs!r:.80}.")
     if masks is None:
@@ -123,7 +124,7 @@ class Subtract(Merge, described=True):
     [[-9.]]
     """
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The inputs' shapes broadcast."""
         if len(self._listed(input_shape, 2)) != 2:
             raise ValueError(f"{self._called()} should be called on exactly 2 inputs, found {len(input_shape)}.")
@@ -140,7 +141,7 @@ class Multiply(Merge, described=True):
     [[10. 40.]]
     """
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         masks = [mask_of(x) for x in inputs]
         factors = [
             x if mask is None else where(_spread(mask, x), x, ones_like(x)) for x, mask in zip(inputs, masks, strict=True)
@@ -176,7 +177,7 @@ class Maximum(Merge, described=True):
 
     choose = staticmethod(maximum)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         masks = [mask_of(x) for x in inputs]
         if not any(mask is not None for mask in masks):
             return super().call(inputs)
@@ -203,7 +204,7 @@ class Minimum(Maximum, described=True):
     choose = staticmethod(minimum)
 
 
-def _spread(mask: Any, x: Tensor) -> Tensor:
+def _spread(mask: TensorLike, x: Tensor) -> Tensor:
     """A mask of the first axes of `x`, as bools of its shape; sizes that a symbol leaves open are those of the mask."""
     counts = mask if mask.dtype.is_bool else cast(mask, "bool")
     counts = reshape(counts, (*counts.shape, *(1,) * (x.ndim - counts.ndim)))
@@ -211,7 +212,7 @@ def _spread(mask: Any, x: Tensor) -> Tensor:
     return broadcast_to(counts, shape)
 
 
-def _counting(mask: Any, x: Tensor) -> Tensor:
+def _counting(mask: TensorLike, x: Tensor) -> Tensor:
     return cast(ones_like(x), "bool") if mask is None else _spread(mask, x)
 
 
@@ -235,10 +236,10 @@ class Concatenate(Merge, described=True):
             raise ValueError(f"Concatenate: axis must be an int, found {axis!r}.")
         self.axis = axis
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         return concat(list(inputs), self.axis)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """The masks side by side; inputs without one count as a whole."""
         masks = _listed_masks(self, inputs, mask)
         if all(mask is None for mask in masks):
@@ -246,7 +247,7 @@ class Concatenate(Merge, described=True):
         whole = [_counting(mask, x) for mask, x in zip(masks, inputs, strict=True)]
         return reduce_any(concat(whole, self.axis), -1)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The sizes along the axis added up."""
         shapes = self._listed(input_shape)
         rank = len(shapes[0])
@@ -287,11 +288,11 @@ class Dot(Merge, described=True):
         self.axes = axes if isinstance(axes, int) else tuple(axes)
         self.normalize = bool(normalize)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """None: the masked axis is summed over."""
         return None
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         first, second = inputs
         axes = self._places([tuple(x.shape) for x in inputs])
         if self.normalize:
@@ -303,7 +304,7 @@ class Dot(Merge, described=True):
         product = matmul(left, right)
         return reshape(product, (first.shape[0], *((*free[0], *free[1]) or (1,))))
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, other axes of the first, other axes of the second)."""
         shapes = self._listed(input_shape, 2)
         axes = self._places(shapes)
@@ -348,7 +349,7 @@ def _function(layer: Callable[..., Merge]) -> Callable[..., Any]:
     """The layer as a function of its inputs, made and called at once."""
     name = getattr(layer, "__name__", "")
 
-    def merged(inputs: Any, *arguments: Any, **options: Any) -> Any:
+    def merged(inputs: TensorLike, *arguments: Any, **options: Any) -> Any:
         return layer(*arguments, **options)(inputs)
 
     name_like_definition(merged, name.lower(), __package__ or "")

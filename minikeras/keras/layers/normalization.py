@@ -14,7 +14,7 @@ from ...functions.creation import constant
 from ...functions.elementwise import cast, maximum, sqrt
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
-from ...types import as_dtype
+from ...types import Axis, ShapeLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import is_data
 from . import layer_weights
@@ -61,7 +61,7 @@ class ScalingLayer(SameShape, gives_floats=True):
         return cast(outputs, self.compute_dtype)
 
 
-def known_axes(layer: Any, axes: tuple[int, ...], input_shape: Any) -> tuple[int, ...]:
+def known_axes(layer: Any, axes: tuple[int, ...], input_shape: ShapeLike) -> tuple[int, ...]:
     """Axes as sorted positions of a shape, in which each must exist, have a known size and be named once."""
     rank, which = len(input_shape), f"Layer '{layer.name}' ({type(layer).__name__}): axis"
     for axis in axes:
@@ -86,7 +86,7 @@ def positions(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(sorted({axis % rank for axis in axes}))
 
 
-def checked_axes(layer: Any, axis: Any) -> Any:
+def checked_axes(layer: Any, axis: Axis) -> Any:
     """An int, or a tuple of ints."""
     if isinstance(axis, int):
         return axis
@@ -95,7 +95,7 @@ def checked_axes(layer: Any, axis: Any) -> Any:
     raise TypeError(f"{type(layer).__name__}: axis must be an int or several ints, found {axis!r}.")
 
 
-def listed(axis: Any) -> tuple[int, ...]:
+def listed(axis: Axis) -> tuple[int, ...]:
     """One axis or several, as a tuple."""
     return axis if isinstance(axis, tuple) else (axis,)
 
@@ -145,7 +145,7 @@ class LayerNormalization(ScalingLayer, described=True):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: Axis = -1,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
@@ -157,7 +157,7 @@ class LayerNormalization(ScalingLayer, described=True):
         if self.rms_scaling:
             self.center, self.scale = False, True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         places = known_axes(self, listed(self.axis), input_shape)
         weight = self.add_gamma_and_beta(tuple(input_shape[axis] for axis in places))
         sizes = {axis: input_shape[axis] for axis in listed(self.axis)}
@@ -186,11 +186,11 @@ class RMSNormalization(SameShape, described=True, gives_floats=True):
     [[0.849 1.131]]
     """
 
-    def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **options: Any) -> None:
+    def __init__(self, axis: Axis = -1, epsilon: float = 1e-6, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
         self.axis, self.epsilon = checked_axes(self, axis), float(epsilon)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         places = known_axes(self, listed(self.axis), input_shape)
         self.scale = self.add_weight(tuple(input_shape[axis] for axis in places), "ones", autocast=False, name="scale")
         self.input_spec = InputSpec(axes={axis: input_shape[axis] for axis in listed(self.axis)}, fixed_by=self.scale)
@@ -228,7 +228,7 @@ class GroupNormalization(ScalingLayer, described=True):
             raise ValueError(f"GroupNormalization: axis must be an int behind the batch axis, found {axis!r}.")
         self.groups, self.axis, self.epsilon = groups, axis, float(epsilon)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         (self._place,) = known_axes(self, (self.axis,), input_shape)
         features = input_shape[self._place]
         self._count = features if self.groups == -1 else self.groups
@@ -260,7 +260,7 @@ class UnitNormalization(SameShape, described=True, makes_nothing=True, gives_flo
     [[0.6 0.8]]
     """
 
-    def __init__(self, axis: Any = -1, **options: Any) -> None:
+    def __init__(self, axis: Axis = -1, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
         self.axis = checked_axes(self, axis)
 
@@ -313,7 +313,7 @@ class Normalization(SameShape, described=True, gives_floats=True):
     [[1. 0.]]
     """
 
-    def __init__(self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False, **options: Any) -> None:
+    def __init__(self, axis: Axis = -1, mean: Any = None, variance: Any = None, invert: bool = False, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
         self.axis = () if axis is None or axis in ((), []) else listed(checked_axes(self, axis))
         if (mean is None) != (variance is None):
@@ -331,7 +331,7 @@ class Normalization(SameShape, described=True, gives_floats=True):
         self.adapt_mean: Any = None
         self.adapt_variance: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         places = known_axes(self, self.axis, input_shape)
         sizes = tuple(input_shape[axis] for axis in places)
         self._shape = tuple(size if axis in places else 1 for axis, size in enumerate(input_shape))

@@ -20,6 +20,7 @@ from ...functions.elementwise import cast, where
 from ...functions.shaping import concat, reshape, reverse, transpose
 from ...nn_ops.loop_body import Unrepeatable
 from ...nn_ops.scan import scan
+from ...types import ShapeLike, TensorLike
 from .. import activations
 from ..random import SeedGenerator
 from ..saving.description import described_kind
@@ -33,7 +34,7 @@ from .windows import check_positive
 from .wrappers import LayerOfLayers
 
 
-def _swapped(x: Any) -> Any:
+def _swapped(x: TensorLike) -> Any:
     return transpose(x, [1, 0, *range(2, x.ndim)])
 
 
@@ -42,7 +43,7 @@ def _chosen(keep: Tensor, new: Tensor, old: Any) -> Tensor:
     return where(reshape(keep, (*keep.shape, *(1,) * (new.ndim - keep.ndim))), new, old)
 
 
-def _called(cell: Any, inputs: Tensor, states: Any, training: bool | None) -> tuple[Tensor, Any]:
+def _called(cell: Any, inputs: Tensor, states: TensorLike, training: bool | None) -> tuple[Tensor, Any]:
     named = {"training": training} if is_layer(cell) and cell.call_spec.takes_training else {}
     output, following = (cell if callable(cell) else cell.call)(inputs, states, **named)
     return output, following
@@ -79,7 +80,7 @@ class Cell(Layer, described=True):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: str | Callable[..., Any] | None = "tanh",
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "orthogonal",
@@ -113,7 +114,7 @@ class Cell(Layer, described=True):
         self.bias: Any = None
         self.reset_masks()
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         width = self.units * self.gates
         shape, recurrent_shape = self.kernel_shapes(input_shape, width)
         self.kernel = layer_weights.add(self, "kernel", shape)
@@ -121,7 +122,7 @@ class Cell(Layer, described=True):
         if self.use_bias:
             self.bias = self.make_bias(width)
 
-    def kernel_shapes(self, input_shape: Any, width: int) -> tuple[tuple[int, ...], ...]:
+    def kernel_shapes(self, input_shape: ShapeLike, width: int) -> tuple[tuple[int, ...], ...]:
         """The shapes of both kernels."""
         return (input_shape[-1], width), (self.units, width)
 
@@ -229,7 +230,7 @@ class StackedRNNCells(LayerOfLayers, described=True):
         """The first states of each cell."""
         return [_first_states(cell, batch_size, self.compute_dtype) for cell in self.cells]
 
-    def call(self, inputs: Tensor, states: Any, training: bool | None = False) -> tuple[Tensor, Any]:
+    def call(self, inputs: Tensor, states: TensorLike, training: bool | None = False) -> tuple[Tensor, Any]:
         following = []
         for cell, own in zip(self.cells, states, strict=True):
             nested = isinstance(own, (list, tuple))
@@ -238,7 +239,7 @@ class StackedRNNCells(LayerOfLayers, described=True):
             following.append(list(after) if nested else after[0])
         return inputs, following if len(following) > 1 else following[0]
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         for cell in self.cells:
             if is_layer(cell) and not cell.built:
                 cell.build(input_shape)
@@ -329,7 +330,9 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
 
     reset_states = reset_state
 
-    def call(self, sequences: Tensor, initial_state: Any = None, mask: Any = None, training: bool | None = False) -> Any:
+    def call(
+        self, sequences: Tensor, initial_state: TensorLike = None, mask: TensorLike = None, training: bool | None = False
+    ) -> Any:
         if not sequences.shape[1]:
             raise ShapeError(f"Layer '{self.name}' ({type(self).__name__}): the series has no steps: {sequences.shape}.")
         if self.stateful and sequences.shape[0] != (expected := nest.flatten(self.states)[0].shape[0]):
@@ -369,7 +372,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
     def _cells(self) -> list[Any]:
         return self.cell.cells if self._is_stack else [self.cell]
 
-    def _repeated(self, inputs: Tensor, states: Any, mask: Any, training: bool | None) -> tuple[Tensor, Any]:
+    def _repeated(self, inputs: Tensor, states: TensorLike, mask: TensorLike, training: bool | None) -> tuple[Tensor, Any]:
         """The outputs of all steps or the last one, and the last states."""
         first: list[Any] = nest.flatten(states)
         place, count = self._place_of_output(states), len(first)
@@ -402,7 +405,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
             return rows[0][0 if self.go_backwards else -1], states
         return _swapped(reverse(rows[0], [0]) if self.go_backwards else rows[0]), states
 
-    def _place_of_output(self, states: Any) -> int | None:
+    def _place_of_output(self, states: TensorLike) -> int | None:
         """The position of the output among the flattened states; None if it is not known."""
         if not all(isinstance(cell, Cell) and type(cell).call is described_kind(type(cell)).call for cell in self._cells):
             return None
@@ -419,7 +422,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
                 del one.added_losses[count:]
             raise Unrepeatable("a cell adds losses")
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """The mask of the series, if the output is a series."""
         mask = nest.flatten(mask)[0] if self.return_sequences and mask is not None else None
         return [mask, *(None for _ in self.state_size)] if self.return_state else mask
@@ -477,7 +480,9 @@ class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_
         if self._first_weights:
             self.set_weights(self._first_weights)
 
-    def call(self, sequences: Tensor, initial_state: Any = None, mask: Any = None, training: bool | None = None) -> Any:
+    def call(
+        self, sequences: Tensor, initial_state: TensorLike = None, mask: TensorLike = None, training: bool | None = None
+    ) -> Any:
         half = 0 if initial_state is None else len(initial_state) // 2
         halves = (None, None) if initial_state is None else (initial_state[:half], initial_state[half:])
         found = []
@@ -507,7 +512,7 @@ class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_
         both = self.forward_layer.states, self.backward_layer.states
         return None if None in both else (*both[0], *both[1])
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """The mask of the series for each output that is a series."""
         mask = nest.flatten(mask)[0] if self.return_sequences and mask is not None else None
         outputs = (mask, mask) if self.merge_mode is None else (mask,)

@@ -5,6 +5,7 @@ and an LSTM with convolutions in place of products.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Tensor
@@ -14,6 +15,7 @@ from ...functions import convolution as functions
 from ...functions.creation import zeros
 from ...functions.shaping import concat, reshape
 from ...module import snake_case
+from ...types import DTypeLike, ShapeLike, TensorLike
 from .. import activations, initializers
 from ..saving.description import constructor_arguments
 from . import layer_weights
@@ -45,7 +47,7 @@ class SimpleRNNCell(Cell, described=True):
     (TensorShape([2, 3]), 1)
     """
 
-    def call(self, sequence: Tensor, states: Any, training: bool | None = False) -> tuple[Tensor, Any]:
+    def call(self, sequence: Tensor, states: TensorLike, training: bool | None = False) -> tuple[Tensor, Any]:
         nested = isinstance(states, (list, tuple))
         h = states[0] if nested else states
         of_inputs, of_state = self.masks(sequence, h, training)
@@ -57,7 +59,12 @@ class GatedCell(Cell, described=True):
     """Base of cells with gates, whose activation is another one."""
 
     def __init__(
-        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid", use_bias: bool = True, **options: Any
+        self,
+        units: int,
+        activation: str | Callable[..., Any] | None = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        **options: Any,
     ) -> None:
         super().__init__(units, activation, use_bias, **options)
         self.recurrent_activation = activations.get(recurrent_activation)
@@ -87,7 +94,7 @@ class GRUCell(GatedCell, described=True):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: str | Callable[..., Any] | None = "tanh",
         recurrent_activation: Any = "sigmoid",
         use_bias: bool = True,
         reset_after: bool = True,
@@ -103,7 +110,7 @@ class GRUCell(GatedCell, described=True):
         bias = super().input_bias()
         return bias[0] if bias is not None and self.reset_after else bias
 
-    def call(self, inputs: Tensor, states: Any, training: bool | None = False) -> tuple[Tensor, Any]:
+    def call(self, inputs: Tensor, states: TensorLike, training: bool | None = False) -> tuple[Tensor, Any]:
         nested = isinstance(states, (list, tuple))
         h = states[0] if nested else states
         of_inputs, of_state = self.masks(inputs, h, training)
@@ -146,7 +153,7 @@ class LSTMCell(GatedCell, described=True):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: str | Callable[..., Any] | None = "tanh",
         recurrent_activation: Any = "sigmoid",
         use_bias: bool = True,
         unit_forget_bias: bool = True,
@@ -161,12 +168,12 @@ class LSTMCell(GatedCell, described=True):
             return super().make_bias(width)
         first, n = initializers.get(self.bias_initializer), self.units
 
-        def start(shape: Any, dtype: Any = None) -> Tensor:
+        def start(shape: ShapeLike, dtype: DTypeLike = None) -> Tensor:
             return concat([first((n,), dtype=dtype), initializers.Ones()((n,), dtype=dtype), first((2 * n,), dtype=dtype)], 0)
 
         return self.add_weight((width,), start, regularizer=self.bias_regularizer, constraint=self.bias_constraint, name="bias")
 
-    def call(self, inputs: Tensor, states: Any, training: bool | None = False) -> tuple[Tensor, Any]:
+    def call(self, inputs: Tensor, states: TensorLike, training: bool | None = False) -> tuple[Tensor, Any]:
         h, c = states
         of_inputs, of_state = self.masks(inputs, h, training)
         z = self.of_inputs(inputs, of_inputs) + self.of_state(h, of_state)
@@ -236,7 +243,9 @@ class SimpleRNN(CellLayer, described=True):
 
     cell_class = SimpleRNNCell
 
-    def __init__(self, units: int, activation: Any = "tanh", use_bias: bool = True, **options: Any) -> None:
+    def __init__(
+        self, units: int, activation: str | Callable[..., Any] | None = "tanh", use_bias: bool = True, **options: Any
+    ) -> None:
         super().__init__(units, activation, use_bias, **options)
 
 
@@ -244,7 +253,12 @@ class GatedLayer(CellLayer, described=True):
     """Base of layers whose cell has gates."""
 
     def __init__(
-        self, units: int, activation: Any = "tanh", recurrent_activation: Any = "sigmoid", use_bias: bool = True, **options: Any
+        self,
+        units: int,
+        activation: str | Callable[..., Any] | None = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        **options: Any,
     ) -> None:
         super().__init__(units, activation, recurrent_activation, use_bias, **options)
 
@@ -296,12 +310,12 @@ class ConvLSTMCell(LSTMCell, described=True):
         self,
         rank: int,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = "tanh",
+        dilation_rate: int | Sequence[int] = 1,
+        activation: str | Callable[..., Any] | None = "tanh",
         recurrent_activation: Any = "sigmoid",
         use_bias: bool = True,
         **options: Any,
@@ -317,7 +331,7 @@ class ConvLSTMCell(LSTMCell, described=True):
         self.input_spec = InputSpec(ndim=rank + 2)
         self.state_size = -1
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         if None in input_shape[1:]:
             raise ShapeError(
                 f"Layer '{self.name}' ({type(self).__name__}) needs known sizes but for batch and steps, found {input_shape}."
@@ -325,14 +339,14 @@ class ConvLSTMCell(LSTMCell, described=True):
         self._step_shape = tuple(input_shape[1:])
         super().build(input_shape)
 
-    def kernel_shapes(self, input_shape: Any, width: int) -> tuple[tuple[int, ...], ...]:
+    def kernel_shapes(self, input_shape: ShapeLike, width: int) -> tuple[tuple[int, ...], ...]:
         return tuple((*self.kernel_size, n, width) for n in (input_shape[self.channel_axis], self.filters))
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         shape = self.compute_output_shape((batch_size, *self._step_shape))
         return [zeros(shape, self.compute_dtype) for _ in range(2)]
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *places, filters), or with the filters first."""
         return self._geometry.output_shape(self, input_shape, self.filters)
 
@@ -360,17 +374,17 @@ class ConvLSTM(CellLayer, described=True):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         **options: Any,
     ) -> None:
         super().__init__(self.rank, filters, kernel_size, strides, padding, data_format, dilation_rate, **options)
         self.input_spec = InputSpec(ndim=self.rank + 3)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         found = super().compute_mask(inputs, mask)
         return [found[0], None, None] if self.return_state else found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...core import Tensor
@@ -12,6 +13,7 @@ from ...errors import ShapeError
 from ...functions.elementwise import cast, round, saturate_cast
 from ...functions.resizing import METHODS, enlarged, resized
 from ...functions.shaping import pad, transpose
+from ...types import ShapeLike
 from ..arguments import whole
 from ..symbolic.keras_tensor import KerasTensor, Spec
 from .inputs import InputSpec
@@ -41,7 +43,7 @@ class Flatten(Layer, described=True, makes_nothing=True):
             x = transpose(inputs, [0, *range(2, len(shape)), 1])
         return reshape(x, shape=(shape[0], math.prod(shape[1:])), rank=len(shape))
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, product of the others)."""
         rest = tuple(input_shape[1:])
         return (input_shape[0], None if None in rest else math.prod(rest))
@@ -61,7 +63,7 @@ class Reshape(Layer, described=True, makes_nothing=True, takes_one_tensor=True):
     TensorShape([5, 2, 3])
     """
 
-    def __init__(self, target_shape: Any, **options: Any) -> None:
+    def __init__(self, target_shape: ShapeLike, **options: Any) -> None:
         super().__init__(**options)
         self.target_shape = tuple(int(size) for size in target_shape)
         if self.target_shape.count(-1) > 1 or any(size < -1 for size in self.target_shape):
@@ -74,7 +76,7 @@ class Reshape(Layer, described=True, makes_nothing=True, takes_one_tensor=True):
         """The spec of the output if axes beside the batch are unknown: a trial would need one of the few sizes that fit."""
         return Spec(self.compute_output_shape(x.shape), x.dtype) if None in x.shape[1:] else None
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *target_shape), with -1 worked out."""
         rest, target = tuple(input_shape[1:]), self.target_shape
         if None in rest:
@@ -111,7 +113,7 @@ class Permute(Layer, described=True, makes_nothing=True):
     def call(self, inputs: Tensor) -> Tensor:
         return transpose(inputs, (0, *self.dims))
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The axes in their new order."""
         return (input_shape[0], *(input_shape[axis] for axis in self.dims))
 
@@ -140,7 +142,7 @@ class RepeatVector(Layer, described=True, makes_nothing=True):
         batch, features = inputs.shape
         return broadcast_to(reshape(inputs, shape=(batch, 1, features), rank=2), shape=(batch, self.n, features), rank=3)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, n, features)."""
         return (input_shape[0], self.n, input_shape[1])
 
@@ -158,7 +160,7 @@ class OfSize(Layer, takes_one_tensor=True):
         self.height, self.width = height, width
         self.data_format = checked_format(self, data_format)
 
-    def axes(self, shape: Any) -> tuple[int, int]:
+    def axes(self, shape: ShapeLike) -> tuple[int, int]:
         """The axes of height and width of images of a shape, counted from the first."""
         if len(shape) not in (3, 4):
             raise ShapeError(
@@ -180,7 +182,7 @@ class OfSize(Layer, takes_one_tensor=True):
         rows, columns = (x.shape[axis] for axis in self.axes(x.shape))
         return (rows, columns), (int(columns * self.height / self.width), int(rows * self.width / self.height))
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The input's, with the height and width."""
         sizes = dict(zip(self.axes(input_shape), (self.height, self.width), strict=True))
         return tuple(sizes.get(axis, size) for axis, size in enumerate(input_shape))
@@ -274,7 +276,7 @@ class Resized(SpatialLayer):
         """The sizes of the output for those of the input."""
         raise NotImplementedError
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The input's, with other sizes between batch and channels."""
         return self._with_sizes(input_shape, self.new_sizes(tuple(input_shape[self._first_axis :][: self.rank])))
 
@@ -417,7 +419,7 @@ class UpSampling(Resized):
 
     interpolation = "nearest"
 
-    def __init__(self, size: Any = 2, **options: Any) -> None:
+    def __init__(self, size: int | Sequence[int] = 2, **options: Any) -> None:
         super().__init__(**options)
         factors = one_for_each(self, "size", size, self.rank)
         self.size = factors[0] if self.rank == 1 else factors
@@ -460,7 +462,9 @@ class UpSampling2D(UpSampling, described=True, makes_nothing=True, rank=2):
     array([0., 1., 3., 4.], dtype=float32)
     """
 
-    def __init__(self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest", **options: Any) -> None:
+    def __init__(
+        self, size: int | Sequence[int] = 2, data_format: str | None = None, interpolation: str = "nearest", **options: Any
+    ) -> None:
         super().__init__(size, **options)
         self.data_format = checked_format(self, data_format)
         if not isinstance(interpolation, str) or interpolation.lower() not in METHODS:
@@ -476,6 +480,6 @@ class UpSampling3D(UpSampling, described=True, makes_nothing=True, rank=3):
     TensorShape([2, 5, 12, 21, 3])
     """
 
-    def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:
+    def __init__(self, size: int | Sequence[int] = 2, data_format: str | None = None, **options: Any) -> None:
         super().__init__(size, **options)
         self.data_format = checked_format(self, data_format)

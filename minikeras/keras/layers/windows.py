@@ -4,7 +4,7 @@ the mean of a window, of the whole row, or of a given number of places.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from ...core import Tensor
@@ -15,6 +15,7 @@ from ...functions.reductions import reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import reshape
 from ...nn_ops.convolution import places
 from ...nn_ops.nn import masked_fill
+from ...types import ShapeLike, TensorLike
 from ..config import image_data_format
 from .inputs import InputSpec
 from .layer import Layer
@@ -45,7 +46,7 @@ class SpatialLayer(Layer):
     def _channel_axis(self) -> int:
         return 1 if self.data_format == "channels_first" else -1
 
-    def _with_sizes(self, input_shape: Any, sizes: Any, channels: Any = None) -> tuple[Any, ...]:
+    def _with_sizes(self, input_shape: ShapeLike, sizes: Any, channels: Any = None) -> tuple[Any, ...]:
         """The input's shape with other sizes between batch and channels, and other channels if some are given."""
         depth = input_shape[self._channel_axis] if channels is None else channels
         return (input_shape[0], depth, *sizes) if self._first_axis == 2 else (input_shape[0], *sizes, depth)
@@ -61,7 +62,9 @@ class WindowGeometry(NamedTuple):
     dilation: tuple[int, ...]
 
     @classmethod
-    def checked(cls, layer: Any, window: Any, strides: Any, padding: Any, data_format: Any, dilation: Any) -> WindowGeometry:
+    def checked(
+        cls, layer: Any, window: Any, strides: int | Sequence[int], padding: Any, data_format: Any, dilation: Any
+    ) -> WindowGeometry:
         """The geometry of a convolution, from what its constructor is given."""
         return cls(
             one_for_each(layer, "kernel_size", window, layer.rank),
@@ -71,7 +74,7 @@ class WindowGeometry(NamedTuple):
             one_for_each(layer, "dilation_rate", dilation, layer.rank),
         )
 
-    def output_shape(self, layer: Layer, input_shape: Any, channels: int | None = None) -> tuple[Any, ...]:
+    def output_shape(self, layer: Layer, input_shape: ShapeLike, channels: int | None = None) -> tuple[Any, ...]:
         """The shape after the window slid over inputs of a shape, with other channels if some are given."""
         first = self.data_format == "channels_first"
         shape, window = tuple(input_shape), self.window
@@ -146,7 +149,12 @@ class Pooling(PoolingLayer):
     """Base of pools under a sliding window, with the arguments of `MaxPooling2D`."""
 
     def __init__(
-        self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", data_format: str | None = None, **options: Any
+        self,
+        pool_size: int | Sequence[int] = 2,
+        strides: int | Sequence[int] | None = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         self.pool_size = one_for_each(self, "pool_size", pool_size, self.rank)
@@ -154,13 +162,13 @@ class Pooling(PoolingLayer):
         self.padding = checked_padding(self, padding)
         self.data_format = checked_format(self, data_format)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         self.compute_output_shape(input_shape)
 
     def call(self, inputs: Tensor) -> Tensor:
         return self.pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.data_format)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *places, channels)."""
         geometry = WindowGeometry(self.pool_size, self.strides, self.padding, self.data_format, (1,) * self.rank)
         return geometry.output_shape(self, input_shape)
@@ -235,7 +243,7 @@ class GlobalPooling(PoolingLayer):
     def _axes(self) -> list[int]:
         return list(range(self._first_axis, self._first_axis + self.rank))
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, channels), with axes of size 1 between if they are kept."""
         axes = self._axes()
         return tuple(1 if axis in axes else size for axis, size in enumerate(input_shape) if self.keepdims or axis not in axes)
@@ -251,7 +259,7 @@ class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True, 
     [[1.]]
     """
 
-    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+    def call(self, inputs: Tensor, mask: TensorLike = None) -> Tensor:
         if mask is None:
             return super().call(inputs)
         if inputs.shape[self._axes()[0]] != mask.shape[-1] or mask.shape[0] != inputs.shape[0] or mask.ndim != 2:
@@ -265,7 +273,7 @@ class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True, 
         total = reduce_sum(masked_fill(weights != 0.0, x), self._axes(), keepdims=self.keepdims)
         return cast(total / reduce_sum(weights, self._axes(), keepdims=self.keepdims), self.compute_dtype)
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """None: the steps are gone."""
         return None
 
@@ -326,7 +334,7 @@ class AdaptivePooling(PoolingLayer):
     def call(self, inputs: Tensor) -> Tensor:
         return self.pool(inputs, self.output_size, self.data_format)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *output_size, channels)."""
         return self._with_sizes(input_shape, self.output_size)
 

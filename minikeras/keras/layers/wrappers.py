@@ -14,7 +14,7 @@ from ...functions.contractions import matmul
 from ...functions.elementwise import cast, where
 from ...functions.reductions import l2_normalize, reduce_all
 from ...functions.shaping import reshape, stack
-from ...types import as_dtype
+from ...types import ShapeLike, TensorLike, as_dtype
 from ..initializers import TruncatedNormal
 from ..saving import registry
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
@@ -45,7 +45,12 @@ class Lambda(Layer, described=True):
     """
 
     def __init__(
-        self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None, arguments: Any = None, **options: Any
+        self,
+        function: Callable[..., Any],
+        output_shape: ShapeLike = None,
+        mask: TensorLike = None,
+        arguments: Any = None,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         if not callable(function):
@@ -61,15 +66,15 @@ class Lambda(Layer, described=True):
             taken = []
         self._named = [name for name in ("mask", "training") if name in taken]
 
-    def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:
+    def call(self, inputs: TensorLike, mask: TensorLike = None, training: bool | None = None) -> Any:
         known = {"mask": mask, "training": training}
         return self.function(inputs, **self.arguments, **{name: known[name] for name in self._named})
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """The option `mask`, or its result if it is a function."""
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The shape that the option `output_shape` gives, with the batch axis; else the shape that a trial finds."""
         if self._output_shape is None:
             return super().compute_output_shape(input_shape)
@@ -78,7 +83,7 @@ class Lambda(Layer, described=True):
         batch = nest.flatten(input_shape)[0]
         return map_shapes(lambda shape: (batch, *shape), self._output_shape)
 
-    def output_spec(self, x: Any) -> Spec | None:
+    def output_spec(self, x: TensorLike) -> Spec | None:
         """The spec of the output if `output_shape` gives it; the function is not tried then."""
         shape = None if self._output_shape is None else self.compute_output_shape(shapes_of(x))
         return Spec(tuple(shape), as_dtype(self.compute_dtype)) if shape and not isinstance(shape[0], (list, tuple)) else None
@@ -152,7 +157,7 @@ class Wrapper(LayerOfLayers, described=True):
         self.layer = layer
         self.gives_floats = layer.gives_floats
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: ShapeLike = None) -> None:
         if not self.layer.built:
             self.layer.build(input_shape)
 
@@ -174,10 +179,10 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
 
     supports_masking = True
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: ShapeLike = None) -> None:
         super().build(self._step(input_shape))
 
-    def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
+    def call(self, inputs: Tensor, training: bool | None = None, mask: TensorLike = None) -> Tensor:
         batch, steps, *rest = self._checked(tuple(inputs.shape), mask)
         if self._has_separate_rows():
             flat = {} if mask is None else {"mask": reshape(mask, (batch * steps, *mask.shape[2:]))}
@@ -202,7 +207,7 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
         y = self.layer(x, training=training, **given)
         return cast(y, self.compute_dtype) if y.dtype.is_floating else y
 
-    def _checked(self, shape: tuple[Any, ...], mask: Any = None) -> tuple[Any, ...]:
+    def _checked(self, shape: tuple[Any, ...], mask: TensorLike = None) -> tuple[Any, ...]:
         if len(shape) < 3:
             raise ShapeError(
                 f"Layer '{self.name}' (TimeDistributed) should be passed an `input_shape` with at least 3 dimensions, found "
@@ -215,11 +220,11 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
             )
         return shape
 
-    def _step(self, shape: Any) -> tuple[Any, ...]:
+    def _step(self, shape: ShapeLike) -> tuple[Any, ...]:
         batch, _, *rest = self._checked(tuple(shape))
         return (batch, *rest)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The output's of the layer, with the steps behind the batch."""
         batch, *rest = self.layer.compute_output_shape(self._step(input_shape))
         return (batch, input_shape[1], *rest)
@@ -249,7 +254,7 @@ class SpectralNormalization(Wrapper, described=True):
             raise ValueError(f"`power_iterations` should be an int greater than zero. Received: {power_iterations!r}.")
         self.power_iterations = power_iterations
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: ShapeLike = None) -> None:
         super().build(input_shape)
         self.input_spec = InputSpec(min_ndim=1, axes={-1: input_shape[-1]})
         found = [getattr(self.layer, name, None) for name in ("kernel", "embeddings")]
@@ -280,7 +285,7 @@ class SpectralNormalization(Wrapper, described=True):
         self.vector_u.assign(where(is_zero, before, u))
         self.kernel.assign(where(is_zero, kernel, kernel / where(is_zero, 1.0, norm[0, 0])))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The layer's."""
         return self.layer.compute_output_shape(input_shape)
 
@@ -306,13 +311,13 @@ class Pipeline(Layer, described=True):
         """The layers."""
         return self._pipeline_layers
 
-    def call(self, inputs: Any, training: bool | None = True, mask: Any = None) -> Any:
+    def call(self, inputs: TensorLike, training: bool | None = True, mask: TensorLike = None) -> Any:
         inputs = marked(inputs, mask)
         for layer in self._pipeline_layers:
             inputs = layer(inputs, training=training)
         return inputs  # with the mask that the last layer has left
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The last layer's."""
         for layer in self._pipeline_layers:
             input_shape = layer.compute_output_shape(input_shape)

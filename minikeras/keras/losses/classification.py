@@ -24,7 +24,7 @@ from ...functions.nn import check_labels, log_softmax, relu
 from ...functions.operands import beside
 from ...functions.reductions import reduce_all, reduce_logsumexp, reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, concat, reshape, stack, unstack
-from ...types import TensorLike
+from ...types import Axis, ShapeLike, TensorLike
 from ..config import epsilon
 from .loss import FunctionLoss, PlainLoss, aligned, as_floats, as_integers, as_predictions, loss
 
@@ -95,7 +95,7 @@ class CategoricalHinge(PlainLoss):
     """
 
 
-def dice(y_true: TensorLike, y_pred: TensorLike, axis: Any = None) -> Tensor:
+def dice(y_true: TensorLike, y_pred: TensorLike, axis: Axis = None) -> Tensor:
     """1 - 2 sum(y_true y_pred) / (sum(y_true) + sum(y_pred)).
 
     Args:
@@ -112,7 +112,7 @@ def dice(y_true: TensorLike, y_pred: TensorLike, axis: Any = None) -> Tensor:
     return 1.0 - 2.0 * common / (true + found + epsilon())
 
 
-def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Tensor:
+def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: float = 0.5, axis: Axis = None) -> Tensor:
     """1 - s / (s + alpha sum((1 - y_true) y_pred) + beta sum(y_true (1 - y_pred))), for s = sum(y_true y_pred).
 
     Args:
@@ -132,7 +132,7 @@ def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: fl
     return 1.0 - common / (common + alpha * surplus + beta * missing + epsilon())
 
 
-def _sums(terms: list[Tensor], axis: Any) -> list[Tensor]:
+def _sums(terms: list[Tensor], axis: Axis) -> list[Tensor]:
     """The sums over an axis; where that is the axis of the rows, over those of the whole batch."""
     sums = [reduce_sum(term, axis) for term in terms]
     rank = terms[0].ndim
@@ -326,7 +326,7 @@ def _check(labels: Tensor, logits: Tensor) -> None:
     check_values(labels, partial(_check_rows, steps=logits.shape[1], shape=logits.shape))
 
 
-def _check_rows(values: np.ndarray[Any, Any], steps: int, shape: Any) -> None:
+def _check_rows(values: np.ndarray[Any, Any], steps: int, shape: ShapeLike) -> None:
     """Refuse labels that no path through this number of steps can spell."""
     if ((values[..., 1:] != 0) & (values[..., :-1] == 0)).any():
         raise InvalidArgumentError("ctc: a label follows a 0; zeros fill up the end of a row, and class 0 is the blank.")

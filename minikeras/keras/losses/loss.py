@@ -24,7 +24,7 @@ from ...functions.operands import negative_axis, tensor
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import expand_dims, reshape, squeeze, transpose
 from ...module import snake_case
-from ...types import TensorLike, as_dtype
+from ...types import DTypeLike, TensorLike, as_dtype
 from ..arguments import Catalogue, as_call
 from ..calls import mask_of
 from ..config import floatx
@@ -75,7 +75,7 @@ class Loss:
     _float_labels = True
     """True if `call` gets labels in the dtype and rank of the predictions; losses of class numbers take them as they come."""
 
-    def __init__(self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: DTypeLike = None) -> None:
         self.name: Any = name or snake_case(type(self).__name__)
         if reduction not in REDUCTIONS:
             raise ValueError(
@@ -84,11 +84,13 @@ class Loss:
         self.reduction = reduction
         self.dtype = None if dtype is None else policy_of(dtype).compute_dtype
 
-    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         """Loss values, one for each row. Override it."""
         raise NotImplementedError(f"{type(self).__name__} must implement call(y_true, y_pred).")
 
-    def __call__(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None, mask: Any = None) -> Tensor:
+    def __call__(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None, mask: TensorLike = None
+    ) -> Tensor:
         """The reduced loss: a scalar, or one value for each row if nothing is reduced.
 
         Args:
@@ -111,7 +113,7 @@ class Loss:
         result = reduced(values, sample_weight, self.reduction, mask)
         return result if narrow is None else cast(result, narrow)
 
-    def _as_they_are(self, y_pred: Any) -> bool:
+    def _as_they_are(self, y_pred: TensorLike) -> bool:
         """True if the loss is computed from these predictions directly, in their dtype."""
         return (
             isinstance(y_pred, Tensor)
@@ -120,7 +122,7 @@ class Loss:
             and y_pred.array.dtype.itemsize >= 4
         )
 
-    def _raised(self, y_pred: Any) -> tuple[Tensor, Any]:
+    def _raised(self, y_pred: TensorLike) -> tuple[Tensor, Any]:
         """Predictions in the dtype of the computation; the dtype of the result if that is a narrower one."""
         kind = as_dtype(self.dtype or floatx())
         wide = kind if kind.size >= 4 else as_dtype("float32")
@@ -145,7 +147,7 @@ class Loss:
     __repr__ = as_call
 
 
-def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, mask: Any = None) -> Tensor:
+def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, mask: TensorLike = None) -> Tensor:
     """Loss values of rows, weighted and reduced as in `Loss`; a mask leaves fewer values to divide by.
 
     On a part of a batch the value is such that the mean over all parts, weighted by their rows, is the value of the batch.
@@ -196,7 +198,7 @@ class LossFunctionWrapper(Loss):
         fn: Callable[..., Tensor],
         reduction: str | None = "sum_over_batch_size",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         **options: Any,
     ) -> None:
         super().__init__(name or getattr(fn, "__name__", None), reduction, dtype)
@@ -208,7 +210,7 @@ class LossFunctionWrapper(Loss):
         """The arguments of the function beside labels and predictions."""
         return self._options
 
-    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         return self.fn(y_true, y_pred, **self.options)
 
     def get_config(self) -> dict[str, Any]:
@@ -311,7 +313,7 @@ def as_loss(identifier: Any) -> Any:
 # Shapes that fit together ----------------------------------------------------------------------------------------------
 
 
-def as_floats(value: TensorLike, dtype: Any) -> Tensor:
+def as_floats(value: TensorLike, dtype: DTypeLike) -> Tensor:
     """A Tensor of a float dtype; numbers in lists are read in it. DTypeError for strings and complex numbers."""
     if type(value) is Tensor and value.array.dtype is as_dtype(dtype).numpy:
         return value

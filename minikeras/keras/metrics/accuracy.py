@@ -12,7 +12,7 @@ from ...functions.creation import one_hot
 from ...functions.elementwise import abs, cast, equal, greater, is_finite, logical_and, where
 from ...functions.operands import tensor
 from ...functions.reductions import argmax, reduce_any, reduce_max, reduce_mean, reduce_sum
-from ...types import TensorLike
+from ...types import DTypeLike, TensorLike
 from ..config import epsilon, floatx
 from ..losses.loss import aligned, as_columns, as_floats, as_predictions, class_labels, same_shape, spread_weights
 from .metric import FunctionMetric, Metric, PlainMetric, catalogue, metric
@@ -236,7 +236,7 @@ class FBetaScore(Metric):
         beta: float = 1.0,
         threshold: float | None = None,
         name: str | None = "fbeta_score",
-        dtype: Any = None,
+        dtype: DTypeLike = None,
     ) -> None:
         super().__init__(dtype, name)
         if average not in _AVERAGES:
@@ -294,7 +294,7 @@ class F1Score(FBetaScore):
     """
 
     def __init__(
-        self, average: str | None = None, threshold: float | None = None, name: str | None = "f1_score", dtype: Any = None
+        self, average: str | None = None, threshold: float | None = None, name: str | None = "f1_score", dtype: DTypeLike = None
     ) -> None:
         super().__init__(average, 1.0, threshold, name, dtype)
 

@@ -35,7 +35,7 @@ from ...functions.operands import beside
 from ...functions.ordering import top_k as largest
 from ...functions.reductions import reduce_any, reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, stack, transpose
-from ...types import TensorLike
+from ...types import DTypeLike, TensorLike
 from ..config import epsilon
 from ..losses.loss import aligned, as_floats, spread_weights
 from .metric import Metric, catalogue
@@ -70,7 +70,7 @@ class ThresholdMetric(Metric):
         thresholds: Sequence[float],
         counted: Sequence[str],
         name: str | None,
-        dtype: Any,
+        dtype: DTypeLike,
         top_k: int | None = None,
         class_id: int | None = None,
         given: Thresholds = None,
@@ -185,7 +185,7 @@ class _OneCount(ThresholdMetric):
 
     _field: str
 
-    def __init__(self, thresholds: Thresholds = None, name: str | None = None, dtype: Any = None) -> None:
+    def __init__(self, thresholds: Thresholds = None, name: str | None = None, dtype: DTypeLike = None) -> None:
         super().__init__(checked_thresholds(thresholds), [self._field], name, dtype, given=thresholds)
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
@@ -259,7 +259,7 @@ class _Ratio(ThresholdMetric):
         top_k: int | None = None,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
     ) -> None:
         super().__init__(
             checked_thresholds(thresholds, top_k), ["true_positives", self._other], name, dtype, top_k, class_id, thresholds
@@ -453,7 +453,7 @@ class AUC(ThresholdMetric):
         curve: str = "ROC",
         summation_method: str = "interpolation",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         thresholds: Sequence[float] | None = None,
         multi_label: bool = False,
         num_labels: int | None = None,

@@ -11,7 +11,7 @@ from ...functions.elementwise import cast, is_inf, sqrt, square, where
 from ...functions.operands import tensor
 from ...functions.reductions import reduce_any, reduce_mean, reduce_std, reduce_sum, reduce_variance
 from ...functions.shaping import broadcast_to
-from ...types import TensorLike
+from ...types import DTypeLike, TensorLike
 from .. import losses
 from ..config import epsilon
 from ..losses.loss import aligned, as_columns, as_floats, class_labels, classes_last, combine_weights, spread_weights
@@ -37,7 +37,7 @@ class RootMeanSquaredError(Mean):
 
     _direction = "down"
 
-    def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "root_mean_squared_error", dtype: DTypeLike = None) -> None:
         super().__init__(name, dtype)
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:  # type: ignore[override]
@@ -295,7 +295,7 @@ class R2Score(Metric):
         class_aggregation: str | None = "uniform_average",
         num_regressors: int = 0,
         name: str | None = "r2_score",
-        dtype: Any = None,
+        dtype: DTypeLike = None,
     ) -> None:
         super().__init__(dtype, name)
         if class_aggregation not in _AGGREGATIONS:

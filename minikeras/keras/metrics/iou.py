@@ -18,7 +18,7 @@ from ...functions.linalg import diag_part
 from ...functions.operands import beside, negative_axis, tensor
 from ...functions.reductions import argmax, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, stack
-from ...types import TensorLike, as_dtype
+from ...types import DTypeLike, TensorLike, as_dtype
 from ..config import epsilon, floatx
 from ..losses.loss import as_floats, as_integers, same_shape, spread_weights
 from .metric import Metric, catalogue
@@ -52,7 +52,7 @@ class IoU(Metric):
         num_classes: int,
         target_class_ids: Sequence[int],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -158,7 +158,7 @@ class BinaryIoU(IoU):
     """
 
     def __init__(
-        self, target_class_ids: Sequence[int] = (0, 1), threshold: float = 0.5, name: str | None = None, dtype: Any = None
+        self, target_class_ids: Sequence[int] = (0, 1), threshold: float = 0.5, name: str | None = None, dtype: DTypeLike = None
     ) -> None:
         super().__init__(2, target_class_ids, name, dtype)
         self.threshold = threshold
@@ -181,7 +181,7 @@ class MeanIoU(IoU):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -204,7 +204,7 @@ class OneHotIoU(IoU):
         num_classes: int,
         target_class_ids: Sequence[int],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         ignore_class: int | None = None,
         sparse_y_pred: bool = False,
         axis: int = -1,
@@ -225,7 +225,7 @@ class OneHotMeanIoU(MeanIoU):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         ignore_class: int | None = None,
         sparse_y_pred: bool = False,
         axis: int = -1,

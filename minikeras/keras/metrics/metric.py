@@ -20,7 +20,7 @@ from ...functions.operands import static_shape
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to
 from ...module import snake_case
-from ...types import TensorLike
+from ...types import DTypeLike, ShapeLike, TensorLike
 from .. import initializers, losses
 from ..arguments import Catalogue, as_call
 from ..calls import context, mask_of, without_effects
@@ -107,7 +107,7 @@ class Metric:
     _containers: tuple[list[Any] | dict[Any, Any], ...]
     """Lists and dicts of state, to which more may be added."""
 
-    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+    def __init__(self, dtype: DTypeLike = None, name: str | None = None) -> None:
         self._initial, self._inner, self._containers = (), (), ()
         self.name: Any = name or auto_name(snake_case(type(self).__name__))
         self.dtype: str = floatx() if dtype is None else policy_of(dtype).compute_dtype
@@ -148,7 +148,12 @@ class Metric:
             raise RuntimeError(f"{type(self).__name__}: call `super().__init__()` first in the `__init__()` method.")
 
     def add_variable(
-        self, shape: Any = (), initializer: Any = None, dtype: Any = None, aggregation: str = "sum", name: str | None = None
+        self,
+        shape: ShapeLike = (),
+        initializer: Any = None,
+        dtype: DTypeLike = None,
+        aggregation: str = "sum",
+        name: str | None = None,
     ) -> Variable:
         """A state Variable; `reset_state` gives it its first value again.
 
@@ -289,7 +294,7 @@ class Mean(Metric):
     3.0
     """
 
-    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "mean", dtype: DTypeLike = None) -> None:
         super().__init__(dtype, name)
         self.total = self.add_variable((), "zeros", name="total")
         self.count = self.add_variable((), "zeros", name="count")
@@ -316,7 +321,7 @@ class Sum(Metric):
     4.0
     """
 
-    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "sum", dtype: DTypeLike = None) -> None:
         super().__init__(dtype, name)
         self.total = self.add_variable((), "zeros", name="total")
 
@@ -344,7 +349,7 @@ class MeanMetricWrapper(Mean):
     3.0
     """
 
-    def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **options: Any) -> None:
+    def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: DTypeLike = None, **options: Any) -> None:
         super().__init__(name or getattr(fn, "name", None) or getattr(fn, "__name__", None), dtype)
         self._fn, self._options = fn, options
         is_loss = isinstance(fn, losses.Loss) or getattr(losses, getattr(fn, "__name__", ""), None) is fn

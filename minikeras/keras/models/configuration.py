@@ -13,6 +13,7 @@ from typing import Any
 
 from ... import nest
 from ...errors import LoadError
+from ...types import DTypeLike
 from ..layers.core import InputLayer, entrance
 from ..layers.layer_weights import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
@@ -21,7 +22,9 @@ from ..symbolic.keras_tensor import KerasTensor
 from .graph import LayerGraph
 
 
-def _functional(inputs: Any, outputs: Any, name: str | None = None, trainable: bool | None = None, dtype: Any = None) -> None:
+def _functional(
+    inputs: Any, outputs: Any, name: str | None = None, trainable: bool | None = None, dtype: DTypeLike = None
+) -> None:
     """The arguments of a functional model."""
 
 

@@ -16,6 +16,7 @@ from ...core import Tensor, convert_to_tensor
 from ...core.forks import cached_property
 from ...errors import ShapeError
 from ...functions.elementwise import cast
+from ...types import TensorLike
 from ..layers.core import InputLayer, entrance
 from ..layers.inputs import of_rank, only_tensor
 from ..symbolic.keras_tensor import KerasTensor, Node, nodes_of
@@ -361,7 +362,7 @@ class Function(Operation):
         """The KerasTensors that it leads to."""
         return nest.flatten(self._graph.outputs)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: TensorLike) -> Any:
         """The outputs for values that are nested like the inputs."""
         results = self._graph.run(nest.map_structure(convert_to_tensor, inputs))
         return nest.pack(self._graph.outputs, nest.flatten(results))

@@ -12,6 +12,7 @@ from typing import Any
 from ... import nest
 from ...boundary import explaining
 from ...core import Tensor
+from ...types import ShapeLike, TensorLike
 from ..layers.core import InputLayer, entrance
 from ..layers.inputs import marked, of_rank
 from ..layers.layer import Layer
@@ -128,7 +129,7 @@ class Sequential(Model, described=True):
     def built(self, value: bool) -> None:
         self._built = bool(value)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Build every layer for inputs of a shape with the batch axis; None fits any size."""
         shape = tuple(input_shape)
         if not self._trail or self._trail[0].shape != shape:
@@ -175,7 +176,7 @@ class Sequential(Model, described=True):
         """The layers in order, without the input."""
         return [layer for layer in self._chain if not isinstance(layer, InputLayer)]
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+    def call(self, inputs: TensorLike, training: bool | None = None, mask: TensorLike = None) -> Any:
         outputs = inputs if mask is None else marked(inputs, mask)
         if self._trail and isinstance(outputs, Tensor):
             outputs = of_rank(outputs, self._trail[0].shape)

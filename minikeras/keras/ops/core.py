@@ -345,12 +345,12 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: TensorLike, reverse: b
     [1. 3. 6.]
     """
 
-    def part(x: Any, start: int, stop: int | None) -> Any:
+    def part(x: TensorLike, start: int, stop: int | None) -> Any:
         return nest.map_structure(
             lambda one: one[(*[builtins.slice(None)] * (axis % one.ndim), builtins.slice(start, stop))], x
         )
 
-    def turned(x: Any) -> Any:
+    def turned(x: TensorLike) -> Any:
         return nest.map_structure(lambda one: shaping.reverse(one, [axis % one.ndim]) if reverse else one, x)
 
     x = turned(nest.map_structure(to_tensor, elems))

@@ -14,6 +14,7 @@ from typing import Any
 
 from ... import functions, nest
 from ...functions.creation import zeros
+from ...types import TensorLike
 from .. import ops
 from ..names import auto_name
 from ..symbolic.keras_tensor import holds_symbol
@@ -38,7 +39,7 @@ def operate_on_symbols(name: str, operands: tuple[Any, ...]) -> Any:
     return getattr(ops, name)(*operands)
 
 
-def mask_of_symbol(x: Any) -> Any:
+def mask_of_symbol(x: TensorLike) -> Any:
     """The mask that a KerasTensor carries, as a KerasTensor."""
     return CarriedMask()(x)
 
@@ -126,7 +127,7 @@ class TensorFunction(Operation):
 class CarriedMask(Operation):
     """The mask that a tensor carries: a step that is known here only."""
 
-    def call(self, x: Any) -> Any:
+    def call(self, x: TensorLike) -> Any:
         return x._keras_mask
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.arrays import namespace
@@ -44,7 +44,11 @@ class Adagrad(Optimizer):
     settings = ("initial_accumulator_value", "epsilon")
 
     def __init__(
-        self, learning_rate: Any = 0.001, initial_accumulator_value: float = 0.1, epsilon: float = 1e-7, **options: Any
+        self,
+        learning_rate: float | Callable[..., Any] = 0.001,
+        initial_accumulator_value: float = 0.1,
+        epsilon: float = 1e-7,
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         if initial_accumulator_value < 0:
@@ -96,7 +100,9 @@ class Adadelta(Optimizer):
     settings = ("rho", "epsilon")
     rule = staticmethod(adadelta_step)
 
-    def __init__(self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7, **options: Any) -> None:
+    def __init__(
+        self, learning_rate: float | Callable[..., Any] = 0.001, rho: float = 0.95, epsilon: float = 1e-7, **options: Any
+    ) -> None:
         super().__init__(learning_rate, **options)
         self.rho, self.epsilon = float(rho), float(epsilon)
 
@@ -150,7 +156,7 @@ class RMSprop(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: float | Callable[..., Any] = 0.001,
         rho: float = 0.9,
         momentum: float = 0.0,
         epsilon: float = 1e-7,
@@ -219,7 +225,7 @@ class Ftrl(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: float | Callable[..., Any] = 0.001,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -316,7 +322,7 @@ class Adafactor(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: float | Callable[..., Any] = 0.001,
         beta_2_decay: float = -0.8,
         epsilon_1: float = 1e-30,
         epsilon_2: float = 1e-3,

@@ -93,7 +93,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: float | Callable[..., Any] = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -128,7 +128,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: float | Callable[..., Any] = 0.001,
         weight_decay: float | None = 0.004,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
@@ -149,7 +149,12 @@ class MomentOptimizer(Optimizer):
     settings: tuple[str, ...] = ("beta_1", "beta_2", "epsilon")
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7, **options: Any
+        self,
+        learning_rate: float | Callable[..., Any] = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
         self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
@@ -230,7 +235,12 @@ class Nadam(MomentOptimizer):
     rule = staticmethod(nadam_step)
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7, **options: Any
+        self,
+        learning_rate: float | Callable[..., Any] = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Any,
     ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
         self._product = host_variable(self.name, 1.0, "u_product", floatx())
@@ -335,7 +345,7 @@ class ScheduleFreeAdamW(MomentOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.0025,
+        learning_rate: float | Callable[..., Any] = 0.0025,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-8,

@@ -13,7 +13,7 @@ from ...core.arrays import namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.stack import perform
 from ...functions.operands import tensor
-from ...types import Array
+from ...types import Array, DTypeLike
 from ..arguments import as_call
 from .optimizer import Optimizer, deserialize, serialize
 from .options import COMMON
@@ -173,7 +173,7 @@ class LossScaleOptimizer(Optimizer):
         return as_call(self, inner_optimizer=self.inner_optimizer)
 
 
-def _present_scale(*loss: Array, optimizer: Any, dtype: Any) -> Array:
+def _present_scale(*loss: Array, optimizer: Any, dtype: DTypeLike) -> Array:
     """The scale, or one for each member, read anew in each run, on the device of the loss if that is given."""
     with np.errstate(over="ignore"):  # beyond float16 the scaled loss is infinite, and the step is skipped
         return namespace(*loss).asarray(optimizer.present_scale().astype(dtype))

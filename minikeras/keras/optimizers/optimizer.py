@@ -22,7 +22,7 @@ from ...errors import ShapeError
 from ...functions.creation import ones_like
 from ...functions.operands import tensor
 from ...module import snake_case
-from ...types import Array
+from ...types import Array, DTypeLike, TensorLike
 from .. import initializers
 from ..arguments import Catalogue
 from ..calls import context
@@ -93,7 +93,7 @@ class Optimizer:
 
     def __init__(
         self,
-        learning_rate: Any = 0.01,
+        learning_rate: float | Callable[..., Any] = 0.01,
         *,
         weight_decay: float | None = None,
         clipnorm: float | None = None,
@@ -192,7 +192,7 @@ class Optimizer:
         self,
         shape: Sequence[int],
         initializer: Any = "zeros",
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         aggregation: str = "none",
         layout: Any = None,
         name: str | None = None,
@@ -225,15 +225,15 @@ class Optimizer:
         columns = tuple([[row[column] for row in rows] for column in range(len(names))])
         return columns[0] if isinstance(name, str) else columns
 
-    def assign(self, variable: Variable, value: Any) -> None:
+    def assign(self, variable: Variable, value: TensorLike) -> None:
         """Let a Variable hold a value, in its own dtype."""
         variable.assign(in_dtype_of(variable, value))
 
-    def assign_add(self, variable: Variable, value: Any) -> None:
+    def assign_add(self, variable: Variable, value: TensorLike) -> None:
         """Add a value to a Variable."""
         variable.assign_add(in_dtype_of(variable, value))
 
-    def assign_sub(self, variable: Variable, value: Any) -> None:
+    def assign_sub(self, variable: Variable, value: TensorLike) -> None:
         """Subtract a value from a Variable."""
         variable.assign_sub(in_dtype_of(variable, value))
 
@@ -244,7 +244,9 @@ class Optimizer:
     def _get_current_learning_rate(self) -> Any:
         return self.learning_rate
 
-    def _backend_update_step(self, grads: Sequence[Any], trainable_variables: Sequence[Variable], learning_rate: Any) -> None:
+    def _backend_update_step(
+        self, grads: Sequence[Any], trainable_variables: Sequence[Variable], learning_rate: float | Callable[..., Any]
+    ) -> None:
         """`update_step` for all Variables. Keras's Nadam overrides it, for what happens once in a step."""
         for gradient, variable in zip(grads, trainable_variables, strict=True):
             self.update_step(gradient, variable, learning_rate)

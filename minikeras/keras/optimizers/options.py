@@ -48,7 +48,7 @@ def check(optimizer: Any, unknown: dict[str, Any]) -> None:
         raise ValueError(f"`loss_scale_factor` must be above 0. Received: loss_scale_factor={scale}")
 
 
-def rate_from(owner: str, learning_rate: Any) -> Any:
+def rate_from(owner: str, learning_rate: float | Callable[..., Any]) -> Any:
     """A Variable for a number; a schedule or another function as it is."""
     if isinstance(learning_rate, (float, np.floating)):
         return host_variable(owner, learning_rate, "learning_rate", floatx())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Variable
@@ -53,7 +53,9 @@ class SGD(Optimizer):
     elementwise = True
     settings = ("momentum", "nesterov")
 
-    def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any) -> None:
+    def __init__(
+        self, learning_rate: float | Callable[..., Any] = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any
+    ) -> None:
         super().__init__(learning_rate, **options)
         if not 0.0 <= momentum <= 1.0:
             raise ValueError(f"`momentum` must be a float between [0, 1]. Received: momentum={momentum}.")
@@ -102,7 +104,9 @@ class Lion(Optimizer):
     settings = ("beta_1", "beta_2")
     rule = staticmethod(lion_step)
 
-    def __init__(self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, **options: Any) -> None:
+    def __init__(
+        self, learning_rate: float | Callable[..., Any] = 0.001, beta_1: float = 0.9, beta_2: float = 0.99, **options: Any
+    ) -> None:
         super().__init__(learning_rate, **options)
         if not 0.0 < beta_1 <= 1.0:
             raise ValueError(
@@ -192,7 +196,7 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: float | Callable[..., Any] = 0.001,
         adam_beta_1: float = 0.9,
         adam_beta_2: float = 0.999,
         adam_weight_decay: float | None = 0.004,

@@ -5,7 +5,7 @@ their Variables' slots.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from ...core.update_lock import HeldLocks, UpdateLocks
 from ...core.variable import restore, snapshot
 from ...errors import ShapeError
 from ...functions.operands import tensor
-from ...types import Array
+from ...types import Array, DTypeLike, TensorLike
 from ..calls import context
 from ..weight import HostVariable
 
@@ -64,11 +64,11 @@ class Stepper(Protocol):
     def prepare(self, variables: Sequence[Variable]) -> None: ...
     def learning(self, variables: Sequence[Variable]) -> Sequence[int] | None: ...
     def decay_of(self, variable: Variable) -> float | None: ...
-    def assign(self, variable: Variable, value: Any) -> None: ...
+    def assign(self, variable: Variable, value: TensorLike) -> None: ...
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]: ...
     def commit(self, changes: Sequence[Change]) -> None: ...
     def _backend_update_step(
-        self, grads: Sequence[Any], trainable_variables: Sequence[Variable], learning_rate: Any
+        self, grads: Sequence[Any], trainable_variables: Sequence[Variable], learning_rate: float | Callable[..., Any]
     ) -> None: ...
 
 
@@ -201,7 +201,7 @@ def commit(changes: Sequence[Change]) -> None:
         raise
 
 
-def host_variable(owner: str, value: Any, name: str, dtype: Any = None) -> Variable:
+def host_variable(owner: str, value: Any, name: str, dtype: DTypeLike = None) -> Variable:
     """A number of an optimizer in host memory, never trained."""
     return HostVariable(value, trainable=False, name=name, dtype=dtype, path=context.path(owner, name))
 
@@ -313,7 +313,7 @@ def unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
     return grads, variables
 
 
-def _no_variable(gradient: Any, variable: Any) -> str:
+def _no_variable(gradient: TensorLike, variable: Any) -> str:
     turned = " They are the other way round." if isinstance(gradient, Variable) else ""
     return (
         "apply: expected a gradient and its Variable, such as a pair of zip(gradients, model.trainable_variables), found "

@@ -120,7 +120,7 @@ def _special(obj: Any) -> Any:
     )
 
 
-def _function(function: Any) -> dict[str, Any]:
+def _function(function: Callable[..., Any]) -> dict[str, Any]:
     if function.__name__ == "<lambda>":
         warnings.warn(
             "A lambda is not written: reading it back would mean running code from a file. What is written can be loaded with "
@@ -198,7 +198,7 @@ def deserialize_keras_object(
         return _read(config, module_objects or {}) if named is None else named
 
 
-def _read(config: Any, nearby: Mapping[str, Any]) -> Any:
+def _read(config: dict[str, Any], nearby: Mapping[str, Any]) -> Any:
     if isinstance(config, _PLAIN):
         return config
     if isinstance(config, (list, tuple)):

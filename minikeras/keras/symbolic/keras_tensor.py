@@ -15,7 +15,7 @@ from ... import nest
 from ...core.registry import hook
 from ...core.tensor import Operand
 from ...functions.operands import SymbolicOperand
-from ...types import DType
+from ...types import Axis, DType
 from ..names import auto_name
 
 _next_number = itertools.count().__next__
@@ -185,7 +185,7 @@ class KerasTensor(Operators):
         """The same elements in another shape, as `keras.ops.reshape` gives it."""
         return _operate("reshape", self, newshape)
 
-    def squeeze(self, axis: Any = None) -> KerasTensor:
+    def squeeze(self, axis: Axis = None) -> KerasTensor:
         """Without axes of size 1, as `keras.ops.squeeze` gives it."""
         return _operate("squeeze", self, axis)
 

@@ -13,7 +13,7 @@ from ...core.registry import hook
 from ...functions.catalogue import takes_symbols
 from ...functions.creation import zeros
 from ...module import snake_case
-from ...types import as_dtype
+from ...types import ShapeLike, as_dtype
 from ..names import auto_name
 from ..saving import description
 from .keras_tensor import holds_symbol
@@ -67,7 +67,7 @@ class Operation:
         """KerasTensors of the shapes and dtypes that a call with these KerasTensors gives."""
         return output_specs(self, args, kwargs)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The shape of the output for an input of a shape; nests of shapes for several."""
         return output_shapes(self, input_shape)
 
@@ -167,7 +167,7 @@ def operation(
     same: Callable[..., Any] | None = None,
 ) -> Callable[[F], F]: ...
 def operation(
-    function: Any = None,
+    function: Callable[..., Any] | None = None,
     *,
     name: str | None = None,
     cost: Cost | None = None,

@@ -28,7 +28,7 @@ from ...errors import LoadError, ShapeError
 from ...files import limits
 from ...functions.creation import ones, zeros
 from ...nn_ops import streams
-from ...types import DType, as_dtype
+from ...types import DType, ShapeLike, as_dtype
 from ..calls import context
 from ..config import floatx
 from ..promotion import result_type
@@ -74,7 +74,7 @@ def output_specs(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return Node(Placeholder(), (), {}, specs, structure).outputs
 
 
-def output_shapes(layer: Any, input_shape: Any) -> Any:
+def output_shapes(layer: Any, input_shape: ShapeLike) -> Any:
     """The shapes of the outputs of a layer for inputs of given shapes; nothing of the trial stays."""
     dtype = as_dtype(getattr(layer, "compute_dtype", floatx()))
     symbols = map_shapes(lambda shape: Node(Placeholder(), (), {}, [Spec(tuple(shape), dtype)], 0).outputs, input_shape)
@@ -312,7 +312,7 @@ class Trial(Interpreter):
             if complete:  # else the first weights have drawn from the streams, and what comes next must not draw the same
                 streams.set_states(random_state)
 
-    def observe(self, primitive: Any, inputs: Any, params: Any, outputs: Any, below: Any) -> None:
+    def observe(self, primitive: Any, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Any) -> None:
         """Note the value that a Variable is made with, or has once its layer is built. Assignments come after this."""
         if State.OPERANDS not in primitive.writes:
             return

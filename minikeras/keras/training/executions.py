@@ -61,7 +61,7 @@ class CompiledSteps:
         """The function of a step, for its counters and programs."""
         return self._steps[name, None]
 
-    def __deepcopy__(self, memo: Any) -> CompiledSteps:
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledSteps:
         """None yet: a copied model has other Variables."""
         return CompiledSteps()
 

@@ -27,6 +27,7 @@ from ...errors import InvalidArgumentError, ShapeError
 from ...functions.elementwise import cast
 from ...functions.operands import tensor
 from ...nn_ops.streams import global_stream
+from ...types import TensorLike
 from .. import batches, optimizers
 from ..batches import cut
 from ..metrics.metric import noted_results, result_of
@@ -76,7 +77,7 @@ def gradients_of(model: ModelLike, data: Any) -> tuple[list[Any], list[Variable]
     return tape.gradient(scaled, variables) if variables else [], variables, Predicted(x, y, y_pred, sample_weight, loss)
 
 
-def _minimize(model: ModelLike, x: Any, y: Any, sample_weight: Any) -> Logs:
+def _minimize(model: ModelLike, x: TensorLike, y: TensorLike, sample_weight: TensorLike) -> Logs:
     """A step of an optimizer that is given the loss as a function; metrics see the predictions before it."""
     if not model.trainable_variables:
         model(x, training=False)  # builds the layers
@@ -90,7 +91,9 @@ def _minimize(model: ModelLike, x: Any, y: Any, sample_weight: Any) -> Logs:
     return logs
 
 
-def _objective(model: ModelLike, x: Any, y: Any, sample_weight: Any, predicted: list[Any]) -> Callable[[], Any]:
+def _objective(
+    model: ModelLike, x: TensorLike, y: TensorLike, sample_weight: TensorLike, predicted: list[Any]
+) -> Callable[[], Any]:
     """The loss of a batch as a function, in two stages unless `compute_loss` is overridden; keeps the first predictions."""
 
     def outputs() -> Any:
@@ -98,7 +101,7 @@ def _objective(model: ModelLike, x: Any, y: Any, sample_weight: Any, predicted: 
         predicted[:] = predicted or [y_pred]
         return y_pred
 
-    def loss_of_outputs(y_pred: Any) -> Any:
+    def loss_of_outputs(y_pred: TensorLike) -> Any:
         return total(model.training_loops.settle(model, y, y_pred).loss(y, y_pred, sample_weight))
 
     def penalty() -> Any:
@@ -138,7 +141,7 @@ def predict_step(model: ModelLike, data: Any) -> Any:
     return y_pred
 
 
-def compute_loss(model: ModelLike, y: Any, y_pred: Any, sample_weight: Any) -> Tensor:
+def compute_loss(model: ModelLike, y: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> Tensor:
     """The loss of a batch, with everything that `add_loss` and regularizers add."""
     terms = [] if model.loss is None else model.training_loops.settle(model, y, y_pred).loss(y, y_pred, sample_weight)
     terms += model.losses
@@ -148,7 +151,7 @@ def compute_loss(model: ModelLike, y: Any, y_pred: Any, sample_weight: Any) -> T
 
 
 def compiled_loss(
-    model: ModelLike, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
+    model: ModelLike, y: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None, regularization_losses: Any = None
 ) -> Tensor:
     """`compute_loss` as steps for TensorFlow 2 call it: the mean of a training shows it, and regularizers are in it anyway."""
     loss = _loss(model, None, y, y_pred, sample_weight, True)
@@ -161,14 +164,16 @@ def compiled_metrics(model: ModelLike) -> SimpleNamespace:
     return SimpleNamespace(update_state=functools.partial(model.compute_metrics, None))
 
 
-def _loss(model: ModelLike, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Tensor:
+def _loss(
+    model: ModelLike, x: TensorLike, y: TensorLike, y_pred: TensorLike, sample_weight: TensorLike, training: bool
+) -> Tensor:
     """`compute_loss`, which need not take `training` if it is overridden."""
     if not model.is_overridden("compute_loss") or "training" in inspect.signature(model.compute_loss).parameters:
         return model.compute_loss(x, y, y_pred, sample_weight, training=training)
     return model.compute_loss(x, y, y_pred, sample_weight)
 
 
-def _rows(x: Any) -> int:
+def _rows(x: TensorLike) -> int:
     return next(int(leaf.shape[0]) for leaf in nest.flatten(x) if leaf is not None)
 
 

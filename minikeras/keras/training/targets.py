@@ -13,6 +13,7 @@ from ... import nest
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...functions.operands import tensor
+from ...types import TensorLike
 from .. import metrics
 from ..losses.loss import as_loss
 
@@ -81,7 +82,7 @@ class Targets:
     model gives its outputs, in order, or None.
     """
 
-    def __init__(self, compiled: Compiled, y: Any, y_pred: Any, output_names: Sequence[str] | None) -> None:
+    def __init__(self, compiled: Compiled, y: TensorLike, y_pred: TensorLike, output_names: Sequence[str] | None) -> None:
         self._shown = nest.map_structure(_without_rows, (y, y_pred)), output_names
         self._structure = nest.map_structure(lambda leaf: None, y_pred)
         self._single = not nest.is_nested(y_pred)
@@ -181,7 +182,7 @@ class Targets:
 
     # Using ---------------------------------------------------------------------------------------------------------------
 
-    def labels(self, y: Any) -> list[Any]:
+    def labels(self, y: TensorLike) -> list[Any]:
         """The labels of each output; None where there are none and no loss needs them."""
         if self._single and not nest.is_nested(y):
             return [y]
@@ -207,7 +208,7 @@ class Targets:
             )
         return found
 
-    def _remedy(self, y: Any) -> str:
+    def _remedy(self, y: TensorLike) -> str:
         """The advice about labels that do not fit the outputs."""
         needed = [self.names[number] for number in self._with_loss]
         if isinstance(y, Mapping) and None not in needed:
@@ -216,7 +217,7 @@ class Targets:
             return f"{' and '.join(said).capitalize()}. An output without labels needs loss=None."
         return f"Give {len(needed)} arrays of labels, in a list or in a dict by the names of the outputs."
 
-    def weights(self, sample_weight: Any) -> list[Any]:
+    def weights(self, sample_weight: TensorLike) -> list[Any]:
         """The sample weights of each output: one for all, or a list or dict as for the labels."""
         if not nest.is_nested(sample_weight):
             return [sample_weight] * len(self.names)
@@ -237,7 +238,7 @@ class Targets:
         except ValueError:
             return None
 
-    def loss(self, y: Any, y_pred: Any, sample_weight: Any) -> list[Any]:
+    def loss(self, y: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> list[Any]:
         """The value of each loss, weighted, after its tracker has seen it as it is."""
         labels, predictions = self.labels(y), [y_pred] if self._single else nest.flatten(y_pred)
         weights = self.weights(sample_weight)
@@ -253,7 +254,7 @@ class Targets:
             values.append(value if weight is None else value * weight)
         return values
 
-    def update(self, y: Any, y_pred: Any, sample_weight: Any) -> None:
+    def update(self, y: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> None:
         """Let a batch enter the metrics."""
         if not self.metrics:
             return
@@ -302,7 +303,7 @@ def _paths(structure: Any, path: str) -> list[str | None]:
     return [found for key in keys for found in _paths(structure[key], f"{path}/{key}" if path else str(key))]
 
 
-def _kind(y_true: Any, y_pred: Any) -> str:
+def _kind(y_true: TensorLike, y_pred: TensorLike) -> str:
     """The meaning of 'accuracy' and 'crossentropy': binary for one prediction a row, sparse if the labels lack the axis of
     classes.
     """

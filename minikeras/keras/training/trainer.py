@@ -19,6 +19,7 @@ from ...data.table import RowBatches
 from ...distribute.strategy import DataParallel, distribution
 from ...distribute.world import barrier, is_first
 from ...errors import InvalidArgumentError
+from ...types import TensorLike
 from .. import batches, metrics, optimizers
 from ..arguments import whole
 from ..batches import Feed, Source
@@ -138,7 +139,7 @@ class Trainer:
         labels = {id(metric): label for label, metric in labelled}
         return [(labels.get(id(metric), metric.name), metric) for metric in model.metrics]
 
-    def settle(self, model: ModelLike, y: Any, y_pred: Any) -> Targets:
+    def settle(self, model: ModelLike, y: TensorLike, y_pred: TensorLike) -> Targets:
         """Losses and metrics for the outputs, made at the first batch."""
         if self.targets is None:
             compiled = self.need_compile("fit")
@@ -375,7 +376,9 @@ class Trainer:
             model.stop_training = run.go_to(position)
 
 
-def hooks_of(model: ModelLike, callbacks: Any, history: bool, verbose: Any, epochs: int, steps: int | None) -> CallbackList:
+def hooks_of(
+    model: ModelLike, callbacks: Any, history: bool, verbose: int | str, epochs: int, steps: int | None
+) -> CallbackList:
     """The callbacks of one call of `fit`, `evaluate` or `predict`."""
     level, group = 1 if verbose == "auto" else int(verbose), model.steps_per_execution
     level = level if is_first() else 0
@@ -397,7 +400,7 @@ def validation_feed(data: Any, batch_size: int | None, steps: int | None, text: 
     return Feed(batches.source("evaluate", x, y, weight, size, False, text=text), steps)
 
 
-def split_off(x: Any, y: Any, sample_weight: Any, share: float, text: bool) -> tuple[Any, Any]:
+def split_off(x: TensorLike, y: TensorLike, sample_weight: TensorLike, share: float, text: bool) -> tuple[Any, Any]:
     """The columns for training and a share for validation."""
     if batches.is_iterable_of_batches(x):
         raise ValueError("validation_split needs arrays; split batches yourself and give validation_data.")

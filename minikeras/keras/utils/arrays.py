@@ -15,11 +15,12 @@ from ...data import INFINITE_CARDINALITY, Dataset
 from ...data.table import RowTable, own_column
 from ...functions.elementwise import maximum
 from ...functions.reductions import norm
+from ...types import TensorLike
 from ..config import epsilon
 
 
 @explaining
-def to_categorical(x: Any, num_classes: int | None = None) -> Any:
+def to_categorical(x: TensorLike, num_classes: int | None = None) -> Any:
     """Integer labels as one-hot rows, float32: an array, for a Tensor a Tensor.
 
     >>> to_categorical([0, 2]).tolist()
@@ -191,7 +192,7 @@ def pad_sequences(
 @explaining
 def timeseries_dataset_from_array(
     data: Any,
-    targets: Any,
+    targets: TensorLike,
     sequence_length: int,
     sequence_stride: int = 1,
     sampling_rate: int = 1,

@@ -18,6 +18,7 @@ from ...data.pipeline import order_stream
 from ...errors import MissingExtraError, NotFoundError, ShapeError
 from ...functions.resizing import METHODS, resize
 from ...functions.shaping import transpose
+from ...types import TensorLike
 from ..config import floatx, image_data_format
 
 MODES = {"grayscale": ("L", "I;16", "I"), "rgb": ("RGB",), "rgba": ("RGBA",)}
@@ -95,7 +96,7 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
 
 
 def save_img(
-    path: Any, x: Any, data_format: str | None = None, file_format: str | None = None, scale: bool = True, **kwargs: Any
+    path: Any, x: TensorLike, data_format: str | None = None, file_format: str | None = None, scale: bool = True, **kwargs: Any
 ) -> None:
     """Write an array of an image to a file, in the format of its name.
 
@@ -179,7 +180,7 @@ def _middle(height: int, width: int, target_height: int, target_width: int) -> t
 
 
 def smart_resize(
-    x: Any, size: tuple[int, int], interpolation: str = "bilinear", data_format: str | None = "channels_last"
+    x: TensorLike, size: tuple[int, int], interpolation: str = "bilinear", data_format: str | None = "channels_last"
 ) -> Any:
     """Images resized without a change of their proportions: what does not fit is cut off at the sides.
 
@@ -230,7 +231,7 @@ class _Files(NamedTuple):
 
 def image_dataset_from_directory(
     directory: Any,
-    labels: Any = "inferred",
+    labels: TensorLike = "inferred",
     label_mode: str | None = "int",
     class_names: Sequence[str] | None = None,
     color_mode: str = "rgb",
@@ -316,7 +317,7 @@ def image_dataset_from_directory(
 @explaining
 def text_dataset_from_directory(
     directory: Any,
-    labels: Any = "inferred",
+    labels: TensorLike = "inferred",
     label_mode: str | None = "int",
     class_names: Sequence[str] | None = None,
     batch_size: int | None = 32,
@@ -356,7 +357,7 @@ def text_dataset_from_directory(
 def _indexed(
     name: str,
     directory: Any,
-    labels: Any,
+    labels: TensorLike,
     label_mode: str | None,
     class_names: Sequence[str] | None,
     extensions: tuple[str, ...],

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import MissingExtraError
+from ...types import TensorLike
 from .. import losses
 from ..models import Model, clone_model
 from ..saving.keras_file import load_model, save_model
@@ -58,7 +59,7 @@ class Estimator(BaseEstimator):
         self.model_kwargs = model_kwargs
         self.fit_kwargs = fit_kwargs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> Self:
+    def fit(self, X: TensorLike, y: TensorLike, sample_weight: TensorLike = None, **kwargs: Any) -> Self:
         """Fit the model.
 
         Args:
@@ -83,7 +84,7 @@ class Estimator(BaseEstimator):
         self.model_ = model
         return self
 
-    def _validated(self, X: Any, y: Any) -> tuple[Rows, Rows]:
+    def _validated(self, X: TensorLike, y: TensorLike) -> tuple[Rows, Rows]:
         return validate_data(self, X, y, allow_nd=True)
 
     def _target(self, y: Rows) -> Rows:
@@ -104,7 +105,7 @@ class Estimator(BaseEstimator):
             model.compile_from_config(described)
         return model
 
-    def _outputs(self, X: Any) -> Rows:
+    def _outputs(self, X: TensorLike) -> Rows:
         """The outputs of the fitted model."""
         check_is_fitted(self)
         return self.model_.predict(validate_data(self, X, reset=False, allow_nd=True), verbose=0)
@@ -198,12 +199,12 @@ class SKLearnClassifier(ClassifierMixin, Estimator):
             )
         return model
 
-    def predict(self, X: Any) -> Rows:
+    def predict(self, X: TensorLike) -> Rows:
         """The class with the largest output for each row."""
         best = self._outputs(X).argmax(axis=1)
         return self.classes_[best]
 
-    def predict_proba(self, X: Any) -> Rows:
+    def predict_proba(self, X: TensorLike) -> Rows:
         """The probability of each class, (rows, classes): the outputs, or their softmax if the loss says that they are logits.
 
         Raises:
@@ -221,7 +222,7 @@ class SKLearnClassifier(ClassifierMixin, Estimator):
             )
         return outputs
 
-    def decision_function(self, X: Any) -> Rows:
+    def decision_function(self, X: TensorLike) -> Rows:
         """The outputs, (rows, classes); of two classes how much the second one's exceeds the first one's, (rows,)."""
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs
@@ -247,12 +248,12 @@ class SKLearnRegressor(RegressorMixin, Estimator):
     (2,)
     """
 
-    def _validated(self, X: Any, y: Any) -> tuple[Rows, Rows]:
+    def _validated(self, X: TensorLike, y: TensorLike) -> tuple[Rows, Rows]:
         X, y = validate_data(self, X, y, allow_nd=True, multi_output=True, y_numeric=True)
         self._flat = y.ndim == 1
         return X, y
 
-    def predict(self, X: Any) -> Rows:
+    def predict(self, X: TensorLike) -> Rows:
         """The outputs for each row: (rows,) or (rows, outputs), like the targets."""
         outputs = self._outputs(X)
         return outputs[:, 0] if self._flat and outputs.ndim == 2 else outputs
@@ -276,17 +277,17 @@ class SKLearnTransformer(TransformerMixin, Estimator):
     (2, 3)
     """
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **kwargs: Any) -> Self:
+    def fit(self, X: TensorLike, y: TensorLike = None, sample_weight: TensorLike = None, **kwargs: Any) -> Self:
         """Fit the model to targets, or without any to give back its inputs; otherwise as for the other estimators."""
         return super().fit(X, y, sample_weight, **kwargs)
 
-    def _validated(self, X: Any, y: Any) -> tuple[Rows, Rows]:
+    def _validated(self, X: TensorLike, y: TensorLike) -> tuple[Rows, Rows]:
         if y is None:
             X = validate_data(self, X, allow_nd=True)
             return X, X
         return validate_data(self, X, y, allow_nd=True, multi_output=True, y_numeric=True)
 
-    def transform(self, X: Any) -> Rows:
+    def transform(self, X: TensorLike) -> Rows:
         """The outputs for each row."""
         return self._outputs(X)
 

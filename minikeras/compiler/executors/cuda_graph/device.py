@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class CuPyDevice:
     RING = 8
     """Pinned buffers that take turns: the host waits for a copy from one only when it comes round again."""
 
-    def __init__(self, cupy: Any) -> None:
+    def __init__(self, cupy: ModuleType) -> None:
         self._cupy, self._runtime, self._gpu = cupy, cupy.cuda.runtime, cupy.cuda.Device()
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._pool = cupy.cuda.MemoryPool()
@@ -84,7 +85,7 @@ class CuPyDevice:
         """The bytes that the private pool has taken from the GPU."""
         return int(self._pool.total_bytes())
 
-    def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: Any) -> Array:
+    def array(self, memory: Memory, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """An array over a piece of memory: a view of its root."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         return memory.root[start : start + size].view(dtype).reshape(shape)
@@ -118,7 +119,7 @@ class CuPyDevice:
         raw = self._cupy.RawModule(code=module.source, options=OPTIONS, backend="nvrtc")
         return [raw.get_function(name) for name in module.names]
 
-    def launch(self, launch: LaunchNode, number: int, function: Any, addresses: Sequence[int]) -> None:
+    def launch(self, launch: LaunchNode, number: int, function: Callable[..., Any], addresses: Sequence[int]) -> None:
         """Enqueue one of the kernels of a launch on the stream of graphs, which is CuPy's present one."""
         kernel = launch.kernels[number]
         function((kernel.blocks,), (kernel.threads,), tuple(map(np.uintp, addresses)))
@@ -191,7 +192,7 @@ class _Pinned(NamedTuple):
     copied: Any
 
     @classmethod
-    def of(cls, cupy: Any, size: int) -> _Pinned:
+    def of(cls, cupy: ModuleType, size: int) -> _Pinned:
         size = max(size, 4096)
         block = cupy.cuda.alloc_pinned_memory(size)
         return cls(np.frombuffer(block, np.uint8, size), cupy.cuda.Event(disable_timing=True))

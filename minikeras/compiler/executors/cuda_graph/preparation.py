@@ -141,7 +141,7 @@ def _in_shape(writer: Writer, primitive: Primitive, x: Slot, shape: tuple[int, .
     return writer.write_once(primitive, [x], {"shape": shape, "rank": len(x.shape)}, shape, x.dtype)
 
 
-def _cast(writer: Writer, x: Slot, dtype: Any) -> Slot:
+def _cast(writer: Writer, x: Slot, dtype: np.dtype[Any]) -> Slot:
     """Elements in another dtype."""
     if x.dtype == dtype:
         return x

@@ -165,7 +165,7 @@ class Encoder:
             if found is not None:
                 self.views[y.key] = found
 
-    def operand(self, x: Slot, record: Record, dtype: Any = None) -> Slot:
+    def operand(self, x: Slot, record: Record, dtype: np.dtype[Any] | None = None) -> Slot:
         """The slot, or another with its values, contiguous, in a dtype if one is wanted."""
         wanted = dtype or (np.dtype(np.float64) if x.dtype is float else x.dtype)
         if x.key in self.addressed and x.dtype == wanted:
@@ -196,7 +196,7 @@ class Encoder:
         self.addressed.add(slot.key)
         return slot
 
-    def matrix(self, x: Slot, record: Record, dtype: Any) -> Factor:
+    def matrix(self, x: Slot, record: Record, dtype: np.dtype[Any]) -> Factor:
         """A matrix, or a stack of them, as a product takes it."""
         base = self._transposed.get(x.key)
         if base is None or (x.key in self.addressed and x.dtype == dtype):

@@ -27,7 +27,7 @@ def type_of(dtype: np.dtype[Any]) -> str:
     return TYPES[dtype.kind][dtype.itemsize]
 
 
-def is_known(dtype: Any) -> bool:
+def is_known(dtype: np.dtype[Any]) -> bool:
     """True if kernels compute with a dtype."""
     return dtype.isnative and dtype.itemsize in KNOWN.get(dtype.kind, ())
 

@@ -25,7 +25,7 @@ BLOCK = 1 << 16
 _scratch = threading.local()
 
 
-def _registers(count: int, size: int, dtype: Any) -> Array:
+def _registers(count: int, size: int, dtype: np.dtype[Any]) -> Array:
     """Memory of this thread for intermediate values."""
     known: dict[Any, Array] = _scratch.__dict__
     found = known.get(dtype.str)

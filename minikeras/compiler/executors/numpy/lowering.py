@@ -9,6 +9,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -271,7 +272,7 @@ def lowered(program: Program) -> list[LoweredOp]:
     return lowering.found
 
 
-def kernel_of(record: Record, xp: Any) -> Callable[..., Any]:
+def kernel_of(record: Record, xp: ModuleType) -> Callable[..., Any]:
     """The function of arrays that carries out an instruction and makes its results, parameters included."""
     sums = xp is np and record.primitive in (operations.reduce_sum, operations.reduce_mean)
     if sums and isinstance(x := record.inputs[0], Slot) and _adds_up(x.dtype):  # faster than the kernel's, through a method

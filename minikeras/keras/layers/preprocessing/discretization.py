@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ....core.primitive import Primitive
 from ....errors import DTypeError
 from ....files.limits import spend_work
 from ....functions.elementwise import cast
-from ....types import Array
+from ....types import Array, DTypeLike
 from ...arguments import plain, whole
 from ..layer import Layer
 from .encoding import ColumnLayer, batches, encode
@@ -21,7 +22,7 @@ from .encoding import ColumnLayer, batches, encode
 _MODES = ("int", "one_hot", "multi_hot", "count")
 
 
-def _intervals_of(xp: Any, x: Array, boundaries: tuple[float, ...]) -> Array:
+def _intervals_of(xp: ModuleType, x: Array, boundaries: tuple[float, ...]) -> Array:
     return xp.searchsorted(xp.asarray(boundaries, dtype=x.dtype), x, side="right").astype("int32")
 
 
@@ -60,7 +61,7 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
         epsilon: float = 0.01,
         output_mode: str = "int",
         sparse: bool = False,
-        dtype: Any = None,
+        dtype: DTypeLike = None,
         name: str | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)

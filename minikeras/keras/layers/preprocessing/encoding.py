@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ....errors import DTypeError, InvalidArgumentError
 from ....functions.elementwise import cast
 from ....functions.operands import tensor
 from ....functions.shaping import expand_dims, transpose
-from ....types import Array, as_dtype
+from ....types import Array, DTypeLike, ShapeLike, TensorLike, as_dtype
 from ...arguments import whole
 from ...symbolic.keras_tensor import KerasTensor, Spec, is_data
 from ..layer import Layer
@@ -46,11 +47,11 @@ class EncodedLayer(Layer):
         """The dtype of the result."""
         return self.compute_dtype
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Shape:
         """By `output_mode`."""
         return encoded_shape(input_shape, self.output_mode, self._depth)
 
-    def output_spec(self, x: Any) -> Spec:
+    def output_spec(self, x: TensorLike) -> Spec:
         """Shape and dtype of the result, by rule: nothing is tried, whatever sizes a file has."""
         shapes = nest.map_structure(lambda one: one.shape, x)
         return Spec(self.compute_output_shape(shapes), as_dtype(self.output_dtype))
@@ -95,7 +96,7 @@ class ColumnLayer(EncodedLayer):
     _takes_text = True
     encoding = "utf-8"
 
-    def __call__(self, inputs: Any, **options: Any) -> Any:
+    def __call__(self, inputs: TensorLike, **options: Any) -> Any:
         return super().__call__(as_column(inputs), **options)
 
 
@@ -136,7 +137,7 @@ def batches(data: Any, steps: int | None, listed: bool) -> Iterator[Array]:
         yield to_numpy(as_column(first).array)
 
 
-def _rows_of(xp: Any, indices: Array, depth: int, dtype: Any, counts: bool, some_absent: bool) -> Array:
+def _rows_of(xp: ModuleType, indices: Array, depth: int, dtype: DTypeLike, counts: bool, some_absent: bool) -> Array:
     """A row for the integers along the last axis: the count of each, or 1 for each that occurs; negative ones do not count."""
     length = indices.shape[-1]
     rest = indices.shape[:-1]
@@ -157,7 +158,7 @@ _rows = Primitive(
 
 
 def encode(
-    indices: Tensor, mode: str, depth: int, dtype: Any, weights: Tensor | None = None, some_absent: bool = False
+    indices: Tensor, mode: str, depth: int, dtype: DTypeLike, weights: Tensor | None = None, some_absent: bool = False
 ) -> Tensor:
     """Integers in one of Keras's output modes.
 
@@ -188,7 +189,7 @@ def encode(
     return rows
 
 
-def encoded_shape(shape: Any, mode: str, depth: int | None) -> Shape:
+def encoded_shape(shape: ShapeLike, mode: str, depth: int | None) -> Shape:
     """The shape that `encode` gives for indices of a shape."""
     if mode == "int":
         return tuple(shape)

@@ -16,7 +16,7 @@ import numpy as np
 from ....core import Tensor
 from ....core.families import by_elements
 from ....errors import DTypeError, ShapeError
-from ....types import Array
+from ....types import Array, DTypeLike, ShapeLike, TensorLike
 from ...arguments import whole
 from ...config import floatx
 from .encoding import ColumnLayer, EncodedLayer, Shape, as_column, encode, encoded_shape, texts
@@ -191,7 +191,7 @@ def _bytes(value: Any) -> bytes:
     return (value if isinstance(value, str) else str(value).lower()).encode()  # true and false, as TensorFlow writes them
 
 
-def bins_of(x: Array, bins: int, key: list[int] | None = None, mask: Any = None) -> Array:
+def bins_of(x: Array, bins: int, key: list[int] | None = None, mask: TensorLike = None) -> Array:
     """The bin of each element: its hash modulo their number. With a mask bin 0 is kept for it."""
     first = int(mask is not None and bins > 1)
     found = (hashes(x.ravel().tolist(), key) % (bins - first)).astype(np.int64).reshape(x.shape) + first
@@ -211,7 +211,7 @@ def checked_salt(kind: str, salt: Any) -> list[int] | None:
     )
 
 
-def _dtype(mode: str, dtype: Any) -> Any:
+def _dtype(mode: str, dtype: DTypeLike) -> Any:
     """The dtype of the result: int64 or the default float dtype if none is given."""
     return dtype if dtype is not None else "int64" if mode == "int" else floatx()
 
@@ -306,20 +306,20 @@ class HashedCrossing(EncodedLayer, described=True, makes_nothing=True):
         self.num_bins = num_bins
         self.output_mode, self.sparse = self._check_mode(output_mode, ("int", "one_hot"), sparse), False
 
-    def __call__(self, inputs: Any, **options: Any) -> Any:
+    def __call__(self, inputs: TensorLike, **options: Any) -> Any:
         if not isinstance(inputs, (list, tuple)):
             raise ValueError(f"`HashedCrossing` should be called on a list or tuple of inputs. Received: {inputs!r:.80}")
         if len(inputs) < 2:
             raise ValueError(f"`HashedCrossing` should be called on at least two inputs. Received: {inputs!r:.80}")
         return super().__call__([as_column(one) for one in inputs], **options)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         self.compute_output_shape([one.shape for one in inputs])
         if wrong := [one.dtype.name for one in inputs if not (one.dtype.is_integer or one.dtype.name == "string")]:
             raise ValueError(f"All `HashedCrossing` inputs should have an integer or string dtype. Found: {', '.join(wrong)}.")
         return encode(_cross(*inputs, bins=self.num_bins), self.output_mode, self.num_bins, self.compute_dtype)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Shape:
         """The shape of one column, and in mode 'one_hot' that of a row of bins for each of its elements."""
         first, *others = map(tuple, input_shape)
         if len(first) > 2 or (len(first) == 2 and first[1] != 1):

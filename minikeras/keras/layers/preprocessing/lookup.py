@@ -18,7 +18,7 @@ from ....core.stack import only_shapes
 from ....errors import DTypeError, InvalidArgumentError
 from ....files import limits
 from ....functions.creation import constant
-from ....types import Array
+from ....types import Array, TensorLike
 from ...arguments import whole
 from ...config import floatx
 from ...saving.description import described
@@ -78,7 +78,7 @@ def _places(x: Array, vocabulary: Vocabulary, oov: tuple[int, int, str, Any], en
     return found.reshape(x.shape)
 
 
-def _tokens(x: Array, vocabulary: Vocabulary, other: Any) -> Array:
+def _tokens(x: Array, vocabulary: Vocabulary, other: TensorLike) -> Array:
     tokens = vocabulary.tokens
     found = [tokens[place] if 0 <= place < len(tokens) else other for place in x.ravel().tolist()]
     return np.array(found, object if isinstance(other, str) else np.int64).reshape(x.shape)

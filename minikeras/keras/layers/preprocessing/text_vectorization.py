@@ -14,7 +14,7 @@ from ....core import Tensor
 from ....core.families import by_elements
 from ....errors import ShapeError
 from ....functions.shaping import pad
-from ....types import Array
+from ....types import Array, ShapeLike
 from ...arguments import whole
 from ...saving.objects import deserialize_keras_object
 from ..layer import Layer
@@ -165,7 +165,7 @@ class TextVectorization(ColumnLayer, described=True):
         how = {"standardize": self.standardize, "split": self.split, "ngrams": ngrams, "encoding": self.encoding}
         return _split_text(x, **how)
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: ShapeLike = None) -> None:
         """Nothing: there are no weights."""
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -181,7 +181,7 @@ class TextVectorization(ColumnLayer, described=True):
         """The dtype of the result."""
         return self._lookup_layer.output_dtype
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Shape:
         """(batch, tokens), or (batch, vocabulary size)."""
         if self.output_mode == "int":
             return (*(input_shape[:1] if self.split is not None else input_shape[:-1]), self.output_sequence_length)

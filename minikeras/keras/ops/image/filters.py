@@ -154,9 +154,9 @@ def _settled(config: dict[str, Any]) -> dict[str, Any]:
 @operation(cost=cost_of_operands, settle=_settled)
 def extract_patches(
     images: TensorLike,
-    size: Any,
-    strides: Any = None,
-    dilation_rate: Any = 1,
+    size: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    dilation_rate: int | Sequence[int] = 1,
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:

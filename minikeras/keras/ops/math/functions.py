@@ -143,7 +143,7 @@ Pair = tuple[Tensor, Tensor]
 _PAIR = {"x": "tuple[TensorLike, TensorLike]"}
 
 
-def _joined(name: str, x: Any, rank: int) -> Tensor:
+def _joined(name: str, x: TensorLike, rank: int) -> Tensor:
     """A pair as complex numbers.
 
     Raises:

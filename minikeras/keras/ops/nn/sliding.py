@@ -32,7 +32,7 @@ def for_each(value: Any, rank: int) -> tuple[int, ...]:
     return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
-def places(sizes: Sequence[int], window: Any, strides: Any, dilation: Any) -> tuple[int, ...]:
+def places(sizes: Sequence[int], window: Any, strides: int | Sequence[int], dilation: Any) -> tuple[int, ...]:
     """Number of windows that fit along each axis.
 
     Raises:
@@ -47,7 +47,7 @@ def places(sizes: Sequence[int], window: Any, strides: Any, dilation: Any) -> tu
     return found
 
 
-def elements(sizes: Sequence[int], window: Any, strides: Any = 1, dilation: Any = 1) -> Array:
+def elements(sizes: Sequence[int], window: Any, strides: int | Sequence[int] = 1, dilation: Any = 1) -> Array:
     """The flat number of each element (*places, *window) under windows over axes of some sizes."""
     rank, total = len(sizes), np.zeros((), "int64")
     steps, spread, window = (for_each(one, rank) for one in (strides, dilation, window))
@@ -120,10 +120,10 @@ def _cost_of_windows(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, in
 def conv(
     inputs: TensorLike,
     kernel: TensorLike,
-    strides: Any = 1,
+    strides: int | Sequence[int] = 1,
     padding: str = "valid",
     data_format: str | None = None,
-    dilation_rate: Any = 1,
+    dilation_rate: int | Sequence[int] = 1,
 ) -> Tensor:
     """Convolution over any number of axes; of groups of channels where the kernel has fewer inputs.
 
@@ -145,11 +145,11 @@ def conv(
 def conv_transpose(
     inputs: TensorLike,
     kernel: TensorLike,
-    strides: Any = 1,
+    strides: int | Sequence[int] = 1,
     padding: str = "valid",
     output_padding: Any = None,
     data_format: str | None = None,
-    dilation_rate: Any = 1,
+    dilation_rate: int | Sequence[int] = 1,
 ) -> Tensor:
     """The transpose of a convolution in its input, as a layer that makes images larger: kernel (*window, outputs, inputs).
 
@@ -169,7 +169,11 @@ def conv_transpose(
 
 @operation(settle=_settled)
 def max_pool(
-    inputs: TensorLike, pool_size: Any, strides: Any = None, padding: str = "valid", data_format: str | None = None
+    inputs: TensorLike,
+    pool_size: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: str = "valid",
+    data_format: str | None = None,
 ) -> Tensor:
     """The largest element under a sliding window, for each channel.
 
@@ -186,7 +190,7 @@ def max_pool(
 
 
 @operation(cost=cost_of_operands)
-def unfold(x: TensorLike, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def unfold(x: TensorLike, kernel_size: int | Sequence[int], dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The blocks under a window as columns: (batch, channels, height, width) to (batch, channels * window, places).
 
     Args:
@@ -213,7 +217,12 @@ def unfold(x: TensorLike, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 @operation(cost=cost_of_operands)
 def fold(
-    x: TensorLike, output_size: ShapeLike, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    x: TensorLike,
+    output_size: ShapeLike,
+    kernel_size: int | Sequence[int],
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
 ) -> Tensor:
     """The transpose of `unfold`: columns are added up where their blocks lie in an image of a given size.
 

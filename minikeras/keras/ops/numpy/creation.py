@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ def geomspace(
 # Windows of signals --------------------------------------------------------------------------------------------------------
 
 
-def _window(function: Any, places: Any, *options: float) -> Tensor:
+def _window(function: Callable[..., Any], places: Any, *options: float) -> Tensor:
     return cast(convert_to_tensor(function(int(convert_to_tensor(places).numpy()), *options)), config.floatx())
 
 

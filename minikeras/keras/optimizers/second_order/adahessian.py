@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ....types import Array
@@ -39,7 +40,7 @@ class AdaHessian(SecondOrder):
 
     def __init__(
         self,
-        learning_rate: Any = 0.15,
+        learning_rate: float | Callable[..., Any] = 0.15,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-4,

@@ -52,7 +52,7 @@ class SecondOrder(Optimizer):
     sweeps: Sequence[str] | None = None
     """Names of the sweeps of every step, by which a compiled step can record them; None lets steps run eagerly."""
 
-    def __init__(self, learning_rate: Any = 1.0, **options: Any) -> None:
+    def __init__(self, learning_rate: float | Callable[..., Any] = 1.0, **options: Any) -> None:
         super().__init__(learning_rate, **options)
         self._numbers: dict[str, Variable] = {}
         unfit = ("weight_decay", "clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor", "gradient_accumulation_steps")

@@ -9,7 +9,7 @@ Source: Nocedal and Wright, Numerical Optimization (2006), sections 3.4 (modifie
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,7 +109,7 @@ class BlockMatrix:
     def __matmul__(self, vector: Array) -> Array:
         return self._each(vector, lambda i, part: self.blocks[i] @ part)
 
-    def _each(self, vector: Array, function: Any) -> Array:
+    def _each(self, vector: Array, function: Callable[..., Any]) -> Array:
         """A function of block number and part of the vector, its results put together."""
         if len(self.blocks) == 1:
             return function(0, vector)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ....core import Tensor, Variable
@@ -75,7 +75,9 @@ class KFAC(SecondOrder):
     settings = ("damping", "decay")
     sweeps = ("linearized", "factors", "output_product")
 
-    def __init__(self, learning_rate: Any = 1.0, damping: float = 1e-2, decay: float = 0.95, **options: Any) -> None:
+    def __init__(
+        self, learning_rate: float | Callable[..., Any] = 1.0, damping: float = 1e-2, decay: float = 0.95, **options: Any
+    ) -> None:
         super().__init__(learning_rate, **options)
         if damping <= 0 or not 0 <= decay < 1:
             raise ValueError(f"KFAC: damping must be above 0 and decay in [0, 1), found {damping} and {decay}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,9 @@ class LBFGS(SecondOrder):
     needs_curvature_record = False
     sweeps = ("record", "value_and_gradient")
 
-    def __init__(self, learning_rate: Any = 1.0, memory: int = 10, max_evaluations: int = 25, **options: Any) -> None:
+    def __init__(
+        self, learning_rate: float | Callable[..., Any] = 1.0, memory: int = 10, max_evaluations: int = 25, **options: Any
+    ) -> None:
         super().__init__(learning_rate, **options)
         if memory < 1 or max_evaluations < 1:
             raise ValueError(f"LBFGS: memory and max_evaluations must be at least 1, found {memory} and {max_evaluations}.")

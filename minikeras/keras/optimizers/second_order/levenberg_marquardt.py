@@ -57,7 +57,7 @@ class LevenbergMarquardt(GaussNewton):
 
     def __init__(
         self,
-        learning_rate: Any = 1.0,
+        learning_rate: float | Callable[..., Any] = 1.0,
         damping: float = 1e-3,
         scaling: bool = False,
         acceleration: float | None = None,

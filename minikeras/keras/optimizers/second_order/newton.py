@@ -57,7 +57,7 @@ class Newton(SecondOrder):
 
     def __init__(
         self,
-        learning_rate: Any = 1.0,
+        learning_rate: float | Callable[..., Any] = 1.0,
         damping: float = 0.0,
         blocks: str = "full",
         globalization: str | None = "line_search",
@@ -217,7 +217,7 @@ class NewtonCG(SecondOrder):
 
     def __init__(
         self,
-        learning_rate: Any = 1.0,
+        learning_rate: float | Callable[..., Any] = 1.0,
         curvature: str = "hessian",
         damping: float = 0.0,
         max_iterations: int | None = None,

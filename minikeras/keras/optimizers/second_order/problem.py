@@ -36,7 +36,7 @@ from ....functions.operands import tensor
 from ....functions.shaping import concat, reshape
 from ....layout import Layout
 from ....nn_ops import streams
-from ....types import Array
+from ....types import Array, DTypeLike
 from ..repeat import Repeatable
 from ..state import names_of
 from .blocks import BlockMatrix
@@ -75,7 +75,7 @@ class Objective:
 class JoinedOutputs:
     """The outputs of an objective as one tensor of the variables' dtype: several are put side by side, row by row."""
 
-    def __init__(self, objective: Objective, dtype: Any) -> None:
+    def __init__(self, objective: Objective, dtype: DTypeLike) -> None:
         self._objective, self._dtype = objective, dtype
         self._like: Any = None
 

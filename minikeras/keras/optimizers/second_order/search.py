@@ -6,17 +6,16 @@ Source: Nocedal and Wright, Numerical Optimization (2006), algorithms 3.1, 3.5, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ....types import Array
+from ....types import Array, DTypeLike
 from .problem import LossProblem, number
 
 SUFFICIENT, CURVATURE = 1e-4, 0.9
 
 
-def rounding(loss: float, dtype: Any) -> float:
+def rounding(loss: float, dtype: DTypeLike) -> float:
     """A difference of losses that is nothing but rounding."""
     return 10.0 * float(np.finfo(dtype).eps) * abs(loss)
 
