@@ -909,3 +909,9 @@ def test_a_shallow_copy_of_a_model_is_compiled_by_itself():
     other = copy.copy(model)
     other.compile("adam", "mae", metrics=["mse"])
     assert model.metrics_names == ["loss"] and other.metrics_names == ["loss", "mse"]
+
+
+def test_a_dense_layer_is_built_from_the_shape_of_one_row_as_in_keras():
+    layer = Dense(3)
+    layer.build((4,))
+    assert layer.kernel.shape == (4, 3) and layer(tf.ones([2, 4])).shape == (2, 3)

@@ -94,7 +94,7 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: ShapeLike) -> None:
-        if len(input_shape) < 2 or input_shape[-1] is None:
+        if not input_shape or input_shape[-1] is None:
             raise ShapeError(f"Layer '{self.name}' (Dense) needs a known number of features, found shape {tuple(input_shape)}.")
         features = input_shape[-1]
         self.kernel = layer_weights.add(self, "kernel", (features, self.units))
