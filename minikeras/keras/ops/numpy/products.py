@@ -128,7 +128,7 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
 
 
 @operation
-def trapezoid(y: TensorLike, x: TensorLike = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: TensorLike, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """Integral by trapezoids: sum of (y[i] + y[i + 1]) / 2 times the distance of the two places.
 
     Args:
