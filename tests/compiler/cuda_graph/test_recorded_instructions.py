@@ -27,6 +27,15 @@ MISSING = {
         *("square_root", "determinant", "cofactors", "slogdet", "rfft", "irfft", "fft", "ifft"),
     },
     "products of matrices, which are a library's": {"affine"},
+    "softmax and its losses, in whose place a program has their operations: the cases in groups": {
+        *(
+            "softmax",
+            "log_softmax",
+            "softmax_cross_entropy",
+            "sparse_softmax_cross_entropy",
+            "sparse_softmax_cross_entropy_grad",
+        ),
+    },
     "convolutions of stacks, with leading axes": {"convolve", "spread_windows", "correlate_windows"},
     "integers whose divisor must be looked at": {"floor_divide", "floor_modulus"},
     "draws by rejection, on the host": {"random_gamma", "random_beta", "random_poisson", "random_binomial"},
