@@ -20,7 +20,7 @@ from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loop_ir.copies import copy_of
 from ...loop_ir.matrices import Kind, Result
 from ...loop_ir.operations import contraction, has_nest, launches
-from ...loop_ir.strided import Access, contiguous, view_of
+from ...loop_ir.strided import Access, contiguous, merged, view_of
 from ...loops import Body, Step, elementwise_body
 from ...planning import flatten, part
 from ..numpy.blocks import copied, put
@@ -250,23 +250,27 @@ class Encoder:
             return False  # nothing would be saved
         if not can_loop(body, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
             return False
-        windows = {number: self.views[x.key] for number, x in enumerate(slots) if x.shape == shape and self._is_window(x)}
-        split = split_of(shape, [x.shape or () for x in slots], windows)
+        shapes = [x.shape or () for x in slots]
+        windows = {number: found for number, x in enumerate(slots) if x.shape == shape and (found := self._window(x))}
+        split = split_of(shape, shapes, windows)
         if windows and split is None:
-            windows, split = {}, split_of(shape, [x.shape or () for x in slots])
+            windows, split = {}, split_of(shape, shapes)
         if split is None:
             return False
-        operands = [self.operand(windows[n].slot if n in windows else x, record) for n, x in enumerate(slots)]
-        places = [number for one in windows.values() for number in (one.offset, one.strides[-2])]
+        operands = [self.operand(self.views[x.key].slot if n in windows else x, record) for n, x in enumerate(slots)]
+        places = [number for one in windows.values() for number in one]
         self.add_loop(LoopCall(body, split, operands, record, places))
         return True
 
-    def _is_window(self, x: Slot) -> bool:
-        """True if a slot is neighbouring columns of a wider matrix, enough of them for a vector."""
+    def _window(self, x: Slot) -> tuple[int, int] | None:
+        """The first element and the distance of the rows of a slot that is columns of a wider matrix, enough for a vector."""
         if x.key in self.addressed or x.key not in self.views or len(x.shape) < 2 or x.shape[-1] < NARROW:
-            return False
-        shape, strides = x.shape, self.views[x.key].strides
-        return strides[-1] == 1 and all(strides[axis] == strides[axis + 1] * shape[axis + 1] for axis in range(len(shape) - 2))
+            return None
+        access = self.views[x.key]
+        rows, (lines,) = merged(x.shape[:-1], [access.strides[:-1]])
+        if access.strides[-1] != 1 or len(rows) > 1:
+            return None
+        return access.offset, lines[0] if lines else 0
 
     def nests(self, record: Record) -> bool:
         """Write the nests of an instruction, if it has any."""

@@ -123,6 +123,7 @@ class Segment:
             turn: the state at the beginning of a run.
             key: tells jobs apart.
             around: from a number of threads to the instructions around each step.
+            steps: at least so many, for which threads are woken once.
         """
         threads = thread_count()
         job: Job | None = turn.jobs.get((self, threads, key))
