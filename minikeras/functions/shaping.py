@@ -346,7 +346,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     return value
 
 
-def is_tensor(x: TensorLike) -> bool:
+def is_tensor(x: object) -> bool:
     """True for a Tensor or a Variable.
 
     >>> tf.is_tensor(tf.zeros([])), tf.is_tensor(0.0)

@@ -98,7 +98,7 @@ def is_int_dtype(dtype: DTypeLike) -> bool:
     return as_dtype(standardize_dtype(dtype)).is_integer
 
 
-def is_keras_tensor(x: TensorLike) -> bool:
+def is_keras_tensor(x: object) -> bool:
     """True if a value is a KerasTensor, a symbolic value of a functional model.
 
     >>> is_keras_tensor(tf.keras.Input((2,))), is_keras_tensor(tf.ones([2]))

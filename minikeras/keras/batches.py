@@ -60,7 +60,7 @@ def pack_x_y_sample_weight(x: TensorLike, y: TensorLike = None, sample_weight: T
     return (x,) if isinstance(x, (list, tuple)) else x
 
 
-def is_iterable_of_batches(x: TensorLike) -> bool:
+def is_iterable_of_batches(x: Any) -> bool:
     """True for Datasets, generators and sequences that make batches, not for arrays, lists and dicts of arrays."""
     if isinstance(x, Dataset):
         return True
@@ -381,7 +381,7 @@ def of_arrays(
 
 def source(
     name: str,
-    x: TensorLike,
+    x: Any,
     y: TensorLike,
     sample_weight: TensorLike,
     batch_size: int | None,
@@ -409,7 +409,7 @@ def source(
     return found if class_weight is None else _Weighted(found, class_weight)
 
 
-def _iterated(x: TensorLike, shuffle: bool) -> Source:
+def _iterated(x: Any, shuffle: bool) -> Source:
     """A source for an iterable of batches."""
     if isinstance(x, Dataset):
         return _DatasetSource(x, checked=False)

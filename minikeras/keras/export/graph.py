@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...types import Array, TensorLike
+from ...types import Array
 from .inference import BATCH, OpenProgram, Size, TracedCall, TracedValue, refused
 
 Rule = Callable[["Site"], "str | list[str]"]
@@ -172,7 +172,7 @@ class Site:
         """The names of the inputs; Python numbers become constants."""
         return [self._name(x) for x in self.call.inputs]
 
-    def _name(self, x: TensorLike) -> str:
+    def _name(self, x: Any) -> str:
         if isinstance(x, Size):
             return self.cast(self.graph.number(x), self.dtype)
         return self.graph.name(x) if isinstance(x, TracedValue) else self.number(x)

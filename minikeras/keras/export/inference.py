@@ -25,7 +25,7 @@ from ...core.stack import BOTTOM, Frame
 from ...diagnostics import variable_name
 from ...errors import ExportError
 from ...nn_ops.draws import next_key
-from ...types import Array, TensorLike
+from ...types import Array
 from ..calls import context
 from ..symbolic.trial import Trial
 
@@ -208,7 +208,7 @@ class _Comparison:
         self._values.update((x.key, value) for x, value in zip(outputs_of(a), outputs, strict=True))
         return TracedCall(a.primitive.name, inputs, params, outputs, layer)
 
-    def _value(self, a: TensorLike, b: TensorLike, layer: str) -> Any:
+    def _value(self, a: Any, b: Any, layer: str) -> Any:
         """An operand, or a result of the model."""
         if not isinstance(a, Slot):
             return _merged(a, b, layer)
@@ -246,7 +246,7 @@ def _open(a: Slot, b: Slot, layer: str) -> TracedValue:
     return TracedValue(_merged(a.shape, b.shape, layer), a.dtype)
 
 
-def _merged(a: TensorLike, b: TensorLike, layer: str) -> Any:
+def _merged(a: Any, b: Any, layer: str) -> Any:
     """The value that two runs share, with Sizes where integers differ."""
     if isinstance(a, tuple) and type(a) is type(b) and len(a) == len(b):
         return type(a)(_merged(x, y, layer) for x, y in zip(a, b, strict=True))

@@ -28,7 +28,7 @@ from ...core.precision import is_short
 from ...core.variable import assigned, read_variable
 from ...functions.elementwise import clip_by_value
 from ...layout import Layout
-from ...types import Array, TensorLike
+from ...types import Array
 from ..config import epsilon
 from ..constraints import is_own
 from .loss_scale import present_scale
@@ -265,7 +265,7 @@ class Recording:
         """Write the instructions; the slots of the results."""
         slots = {mine.key: theirs for mine, theirs in zip(self._program.arguments, operands, strict=True)}
 
-        def placed(x: TensorLike) -> Any:
+        def placed(x: Any) -> Any:
             if isinstance(x, Slot) and x.key not in slots:
                 slot = slots[x.key] = writer.slot(x.shape, x.dtype)
                 slot.array, slot.fixed, slot.shares, slot.order = x.array, x.fixed, x.shares, x.order

@@ -117,7 +117,8 @@ class Assignments:
             if key not in arrays:
                 self.missing.append(name)
             elif problem := misfit(arrays[key], variable, self._cast):
-                self.mismatched.append(f"{name}: {problem}{' (cast=True)' if 'cannot hold' in problem else ''}")
+                fits = arrays[key].shape == tuple(variable.shape)
+                self.mismatched.append(f"{name}: {problem}{' (cast=True)' if fits else ''}")
             else:
                 self.pairs.append((variable, arrays[key]))
 

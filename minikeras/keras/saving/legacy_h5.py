@@ -98,7 +98,7 @@ def _json(root: hdf5.StoredGroup, name: str, file: object) -> Any:
     return value
 
 
-def _modern(config: dict[str, Any], module: str | None = "keras") -> Any:
+def _modern(config: Any, module: str | None = "keras") -> Any:
     """An old configuration in today's form: with modules, which tell the layer Add from the function."""
     if isinstance(config, list):
         return [_modern(one, module) for one in config]

@@ -198,7 +198,7 @@ def deserialize_keras_object(
         return _read(config, module_objects or {}) if named is None else named
 
 
-def _read(config: dict[str, Any], nearby: Mapping[str, Any]) -> Any:
+def _read(config: Any, nearby: Mapping[str, Any]) -> Any:
     if isinstance(config, _PLAIN):
         return config
     if isinstance(config, (list, tuple)):
