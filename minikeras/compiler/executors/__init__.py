@@ -16,8 +16,10 @@ from ...core.forks import importing
 from ...core.warnings import logger
 from ...types import Array
 from ..ir import Program
+from ..loops import Body
 from ..passes import optimized
 from . import llvm
+from .numpy import blocks
 from .numpy.builder import build
 from .numpy.lowering import lowered
 
@@ -120,6 +122,16 @@ class LLVMExecutor:
         return build(program, encode(program), link)
 
 
+def _exact_loop(body: Body, operands: Sequence[Any], outputs: Sequence[Array]) -> Callable[..., bool] | None:
+    """A long loop of NumPy's as machine code with its bits, if LLVM is installed."""
+    if not llvm.installed():
+        return None
+    with importing:
+        from .llvm.exact import exact_loop
+    return exact_loop(body, operands, outputs)
+
+
+blocks.compiled = _exact_loop
 NUMPY: Executor = NumPyExecutor()
 LLVM: Executor = LLVMExecutor()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,12 @@ from ...planning import ALIGNMENT, Interval, allocate, memory_of
 
 BLOCK = 1 << 16
 """Elements of a block in one thread: Adam over 235,146 takes 490 us, 520 in blocks of 2^15, 570 of 2^14, 610 as one."""
+
+PAYS = 0.5
+"""Seconds that a loop of plain arithmetic takes in all before it is compiled, if it can be: compiling takes as long at most."""
+
+compiled: Callable[[Body, Sequence[Any], Sequence[Array]], Callable[..., bool] | None] = lambda *given: None
+"""Machine code for a body over such arrays, with the same bits, where there is any; `executors/__init__.py` sets it."""
 
 _scratch = threading.local()
 
@@ -47,7 +54,7 @@ class BlockLoop:
         single: the operands without axes: steps of these alone are taken once, not for each element.
     """
 
-    __slots__ = ("_buffers", "_early", "_last", "_later", "_plan", "_sizes", "body")
+    __slots__ = ("_buffers", "_compiled", "_early", "_last", "_later", "_plan", "_seconds", "_sizes", "body")
 
     def __init__(self, body: Body, single: Iterable[int] = ()) -> None:
         self.body = body
@@ -59,6 +66,9 @@ class BlockLoop:
         known = dict(body.literals)
         functions = [writing(step.function, [known.get(register) for register in step.operands]) for step in later.steps]
         self._plan = [(one, step.operands, step.register) for one, step in zip(functions, later.steps, strict=True)]
+        self._seconds = 0.0
+        """The time of all calls, until it pays to compile the body."""
+        self._compiled: Callable[..., bool] | None = None
 
     def may_alias(self, output: int) -> list[int]:
         """The operands whose memory an output may be written into: those that no step reads after it."""
@@ -77,6 +87,16 @@ class BlockLoop:
     def __call__(self, *arrays: Any) -> None:
         body, count = self.body, len(self.body.inputs)
         operands, outputs = _flattened(arrays[:count], arrays[count:])
+        if self._compiled is not None and self._compiled(*operands, *outputs):
+            return
+        begun = time.perf_counter()
+        self._in_blocks(operands, outputs)
+        before, self._seconds = self._seconds, self._seconds + time.perf_counter() - begun
+        if before <= PAYS < self._seconds:
+            self._compiled = compiled(body, operands, outputs)
+
+    def _in_blocks(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
+        body, count = self.body, len(operands)
         rows = len(outputs[0])
         shape = outputs[0].shape[1:]
         width = max(math.prod(shape), 1)
