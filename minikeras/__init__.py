@@ -1,42 +1,12 @@
-# mypy: implicit-reexport
 """minikeras: TensorFlow's and Keras's names on a gradient tape of its own, over NumPy on the CPU and CuPy on the GPU.
 
 Examples take `import minikeras as tf` for granted. Nothing is loaded before it is used: `minikeras.core` stands alone, and the
-names of `tf` are in `_names.py`. Read `core/primitive.py` first.
+names of `tf` are in `_names.py`, for type checkers in `__init__.pyi`. Read `core/primitive.py` first.
 """
 
 import importlib as _importlib
 import sys as _sys
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
-
-if _TYPE_CHECKING:
-    from . import (
-        autodiff,
-        bitwise,
-        config,
-        data,
-        debugging,
-        distribute,
-        dtypes,
-        errors,
-        experimental,
-        experiments,
-        image,
-        keras,
-        linalg,
-        math,
-        nest,
-        nn,
-        random,
-        signal,
-        strings,
-        summary,
-        test,
-        train,
-        version,
-    )
-    from ._names import *
 
 _LATE = (
     *("autodiff", "bitwise", "config", "data", "debugging", "distribute", "dtypes", "errors", "experimental", "experiments"),

@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`tf.bitwise`: functions of the bits of integers. Names only; definitions are in `functions/elementwise.py`."""
 
 from .functions import elementwise

@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`tf.image`: images turned, cut, padded, resized, recolored, and boxes in them. Names only; see `functions/`."""
 
 from .functions import image, resizing

@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`tf.linalg`: linear algebra over stacks of matrices. Names only; definitions are in `functions/`."""
 
 from .functions import contractions, creation, linalg, nn, reductions

@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`tf.math`: elementwise functions and reductions. Names only; definitions are in `functions/`."""
 
 from .functions import elementwise, indexing, nn, ordering, reductions

@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`tf.nn`: activations, losses and normalization. Names only; definitions are in `functions/`."""
 
 from .distribute import functions

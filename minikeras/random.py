@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`tf.random`: random tensors and generators. Names only; definitions are in `functions/`."""
 
 from .functions import random, sampling

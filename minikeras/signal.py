@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`tf.signal`: Fourier transforms, and frames of signals with windows. Names only; definitions are in `functions/signal.py`."""
 
 from .functions import signal

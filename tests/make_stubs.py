@@ -12,7 +12,12 @@ import builtins
 import functools
 import importlib
 import inspect
+import itertools
+import math
+import operator
 import pathlib
+import sys
+import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -20,48 +25,77 @@ from typing import Any
 import minikeras
 
 ROOT = pathlib.Path(minikeras.__file__).parent
-MODULES = ["_names", "math", "nn", "image", "linalg", "random", "signal", "bitwise"]
-MODULES += [f"keras.ops{part}" for part in ("", ".image", ".linalg", ".math", ".nn", ".numpy")]
+MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise"]
+MODULES += [f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")]
+"""The modules with stubs, by their dotted names below `minikeras`; a later one imports what an earlier one defines."""
 HEAD = "# Made by tests/make_stubs.py from the functions themselves.\n"
+WIDTH = 128
+Imports = set[tuple[str, str]]
+"""Pairs of a module and of what is imported from it: 'name', or 'name as name' where others may import it from the stub."""
 
 
+@functools.cache
 def stub_of(name: str) -> str:
-    """The text of the stub of a module, by its dotted name below `minikeras`."""
-    module = importlib.import_module(f"minikeras.{name}")
-    public = sorted({one for one in dir(module) if not one.startswith("_")})
+    """The text of the stub of a module."""
+    module, public = module_of(name), names_in(name)
     inner = {one: value for one in public if isinstance(value := getattr(module, one), types.ModuleType)}
     shared = [one for one in inner if name == "keras.ops" and one != "image"]
-    done = {one for part in shared for one in declared(inner[part]) if getattr(module, one, None) is getattr(inner[part], one)}
-    imports, lines = set(), []
+    held = vars(module)
+    done = {one for part in shared for one in names_in(f"{name}.{part}") if held.get(one) is getattr(inner[part], one)}
+    imports: Imports = {(value.__name__.rpartition(".")[0], f"{one} as {one}") for one, value in inner.items()}
+    imports |= {(inner[one].__name__, "*") for one in shared}
+    lines = []
     for one in public:
-        value = getattr(module, one)
-        if one in inner:
-            imports.add(f"from {value.__name__.rpartition('.')[0]} import {one} as {one}")
-        elif one not in done:
-            found, needed = entry(one, value, set(public))
+        if one not in inner and one not in done:
+            found, needed = entry(name, one, getattr(module, one), set(public))
             lines += found
             imports |= needed
-    imports -= {one.partition(" as ")[0] for one in imports if " as " in one}
-    whole = [f"from {inner[one].__name__} import *" for one in shared]
-    listed = ["__all__ = [", *(f'    "{one}",' for one in public), "]"]
-    return HEAD + "\n".join([*sorted(imports), *whole, "", *lines, "", *listed]) + "\n"
+    imports -= {(home, one.partition(" as ")[0]) for home, one in imports if " as " in one}
+    return HEAD + "\n".join([*written(imports), "", *lines]).rstrip() + "\n"
 
 
-def declared(module: types.ModuleType) -> list[str]:
-    return [one for one in dir(module) if not one.startswith("_")]
+def module_of(name: str) -> types.ModuleType:
+    return importlib.import_module(f"minikeras.{name}".rstrip("."))
 
 
-def entry(name: str, value: Any, taken: set[str]) -> tuple[list[str], set[str]]:
-    """The lines of a name, and the imports that they need."""
-    if isinstance(value, type) or (isinstance(value, types.FunctionType) and is_written(value)):
-        source = inspect.unwrap(value)
-        home, own = home_of(source)
-        return [], {f"from {home} import {own} as {name}"}
+def names_in(name: str) -> list[str]:
+    """The public names of a module; those of `minikeras` without its floors, and with those that it makes when asked."""
+    if name:
+        return sorted({one for one in dir(module_of(name)) if not one.startswith("_")})
+    own = [*module_of("_names").__all__, "bfloat16", "__version__"]
+    return sorted({*own, *minikeras._LATE})
+
+
+def written(imports: Imports) -> Iterator[str]:
+    """Import statements, as many names in a line as it holds."""
+    for home, pairs in itertools.groupby(sorted(imports), operator.itemgetter(0)):
+        names = [one for _, one in pairs]
+        if not home:
+            yield from (f"import {one}" for one in names)
+        else:
+            begin, whole = f"from {home} import ", ", ".join(one.replace(" ", "\xa0") for one in names)
+            for line in textwrap.wrap(whole, WIDTH - len(begin)):
+                yield begin + line.replace("\xa0", " ").rstrip(",")
+
+
+def entry(module: str, name: str, value: Any, taken: set[str]) -> tuple[list[str], Imports]:
+    """The lines of a name of a module, and the imports that they need. An import under another name is not for others."""
+    if isinstance(value, type):
+        home, own = home_of(value)
+        return ([], {(home, f"{own} as {own}")}) if own == name else ([f"{name} = {own}"], {(home, own)})
     if isinstance(value, types.FunctionType):
-        return definition(name, value, taken)
+        home, own = home_of(inspect.unwrap(value)) if is_written(value) else ("", "")
+        if own != name:
+            home = next(one for one in MODULES if getattr(module_of(one), name, None) is value)
+            if home == module:
+                return definition(name, value, taken)
+            home = module_of(home).__name__
+        return [], {(home, f"{name} as {name}")}
     kind = type(value)
+    if value is not None and vars(sys.modules[kind.__module__]).get(name) is value:
+        return [], {(kind.__module__, f"{name} as {name}")}
     text = "None" if value is None else kind.__name__
-    return [f"{name}: {text}"], set() if value is None else {f"from {kind.__module__} import {kind.__name__}"}
+    return [f"{name}: {text}"], set() if kind in (str, type(None)) else {(kind.__module__, kind.__name__)}
 
 
 def is_written(function: Callable[..., Any]) -> bool:
@@ -86,10 +120,10 @@ def home_of(source: Any) -> tuple[str, str]:
     return ".".join(file.with_suffix("").parts).removesuffix(".__init__"), source.__code__.co_name
 
 
-def definition(name: str, function: Callable[..., Any], taken: set[str]) -> tuple[list[str], set[str]]:
+def definition(name: str, function: Callable[..., Any], taken: set[str]) -> tuple[list[str], Imports]:
     signature = inspect.signature(function)
     places = inspect.unwrap(function).__globals__
-    imports: set[str] = set()
+    imports: Imports = set()
 
     def text(annotation: Any) -> str:
         written = annotation if isinstance(annotation, str) else "Any"
@@ -99,32 +133,35 @@ def definition(name: str, function: Callable[..., Any], taken: set[str]) -> tupl
                 if hasattr(builtins, node.id):
                     if node.id in taken:
                         node.id = f"builtins.{node.id}"
-                        imports.add("import builtins")
+                        imports.add(("", "builtins"))
                 else:
                     imports.add(import_of(node.id, places))
         return ast.unparse(tree)
 
     parameters = []
     for one in signature.parameters.values():
-        default = "" if one.default is one.empty else " = ..."
+        known = one.default is None or (
+            type(one.default) in (bool, int, float, str) and one.default not in (math.inf, -math.inf)
+        )
+        default = "" if one.default is one.empty else f" = {one.default!r}" if known else " = ..."
         star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
         parameters.append(f"{star}{one.name}: {text(one.annotation)}{default}")
     return [f"def {name}({', '.join(parameters)}) -> {text(signature.return_annotation)}: ..."], imports
 
 
-def import_of(name: str, places: dict[str, Any]) -> str:
+def import_of(name: str, places: dict[str, Any]) -> tuple[str, str]:
     """What makes a name of an annotation known."""
     if name in ("Axis", "DTypeLike", "ShapeLike", "TensorLike"):
-        return f"from minikeras.types import {name}"
+        return "minikeras.types", name
     if name in places and hasattr(places[name], "__module__") and name not in ("Any", "Callable", "Sequence", "Iterable"):
-        return f"from {places[name].__module__} import {name}"
-    return f"from {'typing' if name in ('Any', 'Literal') else 'collections.abc'} import {name}"
+        return places[name].__module__, name
+    return "typing" if name in ("Any", "Literal") else "collections.abc", name
 
 
 def stubs(names: Iterable[str] = MODULES) -> Iterator[tuple[pathlib.Path, str]]:
     """The file of each stub and its text."""
     for name in names:
-        path = ROOT.joinpath(*name.split("."))
+        path = ROOT.joinpath(*filter(None, name.split(".")))
         yield (path / "__init__.pyi" if path.is_dir() else path.with_suffix(".pyi")), stub_of(name)
 
 

@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`keras.ops`: Keras's functions of tensors, over those of this package. All take KerasTensors too and are then steps of a
 functional model, which has the same form in Keras's files.
 """

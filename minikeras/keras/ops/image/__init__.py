@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`keras.ops.image`: colors, sizes, filters and transforms of images, one or a batch, the channels last or first."""
 
 from ....absent import facade as _facade

@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`keras.ops.linalg`: linear algebra over stacks of matrices."""
 
 from ....absent import facade as _facade

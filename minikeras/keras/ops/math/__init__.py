@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`keras.ops.math`: segments, order, distances, special functions, Fourier transforms."""
 
 from ....absent import facade as _facade

@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`keras.ops.nn`: activations, layers as functions, losses of each element, normalization, attention."""
 
 from ....absent import facade as _facade

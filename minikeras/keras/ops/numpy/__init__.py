@@ -1,4 +1,3 @@
-# mypy: implicit-reexport
 """`keras.ops.numpy`: what NumPy has under the same names."""
 
 from ....absent import facade as _facade
