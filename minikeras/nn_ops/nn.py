@@ -37,9 +37,10 @@ def beside_number(function: Callable[..., Any], x: Array, number: float, out: Ar
     """`np.maximum` or `np.minimum` of an array and a number: beside an array of that number NumPy uses vector instructions,
     5 instead of 13 us for 2^15 float32.
     """
+    if x.size < MANY or (number == 0 and math.copysign(1.0, number) < 0):  # of two zeros vectors take another
+        return function(x, number, out=out)
     given = [x] if out is None else [x, out]
-    together = x.dtype in _VECTORS and all(one.dtype == x.dtype and one.flags.c_contiguous for one in given)
-    if x.size < MANY or not together or (number == 0 and math.copysign(1.0, number) < 0):  # of two zeros vectors take another
+    if x.dtype not in _VECTORS or not all(one.dtype == x.dtype and one.flags.c_contiguous for one in given):
         return function(x, number, out=out)
     y = np.empty_like(x) if out is None else out
     row, flat, to = _row_of(number, x.dtype), x.reshape(-1), y.reshape(-1)
