@@ -204,7 +204,7 @@ def test_an_output_spares_an_operand_that_is_read_later_also_behind_steps_that_a
         root = np.sqrt(np.sqrt(np.sqrt(number)))
         return x * 2.0, x * 3.0 + root
 
-    block = BlockLoop(traced(kernel, [np.dtype("float32")] * 2), [1])
+    block = BlockLoop(traced(kernel, [np.dtype("float32")] * 2), (5,), [(5,), ()])
     assert 0 not in block.may_alias(0) and 0 in block.may_alias(1)
 
 

@@ -19,7 +19,7 @@ from ..ir import Program
 from ..loops import Body
 from ..passes import optimized
 from . import llvm
-from .numpy import blocks
+from .numpy.blocks import Uses
 from .numpy.builder import build
 from .numpy.lowering import lowered
 
@@ -122,16 +122,23 @@ class LLVMExecutor:
         return build(program, encode(program), link)
 
 
-def _exact_loop(body: Body, operands: Sequence[Any], outputs: Sequence[Array]) -> Callable[..., bool] | None:
-    """A long loop of NumPy's as machine code with its bits, if LLVM is installed."""
-    if not llvm.installed():
-        return None
-    with importing:
-        from .llvm.exact import exact_loop
-    return exact_loop(body, operands, outputs)
+class LoopCompiler:
+    """Makes machine code of NumPy's loops, with the same bits, if LLVM is installed."""
+
+    @staticmethod
+    @functools.cache
+    def is_there() -> bool:
+        """True if LLVM is installed."""
+        return llvm.installed()
+
+    def __call__(self, body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> Callable[..., bool] | None:
+        """See `CompiledLoop`."""
+        with importing:
+            from .llvm.exact import compiled_loop
+        return compiled_loop(body, shape, operands)
 
 
-blocks.compiled = _exact_loop
+Uses.compiler = LoopCompiler()
 NUMPY: Executor = NumPyExecutor()
 LLVM: Executor = LLVMExecutor()
 

@@ -1,64 +1,191 @@
-"""Long loops of plain arithmetic for programs that NumPy carries out: machine code with NumPy's bits."""
+"""Loops of programs that NumPy carries out, with NumPy's bits: plain arithmetic as machine code, other functions by NumPy."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....parallel import thread_count
+from ....parallel import in_parallel, thread_count
 from ....types import Array
 from ...loop_ir.matrices import Kind, Output, Result, given_literals
-from ...loops import Body
+from ...loops import Body, Code, Step
+from ..numpy.blocks import writing
 from . import jit
-from .calls import bits, known, loop_kernel
+from .calls import Split, bits, known, loop_kernel, split_of
 from .runner import Job
+from .segment import WAKING, address_of
 
 EXACT = {
     *("add", "subtract", "multiply", "divide", "negative", "square", "reciprocal", "sqrt", "absolute", "astype", "where"),
     *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_not"),
+    *("floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite"),
 }
 """Functions with one right result, as IEEE 754 has it. It leaves open the sign of a maximum of 0.0 and -0.0."""
+WORTHWHILE = 3
+"""The fewest calls of NumPy that one of machine code takes the place of."""
 
 
-class ExactLoop:
-    """A body over flat arrays, by as many threads as there are. Several calls at once are carried out side by side.
+class Stage(NamedTuple):
+    """Steps of a body that are taken together.
+
+    Attributes:
+        steps: one function of NumPy, or plain arithmetic.
+        reads, writes: the registers that it takes from before it and hands on.
+        address: of the machine code; 0 for NumPy's function.
+        literals: the bits of numbers, as operands of the machine code.
+    """
+
+    steps: Sequence[Step]
+    reads: Sequence[int]
+    writes: Sequence[int]
+    address: int = 0
+    literals: Sequence[int] = ()
+
+
+class Scratch(NamedTuple):
+    """What one call at a time uses: an array for each register between stages, and for each stage of arithmetic a job."""
+
+    threads: int
+    arrays: dict[int, Array]
+    jobs: list[Job | None]
+
+
+class CompiledLoop:
+    """A body over arrays of certain shapes, by as many threads as there are. Several calls at once go on side by side.
 
     Args:
         body: the operations on each element.
-        kinds: of its inputs, FULL or SCALAR.
+        shape: of the outputs.
+        operands: their shapes; None for Python numbers.
+        split: the rows and columns of these, one member.
     """
 
-    def __init__(self, body: Body, kinds: Sequence[Kind]) -> None:
-        outputs = tuple([Output(register, Result.STORE) for register in body.outputs])
-        (self._address,) = jit.addresses([loop_kernel(body, tuple(kinds), outputs, False)])
-        self._literals = [bits(float(number)) for _, number in given_literals(body)]
-        self._idle: dict[Any, list[Job]] = defaultdict(list)
+    def __init__(self, body: Body, shape: tuple[int, ...], operands: Sequence[Any], split: Split) -> None:
+        self._body, self._shape, self._shapes = body, shape, [*operands, *[shape] * len(body.outputs)]
+        by_rows = bool({Kind.ROW, Kind.COLUMN} & {*split.kinds})
+        self._sizes = [split.rows, split.columns] if by_rows else [1, split.rows * split.columns]
+        self._stages = list(_stages_of(body, split.kinds, by_rows))
+        self._idle: list[Scratch] = []
 
     def __call__(self, *arrays: Any) -> bool:
-        """Write the outputs, which come last and may have the memory of FULL operands; False if an array has gaps."""
-        held = [np.asarray(float(x) if type(x) is int else x) for x in arrays]
-        if not all([array.flags.c_contiguous for array in held]):
+        """Write the outputs, which come last and may have the memory of operands of their shape; False for arrays with gaps."""
+        known = zip(arrays, self._shapes, strict=True)
+        if not all([x.shape == shape and x.flags.c_contiguous for x, shape in known if shape is not None]):
             return False
-        idle = self._idle[arrays[-1].size, thread_count()]
-        job = idle.pop() if idle else self._job(len(arrays), arrays[-1].size)
-        job.addresses[:] = [array.__array_interface__["data"][0] for array in held]
-        job()
-        idle.append(job)
+        body, scratch = self._body, self._scratch(thread_count())
+        outputs = dict(zip(body.outputs, arrays[len(body.inputs) :], strict=True))
+        values = dict(enumerate(arrays[: len(body.inputs)])) | scratch.arrays
+        values |= {register: outputs[register] for register in self._stages[-1].writes}
+        held = []
+        for stage, job in zip(self._stages, scratch.jobs, strict=True):
+            if job is None:
+                _by_numpy(stage.steps[0], dict(body.literals), values)
+                continue
+            for place, register in enumerate((*stage.reads, *stage.writes)):
+                if register not in scratch.arrays:
+                    x = values[register]
+                    held.append(np.asarray(float(x)) if type(x) in (int, float) else x)
+                    job.addresses[place] = address_of(held[-1])
+            job()
+        for register, y in zip(body.outputs, arrays[len(body.inputs) :], strict=True):
+            if values[register] is not y:
+                y[...] = values[register]
+        self._idle.append(scratch)
         return True
 
-    def _job(self, count: int, size: int) -> Job:
-        operands = [*range(count), 1, size, *self._literals]
-        return Job([(self._address, operands, thread_count())], np.zeros(count, np.int64))
+    def _scratch(self, threads: int) -> Scratch:
+        while self._idle:
+            with contextlib.suppress(IndexError):  # another thread took it
+                if (found := self._idle.pop()).threads == threads:
+                    return found
+        dtypes, jobs = self._body.dtypes, list[Job | None]()
+        arrays = {one: np.empty(self._shape, dtypes[one]) for stage in self._stages[:-1] for one in stage.writes}
+        for stage in self._stages:
+            places = [*stage.reads, *stage.writes]
+            seconds = math.prod(self._sizes) * (4 * len(places) + len(stage.steps)) / 4e10
+            operands = [*range(len(places)), *self._sizes, *stage.literals]
+            addresses = np.array([address_of(arrays[one]) if one in arrays else 0 for one in places], np.int64)
+            instruction = stage.address, operands, threads if seconds > WAKING else 1
+            jobs.append(Job([instruction], addresses) if stage.address else None)
+        return Scratch(threads, arrays, jobs)
 
 
-def exact_loop(body: Body, operands: Sequence[Any], outputs: Sequence[Array]) -> ExactLoop | None:
-    """The loop of a body over such arrays; None where they are not flat, or the body has more than plain arithmetic."""
-    shape = outputs[0].shape
-    kinds = [Kind.SCALAR if np.size(x) == 1 else Kind.FULL for x in operands]
-    arrays = [*outputs, *[x for x, kind in zip(operands, kinds, strict=True) if kind is Kind.FULL]]
-    is_flat = len(shape) == 1 and all(x.shape == shape and x.flags.c_contiguous for x in arrays)
-    plain = all(step.function in EXACT and step.dtype.kind in "fb" for step in body.steps)
-    return ExactLoop(body, kinds) if is_flat and plain and known(body) else None
+def _by_numpy(step: Step, literals: dict[int, Any], values: dict[int, Any]) -> None:
+    """A function of NumPy, by several threads if all its operands have one shape."""
+    function, values = writing(step.function, [literals.get(register) for register in step.operands]), literals | values
+    given, y = [values[register] for register in step.operands], values[step.register]
+    if any(getattr(x, "shape", y.shape) != y.shape for x in given):
+        function(*given, y)
+        return
+    flat = [x.reshape(-1) if isinstance(x, np.ndarray) else x for x in (*given, y)]
+    in_parallel(lambda start, stop: function(*[x[start:stop] if isinstance(x, np.ndarray) else x for x in flat]), y.size)
+
+
+def _is_exact(step: Step, literals: dict[int, Any]) -> bool:
+    bounded = step.function in ("maximum", "minimum") and any(literals.get(register) for register in step.operands)
+    return step.dtype.kind in "fb" and (step.function in EXACT or bounded)
+
+
+def _turns(body: Body) -> dict[int, int]:
+    """The turn of each step: even turns are arithmetic, as late as its readers allow, odd ones functions of NumPy."""
+    literals, turns = dict(body.literals), dict[int, int]()
+    exact = {step.register for step in body.steps if _is_exact(step, literals)}
+    for step in body.steps:
+        first = max([turns.get(register, 0) for register in step.operands])
+        turns[step.register] = first + first % 2 if step.register in exact else first | 1
+    last = max(turns.values())
+    latest = dict.fromkeys(body.outputs, last + last % 2)
+    for step in reversed(body.steps):
+        own = turns[step.register]
+        if step.register in exact:
+            own = turns[step.register] = latest.get(step.register, own)
+        for register in step.operands:
+            latest[register] = min(latest.get(register, own), own - own % 2)
+    return turns
+
+
+def _stages_of(body: Body, kinds: Sequence[Kind], by_rows: bool) -> Iterator[Stage]:
+    """The stages of a body, in order."""
+    turns = _turns(body)
+    for turn in sorted(set(turns.values())):
+        own = [step for step in body.steps if turns[step.register] == turn]
+        if turn % 2:
+            yield from (Stage([step], step.operands, [step.register]) for step in own)
+        else:
+            later = {register for step in body.steps if turns[step.register] > turn for register in step.operands}
+            yield _arithmetic(
+                body, kinds, by_rows, own, [step.register for step in own if step.register in {*later, *body.outputs}]
+            )
+
+
+def _arithmetic(body: Body, kinds: Sequence[Kind], by_rows: bool, steps: Sequence[Step], writes: Sequence[int]) -> Stage:
+    """Steps of plain arithmetic as machine code."""
+    dtypes, literals, made = body.dtypes, dict(body.literals), {step.register for step in (*body.numbers, *steps)}
+    taken = (*body.numbers, *steps)
+    reads = sorted({register for step in taken for register in step.operands} - made - {*literals})
+    code = Code([dtypes[register] for register in reads])
+    values: dict[int, Any] = literals | dict(zip(reads, code.elements(), strict=True))
+    for step in taken:
+        values[step.register] = code.step(step.function, [values[register] for register in step.operands], step.dtype)
+    part = code.body([values[register] for register in writes])
+    layout = tuple([kinds[register] if register < len(kinds) else Kind.FULL for register in reads])
+    outputs = tuple([Output(register, Result.STORE) for register in part.outputs])
+    (address,) = jit.addresses([loop_kernel(part, layout, outputs, by_rows)])
+    return Stage(steps, reads, writes, address, [bits(float(number)) for _, number in given_literals(part)])
+
+
+def compiled_loop(body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> CompiledLoop | None:
+    """The loop of a body for operands of these shapes; None if it would save too little, or if there is no machine code."""
+    split = split_of(shape, [one or () for one in operands])
+    if split is None or split.members > 1 or not known(body) or any(step.dtype.kind not in "fb" for step in body.steps):
+        return None
+    turns = list(_turns(body).values())
+    arithmetic = [turn for turn in turns if turn % 2 == 0]
+    single = [number for number, kind in enumerate(split.kinds) if kind is Kind.SCALAR]
+    numbers = len(arithmetic) < len(turns) and (body.early(single) or body.numbers)
+    saves = len(arithmetic) >= WORTHWHILE * max(len(set(arithmetic)), 1)
+    return CompiledLoop(body, shape, operands, split) if saves and not numbers else None

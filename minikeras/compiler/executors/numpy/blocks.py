@@ -9,8 +9,9 @@ import math
 import operator
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -23,12 +24,8 @@ from ...planning import ALIGNMENT, Interval, allocate, memory_of
 BLOCK = 1 << 16
 """Elements of a block in one thread: Adam over 235,146 takes 490 us, 520 in blocks of 2^15, 570 of 2^14, 610 as one."""
 
-PAYS = 0.5
-"""Seconds that a loop of plain arithmetic takes in all before it is compiled, if it can be: compiling takes as long at most."""
-
-compiled: Callable[[Body, Sequence[Any], Sequence[Array]], Callable[..., bool] | None] = lambda *given: None
-"""Machine code for a body over such arrays, with the same bits, where there is any; `executors/__init__.py` sets it."""
-
+PAYS, LATER = 0.5, 0.05
+"""Seconds that all loops take before the first is compiled, about what LLVM needs to begin; and that each takes by itself."""
 _scratch = threading.local()
 
 
@@ -44,6 +41,38 @@ def _registers(count: int, size: int, dtype: np.dtype[Any]) -> Array:
     return found
 
 
+class Uses:
+    """All uses of a body for some shapes, until it pays to compile it.
+
+    Args:
+        body: the operations on each element.
+        shape, operands: as of `BlockLoop`.
+
+    Attributes:
+        seconds: their time.
+        compiled: the machine code, `compiled(*operands, *outputs)`, which returns False for arrays with gaps.
+    """
+
+    compiler: Any = None
+    """`compiler(body, shape, operands)` makes machine code or gives None; `executors/__init__.py` sets it."""
+    total = 0.0
+
+    def __init__(self, body: Body, shape: tuple[int, ...], operands: tuple[tuple[int, ...] | None, ...]) -> None:
+        self._loop, self.seconds, self._tried = (body, shape, operands), 0.0, False
+        self.compiled: Callable[..., bool] | None = None
+
+    def add(self, seconds: float) -> None:
+        """Note one use."""
+        self.seconds += seconds
+        Uses.total += seconds
+        if not self._tried and self.seconds > LATER and Uses.total > PAYS and Uses.compiler.is_there():
+            self._tried, self.compiled = True, Uses.compiler(*self._loop)
+
+
+_uses: WeakValueDictionary[Any, Uses] = WeakValueDictionary()
+"""The uses of bodies for shapes, as long as a loop has them."""
+
+
 class BlockLoop:
     """A body as a function of arrays: `loop(*operands, *outputs)` writes the outputs.
 
@@ -51,14 +80,17 @@ class BlockLoop:
 
     Args:
         body: the operations on each element.
-        single: the operands without axes: steps of these alone are taken once, not for each element.
+        shape: of the outputs.
+        operands: their shapes; None for Python numbers. Steps of operands without axes alone are taken once.
     """
 
-    __slots__ = ("_buffers", "_compiled", "_early", "_last", "_later", "_plan", "_seconds", "_sizes", "body")
+    __slots__ = ("_buffers", "_early", "_last", "_later", "_plan", "_sizes", "_uses", "body")
 
-    def __init__(self, body: Body, single: Iterable[int] = ()) -> None:
+    def __init__(self, body: Body, shape: tuple[int, ...], operands: Sequence[tuple[int, ...] | None]) -> None:
         self.body = body
-        self._early = body.early(single)
+        key = body, shape, tuple(operands)
+        self._uses = _uses.setdefault(key, Uses(*key))
+        self._early = body.early([number for number, one in enumerate(operands) if one == ()])
         self._later = later = body._replace(steps=tuple([step for step in body.steps if step not in self._early]))
         self._last = _last_uses(later)
         self._buffers, self._sizes = _buffers_of(later, self._last)
@@ -66,9 +98,6 @@ class BlockLoop:
         known = dict(body.literals)
         functions = [writing(step.function, [known.get(register) for register in step.operands]) for step in later.steps]
         self._plan = [(one, step.operands, step.register) for one, step in zip(functions, later.steps, strict=True)]
-        self._seconds = 0.0
-        """The time of all calls, until it pays to compile the body."""
-        self._compiled: Callable[..., bool] | None = None
 
     def may_alias(self, output: int) -> list[int]:
         """The operands whose memory an output may be written into: those that no step reads after it."""
@@ -85,15 +114,11 @@ class BlockLoop:
         ]
 
     def __call__(self, *arrays: Any) -> None:
-        body, count = self.body, len(self.body.inputs)
-        operands, outputs = _flattened(arrays[:count], arrays[count:])
-        if self._compiled is not None and self._compiled(*operands, *outputs):
+        if self._uses.compiled is not None and self._uses.compiled(*arrays):
             return
-        begun = time.perf_counter()
-        self._in_blocks(operands, outputs)
-        before, self._seconds = self._seconds, self._seconds + time.perf_counter() - begun
-        if before <= PAYS < self._seconds:
-            self._compiled = compiled(body, operands, outputs)
+        begun, count = time.perf_counter(), len(self.body.inputs)
+        self._in_blocks(*_flattened(arrays[:count], arrays[count:]))
+        self._uses.add(time.perf_counter() - begun)
 
     def _in_blocks(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
         body, count = self.body, len(operands)
@@ -151,9 +176,12 @@ class BlockLoop:
 
     def _lay_out(self, values: list[Any], size: int, shape: tuple[int, ...]) -> None:
         """Memory for a block between two steps."""
-        count = size * math.prod(shape)
+        count, found = size * math.prod(shape), dict[Any, list[Array]]()
+        for dtype, number in self._sizes.items():
+            rows = _registers(number, count, dtype)[:number, :count]
+            found[dtype] = list(rows.reshape(number, size, *shape) if shape else rows)
         for register, (dtype, number) in self._buffers.items():
-            values[register] = _registers(self._sizes[dtype], count, dtype)[number, :count].reshape(size, *shape)
+            values[register] = found[dtype][number]
 
     def _copy(self, operands: Sequence[Any], outputs: Sequence[Array]) -> None:
         """Copy results that are operands, or that repeat another result."""
