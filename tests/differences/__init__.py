@@ -1,7 +1,8 @@
 """Where minikeras differs from TensorFlow and from Keras, as data: code, what it gives here and there, and why.
 
 The pages `docs/differences-from-tensorflow.md` and `docs/differences-from-keras.md` are written from the rows, a section for
-each file of the folders `tensorflow` and `keras`. Tests run the code of every row here; Keras's column is run on Keras.
+each file of the folders `tensorflow` and `keras`; code that several rows begin with stands once, below `beginnings`.
+Tests run the code of every row here; Keras's column is run on Keras.
 
     python -m tests.differences          writes the two pages
     python -m tests.differences check    runs all code on the peers that are installed; prints what they give otherwise
@@ -9,11 +10,11 @@ each file of the folders `tensorflow` and `keras`. Tests run the code of every r
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import tomllib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,13 @@ class Section:
 
 def sections(peer: str) -> list[Section]:
     """The sections of a peer's page, in the order of the files' names."""
-    package = importlib.import_module(f".{peer}", __name__)
-    modules = [importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
-    return [Section(module.TITLE, module.ROWS) for module in modules]
+    return [_section(**tomllib.loads(path.read_text())) for path in sorted((Path(__file__).parent / peer).glob("*.toml"))]
+
+
+def _section(title: str, rows: list[dict[str, str]], beginnings: Mapping[str, str] = {}) -> Section:
+    for row in rows:
+        row["code"] = (beginnings[row.pop("after")] if "after" in row else "") + row["code"]
+    return Section(title, [Row(**row) for row in rows])
 
 
 def names(library: Any) -> dict[str, Any]:
