@@ -1,29 +1,15 @@
-"""What a function reads and writes in Python beside its arguments: never ignored, whatever it is."""
+"""What a function reads and writes in Python beside its arguments, beyond the kinds of the programs of `test_contract.py`."""
 
 from __future__ import annotations
 
-import array
 import collections
 import contextlib
-import contextvars
 import dataclasses
-import datetime
 import enum
-import functools
-import importlib
-import itertools
 import logging
 import math
-import operator
-import os
-import queue as queues
-import random
 import subprocess
 import sys
-import threading
-import time
-import types
-import uuid
 import weakref
 
 import numpy as np
@@ -51,13 +37,6 @@ class Box:
         return x * self.k
 
 
-class Slotted:
-    __slots__ = ("k",)
-
-    def __init__(self):
-        self.k = 2.0
-
-
 @dataclasses.dataclass
 class Settings:
     k: float = 2.0
@@ -68,11 +47,7 @@ class Mode(enum.Enum):
     THRICE = 3.0
 
 
-number, text, pair, items, table, chosen = 2.0, "twice", (2.0, 1.0), [2.0], {"k": 2.0}, {2.0}
-values, box, mode, queue = np.array([2.0], "f"), Box(), Mode.TWICE, collections.deque([2.0])
-nested = {"boxes": [Box()], "deep": [[2.0]]}
-module = types.ModuleType("settings_of_a_test")
-module.k = 2.0
+number = 2.0
 
 
 def helper(x):
@@ -91,193 +66,6 @@ def replayed_and_changed(function, change, expected=3.0, once=2.0):
     assert (step.recordings, step.replays, step.eager_calls) == (2, 4, 0)
 
 
-@pytest.fixture
-def here(monkeypatch):
-    """Sets names of this module, and puts them back."""
-    return functools.partial(monkeypatch.setattr, sys.modules[__name__])
-
-
-def imported_by_a_statement(x):
-    import settings_of_a_test
-
-    return x * settings_of_a_test.rate
-
-
-BY_IMPORT = {
-    "a statement": imported_by_a_statement,
-    "import_module": lambda x: x * importlib.import_module("settings_of_a_test").rate,
-    "import_module of a part": lambda x: x * importlib.import_module("settings_of_a_test.part").rate,
-    "__import__": lambda x: x * __import__("settings_of_a_test").rate,
-}
-
-
-@pytest.mark.parametrize("how", BY_IMPORT)
-def test_a_number_of_a_module_that_is_imported_within_the_function_is_a_fact(monkeypatch, how):
-    module, part = types.ModuleType("settings_of_a_test"), types.ModuleType("settings_of_a_test.part")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(sys.modules, part.__name__, part)
-    module.rate = part.rate = 2.0
-    step = tf.function(BY_IMPORT[how])
-    assert [float(step(tf.constant(1.0))) for _ in range(4)] == [2.0] * 4
-    module.rate = part.rate = 3.0
-    assert [float(step(tf.constant(1.0))) for _ in range(4)] == [3.0] * 4
-
-
-GLOBALS = {
-    "a number": ("number", lambda x: x * number, 3.0),
-    "a string": ("text", lambda x: x * (2.0 if text == "twice" else 3.0), "thrice"),
-    "a tuple": ("pair", lambda x: x * pair[0], (3.0, 1.0)),
-    "a list, another one": ("items", lambda x: x * items[0], [3.0]),
-    "a dict, another one": ("table", lambda x: x * table["k"], {"k": 3.0}),
-    "an array, another one": ("values", lambda x: x * values, np.array([3.0], "f")),
-    "a member of an enum": ("mode", lambda x: x * mode.value, Mode.THRICE),
-    "a function": ("helper", lambda x: helper(x), lambda x: x * 3.0),
-    "an object": ("box", lambda x: box(x), Box(3.0)),
-    "within a helper": ("number", lambda x: (lambda: x * number)(), 3.0),
-    "within a comprehension": ("number", lambda x: sum([x * number for _ in range(1)]), 3.0),
-}
-
-
-@pytest.mark.parametrize("kind", GLOBALS)
-def test_a_global_that_is_set_counts(here, kind):
-    name, function, value = GLOBALS[kind]
-    replayed_and_changed(function, lambda: here(name, value))
-
-
-INSIDE = {
-    "an element of a list": (lambda x: x * items[0], lambda: items.__setitem__(0, 3.0), lambda: items.__setitem__(0, 2.0)),
-    "one more element": (lambda x: x * (1.0 + len(items)), lambda: items.append(0.0), lambda: items.pop()),
-    "a value of a dict": (lambda x: x * table["k"], lambda: table.update(k=3.0), lambda: table.update(k=2.0)),
-    "one more key": (lambda x: x * (1.0 + len(table)), lambda: table.update(z=0.0), lambda: table.pop("z")),
-    "a set": (lambda x: x * sum(chosen), lambda: chosen.add(1.0), lambda: chosen.discard(1.0)),
-    "a deque": (lambda x: x * queue[-1], lambda: queue.append(3.0), lambda: queue.pop()),
-    "an array": (lambda x: x * values, lambda: values.fill(3.0), lambda: values.fill(2.0)),
-    "an attribute": (lambda x: x * box.k, lambda: setattr(box, "k", 3.0), lambda: setattr(box, "k", 2.0)),
-    "an attribute by name": (
-        lambda x: x * getattr(box, "k"),  # noqa: B009
-        lambda: setattr(box, "k", 3.0),
-        lambda: setattr(box, "k", 2.0),
-    ),
-    "an attribute by a name made up": (
-        lambda x: x * getattr(box, f"{'k'}"),
-        lambda: setattr(box, "k", 3.0),
-        lambda: setattr(box, "k", 2.0),
-    ),
-    "an attribute in its dict": (
-        lambda x: x * vars(box)["k"],
-        lambda: setattr(box, "k", 3.0),
-        lambda: setattr(box, "k", 2.0),
-    ),
-    "an attribute read in a method": (
-        lambda x: box.times(x),
-        lambda: setattr(box, "k", 3.0),
-        lambda: setattr(box, "k", 2.0),
-    ),
-    "an attribute of the class": (
-        lambda x: x * box.factor,
-        lambda: setattr(Box, "factor", 3.0),
-        lambda: setattr(Box, "factor", 2.0),
-    ),
-    "an attribute in the place of the class's": (
-        lambda x: x * box.factor,
-        lambda: setattr(box, "factor", 3.0),
-        lambda: delattr(box, "factor"),
-    ),
-    "an object in a list in a dict": (
-        lambda x: x * nested["boxes"][0].k,
-        lambda: setattr(nested["boxes"][0], "k", 3.0),
-        lambda: setattr(nested["boxes"][0], "k", 2.0),
-    ),
-    "a list in a list": (
-        lambda x: x * nested["deep"][0][0],
-        lambda: nested["deep"][0].__setitem__(0, 3.0),
-        lambda: nested["deep"][0].__setitem__(0, 2.0),
-    ),
-    "a module": (lambda x: x * module.k, lambda: setattr(module, "k", 3.0), lambda: setattr(module, "k", 2.0)),
-}
-
-
-@pytest.mark.parametrize("kind", INSIDE)
-def test_a_change_within_a_global_counts(kind):
-    function, change, undo = INSIDE[kind]
-    try:
-        replayed_and_changed(function, change)
-    finally:
-        undo()
-
-
-def in_a_closure(value, read):
-    return lambda x: x * read(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "read", "change"),
-    [
-        ([2.0], lambda v: v[0], lambda v: v.__setitem__(0, 3.0)),
-        ({"k": 2.0}, lambda v: v["k"], lambda v: v.update(k=3.0)),
-        (collections.defaultdict(float, k=2.0), lambda v: v["k"], lambda v: v.update(k=3.0)),
-        (collections.Counter(a=2), lambda v: float(v["a"]), lambda v: v.update(a=1)),
-        (collections.UserDict(k=2.0), lambda v: v["k"], lambda v: v.update(k=3.0)),
-        (bytearray(b"\2"), lambda v: float(v[0]), lambda v: v.__setitem__(0, 3)),
-        (array.array("d", [2.0]), lambda v: v[0], lambda v: v.__setitem__(0, 3.0)),
-        (np.array([2.0, "a"], object), lambda v: v[0], lambda v: v.__setitem__(0, 3.0)),
-        (np.array(["2"]), lambda v: float(v[0]), lambda v: v.__setitem__(0, "3")),
-        (np.array(2.0), lambda v: float(v), lambda v: v.fill(3.0)),
-        (types.SimpleNamespace(k=2.0), lambda v: v.k, lambda v: setattr(v, "k", 3.0)),
-        (Settings(), lambda v: v.k, lambda v: setattr(v, "k", 3.0)),
-        (Slotted(), lambda v: v.k, lambda v: setattr(v, "k", 3.0)),
-        ([Box()], lambda v: v[0].k, lambda v: setattr(v[0], "k", 3.0)),
-        (Box(Box()), lambda v: v.k.k, lambda v: setattr(v.k, "k", 3.0)),
-        (threading.local(), lambda v: getattr(v, "k", 2.0), lambda v: setattr(v, "k", 3.0)),
-        (functools.partial(lambda b: b.k, Box()), lambda v: v(), lambda v: setattr(v.args[0], "k", 3.0)),
-    ],
-    ids=lambda one: type(one).__name__,
-)
-def test_a_change_within_what_a_closure_holds_counts(value, read, change):
-    replayed_and_changed(in_a_closure(value, read), lambda: change(value))
-
-
-def test_variables_of_functions_around_count():
-    k = 2.0
-
-    def inner(x):
-        return x * k
-
-    def change():
-        nonlocal k
-        k = 3.0
-
-    replayed_and_changed(lambda x: inner(x), change)
-
-
-def test_what_a_decorated_function_reads_counts():
-    scale = Box()
-
-    def twice(function):
-        @functools.wraps(function)
-        def wrapper(x):
-            return function(x) * 1.0
-
-        return wrapper
-
-    @twice
-    def step(x):
-        return x * scale.k
-
-    replayed_and_changed(step, lambda: setattr(scale, "k", 3.0))
-
-
-def test_an_object_that_is_returned_or_referred_to_weakly_counts():
-    held, weak = Box(), Box()
-    ref = weakref.ref(weak)
-
-    def given():
-        return held
-
-    replayed_and_changed(lambda x: x * given().k, lambda: setattr(held, "k", 3.0))
-    replayed_and_changed(lambda x: x * ref().k, lambda: setattr(weak, "k", 3.0))
-
-
 def test_an_object_that_is_gone_is_a_change():
     box = Box()
     fact = Fact(lambda owner: len(vars(owner())), weakref.ref(box), ("k",), "attribute {} of Box", lambda name: True)
@@ -285,19 +73,6 @@ def test_an_object_that_is_gone_is_a_change():
     assert fact.difference(then) is None
     del box
     assert fact.difference(then) == "attribute 'k' of Box"
-
-
-def test_defaults_and_attributes_of_functions_count():
-    def scaled(x, by=[2.0]):  # noqa: B006
-        return x * by[0]
-
-    replayed_and_changed(lambda x: scaled(x), lambda: scaled.__defaults__[0].__setitem__(0, 3.0))
-
-    def labelled(x):
-        return x * labelled.k
-
-    labelled.k = 2.0
-    replayed_and_changed(labelled, lambda: setattr(labelled, "k", 3.0))
 
 
 def test_methods_of_plain_objects_count():
@@ -365,100 +140,6 @@ def test_an_attribute_of_a_module_that_only_its_constructor_names_does_not_count
     assert (Counted.__call__.recordings, Counted.__call__.replays) == (1, 4)
 
 
-def hidden():
-    """Values that are reached otherwise than by a name and a dot: a function, and how to change what it reads."""
-
-    class Thing:
-        factors = [2.0]
-
-        def __init__(self):
-            self._k, self.k0, self.d = 2.0, 2.0, {"k": 2.0}
-
-        @property
-        def k(self):
-            return self._k
-
-        @classmethod
-        def factor(cls):
-            return cls.factors[0]
-
-        def method(self):
-            return 2.0
-
-        def __getitem__(self, key):
-            return self.d[key]
-
-    class Delegating:
-        def __init__(self):
-            self.__dict__["inner"] = {"k": 2.0}
-
-        def __getattr__(self, name):
-            return self.inner[name]
-
-    thing, other, delegating, context = Thing(), Thing(), Delegating(), contextvars.ContextVar("context", default=2.0)
-    data, table, base, cached_from = bytearray(b"\2"), {"a": 2.0}, np.full((3, 3), 2.0, "f"), [2.0]
-    shown, view, read_only, getter = memoryview(data), table.values(), base[1:, 1], operator.attrgetter("k0")
-    read_only.flags.writeable = False
-    named, environment = {"tf": tf, "k": 2.0}, os.environ
-    exec("def executed(x):\n    return x * k", named)
-    environment["OF_A_TEST"] = "2"
-
-    def by_name(owner, name):
-        return getattr(owner, name)
-
-    def patched():
-        return 2.0
-
-    def defaulted(k=2.0, *, more=0.0):
-        return k + more
-
-    @functools.lru_cache
-    def cached():
-        return cached_from[0]
-
-    return {
-        "a property": (lambda x: x * thing.k, lambda: setattr(thing, "_k", 3.0)),
-        "a class method": (lambda x: x * thing.factor(), lambda: Thing.factors.__setitem__(0, 3.0)),
-        "__getitem__": (lambda x: x * thing["k"], lambda: thing.d.update(k=3.0)),
-        "__getattr__": (lambda x: x * delegating.k, lambda: delegating.inner.update(k=3.0)),
-        "getattr of a name put together": (lambda x: x * by_name(thing, "k" + str(0)), lambda: setattr(thing, "k0", 3.0)),
-        "an attrgetter": (lambda x: x * getter(thing), lambda: setattr(thing, "k0", 3.0)),
-        "a context variable": (lambda x: x * context.get(), lambda: context.set(3.0)),
-        "a memoryview": (lambda x: x * shown[0], lambda: data.__setitem__(0, 3)),
-        "a view of a dict": (lambda x: x * sum(view), lambda: table.update(b=1.0)),
-        "a view of an array": (lambda x: x * read_only[0], lambda: base.fill(3.0)),
-        "the environment": (lambda x: x * float(os.environ["OF_A_TEST"]), lambda: environment.update(OF_A_TEST="3")),
-        "a method of a class": (lambda x: x * other.method(), lambda: setattr(Thing, "method", lambda self: 3.0)),
-        "a method of an object": (lambda x: x * thing.method(), lambda: setattr(thing, "method", lambda: 3.0)),
-        "the code of a function": (lambda x: x * patched(), lambda: setattr(patched, "__code__", (lambda: 3.0).__code__)),
-        "defaults": (lambda x: x * defaulted(), lambda: setattr(defaulted, "__defaults__", (3.0,))),
-        "defaults by name": (lambda x: x * defaulted(), lambda: defaulted.__kwdefaults__.update(more=1.0)),
-        "a cache": (lambda x: x * cached(), lambda: (cached_from.__setitem__(0, 3.0), cached.cache_clear())),
-        "code that was executed": (named["executed"], lambda: named.update(k=3.0)),
-    }
-
-
-@pytest.mark.parametrize("kind", hidden())
-def test_a_change_of_what_is_read_by_another_way_counts(kind):
-    try:
-        replayed_and_changed(*hidden()[kind])
-    finally:
-        os.environ.pop("OF_A_TEST", None)
-
-
-def test_globals_by_their_dict_count(here):
-    replayed_and_changed(lambda x: x * globals()["number"], lambda: here("number", 3.0))
-
-
-def test_a_setting_of_keras_counts():
-    before = tf.keras.config.epsilon()
-    try:
-        tf.keras.config.set_epsilon(2.0)
-        replayed_and_changed(lambda x: x * tf.keras.config.epsilon(), lambda: tf.keras.config.set_epsilon(3.0))
-    finally:
-        tf.keras.config.set_epsilon(before)
-
-
 def test_objects_that_answer_every_question_with_an_error_make_a_function_eager(caplog):
     class Unwilling:
         @property
@@ -496,8 +177,8 @@ def test_a_counter_in_an_attribute_makes_a_function_eager(caplog):
     assert state.k == 6
 
 
-def test_a_global_counter_makes_a_function_eager(caplog, here):
-    here("number", 0.0)
+def test_a_global_counter_makes_a_function_eager(caplog, monkeypatch):
+    monkeypatch.setitem(globals(), "number", 0.0)
 
     def step(x):
         global number
@@ -542,13 +223,9 @@ def holders():
 
 @pytest.mark.parametrize("kind", holders())
 def test_what_outlives_the_run_is_written_at_each_call(caplog, kind):
-    function, count = holder_of(kind)
+    function, count = holders()[kind]
     runs_eagerly(function, caplog, "it changes")
     assert count() == 6
-
-
-def holder_of(kind):
-    return holders()[kind]
 
 
 def test_writing_in_a_helper_or_a_nested_function_is_seen(caplog):
@@ -733,45 +410,6 @@ def test_ordinary_functions_replay(kind, caplog):
 
 
 # What comes from outside -----------------------------------------------------------------------------------------------------
-
-
-def outside():
-    generator, legacy, own = np.random.default_rng(0), np.random.RandomState(0), random.Random(0)
-    count, lines = itertools.count(), iter([float(i) for i in range(100)])
-
-    def numbers():
-        yield from range(100)
-
-    running, waiting = numbers(), queues.Queue()
-    for i in range(100):
-        waiting.put(float(i))
-    return {
-        "a queue": lambda x: x * waiting.get(),
-        "np.random": lambda x: x * float(np.random.rand()),
-        "np.random.normal": lambda x: x + np.random.normal(size=2).astype("f"),
-        "random": lambda x: x * random.random(),
-        "random.choice": lambda x: x * random.choice([1.0, 2.0]),
-        "a generator": lambda x: x * generator.random(),
-        "a RandomState": lambda x: x * legacy.rand(),
-        "a Random": lambda x: x * own.random(),
-        "time": lambda x: x * (time.time() % 1.0),
-        "perf_counter": lambda x: x * time.perf_counter(),
-        "datetime": lambda x: x * datetime.datetime.now().timestamp(),
-        "urandom": lambda x: x * float(os.urandom(1)[0]),
-        "uuid": lambda x: x * float(uuid.uuid4().int % 7),
-        "itertools.count": lambda x: x * float(next(count)),
-        "an iterator": lambda x: x * next(lines),
-        "a running generator": lambda x: x * float(next(running)),
-    }
-
-
-@pytest.mark.parametrize("kind", outside())
-def test_numbers_from_outside_make_a_function_eager(caplog, kind):
-    state = np.random.get_state()
-    try:
-        runs_eagerly(outside()[kind], caplog, "it ")
-    finally:
-        np.random.set_state(state)
 
 
 def test_a_generator_that_is_an_argument_is_drawn_from_anew():

@@ -1,7 +1,8 @@
 """Writes recurrent.json, what Keras's recurrent layers compute in float64, with gradients, and what a model of them predicts,
 which is in files/recurrent.keras and .weights.h5.
 
-Run with `KERAS_BACKEND=jax JAX_ENABLE_X64=1 python tests/golden/make_recurrent.py`.
+Run with `KERAS_BACKEND=jax JAX_ENABLE_X64=1 python tests/golden/make_recurrent.py`. The cases are those of the file; a new one
+is written into it with `id`, `layer`, `config`, `mask`, and `x` and `initial` of the wanted shapes.
 """
 
 from __future__ import annotations
@@ -14,72 +15,16 @@ import keras
 import numpy as np
 
 FOLDER = pathlib.Path(__file__).parent
-SERIES = (2, 4, 3)
-MASK = [[0, 1, 1, 0], [1, 1, 0, 1]]
-STATE = (2, 2)
-ALL = {"return_sequences": True, "return_state": True}
-LSTM = ("LSTM", {"units": 2, "return_sequences": True})
-FIRST = [("LSTMCell", {"units": 2}), ("GRUCell", {"units": 3})]
-SECOND = [("SimpleRNNCell", {"units": 2}), ("LSTMCell", {"units": 2})]
-CASES = [
-    ("simple", "SimpleRNN", {}, SERIES, [], None),
-    ("simple all", "SimpleRNN", {**ALL, "activation": "relu"}, SERIES, [], None),
-    ("simple options", "SimpleRNN", {**ALL, "use_bias": False, "go_backwards": True}, SERIES, [STATE], MASK),
-    ("gru", "GRU", {}, SERIES, [], None),
-    ("gru all", "GRU", ALL, SERIES, [STATE], None),
-    ("gru mask", "GRU", ALL, SERIES, [], MASK),
-    ("gru no bias", "GRU", {**ALL, "use_bias": False}, SERIES, [], None),
-    ("gru before", "GRU", {**ALL, "reset_after": False}, SERIES, [STATE], MASK),
-    ("gru before no bias", "GRU", {**ALL, "reset_after": False, "use_bias": False, "unroll": True}, SERIES, [], None),
-    ("gru activations", "GRU", {**ALL, "activation": "softsign", "recurrent_activation": "hard_sigmoid"}, SERIES, [], None),
-    ("gru zero", "GRU", {**ALL, "zero_output_for_mask": True}, SERIES, [STATE], MASK),
-    ("lstm", "LSTM", {}, SERIES, [], None),
-    ("lstm all", "LSTM", ALL, SERIES, [STATE, STATE], None),
-    ("lstm mask", "LSTM", ALL, SERIES, [STATE, STATE], MASK),
-    ("lstm mask last", "LSTM", {"return_state": True}, SERIES, [], MASK),
-    ("lstm zero", "LSTM", {**ALL, "zero_output_for_mask": True}, SERIES, [], MASK),
-    ("lstm zero last", "LSTM", {"zero_output_for_mask": True}, SERIES, [], MASK),
-    ("lstm backwards", "LSTM", {**ALL, "go_backwards": True}, SERIES, [], None),
-    ("lstm backwards mask", "LSTM", {**ALL, "go_backwards": True}, SERIES, [], MASK),
-    ("lstm no bias", "LSTM", {"use_bias": False, "unroll": True}, SERIES, [], None),
-    ("lstm activations", "LSTM", {"activation": "relu", "recurrent_activation": "tanh"}, SERIES, [], None),
-    ("lstm softmax", "LSTM", {"recurrent_activation": "softmax"}, SERIES, [], None),
-    ("lstm one step", "LSTM", ALL, (2, 1, 3), [], None),
-    ("stack", "RNN", {**ALL, "cell": ("StackedRNNCells", {"cells": FIRST})}, SERIES, [], None),
-    ("stack mask", "RNN", {**ALL, "cell": ("StackedRNNCells", {"cells": SECOND})}, SERIES, [], MASK),
-    ("cell", "RNN", {**ALL, "cell": ("GRUCell", {"units": 2, "reset_after": False})}, SERIES, [], None),
-    *((f"both {mode}", "Bidirectional", {"layer": LSTM, "merge_mode": mode}, SERIES, [], None) for mode in ("concat", "sum")),
-    *(
-        (f"both {mode}", "Bidirectional", {"layer": LSTM, "merge_mode": mode}, SERIES, [], MASK)
-        for mode in ("mul", "ave", None)
-    ),
-    ("both states", "Bidirectional", {"layer": ("GRU", {"units": 2, **ALL})}, SERIES, [STATE, STATE], MASK),
-    ("both last", "Bidirectional", {"layer": ("SimpleRNN", {"units": 2}), "merge_mode": None}, SERIES, [], MASK),
-    ("conv 1", "ConvLSTM1D", {"filters": 2, "kernel_size": 3, **ALL}, (2, 3, 5, 2), [], None),
-    ("conv 1 strides", "ConvLSTM1D", {"filters": 2, "kernel_size": 2, "strides": 2}, (2, 4, 5, 2), [], None),
-    ("conv 2", "ConvLSTM2D", {"filters": 2, "kernel_size": (2, 3), "padding": "same"}, (2, 2, 4, 4, 1), [], None),
-    (
-        "conv 2 first",
-        "ConvLSTM2D",
-        {"filters": 2, "kernel_size": 2, "data_format": "channels_first", "go_backwards": True, **ALL},
-        (2, 2, 1, 4, 3),
-        [],
-        None,
-    ),
-    ("conv 2 dilated", "ConvLSTM2D", {"filters": 1, "kernel_size": 2, "dilation_rate": 2}, (2, 2, 4, 4, 1), [], None),
-    ("conv 3", "ConvLSTM3D", {"filters": 1, "kernel_size": 2, "use_bias": False}, (1, 2, 2, 3, 2, 1), [], None),
-]
-"""Name, layer, options, shape of the series, shapes of the first states, and the mask."""
 
 
 def made(value):
     """A layer or cell for its class and options, also within options."""
-    if isinstance(value, list):
+    if not isinstance(value, list):
+        return value
+    if not isinstance(value[0], str):
         return [made(one) for one in value]
-    if isinstance(value, tuple) and isinstance(value[0], str):
-        inner = {name: made(one) for name, one in value[1].items()}
-        return getattr(keras.layers, value[0])(**inner, dtype="float64", name=value[0].lower())
-    return value
+    inner = {name: made(one) for name, one in value[1].items()}
+    return getattr(keras.layers, value[0])(**inner, dtype="float64", name=value[0].lower())
 
 
 def nested(values):
@@ -95,13 +40,11 @@ def in_double(layer):
     return layer
 
 
-def case(name, kind, config, shape, states, mask):
-    generator = np.random.default_rng(len(name) + len(str(config)))
-    own = {} if kind in ("RNN", "Bidirectional") or "filters" in config else {"units": 2}
-    layer = getattr(keras.layers, kind)(**own, **{k: made(v) for k, v in config.items()}, dtype="float64", name="layer")
-    layer = in_double(layer)
-    draw = lambda size: generator.standard_normal(size).round(4)
-    x, initial = draw(shape), [draw(one) for one in states]
+def case(name, kind, config, x, initial, mask):
+    generator = np.random.default_rng(len(name) + len(str({k: v for k, v in config.items() if k != "units"})))
+    layer = in_double(getattr(keras.layers, kind)(**{k: made(v) for k, v in config.items()}, dtype="float64", name="layer"))
+    draw = lambda shape: generator.standard_normal(shape).round(4)
+    x, initial = draw(np.shape(x)), [draw(np.shape(one)) for one in initial]
     given = {} if mask is None else {"mask": np.array(mask, bool)}
     layer(x, **given)
     for weight in layer.weights:
@@ -121,7 +64,7 @@ def case(name, kind, config, shape, states, mask):
     return nested(
         {"x": x, "initial": initial, "weights": before, "y": leaves, "dy": dy}
         | {"dweights": dweights, "dx": dx, "dinitial": dstates}
-    ) | {"id": name, "layer": kind, "config": {**own, **config}, "mask": mask, "paths": [w.path for w in layer.weights]}
+    ) | {"id": name, "layer": kind, "config": config, "mask": mask, "paths": [w.path for w in layer.weights]}
 
 
 def stateful():
@@ -163,7 +106,9 @@ def model_file():
 
 if __name__ == "__main__":
     of_file = model_file()
-    content = {"cases": [case(*one) for one in CASES], "stateful": stateful(), "file": of_file}
+    known = json.loads((FOLDER / "recurrent.json").read_text())["cases"]
+    cases = [case(*map(one.get, ("id", "layer", "config", "x", "initial", "mask"))) for one in known]
+    content = {"cases": cases, "stateful": stateful(), "file": of_file}
     rounded = jax.tree_util.tree_map(lambda x: round(x, 14) if isinstance(x, float) else x, content)
     (FOLDER / "recurrent.json").write_text(json.dumps(rounded) + "\n")
-    print(f"{len(CASES)} cases by Keras {keras.__version__}")
+    print(f"{len(cases)} cases by Keras {keras.__version__}")
