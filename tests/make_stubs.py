@@ -26,7 +26,11 @@ import minikeras
 
 ROOT = pathlib.Path(minikeras.__file__).parent
 MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise"]
-MODULES += [f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")]
+MODULES += [
+    *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
+    "keras.activations",
+    "keras.backend",
+]
 """The modules with stubs, by their dotted names below `minikeras`; a later one imports what an earlier one defines."""
 HEAD = "# Made by tests/make_stubs.py from the functions themselves.\n"
 WIDTH = 128
@@ -61,7 +65,7 @@ def module_of(name: str) -> types.ModuleType:
 def names_in(name: str) -> list[str]:
     """The public names of a module; those of `minikeras` without its floors, and with those that it makes when asked."""
     if name:
-        return sorted({one for one in dir(module_of(name)) if not one.startswith("_")})
+        return sorted(module_of(name).__all__)
     own = [*module_of("_names").__all__, "bfloat16", "__version__"]
     return sorted({*own, *minikeras._LATE})
 
@@ -85,9 +89,9 @@ def entry(module: str, name: str, value: Any, taken: set[str]) -> tuple[list[str
         return ([], {(home, f"{own} as {own}")}) if own == name else ([f"{name} = {own}"], {(home, own)})
     if isinstance(value, types.FunctionType):
         home, own = home_of(inspect.unwrap(value)) if is_written(value) else ("", "")
-        if own != name:
+        if own != name or home == module_of(module).__name__:
             home = next(one for one in MODULES if getattr(module_of(one), name, None) is value)
-            if home == module:
+            if home == module:  # it is defined here, or by a row
                 return definition(name, value, taken)
             home = module_of(home).__name__
         return [], {(home, f"{name} as {name}")}
@@ -154,7 +158,7 @@ def import_of(name: str, places: dict[str, Any]) -> tuple[str, str]:
     if name in ("Axis", "DTypeLike", "ShapeLike", "TensorLike"):
         return "minikeras.types", name
     if name in places and hasattr(places[name], "__module__") and name not in ("Any", "Callable", "Sequence", "Iterable"):
-        return places[name].__module__, name
+        return places[name].__module__ if isinstance(places[name], type) else places["__name__"], name
     return "typing" if name in ("Any", "Literal") else "collections.abc", name
 
 

@@ -18,7 +18,7 @@ from ..core import Tensor
 from ..core.registry import hook
 from ..errors import ShapeError
 from ..functions import elementwise, nn
-from ..functions.catalogue import takes_symbols
+from ..functions.catalogue import row, takes_symbols
 from ..functions.creation import range
 from ..functions.elementwise import abs, cast, clip_by_value, minimum, sqrt, square, where
 from ..functions.operands import beside, inexact, negative_axes, negative_axis, rounded_once, tensor
@@ -54,6 +54,14 @@ def activation(*names: str, symbolic: Callable[[Any], Callable[..., Any]] | None
         return entered
 
     return enter
+
+
+def _entered(
+    name: str, function: Callable[..., Any], summary: str, example: str, *names: str, symbolic: Any = None
+) -> Callable[..., Any]:
+    """A function from one row, as in the catalogue, entered under its own and further names; options are floats."""
+    types = dict.fromkeys(("alpha", "b", "threshold", "default_value"), "float")
+    return activation(*names, symbolic=symbolic)(row(name, function, summary, example, types=types))
 
 
 def named(function: F, *names: str) -> F:
@@ -98,95 +106,62 @@ silu = swish = named(nn.silu, "swish")
 softsign = named(nn.softsign)
 
 
-@activation()
-def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
-    """x where x > 0, else alpha (e**x - 1).
-
-    Source: Clevert, Unterthiner and Hochreiter (2015), equation (15).
-
-    >>> print(tf.keras.activations.elu([2.0]).numpy())
-    [2.]
-    """
-    return nn.elu(x, alpha)
-
-
-@activation()
-def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
-    """x where x > 0, else alpha (e**(x / alpha) - 1): an elu whose slope is 1 on both sides of 0 for any alpha > 0.
-
-    Source: Barron (2017), Continuously Differentiable Exponential Linear Units, equation (2).
-
-    >>> print(tf.keras.activations.celu([-1000.0, 2.0], alpha=0.5).numpy())
-    [-0.5  2. ]
-    """
-    return alpha * nn.elu(inexact("celu", tensor(x)) / alpha)
-
-
-@activation()
-def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
-    """x Phi(x), with Phi the normal distribution function; by tanh if `approximate`.
-
-    >>> print(tf.keras.activations.gelu([0.0]).numpy())
-    [0.]
-    """
-    return nn.gelu(x, approximate)
-
-
-@activation(symbolic=lambda keras: keras.ops.exp)
-def exponential(x: TensorLike) -> Tensor:
-    """e**x.
-
-    >>> print(tf.keras.activations.exponential([0.0]).numpy())
-    [1.]
-    """
-    return elementwise.exp(x)
-
-
-@activation(symbolic=lambda keras: lambda x: x * keras.ops.tanh(keras.ops.softplus(x)))
-def mish(x: TensorLike) -> Tensor:
-    """x tanh(softplus(x)).
-
-    Source: Misra (2019), Mish: A Self Regularized Non-Monotonic Activation Function, equation (1).
-
-    >>> print(tf.keras.activations.mish([0.0, 1.0]).numpy().round(4))
-    [0.     0.8651]
-    """
-    x = inexact("mish", tensor(x))
-    return x * tanh(softplus(x))
-
-
-@activation()
-def tanh_shrink(x: TensorLike) -> Tensor:
-    """x - tanh(x).
-
-    >>> print(tf.keras.activations.tanh_shrink([0.0, 1.0]).numpy().round(4))
-    [0.     0.2384]
-    """
-    x = inexact("tanh_shrink", tensor(x))
-    return x - tanh(x)
-
-
-@activation()
-def squareplus(x: TensorLike, b: float = 4.0) -> Tensor:
-    """(x + sqrt(x**2 + b)) / 2: a softplus without exponentials.
-
-    Source: Barron (2021), Squareplus: A Softplus-Like Algebraic Rectifier, equation (1).
-
-    >>> print(tf.keras.activations.squareplus([0.0, 1.5]).numpy())
-    [1. 2.]
-    """
-    x = inexact("squareplus", tensor(x))
-    return (x + sqrt(square(x) + b)) / 2.0
-
-
-@activation(symbolic=lambda keras: lambda x: x)
-def linear(x: TensorLike) -> Tensor:
-    """x itself.
-
-    >>> print(tf.keras.activations.linear(2.0).numpy())
-    2.0
-    """
-    return tensor(x)
+# fmt: off
+elu = _entered("elu", lambda x, alpha=1.0: nn.elu(x, alpha),
+    "x where x > 0, else alpha (e**x - 1).\n\nSource: Clevert, Unterthiner and Hochreiter (2015), equation (15).",
+    "print(tf.keras.activations.elu([2.0]).numpy()) -> [2.]")
+celu = _entered("celu", lambda x, alpha=1.0: alpha * nn.elu(inexact("celu", tensor(x)) / alpha),
+    "x where x > 0, else alpha (e**(x / alpha) - 1): an elu whose slope is 1 on both sides of 0 for any alpha > 0.\n\n"
+    "Source: Barron (2017), Continuously Differentiable Exponential Linear Units, equation (2).",
+    "print(tf.keras.activations.celu([-1000.0, 2.0], alpha=0.5).numpy()) -> [-0.5  2. ]")
+gelu = _entered("gelu", lambda x, approximate=False: nn.gelu(x, approximate),
+    "x Phi(x), with Phi the normal distribution function; by tanh if `approximate`.",
+    "print(tf.keras.activations.gelu([0.0]).numpy()) -> [0.]")
+exponential = _entered("exponential", lambda x: elementwise.exp(x), "e**x.",
+    "print(tf.keras.activations.exponential([0.0]).numpy()) -> [1.]", symbolic=lambda keras: keras.ops.exp)
+mish = _entered("mish", lambda x: (x := inexact("mish", tensor(x))) * tanh(softplus(x)),
+    "x tanh(softplus(x)).\n\n"
+    "Source: Misra (2019), Mish: A Self Regularized Non-Monotonic Activation Function, equation (1).",
+    "print(tf.keras.activations.mish([0.0, 1.0]).numpy().round(4)) -> [0.     0.8651]",
+    symbolic=lambda keras: lambda x: x * keras.ops.tanh(keras.ops.softplus(x)))
+tanh_shrink = _entered("tanh_shrink", lambda x: (x := inexact("tanh_shrink", tensor(x))) - tanh(x), "x - tanh(x).",
+    "print(tf.keras.activations.tanh_shrink([0.0, 1.0]).numpy().round(4)) -> [0.     0.2384]")
+squareplus = _entered("squareplus", lambda x, b=4.0: ((x := inexact("squareplus", tensor(x))) + sqrt(square(x) + b)) / 2.0,
+    "(x + sqrt(x**2 + b)) / 2: a softplus without exponentials.\n\n"
+    "Source: Barron (2021), Squareplus: A Softplus-Like Algebraic Rectifier, equation (1).",
+    "print(tf.keras.activations.squareplus([0.0, 1.5]).numpy()) -> [1. 2.]")
+linear = _entered("linear", lambda x: tensor(x), "x itself.", "print(tf.keras.activations.linear(2.0).numpy()) -> 2.0",
+    symbolic=lambda keras: lambda x: x)
+leaky_relu = _entered("leaky_relu", lambda x, negative_slope=0.2: nn.leaky_relu(x, negative_slope),
+    "x where x > 0, else negative_slope x.", "print(tf.keras.activations.leaky_relu([-1.0], 0.5).numpy()) -> [-0.5]")
+hard_sigmoid = _entered("hard_sigmoid", lambda x: nn.relu6(inexact("hard_sigmoid", tensor(x)) + 3.0) / 6.0,
+    "x / 6 + 1 / 2, limited to [0, 1].\n\n"
+    "Source: Courbariaux, Bengio and David (2015), BinaryConnect, equation (3), with another slope.",
+    "print(tf.keras.activations.hard_sigmoid([-4.0, 0.0]).numpy()) -> [0.  0.5]")
+hard_silu = hard_swish = _entered("hard_silu", lambda x: (x := tensor(x)) * hard_sigmoid(x),
+    "x hard_sigmoid(x): 0 below -3, x above 3.\n\nSource: Howard et al. (2019), Searching for MobileNetV3, section 5.2.",
+    "print(tf.keras.activations.hard_silu([-4.0, 0.0, 4.0]).numpy()) -> [-0.  0.  4.]", "hard_swish")
+hard_tanh = _entered("hard_tanh", lambda x: clip_by_value(inexact("hard_tanh", tensor(x)), -1.0, 1.0),
+    "x limited to [-1, 1]; the slope is 1 inside and at both edges.",
+    "print(tf.keras.activations.hard_tanh([-2.0, 0.5, 2.0]).numpy()) -> [-1.   0.5  1. ]")
+hard_shrink = _entered("hard_shrink", lambda x, threshold=0.5: where(abs(x := tensor(x)) > threshold, x, 0.0),
+    "x where |x| > threshold, else 0.",
+    "print(tf.keras.activations.hard_shrink([-1.0, 0.5, 1.0]).numpy()) -> [-1.  0.  1.]")
+soft_shrink = _entered("soft_shrink", lambda x, threshold=0.5: (x := tensor(x)) - clip_by_value(x, -threshold, threshold),
+    "x moved by the threshold toward 0, and 0 where it gets there.",
+    "print(tf.keras.activations.soft_shrink([-1.0, 0.25, 2.0]).numpy()) -> [-0.5  0.   1.5]")
+threshold = _entered("threshold", lambda x, threshold, default_value: where((x := tensor(x)) > threshold, x, default_value),
+    "x where x > threshold, else default_value.",
+    "print(tf.keras.activations.threshold([-1.0, 2.0], 0.0, 10.0).numpy()) -> [10.  2.]")
+sparse_plus = _entered("sparse_plus",
+    lambda x: square((clip_by_value(x := inexact("sparse_plus", tensor(x)), -1.0, 1.0) + 1.0) / 2.0) + nn.relu(x - 1.0),
+    "0 below -1, (x + 1)**2 / 4 up to 1, x above: a softplus that reaches 0.",
+    "print(tf.keras.activations.sparse_plus([-2.0, 0.0, 2.0]).numpy()) -> [0.   0.25 2.  ]")
+sparse_sigmoid = _entered("sparse_sigmoid",
+    lambda x: clip_by_value((inexact("sparse_sigmoid", tensor(x)) + 1.0) / 2.0, 0.0, 1.0),
+    "(x + 1) / 2 limited to [0, 1], the slope of `sparse_plus`; its own is 1 / 2 inside and at both edges.",
+    "print(tf.keras.activations.sparse_sigmoid([-2.0, 0.0, 2.0]).numpy()) -> [0.  0.5 1. ]")
+# fmt: on
 
 
 @activation(symbolic=lambda keras: lambda x, **options: keras.layers.ReLU(**options)(x))
@@ -205,108 +180,6 @@ def relu(x: TensorLike, negative_slope: float = 0.0, max_value: float | None = N
 
 
 relu6 = named(nn.relu6)
-
-
-@activation()
-def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
-    """x where x > 0, else negative_slope x.
-
-    >>> print(tf.keras.activations.leaky_relu([-1.0], 0.5).numpy())
-    [-0.5]
-    """
-    return nn.leaky_relu(x, negative_slope)
-
-
-@activation()
-def hard_sigmoid(x: TensorLike) -> Tensor:
-    """x / 6 + 1 / 2, limited to [0, 1].
-
-    Source: Courbariaux, Bengio and David (2015), BinaryConnect, equation (3), with another slope.
-
-    >>> print(tf.keras.activations.hard_sigmoid([-4.0, 0.0]).numpy())
-    [0.  0.5]
-    """
-    return nn.relu6(inexact("hard_sigmoid", tensor(x)) + 3.0) / 6.0
-
-
-@activation("hard_swish")
-def hard_silu(x: TensorLike) -> Tensor:
-    """x hard_sigmoid(x): 0 below -3, x above 3.
-
-    Source: Howard et al. (2019), Searching for MobileNetV3, section 5.2.
-
-    >>> print(tf.keras.activations.hard_silu([-4.0, 0.0, 4.0]).numpy())
-    [-0.  0.  4.]
-    """
-    x = tensor(x)
-    return x * hard_sigmoid(x)
-
-
-hard_swish = hard_silu
-
-
-@activation()
-def hard_tanh(x: TensorLike) -> Tensor:
-    """x limited to [-1, 1]; the slope is 1 inside and at both edges.
-
-    >>> print(tf.keras.activations.hard_tanh([-2.0, 0.5, 2.0]).numpy())
-    [-1.   0.5  1. ]
-    """
-    return clip_by_value(inexact("hard_tanh", tensor(x)), -1.0, 1.0)
-
-
-@activation()
-def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
-    """x where |x| > threshold, else 0.
-
-    >>> print(tf.keras.activations.hard_shrink([-1.0, 0.5, 1.0]).numpy())
-    [-1.  0.  1.]
-    """
-    x = tensor(x)
-    return where(abs(x) > threshold, x, 0.0)
-
-
-@activation()
-def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
-    """x moved by the threshold toward 0, and 0 where it gets there.
-
-    >>> print(tf.keras.activations.soft_shrink([-1.0, 0.25, 2.0]).numpy())
-    [-0.5  0.   1.5]
-    """
-    x = tensor(x)
-    return x - clip_by_value(x, -threshold, threshold)
-
-
-@activation()
-def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
-    """x where x > threshold, else default_value.
-
-    >>> print(tf.keras.activations.threshold([-1.0, 2.0], 0.0, 10.0).numpy())
-    [10.  2.]
-    """
-    x = tensor(x)
-    return where(x > threshold, x, default_value)
-
-
-@activation()
-def sparse_plus(x: TensorLike) -> Tensor:
-    """0 below -1, (x + 1)**2 / 4 up to 1, x above: a softplus that reaches 0.
-
-    >>> print(tf.keras.activations.sparse_plus([-2.0, 0.0, 2.0]).numpy())
-    [0.   0.25 2.  ]
-    """
-    x = inexact("sparse_plus", tensor(x))
-    return square((clip_by_value(x, -1.0, 1.0) + 1.0) / 2.0) + nn.relu(x - 1.0)
-
-
-@activation()
-def sparse_sigmoid(x: TensorLike) -> Tensor:
-    """(x + 1) / 2 limited to [0, 1], the slope of `sparse_plus`; its own is 1 / 2 inside and at both edges.
-
-    >>> print(tf.keras.activations.sparse_sigmoid([-2.0, 0.0, 2.0]).numpy())
-    [0.  0.5 1. ]
-    """
-    return clip_by_value((inexact("sparse_sigmoid", tensor(x)) + 1.0) / 2.0, 0.0, 1.0)
 
 
 @activation()

@@ -18,6 +18,7 @@ from ..absent import error as _error
 from ..core import Tensor, convert_to_tensor
 from ..core.tensor import Operand
 from ..errors import ShapeError
+from ..functions.catalogue import name_like_definition, row
 from ..types import DTypeLike, TensorLike, as_dtype
 from .calls import name_scope
 from .config import backend, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
@@ -27,42 +28,25 @@ from .promotion import result_type
 from .symbolic.keras_tensor import KerasTensor
 from .variable import Variable
 
+_UNCHANGED = {
+    "ops": """abs all any arange binary_crossentropy cast categorical_crossentropy clip cos dot equal exp eye greater
+        greater_equal less less_equal log max maximum mean min minimum not_equal one_hot ones ones_like prod reshape round shape
+        sign sin sparse_categorical_crossentropy sqrt square squeeze stack std stop_gradient sum tile transpose var zeros
+        zeros_like""",
+    "activations": "elu relu sigmoid softmax softplus softsign tanh",
+    "random": "dropout truncated_normal",
+}
 _OPS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{
-        name: (f"ops.{name}", {})
-        for name in (
-            *("abs", "all", "any", "arange", "cast", "clip", "cos", "dot", "equal", "exp", "eye", "greater", "greater_equal"),
-            *(
-                "less",
-                "less_equal",
-                "log",
-                "max",
-                "maximum",
-                "mean",
-                "min",
-                "minimum",
-                "not_equal",
-                "ones",
-                "ones_like",
-                "prod",
-            ),
-            *("reshape", "round", "shape", "sign", "sin", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sum"),
-            *("tile", "transpose", "var", "zeros", "zeros_like", "binary_crossentropy", "categorical_crossentropy", "one_hot"),
-            "sparse_categorical_crossentropy",
-        )
-    },
+    **{name: (f"{place}.{name}", {}) for place, names in _UNCHANGED.items() for name in names.split()},
     **{name: (f"ops.{name}", {"axis": -1}) for name in ("argmax", "argmin", "concatenate", "expand_dims")},
     **{name: (f"ops.{name}", {"axis": 0}) for name in ("cumprod", "cumsum")},
-    **{name: (f"activations.{name}", {}) for name in ("elu", "relu", "sigmoid", "softmax", "softplus", "softsign", "tanh")},
-    "dropout": ("random.dropout", {}),
+    "random_normal": ("random.normal", {}),
+    "random_uniform": ("random.uniform", {}),
     "gather": ("ops.take", {"axis": 0}),
     "permute_dimensions": ("ops.transpose", {}),
     "pow": ("ops.power", {}),
-    "random_normal": ("random.normal", {}),
-    "random_uniform": ("random.uniform", {}),
     "repeat_elements": ("ops.repeat", {}),
     "reverse": ("ops.flip", {}),
-    "truncated_normal": ("random.truncated_normal", {}),
 }
 """By the name of Keras 2: the present name of the function, and the defaults of its arguments."""
 
@@ -80,78 +64,6 @@ def standardize_dtype(dtype: DTypeLike) -> str:
     return known or as_dtype(dtype).name
 
 
-def is_float_dtype(dtype: DTypeLike) -> bool:
-    """True if a dtype, given in any form, is a float dtype.
-
-    >>> is_float_dtype("bfloat16"), is_float_dtype("int32")
-    (True, False)
-    """
-    return as_dtype(standardize_dtype(dtype)).is_floating
-
-
-def is_int_dtype(dtype: DTypeLike) -> bool:
-    """True if a dtype, given in any form, is an integer dtype, signed or unsigned.
-
-    >>> is_int_dtype("uint8"), is_int_dtype(bool)
-    (True, False)
-    """
-    return as_dtype(standardize_dtype(dtype)).is_integer
-
-
-def is_keras_tensor(x: object) -> bool:
-    """True if a value is a KerasTensor, a symbolic value of a functional model.
-
-    >>> is_keras_tensor(tf.keras.Input((2,))), is_keras_tensor(tf.ones([2]))
-    (True, False)
-    """
-    return isinstance(x, KerasTensor)
-
-
-def int_shape(x: TensorLike) -> tuple[int | None, ...]:
-    """The shape as a tuple, with None for unknown sizes.
-
-    >>> tf.keras.backend.int_shape(tf.keras.Input((3,)))
-    (None, 3)
-    """
-    return tuple(x.shape)
-
-
-def ndim(x: TensorLike) -> int:
-    """The number of axes.
-
-    >>> tf.keras.backend.ndim(tf.zeros([2, 3]))
-    2
-    """
-    return len(x.shape)
-
-
-def dtype(x: TensorLike) -> str:
-    """The name of the dtype.
-
-    >>> tf.keras.backend.dtype(tf.constant([1, 2]))
-    'int32'
-    """
-    return standardize_dtype(x.dtype)
-
-
-def count_params(x: TensorLike) -> int:
-    """The number of elements.
-
-    >>> tf.keras.backend.count_params(tf.zeros([2, 3]))
-    6
-    """
-    return math.prod(x.shape)
-
-
-def get_value(x: TensorLike) -> Any:
-    """The values as an array.
-
-    >>> get_value(tf.Variable([1.0, 2.0]))
-    array([1., 2.], dtype=float32)
-    """
-    return x.numpy() if isinstance(x, Operand) else x
-
-
 def set_value(x: TensorLike, value: Any) -> None:
     """Let a Variable hold a value, in its own dtype.
 
@@ -161,15 +73,6 @@ def set_value(x: TensorLike, value: Any) -> None:
     2.0
     """
     x.assign(np.asarray(value, x.dtype.numpy))
-
-
-def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
-    """The values of several.
-
-    >>> tf.keras.backend.batch_get_value([tf.Variable(1.0), tf.Variable([2.0, 3.0])])
-    [np.float32(1.0), array([2., 3.], dtype=float32)]
-    """
-    return [get_value(x) for x in tensors]
 
 
 def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
@@ -216,54 +119,6 @@ def cast_to_floatx(x: TensorLike) -> Any:
     return np.asarray(x, as_dtype(floatx()).numpy)
 
 
-def update(x: TensorLike, new_x: Any) -> Any:
-    """`x.assign(new_x)`.
-
-    >>> x = tf.Variable(1.0)
-    >>> print(tf.keras.backend.update(x, 4.0).numpy())
-    4.0
-    """
-    return x.assign(new_x)
-
-
-def update_add(x: TensorLike, increment: Any) -> Any:
-    """`x.assign_add(increment)`.
-
-    >>> x = tf.Variable(1.0)
-    >>> print(tf.keras.backend.update_add(x, 4.0).numpy())
-    5.0
-    """
-    return x.assign_add(increment)
-
-
-def update_sub(x: TensorLike, decrement: Any) -> Any:
-    """`x.assign_sub(decrement)`.
-
-    >>> x = tf.Variable(1.0)
-    >>> print(tf.keras.backend.update_sub(x, 4.0).numpy())
-    -3.0
-    """
-    return x.assign_sub(decrement)
-
-
-def flatten(x: TensorLike) -> Any:
-    """All elements in one axis.
-
-    >>> tf.keras.backend.flatten(tf.zeros([2, 3])).shape
-    TensorShape([6])
-    """
-    return __getattr__("reshape")(x, (-1,))
-
-
-def batch_flatten(x: TensorLike) -> Any:
-    """All elements of each row in one axis.
-
-    >>> tf.keras.backend.batch_flatten(tf.zeros([2, 3, 4])).shape
-    TensorShape([2, 12])
-    """
-    return __getattr__("reshape")(x, (-1, math.prod(x.shape[1:])))
-
-
 def bias_add(x: TensorLike, bias: Any, data_format: str | None = None) -> Any:
     """A bias added to each row: a number for each channel, or one for each element of a row.
 
@@ -303,7 +158,40 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     return found if kept[1:] else __getattr__("expand_dims")(found, 1)
 
 
-eval = get_value
+# fmt: off
+is_float_dtype = row("is_float_dtype", lambda dtype: as_dtype(standardize_dtype(dtype)).is_floating,
+    "True if a dtype, given in any form, is a float dtype.",
+    'is_float_dtype("bfloat16"), is_float_dtype("int32") -> (True, False)', "bool")
+is_int_dtype = row("is_int_dtype", lambda dtype: as_dtype(standardize_dtype(dtype)).is_integer,
+    "True if a dtype, given in any form, is an integer dtype, signed or unsigned.",
+    'is_int_dtype("uint8"), is_int_dtype(bool) -> (True, False)', "bool")
+is_keras_tensor = row("is_keras_tensor", lambda x: isinstance(x, KerasTensor),
+    "True if a value is a KerasTensor, a symbolic value of a functional model.",
+    "is_keras_tensor(tf.keras.Input((2,))), is_keras_tensor(tf.ones([2])) -> (True, False)", "bool", {"x": "object"})
+int_shape = row("int_shape", lambda x: tuple(x.shape), "The shape as a tuple, with None for unknown sizes.",
+    "tf.keras.backend.int_shape(tf.keras.Input((3,))) -> (None, 3)", "tuple[int | None, ...]")
+ndim = row("ndim", lambda x: len(x.shape), "The number of axes.", "tf.keras.backend.ndim(tf.zeros([2, 3])) -> 2", "int")
+dtype = row("dtype", lambda x: standardize_dtype(x.dtype), "The name of the dtype.",
+    "tf.keras.backend.dtype(tf.constant([1, 2])) -> 'int32'", "str")
+count_params = row("count_params", lambda x: math.prod(x.shape), "The number of elements.",
+    "tf.keras.backend.count_params(tf.zeros([2, 3])) -> 6", "int")
+get_value = eval = row("get_value", lambda x: x.numpy() if isinstance(x, Operand) else x, "The values as an array.",
+    "get_value(tf.Variable([1.0, 2.0])) -> array([1., 2.], dtype=float32)", "Any")
+batch_get_value = row("batch_get_value", lambda tensors: [get_value(x) for x in tensors], "The values of several.",
+    "tf.keras.backend.batch_get_value([tf.Variable(1.0), tf.Variable([2.0, 3.0])]) -> [np.float32(1.0), array([2., 3.], "
+    "dtype=float32)]", "list[Any]", {"tensors": "Iterable[Any]"})
+update = row("update", lambda x, new_x: x.assign(new_x), "`x.assign(new_x)`.",
+    "print(tf.keras.backend.update(tf.Variable(1.0), 4.0).numpy()) -> 4.0", "Any", {"new_x": "Any"})
+update_add = row("update_add", lambda x, increment: x.assign_add(increment), "`x.assign_add(increment)`.",
+    "print(tf.keras.backend.update_add(tf.Variable(1.0), 4.0).numpy()) -> 5.0", "Any", {"increment": "Any"})
+update_sub = row("update_sub", lambda x, decrement: x.assign_sub(decrement), "`x.assign_sub(decrement)`.",
+    "print(tf.keras.backend.update_sub(tf.Variable(1.0), 4.0).numpy()) -> -3.0", "Any", {"decrement": "Any"})
+flatten = row("flatten", lambda x: __getattr__("reshape")(x, (-1,)), "All elements in one axis.",
+    "tf.keras.backend.flatten(tf.zeros([2, 3])).shape -> TensorShape([6])", "Any")
+batch_flatten = row("batch_flatten", lambda x: __getattr__("reshape")(x, (-1, math.prod(x.shape[1:]))),
+    "All elements of each row in one axis.",
+    "tf.keras.backend.batch_flatten(tf.zeros([2, 3, 4])).shape -> TensorShape([2, 12])", "Any")
+# fmt: on
 
 
 def _with_defaults(name: str, function: Callable[..., Any], defaults: dict[str, Any]) -> Callable[..., Any]:
@@ -315,8 +203,9 @@ def _with_defaults(name: str, function: Callable[..., Any], defaults: dict[str, 
         given = signature.bind_partial(*arguments, **options).arguments
         return function(**{**defaults, **given})
 
-    call.__module__, call.__name__, call.__qualname__ = __name__, name, name  # where a pickle finds it
-    return call
+    parameters = [one.replace(default=defaults.get(key, one.default)) for key, one in signature.parameters.items()]
+    call.__dict__["__signature__"] = signature.replace(parameters=parameters)
+    return name_like_definition(call, name, __name__)  # where a pickle finds it
 
 
 def __getattr__(name: str) -> Any:
