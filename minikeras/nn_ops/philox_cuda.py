@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -84,72 +85,30 @@ static __device__ inline unsigned long long integer_of(const unsigned* w, int wo
 """Functions that kernels of draws call."""
 
 _EAGER = r"""
-#define EACH(count) \
+// `count` elements of each block: `value`, of its words `w` and the number `j` of the element, after `before` is done once.
+#define EACH(count, before, value) \
   for (unsigned long long block = start / count + blockIdx.x * 256ULL + threadIdx.x; count * block < start + n; \
-       block += gridDim.x * 256ULL)
+       block += gridDim.x * 256ULL) { \
+    unsigned w[4]; philox(seed, position, block, w); before; \
+    for (int j = 0; j < count; ++j) if (count * block + j - start < n) y[count * block + j - start] = value; \
+  }
 // Elements before `start` are out of range too: unsigned numbers wrap.
 #define DRAW(name, ...) extern "C" __global__ void name(unsigned long long seed, unsigned long long position, \
   unsigned long long start, unsigned long long n, __VA_ARGS__)
 
 // Bits of a mask, of elements of any type: those of 0 and of `kept`.
-template <class T> static __device__ inline void mask(unsigned long long block, const unsigned* w, unsigned long long start,
-    unsigned long long n, unsigned least, T kept, T* y) {
-  for (int j = 0; j < 8; ++j) if (8 * block + j - start < n) y[8 * block + j - start] = half_of(w, j) >= least ? kept : 0;
-}
-DRAW(mask_2, unsigned least, unsigned short kept, unsigned short* y) {
-  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, start, n, least, kept, y); }
-}
-DRAW(mask_4, unsigned least, unsigned kept, unsigned* y) {
-  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, start, n, least, kept, y); }
-}
-DRAW(mask_8, unsigned least, unsigned long long kept, unsigned long long* y) {
-  EACH(8) { unsigned w[4]; philox(seed, position, block, w); mask(block, w, start, n, least, kept, y); }
-}
-DRAW(uniform_4, int bits, float* y) {
-  EACH(4) {
-    unsigned w[4]; philox(seed, position, block, w);
-    for (int j = 0; j < 4; ++j) if (4 * block + j - start < n) y[4 * block + j - start] = uniform_of(w[j], bits);
-  }
-}
-DRAW(uniform_8, int bits, double* y) {
-  EACH(2) {
-    unsigned w[4]; philox(seed, position, block, w);
-    for (int j = 0; j < 2; ++j) if (2 * block + j - start < n) y[2 * block + j - start] = uniform_of(two_of(w, j));
-  }
-}
-DRAW(normal_4, int bits, float* y) {
-  EACH(4) {
-    unsigned w[4]; philox(seed, position, block, w);
-    float z[4]; normal_of(w[0], w[1], z); normal_of(w[2], w[3], z + 2);
-    for (int j = 0; j < 4; ++j) if (4 * block + j - start < n) y[4 * block + j - start] = z[j];
-  }
-}
-DRAW(truncated_normal_4, int bits, float* y) {
-  EACH(4) {
-    unsigned w[4]; philox(seed, position, block, w);
-    for (int j = 0; j < 4; ++j) if (4 * block + j - start < n) y[4 * block + j - start] = truncated_of((int)w[j]);
-  }
-}
-DRAW(truncated_normal_8, int bits, double* y) {
-  EACH(2) {
-    unsigned w[4]; philox(seed, position, block, w);
-    for (int j = 0; j < 2; ++j) if (2 * block + j - start < n) y[2 * block + j - start] = truncated_of((long long)two_of(w, j));
-  }
-}
+DRAW(mask_2, unsigned least, unsigned short kept, unsigned short* y) { EACH(8, , half_of(w, j) >= least ? kept : 0) }
+DRAW(mask_4, unsigned least, unsigned kept, unsigned* y) { EACH(8, , half_of(w, j) >= least ? kept : 0) }
+DRAW(mask_8, unsigned least, unsigned long long kept, unsigned long long* y) { EACH(8, , half_of(w, j) >= least ? kept : 0) }
+DRAW(uniform_4, int bits, float* y) { EACH(4, , uniform_of(w[j], bits)) }
+DRAW(uniform_8, int bits, double* y) { EACH(2, , uniform_of(two_of(w, j))) }
+DRAW(normal_4, int bits, float* y) { EACH(4, float z[4]; normal_of(w[0], w[1], z); normal_of(w[2], w[3], z + 2), z[j]) }
+DRAW(normal_8, int bits, double* y) { EACH(2, double z[2]; normal_of(two_of(w, 0), two_of(w, 1), z), z[j]) }
+DRAW(truncated_normal_4, int bits, float* y) { EACH(4, , truncated_of((int)w[j])) }
+DRAW(truncated_normal_8, int bits, double* y) { EACH(2, , truncated_of((long long)two_of(w, j))) }
 DRAW(integers_8, int words, unsigned long long low, unsigned long long span, unsigned long long* y) {
   const int count = 4 / words;
-  EACH(count) {
-    unsigned w[4]; philox(seed, position, block, w);
-    for (int j = 0; j < count; ++j)
-      if (count * block + j - start < n) y[count * block + j - start] = low + integer_of(w + words * j, words, span);
-  }
-}
-DRAW(normal_8, int bits, double* y) {
-  EACH(2) {
-    unsigned w[4]; philox(seed, position, block, w);
-    double z[2]; normal_of(two_of(w, 0), two_of(w, 1), z);
-    for (int j = 0; j < 2; ++j) if (2 * block + j - start < n) y[2 * block + j - start] = z[j];
-  }
+  EACH(count, , low + integer_of(w + words * j, words, span))
 }
 """
 SOURCE = PHILOX + _EAGER
@@ -186,20 +145,20 @@ def dropout_mask(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: An
     return y.view(kind).reshape(shape)
 
 
-def uniform(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
-    """As `philox4x32.uniform`, an array of CuPy."""
-    bits = {"float32": 24, "float64": 53, "float16": 11}.get(np.dtype(dtype).name, 8)
-    return _floats(cupy, "uniform", key, shape, np.dtype(dtype), bits, start)
+def _floats(name: str) -> Callable[..., Array]:
+    """As the function of `philox4x32` of this name, an array of CuPy."""
+
+    def draw(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
+        kind = np.dtype(dtype)
+        wide = np.dtype("float64" if kind.itemsize == 8 else "float32")
+        y, bits = cupy.empty(math.prod(shape), wide), {"float32": 24, "float64": 53, "float16": 11}.get(kind.name, 8)
+        _launch(cupy, f"{name}_{wide.itemsize}", key, start, 16 // wide.itemsize, y, np.int32(bits))
+        return y.reshape(shape).astype(kind, copy=False)
+
+    return draw
 
 
-def normal(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
-    """As `philox4x32.normal`, an array of CuPy."""
-    return _floats(cupy, "normal", key, shape, np.dtype(dtype), 0, start)
-
-
-def truncated_normal(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, start: int = 0) -> Array:
-    """As `philox4x32.truncated_normal`, an array of CuPy."""
-    return _floats(cupy, "truncated_normal", key, shape, np.dtype(dtype), 0, start)
+uniform, normal, truncated_normal = map(_floats, ("uniform", "normal", "truncated_normal"))
 
 
 def integers(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, low: int, span: int, start: int = 0) -> Array:
@@ -208,12 +167,3 @@ def integers(cupy: ModuleType, key: Array, shape: tuple[int, ...], dtype: Any, l
     own = np.int32(words), np.uint64(low % 2**64), np.uint64(span % 2**64)
     _launch(cupy, "integers_8", key, start, 4 // words, y, *own)
     return y.reshape(shape).astype(dtype, copy=False)
-
-
-def _floats(
-    cupy: ModuleType, name: str, key: Array, shape: tuple[int, ...], kind: np.dtype[Any], bits: int, start: int
-) -> Array:
-    wide = np.dtype("float64" if kind.itemsize == 8 else "float32")
-    y = cupy.empty(math.prod(shape), wide)
-    _launch(cupy, f"{name}_{wide.itemsize}", key, start, 16 // wide.itemsize, y, np.int32(bits))
-    return y.reshape(shape).astype(kind, copy=False)

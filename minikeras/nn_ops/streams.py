@@ -75,9 +75,9 @@ class Stream:
 
 def generator_at(seed: int, position: int) -> np.random.Generator:
     """The generator for draw number `position` of the stream with this seed."""
-    with importing:
-        from .philox import generator
-    return generator(seed & _UINT64, position)
+    with importing:  # at the first draw, as NumPy loads its random module
+        from numpy.random import Generator, Philox
+    return Generator(Philox(key=np.array([seed & _UINT64, position], np.uint64)))
 
 
 def _from_system() -> int:

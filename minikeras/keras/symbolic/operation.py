@@ -155,29 +155,8 @@ SAME: dict[Callable[..., Any], Callable[..., Any]] = {}
 @overload
 def operation(function: F) -> F: ...
 @overload
-def operation(
-    *,
-    name: str | None = None,
-    cost: Cost | None = None,
-    given: str = "",
-    named: str = "",
-    settle: Settle = dict,
-    example: Callable[..., Any] = zeros,
-    counts: bool = False,
-    same: Callable[..., Any] | None = None,
-) -> Callable[[F], F]: ...
-def operation(
-    function: Callable[..., Any] | None = None,
-    *,
-    name: str | None = None,
-    cost: Cost | None = None,
-    given: str = "",
-    named: str = "",
-    settle: Settle = dict,
-    example: Callable[..., Any] = zeros,
-    counts: bool = False,
-    same: Callable[..., Any] | None = None,
-) -> Any:
+def operation(**options: Any) -> Callable[[F], F]: ...
+def operation(function: Any = None, **options: Any) -> Any:
     """A decorator: a function of `keras.ops`, which on KerasTensors becomes a step of a functional model.
 
     Parameters that are annotated as TensorLike, alone or in a Sequence, are operands of the step; the others are its
@@ -195,9 +174,22 @@ def operation(
         same: the function of `functions/` that takes the same arguments in the same order, so that a call of it on KerasTensors
             is this step.
     """
-    if function is None:
-        further = {"name": name, "cost": cost, "given": given, "named": named, "settle": settle}
-        return functools.partial(operation, **further, example=example, counts=counts, same=same)
+    return functools.partial(_operation, **options) if function is None else _operation(function)
+
+
+def _operation(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    cost: Cost | None = None,
+    given: str = "",
+    named: str = "",
+    settle: Settle = dict,
+    example: Callable[..., Any] = zeros,
+    counts: bool = False,
+    same: Callable[..., Any] | None = None,
+) -> Any:
+    """The function with the class of its steps, which is kept."""
     signature = inspect.signature(function)
     parameters = signature.parameters
     passed = {key for key, one in parameters.items() if "TensorLike" in str(one.annotation) or one.kind is one.VAR_KEYWORD}
