@@ -343,8 +343,8 @@ class Tensor(Operand):
 
 def values_text(array: Array) -> str:
     """The values as NumPy prints them, on lines of their own if they need several."""
-    values = to_numpy(array)
-    text = repr(values) if values.ndim else str(values)
+    values = to_numpy(array)[()]
+    text = str(values) if isinstance(values, np.generic) else repr(values)
     return "\n" + text if "\n" in text else text
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ... import nest
-from ...core import Tensor, convert_to_tensor
+from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import is_array
 from ...core.effects import is_told
 from ...core.forks import cached_property
@@ -422,7 +422,7 @@ class CompiledFunction:
 
         Raises:
             ShapeError: if arrays have no rows or different numbers of them, or the results of calls different shapes.
-            TypeError: if there is no data, or text; if the function returns a Variable.
+            TypeError: if there is no data, or text.
             ValueError: if the data has no elements, or no end.
 
         If a call raises, the effects of the calls before it stay.
@@ -486,18 +486,18 @@ def _spec(leaf: Any) -> Any:
 
 
 def _in_tensors(result: Any) -> Any:
-    """A result with Tensors in place of numbers of Python and NumPy, as in a call of TensorFlow's function."""
+    """A result with Tensors in place of Variables and of numbers of Python and NumPy, as in a call of TensorFlow's function."""
     if type(result) is Tensor or result is None:
         return result
     if nest.is_nested(result):
-        return nest.map_structure(_in_tensors, result) if any(map(_is_number, nest.flatten(result))) else result
-    return convert_to_tensor(result) if _is_number(result) else result
+        return nest.map_structure(_in_tensors, result) if any(map(_is_value, nest.flatten(result))) else result
+    return convert_to_tensor(result) if _is_value(result) else result
 
 
-def _is_number(value: Any) -> bool:
-    """True if a value is a number or an array of numbers, but no Tensor."""
+def _is_value(value: Any) -> bool:
+    """True if a value is a Variable, a number or an array of numbers, but no Tensor."""
     is_array = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc"
-    return is_array or isinstance(value, (bool, int, float, complex))
+    return is_array or isinstance(value, (bool, int, float, complex, Variable))
 
 
 def _packing(structure: Any) -> Callable[[list[Any]], Any]:
@@ -524,7 +524,7 @@ def function(
     Args:
         func: the function. A function that turns a tensor into a Python value, makes Variables in each call, does not do the
             same in both runs, draws from `np.random` or returns other things than tensors, Variables and plain values runs
-            eagerly; that is logged once, and `program` says why. Numbers and arrays that it returns become tensors.
+            eagerly; that is logged once, and `program` says why. Variables, numbers and arrays that it returns become tensors.
         input_signature: a `TensorSpec` for each argument, None sizes fit any. Arguments are converted and checked.
         jit_compile: True to raise where the function would run eagerly, and to have programs carried out by LLVM,
             if it is installed: `pip install 'minikeras[jit]'`. Results then are the same up to rounding.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import nest
-from ...core import Tensor, Variable, convert_to_tensor
+from ...core import Tensor, convert_to_tensor
 from ...core.arrays import is_array
 from ...core.stack import BOTTOM, current
 from ...core.tensor import Operand
@@ -102,8 +102,6 @@ class _Results:
 
     def add(self, result: Any) -> None:
         """Add the result of one call."""
-        if any(isinstance(leaf, Variable) for leaf in nest.flatten(result)):
-            raise TypeError(f"{self._name}.scan: the function returns a Variable; have it return its value, tf.identity(v).")
         self._alone.append(result)
 
     def extend(self, stacked: Sequence[Any]) -> None:
