@@ -204,7 +204,10 @@ def check_labels(labels: Tensor, classes: int) -> None:
         # A negative number read without its sign is larger than any number of classes: one pass instead of two.
         if values.size and (found := values.view(unsigned)).item(found.argmax()) >= classes:
             bad = values[(values < 0) | (values >= classes)].flat[0]
-            raise InvalidArgumentError(f"Received a label value of {bad} which is outside the valid range of [0, {classes}).")
+            raise InvalidArgumentError(
+                f"Received a label value of {bad} which is outside the valid range of [0, {classes}). Count labels from 0, and "
+                "have the last layer give a logit or probability for each class."
+            )
 
     check_values(labels, within)
 

@@ -29,6 +29,12 @@ def test_labels_and_predictions_of_other_shapes_are_refused_with_both_shapes(nam
     assert all(str(list(shape)) in str(raised.value) or str(shape) in str(raised.value) for shape in shapes)
 
 
+def test_a_number_of_python_stands_for_all_labels():
+    y = np.array([[0.2, 0.3, 0.5], [0.1, 0.6, 0.3]], "float32")  # Keras's numbers: a penalty on activities that are not 0.1
+    np.testing.assert_allclose(tf.keras.losses.kl_divergence(0.1, y[0]), -0.34012, atol=1e-5)
+    np.testing.assert_allclose(tf.keras.losses.mean_squared_error(0.1, y), [0.07, 0.29 / 3], atol=1e-6)
+
+
 @pytest.mark.parametrize("name", sorted(set(ELEMENTWISE) - {"categorical_crossentropy", "categorical_focal_crossentropy"}))
 def test_a_vector_and_a_column_are_the_same(name):
     y_true, y_pred = np.array([0.0, 1.0, 1.0], "f"), np.array([0.2, 0.3, 0.9], "f")

@@ -155,7 +155,7 @@ class Attention(Layer, described=True, gives_floats=True):
         return (*query[:-1], value[-2])
 
     def _listed(self, given: Any, what: str = "inputs") -> list[Any]:
-        if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= 3 or isinstance(given[0], (int, float)):
+        if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= 3 or isinstance(given[-1], (int, float)):
             raise ValueError(
                 f"Layer '{self.name}' ({type(self).__name__}) must be called on a list, [query, value] or [query, value, key], "
                 f"and so must be its mask; found {what} {given!r:.100}."

@@ -163,12 +163,22 @@ def check(layer: Any, specs: Any, inputs: TensorLike) -> None:
         expected = spec.complaint(shape)
         if expected is not None:
             which = "inputs" if len(flat) == 1 else f"input {spec.name or position}"
-            single = spec.complaint((None, *shape)) is None
-            found = f"{which} of shape {shape}."
-            found += f" A single row needs the batch axis: shape {(1, *shape)}." if single else ""
+            found = f"{which} of shape {shape}.{_advice(spec, shape)}"
             raise ShapeError(f"{_introduced(layer, spec)} expected {expected} and found {found}")
         if spec.dtype is not None and x.dtype.name != spec.dtype:
             raise DTypeError(f"{_introduced(layer, spec)} expected dtype {spec.dtype} and found {x.dtype.name}.")
+
+
+def _advice(spec: InputSpec, shape: tuple[Any, ...]) -> str:
+    """What to do about a shape that lacks an axis."""
+    text = ""
+    if spec.complaint((None, *shape)) is None and shape[:1] != (None,):
+        text += f" A single row needs the batch axis: shape {(1, *shape)}."
+    if spec.complaint((*shape, 1)) is None and len(shape) > 1:
+        text += f" One feature or channel needs an axis of its own: shape {(*shape, 1)}."
+    if 3 in (spec.ndim, spec.min_ndim) and len(shape) == 2:
+        text += " A recurrent layer before this one needs return_sequences=True."
+    return text
 
 
 def _introduced(layer: Any, spec: InputSpec) -> str:

@@ -484,6 +484,7 @@ class Layer(Module):
                 self._accept(args[0])
         elif holds_symbol((args, kwargs)):
             args = self._single(args)
+            self._accept(args[0] if args else next(iter(kwargs.values())))
             return call_symbolically(self, args, kwargs if training is None else {**kwargs, "training": training})
         else:
             args, masks = self._prepared(args, kwargs)

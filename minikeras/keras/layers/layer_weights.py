@@ -499,6 +499,10 @@ def build_arguments(
         )
     given = dict(zip(call_names, args, strict=False)) | kwargs
     told = {name: given.get(name.removesuffix("_shape")) for name in names}
+    if missing := [name.removesuffix("_shape") for name in needed if told[name] is None]:
+        raise TypeError(
+            f"Layer '{layer.name}' ({type(layer).__name__}): the call takes {list(call_names)}, and lacks {missing}."
+        )
     return (), {name: shapes_of(value) for name, value in told.items() if value is not None}
 
 

@@ -27,7 +27,7 @@ from ..saving.description import described_kind
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
 from . import layer_weights
-from .inputs import unmarked
+from .inputs import InputSpec, unmarked
 from .layer import Layer
 from .layer_weights import is_layer, without_absent
 from .windows import check_positive
@@ -59,6 +59,16 @@ def _checked(cell: Any) -> Any:
 def _size_of_output(cell: Any) -> Any:
     found = getattr(cell, "output_size", None)
     return nest.flatten(cell.state_size)[0] if found is None else found
+
+
+def _build(cell: Any, input_shape: ShapeLike) -> None:
+    """Build a cell that is a layer; one whose layers are built by calls is called on zeros, as the layers in it are."""
+    if is_layer(cell) and not cell.built:
+        if type(cell).build is Layer.build:
+            zero = layer_weights.zero_inputs(input_shape, cell.compute_dtype)
+            _called(cell, zero, _first_states(cell, zero.shape[0], cell.compute_dtype), False)
+        else:
+            cell.build(input_shape)
 
 
 def _first_states(cell: Any, batch_size: Any, dtype: str) -> Any:
@@ -241,8 +251,7 @@ class StackedRNNCells(LayerOfLayers, described=True):
 
     def build(self, input_shape: ShapeLike) -> None:
         for cell in self.cells:
-            if is_layer(cell) and not cell.built:
-                cell.build(input_shape)
+            _build(cell, input_shape)
             input_shape = (input_shape[0], _size_of_output(cell))
 
 
@@ -301,10 +310,10 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         self.go_backwards, self.stateful, self.unroll = bool(go_backwards), bool(stateful), bool(unroll)
         self.zero_output_for_mask = zero_output_for_mask
         self.states: Any = None
+        self.input_spec = InputSpec(min_ndim=3)
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        if is_layer(self.cell) and not self.cell.built:
-            self.cell.build((sequences_shape[0], *sequences_shape[2:]))
+        _build(self.cell, (sequences_shape[0], *sequences_shape[2:]))
         if self.stateful and self.states is None:
             if sequences_shape[0] is None:
                 raise ValueError(

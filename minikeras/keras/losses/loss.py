@@ -22,7 +22,7 @@ from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...functions.elementwise import cast, divide_no_nan
 from ...functions.operands import negative_axis, tensor
 from ...functions.reductions import reduce_mean, reduce_sum
-from ...functions.shaping import expand_dims, reshape, squeeze, transpose
+from ...functions.shaping import broadcast_to, expand_dims, reshape, squeeze, transpose
 from ...module import snake_case
 from ...types import DTypeLike, TensorLike, as_dtype
 from ..arguments import Catalogue, as_call
@@ -335,9 +335,15 @@ def as_predictions(value: TensorLike) -> Tensor:
 
 
 def aligned(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
-    """Labels and predictions as Tensors of one shape and of the predictions' float dtype; errors as in `same_shape`."""
+    """Labels and predictions as Tensors of one shape and of the predictions' float dtype; errors as in `same_shape`.
+
+    A number of Python stands for all labels: it lacks no axis.
+    """
     predictions = as_predictions(y_pred)
-    return same_shape(name, as_floats(y_true, predictions.dtype), predictions), predictions
+    labels = as_floats(y_true, predictions.dtype)
+    if isinstance(y_true, (int, float)):
+        return broadcast_to(labels, predictions.array.shape), predictions
+    return same_shape(name, labels, predictions), predictions
 
 
 def same_shape(name: str, labels: Tensor, predictions: Tensor) -> Tensor:
@@ -404,9 +410,11 @@ def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:
         return labels
     if labels.array.shape == (*rows, 1):
         return squeeze(labels, -1)
+    of_rows = f"For one-hot labels use {name.removeprefix('sparse_')}."
+    of_samples = "For one label of each sample flatten or pool before the last layer."
     raise ShapeError(
         f"{name}: y_true has shape {labels.shape}, expected one integer for each row of y_pred {predictions.shape}: shape "
-        f"{rows}. For one-hot labels use {name.removeprefix('sparse_')}."
+        f"{rows}. {of_rows if labels.ndim >= predictions.ndim else of_samples}"
     )
 
 

@@ -194,3 +194,26 @@ def test_an_argument_that_is_no_plain_value_and_kept_nowhere_is_named():
             return {**super().get_config(), "factor": float(self._f)}
 
     assert Told.from_config(Told(np.float32(2.0)).get_config())._f == 2.0
+
+
+@pytest.mark.parametrize("layer", ["LSTM", "GRU", "SimpleRNN", "Conv1D"])
+def test_a_symbol_without_steps_is_told_so_before_weights_are_made(layer):
+    made = {"Conv1D": lambda: L.Conv1D(4, 2)}.get(layer, lambda: getattr(L, layer)(4))
+    for one in (made, lambda: L.Bidirectional(made()), lambda: L.RNN(L.LSTMCell(4)))[: 1 if layer == "Conv1D" else 3]:
+        told = r"3 axes and found inputs of shape \(None, 5\)\. One feature .* shape \(None, 5, 1\)\. .*return_sequences=True"
+        with pytest.raises(ShapeError, match=told):
+            tf.keras.Sequential([tf.keras.Input((6, 5)), L.LSTM(5), one()])
+    with pytest.raises(ShapeError, match=r"expected 4 axes and found inputs of shape \(None, 5\)\."):
+        L.Conv2DTranspose(3, 2)(tf.keras.Input((5,)))
+    with pytest.raises(ShapeError, match=r"channel needs an axis of its own: shape \(8, 28, 28, 1\)\.$"):
+        L.Conv2D(3, 2)(np.ones((8, 28, 28)))
+
+
+@pytest.mark.parametrize("x", [np.ones((2, 5, 8), "float32"), tf.keras.Input((5, 8))], ids=["array", "symbol"])
+def test_an_attention_layer_that_lacks_an_argument_says_which(x):
+    for layer in (L.MultiHeadAttention(2, 4), L.GroupQueryAttention(4, 2, 1)):
+        with pytest.raises(TypeError, match=r"the call takes \['query', 'value', 'key', .*, and lacks \['value'\]"):
+            layer(x)
+    for layer in (L.Attention(), L.AdditiveAttention()):
+        with pytest.raises(ValueError, match=r"must be called on a list, \[query, value\] or"):
+            layer(x)

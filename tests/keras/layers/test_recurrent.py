@@ -409,3 +409,36 @@ def test_nothing_is_saved_for_a_derivative_that_no_tape_watches(monkeypatch):
     with tf.GradientTape():
         layer(X)
     assert seen[0] == 2 < seen[1]
+
+
+class NormalizedCell(tf.keras.layers.Layer):
+    """A cell of layers that has no `build`, as many guides write it."""
+
+    def __init__(self, units, **options):
+        super().__init__(**options)
+        self.state_size = self.output_size = units
+        self.cell, self.norm = tf.keras.layers.SimpleRNNCell(units, activation=None), tf.keras.layers.LayerNormalization()
+
+    def call(self, inputs, states):
+        outputs = tf.tanh(self.norm(self.cell(inputs, states)[0]))
+        return outputs, [outputs]
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_cell_made_of_layers_needs_no_build(stacked):
+    cell = [NormalizedCell(3, name="a"), NormalizedCell(3, name="b")] if stacked else NormalizedCell(3, name="a")
+    model = tf.keras.Sequential([tf.keras.Input((None, 2)), tf.keras.layers.RNN(cell, return_sequences=True)])
+    shapes = [tuple(one.shape) for one in model.weights]
+    assert shapes == [(2, 3), (3, 3), (3,), (3,), (3,)] + [(3, 3), (3, 3), (3,), (3,), (3,)] * stacked
+    x = np.random.default_rng(0).normal(size=(2, 4, 2)).astype("float32")
+    weights = [one.numpy() for one in model.weights]
+    state = [np.zeros((2, 3), "float32")] * (1 + stacked)
+    for step in range(4):
+        y = x[:, step]
+        for k, (kernel, recurrent, bias, gamma, beta) in enumerate(zip(*[iter(weights)] * 5, strict=True)):
+            y = y @ kernel + state[k] @ recurrent + bias
+            spread = np.sqrt(y.var(-1, keepdims=True) + 1e-3)
+            state[k] = y = np.tanh((y - y.mean(-1, keepdims=True)) / spread * gamma + beta)
+        np.testing.assert_allclose(model(x)[:, step], y, atol=1e-5)
+    model.compile("sgd", "mse")
+    assert len(model.fit(x, np.ones((2, 4, 3)), verbose=0, epochs=3).history["loss"]) == 3
