@@ -1,7 +1,7 @@
 """The four families: what is derived from one statement, on toy operations that exist only inside these tests.
 
-The laws: a VJP is the transpose of the derivative, <JVP(t), g> = <t, VJP(g)>; it agrees with a numerical derivative;
-and the rules are themselves made of operations, so a second derivative comes for free.
+The laws: a VJP is the transpose of the derivative, <JVP(t), g> = <t, VJP(g)>, and agrees with a numerical derivative.
+Second derivatives of such operations are in tests/derivatives/test_own_operations.py.
 """
 
 import numpy as np
@@ -48,29 +48,6 @@ def check_rules(operation, *shapes, **params):
         assert one.numpy().tobytes() == np.asarray(other).tobytes(), "the rule gives other bits on Tensors than on arrays"
 
 
-def check_second_order(operation, *shapes, **params):
-    """The derivative of <gradient, fixed direction>, against a numerical one."""
-    inputs, direction, probe = arrays(*shapes), arrays(*shapes), arrays(*shapes)
-
-    def slope(*values):
-        """<gradient of sum(y), direction>, and its own gradient."""
-        tensors = [tf.constant(value) for value in values]
-        with tf.GradientTape() as outer:
-            outer.watch(tensors)
-            with tf.GradientTape() as inner:
-                inner.watch(tensors)
-                y = tf.reduce_sum(operation(*tensors, **params) ** 2)
-            gradients = inner.gradient(y, tensors)
-            total = tf.add_n([tf.reduce_sum(g * tf.constant(d)) for g, d in zip(gradients, direction, strict=True)])
-        return total.numpy(), [g.numpy() for g in outer.gradient(total, tensors, unconnected_gradients="zero")]
-
-    step = 1e-6
-    plus = slope(*[x + step * p for x, p in zip(inputs, probe, strict=True)])[0]
-    minus = slope(*[x - step * p for x, p in zip(inputs, probe, strict=True)])[0]
-    exact = sum(np.sum(h * p) for h, p in zip(slope(*inputs)[1], probe, strict=True))
-    np.testing.assert_allclose(exact, (plus - minus) / (2 * step), rtol=1e-5, atol=1e-6)
-
-
 # Elementwise -----------------------------------------------------------------------------------------------------
 
 
@@ -91,7 +68,6 @@ def toy_elementwise():
 def test_an_elementwise_operation_is_derived_from_its_slopes(shapes):
     operation = toy_elementwise()
     check_rules(operation, *shapes)
-    check_second_order(operation, *shapes)
 
 
 def test_slopes_of_one_and_minus_one_stand_for_themselves():
@@ -193,7 +169,6 @@ def toy_flip():
 def test_a_linear_operation_is_derived_from_its_transpose():
     operation = toy_flip()
     check_rules(operation, (3, 4))
-    check_second_order(operation, (3, 4))
 
 
 def test_the_jvp_of_a_linear_operation_is_the_operation_itself():
@@ -241,7 +216,6 @@ def toy_product():
 def test_a_bilinear_operation_is_derived_from_its_two_transposes():
     operation = toy_product()
     check_rules(operation, (2, 3), (3, 4))
-    check_second_order(operation, (2, 3), (3, 4))
 
 
 def test_the_jvp_of_a_bilinear_operation_follows_the_product_rule():
@@ -264,7 +238,6 @@ def toy_cube():
 def test_a_primitive_is_derived_from_its_vjp():
     operation = toy_cube()
     check_rules(operation, (3, 2))
-    check_second_order(operation, (3, 2))
 
 
 def toy_polar():
@@ -300,19 +273,6 @@ def test_the_jvp_of_a_primitive_with_several_results_has_as_many_parts():
     length, squared = operation.jvp([t], operation(x), [x], {})
     np.testing.assert_allclose(length, [[0.6]])
     np.testing.assert_allclose(squared, [[6.0]])
-
-
-def test_second_derivatives_pass_through_a_primitive_with_several_results():
-    operation = toy_polar()
-    x = tf.Variable([[3.0, 4.0]], dtype="float64")
-    with tf.GradientTape() as outer:
-        with tf.GradientTape() as inner:
-            length, squared = operation(x)
-            y = length * squared
-        first = inner.gradient(y, x)  # |x|**3, so 3 |x| x
-        total = tf.reduce_sum(first)
-    np.testing.assert_allclose(first.numpy(), [[45.0, 60.0]])
-    np.testing.assert_allclose(outer.gradient(total, x).numpy(), [[15 + 21 * 0.6, 15 + 21 * 0.8]])
 
 
 def test_an_input_whose_rule_is_missing_gets_none():

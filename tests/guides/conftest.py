@@ -1,10 +1,3 @@
-"""What every guide starts from: no warnings counted yet."""
+"""No warning was told before a test, and its toy operations go with it."""
 
-import pytest
-
-from minikeras.core import warnings
-
-
-@pytest.fixture(autouse=True)
-def _warnings_are_counted_afresh():
-    warnings._told.clear()
+from afresh import operations_afresh, warnings_afresh  # noqa: F401

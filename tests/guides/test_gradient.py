@@ -385,3 +385,20 @@ def test_what_counts_as_a_constant_has_no_gradient_by_itself():
         constant = tf.stop_gradient(x)
         y = constant * constant
     assert tape.gradient(y, constant) is None and tape.gradient(y, x) is None
+
+
+def test_bfloat16_is_there_with_its_package():
+    """T48: also as a dtype of what a tape differentiates, numbers beside it included."""
+    pytest.importorskip("ml_dtypes")
+    x = tf.constant([1.0, 2.0], dtype=tf.bfloat16)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.exp(x * 2.0) / (x * x + 1) - 0.5 * x
+    gradient = tape.gradient(y, x)
+    assert y.dtype == gradient.dtype == tf.bfloat16
+    exact = [3.19453, 12.60351]
+    assert gradient.numpy().astype("float64").tolist() == pytest.approx(exact, rel=0.05)
+    kernel = tf.Variable([[1.0, 2.0], [3.0, 4.0]], dtype=tf.bfloat16)
+    with tf.GradientTape() as tape:
+        y = tf.reduce_mean(tf.einsum("i,ij->j", x, tf.tanh(x[None] @ kernel)[0][:, None] * kernel))
+    assert y.dtype == tape.gradient(y, kernel).dtype == tf.bfloat16

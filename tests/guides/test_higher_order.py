@@ -1,9 +1,6 @@
 """Tapes within tapes and tapes side by side."""
 
-import math
-
 import numpy as np
-import pytest
 
 import minikeras as tf
 
@@ -100,37 +97,6 @@ def test_an_input_gradients_norm_is_differentiated_with_respect_to_weights():
             ends.append(penalty().numpy())
         variable.assign(start)
         np.testing.assert_allclose(np.sum(gradient.numpy() * direction), (ends[0] - ends[1]) / (2 * step), rtol=1e-7)
-
-
-EXACT = {
-    "pow": (lambda x: x**3.5, lambda x: [3.5 * x**2.5, 8.75 * x**1.5, 13.125 * x**0.5]),
-    "exponent": (lambda x: 2.0**x, lambda x: [2**x * math.log(2) ** k for k in (1, 2, 3)]),
-    "exp": (tf.exp, lambda x: [math.exp(x)] * 3),
-    "sin": (tf.sin, lambda x: [math.cos(x), -math.sin(x), -math.cos(x)]),
-    "log": (tf.math.log, lambda x: [1 / x, -1 / x**2, 2 / x**3]),
-    "sqrt": (tf.sqrt, lambda x: [0.5 * x**-0.5, -0.25 * x**-1.5, 0.375 * x**-2.5]),
-    "reciprocal": (lambda x: 1.0 / x, lambda x: [-1 / x**2, 2 / x**3, -6 / x**4]),
-    "tanh": (
-        tf.tanh,
-        lambda x: [1 - (t := math.tanh(x)) ** 2, -2 * t * (1 - t**2), (1 - t**2) * (6 * t**2 - 2)],
-    ),
-    "sigmoid": (
-        tf.sigmoid,
-        lambda x: [
-            (s := 1 / (1 + math.exp(-x))) * (1 - s),
-            s * (1 - s) * (1 - 2 * s),
-            s * (1 - s) * (1 - 6 * s + 6 * s * s),
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", EXACT)
-@pytest.mark.parametrize("x", [0.3, 1.7])
-def test_third_derivatives_are_right(name, x):
-    """T54: every rule is itself made of differentiable operations."""
-    function, exact = EXACT[name]
-    np.testing.assert_allclose(derivatives(function, x, 3), exact(x), rtol=1e-12)
 
 
 def hessian(function, x):

@@ -111,46 +111,6 @@ def test_a_model_is_differentiated_like_a_function(make):
 # Optimizers -----------------------------------------------------------------------------------------------------------
 
 
-def descended(optimizer, gradient, start=1.0, steps=3):
-    """The values of a variable after each step."""
-    v = tf.Variable(start)
-    path = []
-    for _ in range(steps):
-        optimizer.apply_gradients([(tf.constant(gradient(v.numpy())), v)])
-        path.append(v.numpy().item())
-    return path
-
-
-STEPS = {
-    "momentum": (lambda: optimizers.SGD(0.1, momentum=0.9), lambda v: 1.0, [0.9, 0.71, 0.439]),
-    "Nesterov": (lambda: optimizers.SGD(0.1, momentum=0.9, nesterov=True), lambda v: 1.0, [0.81, 0.539, 0.1951]),
-    "Adam": (lambda: optimizers.Adam(0.1), lambda v: 2 * v, [0.9000008, 0.8004141, 0.7015886, 0.6039424]),
-}
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_the_steps_of_an_optimizer(name):
-    """T127."""
-    make, gradient, expected = STEPS[name]
-    np.testing.assert_allclose(descended(make(), gradient, steps=len(expected)), expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("form", ["zip", "keyword"])
-def test_a_gradient_that_is_none_is_left_out_with_a_warning(form):
-    """T127."""
-    v, w, optimizer = tf.Variable(1.0), tf.Variable(2.0), optimizers.SGD(0.5)
-    pairs = zip([tf.constant(1.0), None], [v, w], strict=True)
-    with pytest.warns(UserWarning, match="Gradients do not exist for variables"):
-        optimizer.apply_gradients(pairs) if form == "zip" else optimizer.apply_gradients(grads_and_vars=list(pairs))
-    assert (v.numpy(), w.numpy(), int(optimizer.iterations.numpy())) == (0.5, 2.0, 1)
-
-
-def test_no_gradient_at_all_is_an_error():
-    """T127."""
-    with pytest.raises(ValueError, match="No gradients provided for any variable"):
-        optimizers.SGD().apply_gradients([(None, tf.Variable(1.0))])
-
-
 def test_the_learning_rate_can_be_set_and_the_norm_be_clipped():
     """T127, T123."""
     v, optimizer = tf.Variable(0.0), optimizers.SGD(0.1, clipnorm=1.0)
@@ -160,16 +120,6 @@ def test_the_learning_rate_can_be_set_and_the_norm_be_clipped():
     assert v.numpy() == 0.5
     optimizer.minimize(lambda: 8.0 * v, [v])
     assert v.numpy() == 0.0
-
-
-def test_an_optimizer_knows_the_variables_it_was_built_for():
-    """T127."""
-    v, optimizer = tf.Variable(1.0), optimizers.SGD(0.1)
-    optimizer.apply_gradients([(tf.constant(1.0), v)])
-    before = v.numpy()
-    with pytest.raises(ValueError, match="Unknown variable"):
-        optimizer.apply_gradients([(tf.constant(1.0), v), (tf.constant(1.0), tf.Variable(1.0))])
-    assert v.numpy() == before, "what is refused changes nothing"
 
 
 def test_a_step_by_hand_lowers_a_loss():
