@@ -87,7 +87,7 @@ def test_members_with_numbers_of_their_own_train_as_alone(name: str, jit_compile
     ensemble.fit(X, Y, batch_size=4, epochs=2, verbose=0)
     for place, rate in enumerate(RATES):
         set_global_seed(7 + place)
-        model = build(CASES[name], rate, jit_compile)
+        model = build(CASES[name], rate, jit_compile=False)
         model.fit(X, Y, batch_size=4, epochs=2, verbose=0)
         for one, other in zip(ensemble[place].variables, model.variables, strict=True):
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6, err_msg=one.name)

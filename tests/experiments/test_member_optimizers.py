@@ -85,8 +85,9 @@ class Stack:
         return [variable.numpy() for variable in self.own[place].variables]
 
 
-def trained_alone(model: Any, optimizer: Any, jit_compile: Any = False) -> tuple[list[Any], list[Any]]:
-    step = ready(step_of(model, optimizer), jit_compile)
+def trained_alone(model: Any, optimizer: Any) -> tuple[list[Any], list[Any]]:
+    """By eager steps; what compiled ones make is told by tests/compiler."""
+    step = step_of(model, optimizer)
     with np.errstate(all="ignore"):
         for number in range(STEPS):
             step(X[number], Y[number])
@@ -97,7 +98,7 @@ def assert_as_alone(make: Make, jit_compile: Any, size: int = 3, **options: Any)
     stack = Stack([build(seed, **options) for seed in range(size)], [make(i) for i in range(size)], jit_compile)
     stack.train()
     for place in range(size):
-        weights, state = trained_alone(build(place, **options), make(place), jit_compile)
+        weights, state = trained_alone(build(place, **options), make(place))
         for found, wanted in zip([*stack.weights_of(place), *stack.state_of(place)], [*weights, *state], strict=True):
             assert found.shape == wanted.shape
             if jit_compile is True:

@@ -34,7 +34,7 @@ class Probe(keras.Model):
 
 
 def fits(build, x, y, **options):
-    """An ensemble and its members trained by themselves."""
+    """An ensemble and its members trained by themselves, eagerly; what compiled steps make is told by tests/compiler."""
     options = {"batch_size": 2, "epochs": 2, "verbose": 0} | options
     ensemble = Ensemble(build, len(SEEDS), SEEDS)
     history = ensemble.fit(x, y, **options)
@@ -42,6 +42,7 @@ def fits(build, x, y, **options):
         streams.set_global_seed(seed)
         keras.utils.clear_session()
         model = build()
+        model.run_eagerly = True
         yield place, ensemble[place], history.members[place].history, model, model.fit(x, y, **options).history
 
 
