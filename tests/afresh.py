@@ -1,9 +1,10 @@
-"""Fixtures of the folders whose tests count warnings or define operations: neither is known before a test, nor after it."""
+"""Fixtures of several folders and files: what no test finds of another."""
 
 import pytest
 
 from minikeras.core import warnings
 from minikeras.core.registry import operations
+from minikeras.nn_ops import streams
 
 
 @pytest.fixture(autouse=True)
@@ -19,3 +20,12 @@ def operations_afresh():
 def warnings_afresh():
     """No warning was told yet."""
     warnings._told.clear()
+
+
+@pytest.fixture(autouse=True)
+def fixed_stream():
+    """All random streams at a fixed place, and afterwards where they were."""
+    before = streams.states()
+    streams.set_global_seed(5)
+    yield
+    streams.set_states(before)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from afresh import fixed_stream  # noqa: F401
 from faults.children import exit_code, forked
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,15 +21,6 @@ from minikeras.errors import ShapeError
 from minikeras.nn_ops import streams
 
 slices = tf.data.Dataset.from_tensor_slices
-
-
-@pytest.fixture(autouse=True)
-def fixed_stream():
-    """All random streams at a fixed place, and afterwards where they were."""
-    before = streams.states()
-    streams.set_global_seed(5)
-    yield
-    streams.set_states(before)
 
 
 def numbers(dataset):

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from afresh import fixed_stream  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,15 +16,6 @@ from minikeras.nn_ops import streams
 
 Dataset = tf.data.Dataset
 spec = tf.TensorSpec
-
-
-@pytest.fixture(autouse=True)
-def fixed_stream():
-    """All random streams at a fixed place, and afterwards where they were."""
-    before = streams.states()
-    streams.set_global_seed(5)
-    yield
-    streams.set_states(before)
 
 
 def shown(dataset):

@@ -88,6 +88,7 @@ def test_tapes_are_on_the_stack_in_the_order_in_which_they_were_entered():
 
 
 def test_tapes_may_leave_in_another_order_than_they_came():
+    """T11: the others go on recording."""
     x = tf.constant(3.0)
     first, second = tf.GradientTape(), tf.GradientTape()
     first.__enter__()

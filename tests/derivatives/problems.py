@@ -7,6 +7,15 @@ import numpy as np
 import minikeras as tf
 
 
+def gradient(function, *values, **options):
+    """The gradients of a function at float32 constants."""
+    xs = [tf.constant(value) for value in values]
+    with tf.GradientTape() as tape:
+        tape.watch(xs)
+        y = function(*xs)
+    return tape.gradient(y, xs, **options)
+
+
 class Network:
     """A network of two layers with a bias that nothing uses, in a given dtype."""
 

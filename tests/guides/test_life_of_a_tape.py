@@ -177,20 +177,6 @@ def test_entering_a_used_up_tape_starts_afresh():
         tape.gradient(z, x)
 
 
-def test_leaving_one_tape_leaves_the_others_recording():
-    """T11: they may be left in any order."""
-    x = tf.Variable(3.0)
-    first, second = tf.GradientTape(), tf.GradientTape()
-    first.__enter__()
-    second.__enter__()
-    y = x * x
-    first.__exit__(None, None, None)
-    z = x * y
-    second.__exit__(None, None, None)
-    assert first.gradient([y, z], x).numpy() == 6.0, "z was not recorded any more"
-    assert second.gradient(z, x).numpy() == 27.0
-
-
 def test_a_question_that_is_refused_does_not_use_the_tape_up():
     """T12: a wrong option, a wrong target or a wrong seed leaves it usable."""
     x = tf.Variable(3.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from custom_optimizers import OPTIONS  # noqa: F401
 
 import minikeras as tf
 
@@ -27,16 +28,6 @@ FORMULAS = {
     "Adafactor": lambda **options: optimizers.Adafactor(0.1, **options),
     "Muon": lambda **options: optimizers.Muon(0.1, **options),
     "ScheduleFreeAdamW": lambda **options: optimizers.ScheduleFreeAdamW(0.1, warmup_steps=2, **options),
-}
-OPTIONS = {
-    "plain": {},
-    "weight_decay": {"weight_decay": 0.1},
-    "clipnorm": {"clipnorm": 0.5},
-    "clipvalue": {"clipvalue": 0.3},
-    "global_clipnorm": {"global_clipnorm": 0.5},
-    "average": {"use_ema": True, "ema_momentum": 0.7, "ema_overwrite_frequency": 2},
-    "accumulation": {"gradient_accumulation_steps": 2},
-    "scale": {"loss_scale_factor": 8.0},
 }
 SHAPES = {"kernel": (3, 4), "bias": (4,), "scale": (), "stack": (2, 3, 2)}
 
