@@ -294,6 +294,13 @@ def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
 
 Row = tuple[Variable, int, Variable]
 """A Variable that holds a stack, a place in it, and the member's own Variable, whose value is that row."""
+Rows = Sequence[tuple[Variable, Sequence[Variable]]]
+"""Variables that hold stacks, each with the members' own."""
+
+
+def rows_at(rows: Rows, places: Sequence[int]) -> list[Row]:
+    """The rows of some members."""
+    return [(whole, place, own[place]) for whole, own in rows for place in places]
 
 
 def take_rows(rows: Iterable[Row]) -> None:
@@ -320,16 +327,15 @@ def give_rows(rows: Iterable[Row]) -> None:
 @contextlib.contextmanager
 def shown_rows(rows: Iterable[Row]) -> Iterator[None]:
     """Within the block members' Variables hold their rows; values assigned to them there are kept."""
-    given = [(whole, place, own, whole.array[place, ...]) for whole, place, own in rows]
-    for _, _, own, row in given:
-        own.array = row
+    given = [(row, row[2].array, row[0].array[row[1], ...]) for row in rows]
+    for (_, _, own), _, value in given:
+        own.array = value
     try:
         yield
     finally:
-        changed = [(whole, place, own) for whole, place, own, row in given if own.array is not row]
-        take_rows(changed)
-        for _, _, own, _ in given:
-            own.array = without_memory(own.array)
+        take_rows([row for row, _, value in given if row[2].array is not value])
+        for (_, _, own), nothing, _ in given:
+            own.array = nothing
 
 
 def _by_whole(rows: Iterable[Row]) -> list[list[Row]]:

@@ -1,99 +1,103 @@
 """The optimizers of all members, as one that steps over whole Variables.
 
-Where the formula of a step is elementwise, all members take it in one loop, whatever numbers differ (`together.py`). Other
-steps, with norms of weights, constraints or an `update_step`, the members take in turn, by themselves.
+Where the formula of a step is elementwise, all members take it in one loop over whole Variables, whatever numbers differ:
+learning rates, decays and all others of the formula. Other steps, with norms of weights, constraints or an `update_step`, the
+members take in turn, by themselves.
 
 The members' own optimizers stay the place to read and set: their learning rates and options are looked up in each step.
-`StackedOptimizer.release` gives them their slots for good, `shown` for a while.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+import operator
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 
-from ..compiler.loops import Untraceable
-from ..core import Tensor, Variable
+from ..compiler.ir import PLAIN
+from ..compiler.loops import Pass, Untraceable
+from ..compiler.passes.expansion import Writer
+from ..core import Primitive, Tensor, Variable
 from ..core.arrays import namespace, to_numpy
 from ..core.batch import BatchedTensor
+from ..core.effects import State, clock, effect
 from ..core.stack import BOTTOM, current, on_top, perform
-from ..core.variable import restore, snapshot
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
+from ..keras.optimizers.compiled_step import FormulaGroup, FormulaPart, is_usual
 from ..keras.optimizers.loss_scale import present_scale
+from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import BESIDE, Change, SlotState, paired
-from ..keras.optimizers.step import changes_others
+from ..keras.optimizers.step import (
+    Flags,
+    Sight,
+    TracedFormula,
+    changes_others,
+    flags_of,
+    groups_alike,
+    numbers_of,
+    sight_of,
+)
 from ..keras.optimizers.update_steps import present_rate
 from ..keras.weight import KerasVariable
 from ..types import Array
-from .members import Members, Row, give_rows, shown_rows, with_rows, without_memory
-from .together import MembersPart
-
-Rows = Sequence[tuple[Variable, Sequence[Variable]]]
-"""A Variable that holds all members' values along a first axis, and the Variables of the members' own models."""
+from .members import Members, Rows, laid_out, rows_at, shown_rows, with_member_numbers, with_rows, without_memory
 
 
-def kind_of(optimizer: Any) -> Any:
+def kind_of(optimizer: Any) -> tuple[Any, ...]:
     """The common part of the optimizers of members that are trained together: their class, and those of optimizers within.
 
     >>> kind_of(tf.keras.optimizers.Adam(0.1)) == kind_of(tf.keras.optimizers.Adam(0.2, beta_1=0.5))
     True
     """
-    if isinstance(optimizer, PerLayer):
-        return type(optimizer), tuple([(one.every, one.offset, kind_of(one.optimizer)) for one in optimizer.members])
-    if isinstance(optimizer, LossScaleOptimizer):
-        return type(optimizer), kind_of(optimizer.inner_optimizer)
-    return type(optimizer)
+    parts = optimizer.members if isinstance(optimizer, PerLayer) else []
+    within = [optimizer.inner_optimizer] if isinstance(optimizer, LossScaleOptimizer) else [one.optimizer for one in parts]
+    return type(optimizer), [(one.every, one.offset) for one in parts], list(map(kind_of, within))
 
 
 def check(optimizers: Sequence[Any]) -> None:
     """Refuse optimizers that cannot step together."""
-    kind = kind_of(optimizers[0])
+    first = kind_of(optimizers[0])
     for place, optimizer in enumerate(optimizers):
         if optimizer is None:
             raise InvalidArgumentError(f"member {place} of the ensemble has no optimizer: compile(optimizer='adam').")
-        if kind_of(optimizer) != kind:
+        if (kind := kind_of(optimizer)) != first:
             raise InvalidArgumentError(
-                f"the members of an ensemble must have optimizers of one kind: member 0 has {_text(optimizers[0])}, member "
-                f"{place} has {_text(optimizer)}. Numbers such as the learning rate may differ. Train them with Sweep, "
-                "which makes a group for each kind."
+                f"the members of an ensemble must have optimizers of one kind: member 0 has {_text(first)}, member {place} has "
+                f"{_text(kind)}. Numbers such as the learning rate may differ. Train them with Sweep, which makes a group for "
+                "each kind."
             )
 
 
-def _text(optimizer: Any) -> str:
-    if isinstance(optimizer, PerLayer):
-        inner = [f"{member.label!r}: {_text(member.optimizer)}" for member in optimizer.members]
-        return f"{type(optimizer).__name__}({', '.join(inner)})"
-    return "none" if optimizer is None else type(optimizer).__name__
+def _text(kind: tuple[Any, ...]) -> str:
+    found, _, within = kind
+    return f"{found.__name__}({', '.join(map(_text, within))})" if within else found.__name__
 
 
+@dataclass
 class Held:
-    """The private state of a `StackedOptimizer`. Walks that look for state do not enter it: `variables` names the Variables.
+    """The parts of a `StackedOptimizer` that are not its own. An optimizer's Variables are found by its attributes, which these
+    do not enter: `variables` names the Variables.
 
     Attributes:
         optimizers: the members' own.
         members: the interpreter.
-        rows: for the key of a whole Variable the members' own.
-        owners: for the key of a member's own Variable the whole one and its place there.
-        at_once: whether slots are stacked, as all members can step at once; else the members step in turn.
+        rows: for the key of a whole Variable, or of a slot of one, the members' own.
         ended: the places of members that step no more; their rows mean nothing.
     """
 
-    def __init__(self, optimizers: Sequence[Optimizer], members: Members, rows: Rows) -> None:
-        self.optimizers, self.members = list(optimizers), members
-        self.rows = {whole.key: own for whole, own in rows}
-        self.owners = {own.key: (whole, place) for whole, found in rows for place, own in enumerate(found)}
-        self.at_once = True
-        self.ended: set[int] = set()
+    optimizers: list[Optimizer]
+    members: Members
+    rows: dict[int, Sequence[Variable]]
+    ended: set[int] = field(default_factory=set)
 
     @property
-    def active(self) -> list[Optimizer]:
-        """The optimizers of members that have not ended."""
-        return [optimizer for place, optimizer in enumerate(self.optimizers) if place not in self.ended]
+    def active(self) -> list[int]:
+        """The places of members that have not ended."""
+        return [place for place in range(len(self.optimizers)) if place not in self.ended]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Held:
         raise InvalidArgumentError("the optimizers of an ensemble are not copied; copy those of its members.")
@@ -109,14 +113,18 @@ class StackedOptimizer(Optimizer):
         optimizers: one for each member, of one kind.
         members: the interpreter.
         rows: the whole Variables and the members' own.
+
+    Attributes:
+        steps_at_once: whether slots are stacked, as all members can step in one loop; else the members step in turn.
     """
 
     def __init__(self, optimizers: Sequence[Any], members: Members, rows: Rows) -> None:
         check(optimizers)
         super().__init__(0.0, name=optimizers[0].name)
-        self._held = Held(optimizers, members, rows)
+        self._held = Held(list(optimizers), members, {whole.key: own for whole, own in rows})
         self.slot_groups = optimizers[0].slot_groups
         self.needs_loss = any(optimizer.needs_loss for optimizer in optimizers)  # then each member's own model takes its step
+        self.steps_at_once = True
 
     @property
     def optimizers(self) -> list[Optimizer]:
@@ -129,24 +137,21 @@ class StackedOptimizer(Optimizer):
         return self._held.ended
 
     @property
-    def steps_at_once(self) -> bool:
-        """True if all members step in one loop, as far as is known."""
-        return self._held.at_once
-
-    @property
     def variables(self) -> list[Variable]:
         """The Variables of the members' optimizers; and the whole slots, if all step at once."""
-        return [*(variable for optimizer in self.optimizers for variable in optimizer.variables), *self.whole_slots]
+        own = [variable for optimizer in self.optimizers for variable in optimizer.variables]
+        return [*own, *(slot for slot, _ in self.slot_rows)]
 
     @property
-    def whole_slots(self) -> list[Variable]:
-        """The slots of all members at once."""
-        return [slot for known in self.state.slots.values() for slot in known.slots.values()]
+    def slot_rows(self) -> Rows:
+        """The slots of all members at once, and the members' own, which hold shape and dtype alone."""
+        slots = [slot for known in self.state.slots.values() for slot in known.slots.values()]
+        return [(slot, self._held.rows[slot.key]) for slot in slots]
 
     @property
     def iterations(self) -> Any:
         """The number of updates."""
-        return self._held.active[0].iterations
+        return self.optimizers[self._held.active[0]].iterations
 
     @property
     def learning_rate(self) -> Any:
@@ -209,46 +214,42 @@ class StackedOptimizer(Optimizer):
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Make the members' slots beside whole Variables, and stack them if all can step at once."""
-        new = [variable for variable in variables if variable.key not in self.state.slots]
+        known, held = self.state.slots, self._held
+        new = [variable for variable in variables if variable.key not in known]
         if not new:
             return
-        held = self._held
-        with self._shown(new):
+        own = [(whole, held.rows[whole.key]) for whole in new]
+        with shown_rows(rows_at(own, held.active)):
             for place, optimizer in enumerate(self.optimizers):
-                optimizer.prepare([held.rows[whole.key][place] for whole in new])
-        states = [SlotState(whole, {}, [whole], True) for whole in new]
-        if held.at_once:
-            stacked, known = [self._stacked(whole) for whole in new] if self._is_alike(new) else [], self.state.slots.values()
-            # If slots are stacked already, steps of new ones that do not fit are taken in turn.
-            held.at_once = bool(known) or (bool(stacked) and self._is_at_once(stacked))
-            states = stacked if held.at_once else states
-        self.state.add(states)
-        if held.at_once:
-            self._let_go(new)
+                optimizer.prepare([found[place] for _, found in own])
+        stacked = [self._stacked(*pair) for pair in own] if self.steps_at_once else []
+        states = [state for state in stacked if state is not None]
+        # If slots are stacked already, steps of new ones that do not fit are taken in turn.
+        self.steps_at_once = len(states) == len(new) and (bool(known) or self._is_at_once(states))
+        self.state.add(states if self.steps_at_once else [SlotState(whole, {}, [whole], True) for whole in new])
+        for _, _, slot in rows_at(self.slot_rows, held.active) if self.steps_at_once else ():
+            slot.array = without_memory(slot.array)
 
-    def _is_alike(self, wholes: Sequence[Variable]) -> bool:
-        """True if all members have the same slots."""
-        places = range(len(self.optimizers))
-        return all(len({tuple(name for name, _ in self._own_slots(one, i)) for i in places}) == 1 for one in wholes)
-
-    def _stacked(self, whole: Variable) -> SlotState:
-        """The slots of all members beside a whole Variable."""
-        columns = zip(*[self._own_slots(whole, place) for place, _ in enumerate(self.optimizers)], strict=True)
-        slots = {pairs[0][0]: _whole_slot([slot for _, slot in pairs]) for pairs in columns}
-        names = [name for name in slots if name not in BESIDE]
-        return SlotState(whole, slots, [whole, *(slots[name] for name in names)], True)
-
-    def _own_slots(self, whole: Variable, place: int) -> list[tuple[str, Variable]]:
-        """The slots that a member's own optimizer has, by name."""
-        found = self.optimizers[place].state.slots.get(self._held.rows[whole.key][place].key)
-        return [] if found is None else list(found.slots.items())
+    def _stacked(self, whole: Variable, own: Sequence[Variable]) -> SlotState | None:
+        """The slots of all members beside a whole Variable; None if not all members have the same."""
+        states = [optimizer.state.slots.get(one.key) for optimizer, one in zip(self.optimizers, own, strict=True)]
+        found = [{} if state is None else state.slots for state in states]
+        if any(list(one) != list(found[0]) for one in found):
+            return None
+        stacks = {name: [one[name].array for one in found] for name in found[0]}
+        slots: dict[str, Variable] = {
+            name: KerasVariable(Tensor(namespace(*own).stack(own)), trainable=False, name=found[0][name].name)
+            for name, own in stacks.items()
+        }
+        self._held.rows |= {slot.key: [one[name] for one in found] for name, slot in slots.items()}
+        return SlotState(whole, slots, [whole, *(slot for name, slot in slots.items() if name not in BESIDE)], True)
 
     def parts(self, states: Sequence[SlotState], owner: Any) -> list[tuple[MembersPart, list[int]]]:
         """The steps of all members at once, for a `CompiledStep` of the owner, this one or its stand-in; each with the
         positions of its Variables. Untraceable for members that step in turn.
         """
         held, shares = self._held, dict[int, tuple[list[Any], list[int]]]()
-        if not held.at_once or any(
+        if not self.steps_at_once or any(
             member.every != 1 for one in self.optimizers if isinstance(one, PerLayer) for member in one.members
         ):
             raise Untraceable("members that take turns")
@@ -277,44 +278,6 @@ class StackedOptimizer(Optimizer):
         except Untraceable:
             return False
 
-    def release(self, places: Sequence[int]) -> None:
-        """Let the optimizers of some members hold their slots, and step no more."""
-        self._held.ended.update(places)
-        give_rows(self.rows_of(places))
-
-    def shown(self, places: Sequence[int]) -> AbstractContextManager[None]:
-        """A block within which the optimizers of some members hold their slots; values assigned to them there are kept."""
-        return shown_rows(self.rows_of(places))
-
-    def rows_of(self, places: Sequence[int]) -> list[Row]:
-        """The slots of some members, if all step at once."""
-        return [
-            (state.slots[name], place, slot)
-            for state in (self.state.slots.values() if self.steps_at_once else ())
-            for place in places
-            for name, slot in self._own_slots(state.variable, place)
-        ]
-
-    def _let_go(self, wholes: Sequence[Variable]) -> None:
-        """Have the members' slots keep shape and dtype alone; those of members that ended stay theirs."""
-        for whole in wholes:
-            for place in set(range(len(self.optimizers))) - self._held.ended:
-                for _, slot in self._own_slots(whole, place):
-                    slot.array = without_memory(slot.array)
-
-    @contextmanager
-    def _shown(self, wholes: Iterable[Variable]) -> Iterator[None]:
-        """Within the block the members' own Variables hold their values."""
-        pairs = [(whole, self._held.rows[whole.key]) for whole in wholes]
-        before = snapshot([own for _, found in pairs for own in found])
-        try:
-            for whole, found in pairs:
-                for place, own in enumerate(found):
-                    own.array = whole.array[place, ...]
-            yield
-        finally:
-            restore(before)
-
     # The step ------------------------------------------------------------------------------------------------------------
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> Any:
@@ -334,22 +297,21 @@ class StackedOptimizer(Optimizer):
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All changes of one step, member by member: only a program has them step at once. Nothing is assigned."""
-        held, changes, known = self._held, [], list(self.state.slots.values())
-        members = [place for place in range(len(self.optimizers)) if place not in held.ended]
-        owners = held.owners | {slot.key: (whole, place) for whole, place, slot in self.rows_of(members)}
-        rows: dict[int, tuple[Variable, dict[int, Array]]] = {}
-        with self._shown([state.variable for state in known]), self.shown(members):
-            for place in members:
-                optimizer = self.optimizers[place]
-                own = [held.rows[state.variable.key][place] for state in states]
-                _, arrays, found = paired(optimizer, [Tensor(gradient[place, ...]) for gradient in gradients], own)
-                for variable, array in optimizer.changes(arrays, found):
+        held, changes, changed = self._held, list[Change](), dict[int, tuple[Variable, dict[int, Array]]]()
+        wholes = [(state.variable, held.rows[state.variable.key]) for state in self.state.slots.values()]
+        rows = rows_at([*wholes, *self.slot_rows], held.active)
+        owners = {own.key: (whole, place) for whole, place, own in rows}
+        with shown_rows(rows):
+            for place in held.active:
+                optimizer, own = self.optimizers[place], [held.rows[state.variable.key][place] for state in states]
+                _, *given = paired(optimizer, [Tensor(gradient[place, ...]) for gradient in gradients], own)
+                for variable, array in optimizer.changes(*given):
                     if variable.key in owners:
                         whole, _ = owners[variable.key]
-                        rows.setdefault(whole.key, (whole, {}))[1][place] = array
+                        changed.setdefault(whole.key, (whole, {}))[1][place] = array
                     else:
                         changes.append((variable, array))
-        return [*((whole, with_rows(whole.array, found)) for whole, found in rows.values()), *changes]
+        return [*((whole, with_rows(whole.array, found)) for whole, found in changed.values()), *changes]
 
 
 StackedOptimizer.package_class = StackedOptimizer
@@ -363,6 +325,299 @@ def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer |
     return [id(member.optimizer) for member in optimizer.members].index(id(found)), found
 
 
-def _whole_slot(slots: Sequence[Variable]) -> Variable:
-    arrays = [slot.array for slot in slots]
-    return KerasVariable(Tensor(namespace(arrays[0]).stack(arrays)), trainable=False, name=slots[0].name)
+# Steps of all members as one -------------------------------------------------------------------------------------------
+
+
+class MemberFormula(TracedFormula):
+    """A step's formula whose numbers differ from member to member: they are elements, too.
+
+    Args: as of `TracedFormula`.
+
+    Attributes:
+        body: of the loop over elements.
+        numbers: the positions of those that the body takes, among the formula's numbers.
+        differ: whether they differ; else they stay Python's.
+    """
+
+    differ = True
+
+    def __init__(self, optimizer: Any, state: SlotState, step: Any, names: Sequence[str], settings: Sequence[str]) -> None:
+        super().__init__(optimizer, state, step, names, settings=settings, clips=False)
+        passes = super().passes("__call__")
+        spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
+        if spread is None:
+            raise Untraceable("a formula whose numbers cannot differ")
+        self.body, reads, count = spread, passes[0].reads, 1 + self.width
+        self.numbers = [one - count for one in reads if one >= count]
+        coefficients = range(count, count + len(spread.coefficients))
+        self._pass = Pass(spread.body, (*[one for one in reads if one < count], *coefficients))
+
+    def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
+        return [self._pass] if self.differ else super().passes(name, sums)
+
+
+class MembersPart(FormulaPart):
+    """The step of optimizers of one class, one for each member.
+
+    Args:
+        owner: whose step it is a part of.
+        optimizers: built, each for its own Variables.
+        states: of the whole Variables.
+        rows: for the key of a whole Variable the members' own.
+        ended: the places of members that step no more: their optimizers stay as they are.
+        holders: the members' optimizers around these, if this step is to count theirs as well.
+
+    Raises:
+        Untraceable: if the formula is not elementwise, or members differ in more than numbers.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        optimizers: Sequence[Optimizer],
+        states: Sequence[SlotState],
+        rows: Mapping[int, Sequence[Variable]],
+        ended: Collection[int],
+        holders: Sequence[Optimizer],
+    ) -> None:
+        self._optimizer, self.own, self._states = owner, optimizers[0], states
+        self.optimizers, self._rows, self._ended, first = list(optimizers), rows, ended, optimizers[0]
+        self._asked: Any = None
+        self._held: list[Any] = []
+        self._rates: list[Any] | None = None
+        self._numbers: list[int] = []
+        self._firsts: list[int] = []
+        """The last learning rates, the number of each member's step, and the first member with each step."""
+        self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
+        """The last coefficients at every element, by group and position: most stay the same from step to step."""
+        self._counters = [[one.state.iterations for one in group] for group in (optimizers, holders) if group]
+        before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
+        clips = (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None)
+        if clips or any(one.assigns or not is_usual(one, states) or _hides(one, first) for one in optimizers):
+            raise Untraceable("a step that members take in turn")
+        self._step = first.begin_step(1, first._rate())
+        if not self._is_free() or sight_of(first, states, self._step) is not Sight.ELEMENT:
+            raise Untraceable("a constraint, or a formula of more than elements")
+        self._options, self._flags = list(map(_options, optimizers)), tuple(flags_of(first, 0))
+        self._settings = _differing(self._options)
+        if len({counter.array.item() for counter in self._of_active(self._counters[0])}) > 1:
+            raise Untraceable("members that have taken different numbers of steps")
+        self._alike = [(places, cast(Any, decays)) for places, decays in groups_alike(self, states)]
+        self._decays: list[tuple[float, ...]] = [decays for _, decays in self._alike if decays]
+        self._kinds = self._kinds_of_members()
+        same = all(one == self._options[0] for one in self._options) and all(len(set(one)) == 1 for one in self._decays)
+        self._differ = not (same and _agree(self._steps()))
+        self._formulas = [self._formula(places, decays) for places, decays in self._alike]
+        self.formula = self._formulas[0]
+
+    def _formula(self, places: Sequence[int], decays: Any) -> MemberFormula:
+        """The formula for Variables of one dtype and weight decay of each member."""
+        given = self.own, self._states[places[0]], self._step, (*(["decay"] if decays else []), *self._flags)
+        found = MemberFormula(*given, self._settings)
+        found.differ = self._differ
+        return found
+
+    def unchanged(self) -> bool:
+        """True if the options of all members are those of this step, and their numbers still equal if they were."""
+        same = list(map(_options, self.optimizers)) == self._options and self._is_free()
+        return same and (self._differ or _agree(self._steps()))
+
+    def _is_free(self) -> bool:
+        """True if no member's Variable has a constraint."""
+        return all([own.constraint is None for state in self._states for own in self._rows[state.variable.key]])
+
+    def decay_of(self, whole: Variable) -> tuple[float, ...]:
+        """The weight decay of each member's Variable; empty for none."""
+        pairs = zip(self.optimizers, self._rows[whole.key], strict=True)
+        found = [(optimizer.decay_of(own) or 0.0) if optimizer.state.slots[own.key].decays else 0.0 for optimizer, own in pairs]
+        return tuple(found) if any(found) else ()
+
+    def _kinds_of_members(self) -> list[int]:
+        """For each member the first one with the same options, so that equal ones compute their numbers once."""
+        first: dict[Any, int] = {}
+        kinds = []
+        for place, (optimizer, own) in enumerate(zip(self.optimizers, self._options, strict=True)):
+            key = place if optimizer.changes_numbers else (repr(own), tuple([one[place] for one in self._decays]))
+            kinds.append(first.setdefault(key, place))
+        return kinds
+
+    # Its numbers -----------------------------------------------------------------------------------------------------------
+
+    def _steps(self) -> list[tuple[float, ...]]:
+        """The numbers of `begin_step`, flattened, products of weight decays and learning rate, and flags: once for all members
+        with the same numbers; `_numbers` says which of these each member has.
+        """
+        taken = int(self._of_active(self._counters[0])[0].array)
+        return [
+            numbers_of(self.optimizers[place], taken, [own[place] for own in self._decays], self._flags)
+            for place in self._first_of_each()
+        ]
+
+    def _first_of_each(self) -> list[int]:
+        """The first member of each kind and learning rate."""
+        if self._asked != clock.now:
+            self._held = [one._learning_rate for one in self.optimizers if isinstance(one._learning_rate, Variable)]
+            self._asked, self._rates = clock.now, None
+        rates = list(map(_ARRAY, self._held))
+        if rates != self._rates:  # identical arrays are not compared by value: 1 us for 32 members
+            first: dict[Any, int] = {}
+            own = [rate if isinstance(rate := one._learning_rate, Variable) else None for one in self.optimizers]
+            keys = [(kind, None if rate is None else float(rate.array)) for kind, rate in zip(self._kinds, own, strict=True)]
+            self._numbers = [first.setdefault(key, len(first)) for key in keys]
+            self._rates, self._firsts = rates, [self._numbers.index(number) for number in range(len(first))]
+        return self._firsts
+
+    def _of_active(self, counters: Sequence[Variable]) -> Sequence[Variable]:
+        """Those of members that step."""
+        return [one for place, one in enumerate(counters) if place not in self._ended] if self._ended else counters
+
+    # The step ------------------------------------------------------------------------------------------------------------
+
+    def begin(self, writer: Writer) -> None:
+        self._groups = []
+        for formula, (places, decays) in zip(self._formulas, self._alike, strict=True):
+            group = FormulaGroup(formula, decays, self._states, places, True)
+            if self._differ:
+                group.numbers = [writer.slot((group.layout.size,), dtype) for _, dtype in formula.body.coefficients]
+            else:
+                group.numbers = [writer.slot(None, float) for _ in range(formula.leaves + bool(decays) + len(self._flags))]
+            self._groups.append(group)
+        slots = tuple([slot for group in self._groups for slot in group.numbers])
+        writer.begin(member_numbers, {"optimizer": self._optimizer, "part": self}, slots)
+
+    def numbers(self) -> tuple[Any, ...]:
+        """The operands of all groups' loops beside elements: arrays with a number at every element, or numbers for all."""
+        steps, leaves, decays = self._steps(), self.formula.leaves, len(self._decays)
+        if not (self._differ or _agree(steps)):
+            clock.tick()  # the next step is written anew
+            raise InvalidArgumentError(
+                "learning rates that were one for all members were assigned different values. Set them instead, so that "
+                "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
+            )
+        columns = list(np.array(steps, np.float64)[self._numbers].T) if self._differ else steps[0]
+        settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in self._settings]
+        products, found = iter(columns[leaves:]), list[Any]()
+        for number, group in enumerate(self._groups):
+            own = [next(products)] if group.decay else []
+            given = [*columns[:leaves], *settings, *own, *columns[leaves + decays :]]
+            found += self._everywhere(number, group, given) if self._differ else given
+        return tuple(found)
+
+    def _everywhere(self, number: int, group: FormulaGroup, given: Sequence[Array]) -> list[Array]:
+        """A group's coefficients at every element, given its numbers for each member."""
+        formula = self._formulas[number]
+        with np.errstate(all="ignore"):
+            coefficients = formula.body.values([given[one] for one in formula.numbers])
+        for position, values in enumerate(coefficients):
+            seen, known = values.tobytes(), self._laid_out.get((number, position))
+            if known is None or known[0] != seen:
+                self._laid_out[number, position] = seen, laid_out(values, group.layout)
+        return [self._laid_out[number, position][1] for position, _ in enumerate(coefficients)]
+
+    def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
+        first = self.own
+        name = "clipnorm" if first.clipnorm is not None else "global_clipnorm"
+        if getattr(first, name) is not None:
+            groups = tuple([tuple(group.places) for group in self._groups]) if name == "global_clipnorm" else None
+            limits = {"limits": tuple([getattr(one, name) for one in self.optimizers]), "groups": groups}
+            gradients = writer.write(clip_members, gradients, limits, tuple([writer.slot(x.shape, x.dtype) for x in gradients]))
+        super().write(writer, gradients, known)
+
+    def count(self, writer: Writer) -> None:
+        writer.write(members_finished, (), {"optimizer": self._optimizer, "part": self})
+
+    def finish(self) -> None:
+        """Change the members' own numbers."""
+        if self.own.changes_numbers:
+            steps, going_on = self._steps(), enumerate(zip(self.optimizers, self._numbers, strict=True))
+            ended = [self.formula.ended(own, steps[number]) for place, (own, number) in going_on if place not in self._ended]
+            self.own.commit([change for changes in ended for change in changes])
+        for counters in map(self._of_active, self._counters):
+            count = counters[0].array + 1
+            for counter in counters:
+                counter.array = count
+
+
+def _finish(*, optimizer: Optimizer, part: MembersPart) -> tuple[()]:
+    part.finish()
+    return ()
+
+
+def _clip(*gradients: Array, limits: Sequence[float], groups: Sequence[Sequence[int]] | None) -> tuple[Array, ...]:
+    """As `clipped_by_norm`, or with `groups` as `clipped_by_global_norm`, with each member's own norms and limit."""
+    xp, globally = namespace(*gradients), groups is not None
+    rows = [one.reshape(len(limits), one.size // len(limits)) for one in gradients]
+    whole = rows if groups is None else [xp.concatenate([rows[place] for place in places], 1) for places in groups]
+    squares = [(one * one).sum(axis=-1) for one in whole]
+    norms = [xp.sqrt(sum(squares[1:], squares[0]))] * len(gradients) if globally else [xp.sqrt(one) for one in squares]
+    factors = []
+    for norm in norms:
+        limit = xp.asarray(np.array(limits), dtype=norm.dtype)
+        factors.append(limit / xp.maximum(norm, limit) + (norm - norm if globally else 0.0))
+    return tuple(
+        [
+            (one * factor.reshape(-1, *[1] * (one.ndim - 1))).astype(one.dtype, copy=False)
+            for one, factor in zip(gradients, factors, strict=True)
+        ]
+    )
+
+
+clip_members = Primitive("clip_members", lambda xp: _clip, differentiable=False, uniform=False, registered=False)
+"""Gradients of all members, clipped by norms."""
+member_numbers = effect(
+    "member_numbers",
+    lambda *, optimizer, part: part.numbers(),
+    reads=(State.VARIABLES,),
+    writes=(State.VARIABLES,),
+    escapes=True,
+)
+members_finished = effect("members_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+
+
+_ARRAY = operator.attrgetter("array")
+
+
+def _agree(steps: Sequence[Any]) -> bool:
+    """True if the numbers of a step are the same for all members."""
+    return all([step == steps[0] for step in steps[1:]])
+
+
+def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:
+    """The facts that guard a step: the plain options, their types, and the source of the learning rate."""
+    plain, rate = optimizer.plain_options(), optimizer._learning_rate
+    if isinstance(rate, Variable):
+        source: Any = None
+    elif isinstance(rate, LearningRateSchedule) and optimizer.rate_is_own:
+        source = repr((type(rate).__name__, rate.get_config()))
+    else:
+        source = id(rate)
+    return plain, {name: type(value) for name, value in plain.items()}, source
+
+
+def _differing(options: Sequence[Any]) -> list[str]:
+    """The names of options that differ; Untraceable if one of them is no number, or has a number for some members only."""
+    first = options[0][0]
+    names = [name for name in first if any(repr(plain.get(name)) != repr(first[name]) for plain, _, _ in options)]
+    names = [name for name in names if name != "weight_decay"]  # members without one have 0.0 of it
+    values = [[plain.get(name) for name in names] for plain, _, _ in options]
+    more = any(set(plain) - set(first) - {"name"} for plain, _, _ in options)
+    if more or not all(type(value) in (int, float) for row in values for value in row):
+        raise Untraceable("options that are no numbers")
+    return [name for name in names if name not in _BESIDE]
+
+
+_BESIDE = ("clipnorm", "global_clipnorm", "ema_momentum")
+"""Options that the formula does not read."""
+
+
+def _hides(optimizer: Optimizer, first: Optimizer) -> bool:
+    """True if a user's optimizer has private attributes that differ from those of the first member's."""
+    if optimizer.is_own:
+        return False
+    return any(
+        name.startswith("_") and name not in _OWN and (type(value) not in PLAIN or repr(value) != repr(vars(first).get(name)))
+        for name, value in vars(optimizer).items()
+    )
+
+
+_OWN = frozenset(vars(Optimizer()))

@@ -19,7 +19,7 @@ from ..core.batch import BatchedTensor
 from ..functions.operands import tensor
 from ..keras.layers.layer_weights import Contents
 from .hyperparameters import ModelOptions
-from .members import EnsembleMember, Members, Row, give_rows, shown_rows, take_rows, with_rows, without_memory
+from .members import EnsembleMember, Members, Row, give_rows, rows_at, shown_rows, take_rows, with_rows, without_memory
 from .optimizers import StackedOptimizer
 
 
@@ -59,12 +59,11 @@ class ModelStack:
             self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._rows)
             self.model.optimizer = self.optimizer
             self.run_eagerly = self.run_eagerly or self.optimizer.needs_loss  # the members' own steps are compiled then
-        take_rows(self._rows_of(range(len(models))))
+        take_rows(self._rows_at(range(len(models))))
 
-    def _rows_of(self, places: Sequence[int]) -> list[Row]:
-        """The Variables of some members."""
-        slots = [] if self.optimizer is None else self.optimizer.rows_of(places)
-        return [*((whole, place, own[place]) for whole, own in self._rows for place in places), *slots]
+    def _rows_at(self, places: Sequence[int]) -> list[Row]:
+        """The Variables of some members, and the slots of their optimizers."""
+        return rows_at([*self._rows, *(() if self.optimizer is None else self.optimizer.slot_rows)], places)
 
     # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------
 
@@ -168,13 +167,13 @@ class ModelStack:
     def shown(self, places: Sequence[int]) -> Iterator[None]:
         """Within the block the models of some members hold their values; values assigned to them there are kept."""
         self._settle()
-        with shown_rows(self._rows_of(places)):
+        with shown_rows(self._rows_at(places)):
             yield
 
     def release(self, places: Sequence[int]) -> None:
         """Let the models of some members hold their values, their optimizers their state, and their streams go on, for good."""
         self._settle()
-        give_rows(self._rows_of(places))
+        give_rows(self._rows_at(places))
         if self.optimizer is not None:
             self.optimizer.ended.update(places)
         for place in places:
@@ -191,7 +190,7 @@ class ModelStack:
         """Hold no memory, once all members are released."""
         _drop([whole for whole, _ in self._rows])
         if self.optimizer is not None:
-            _drop(self.optimizer.whole_slots)
+            _drop([slot for slot, _ in self.optimizer.slot_rows])
 
     def resume(self) -> None:
         """Hold the values of all members again after a rest, and let their optimizers step."""
@@ -203,7 +202,7 @@ class ModelStack:
         """Hold the values of released members again, for evaluation: their optimizers step no more."""
         if not places:
             return
-        take_rows(self._rows_of(places))
+        take_rows(self._rows_at(places))
         rows = {place: np.array(self._given[place].streams[""], np.uint64) for place in places}
         self.members.streams.array = with_rows(self.members.streams.array, rows)
 

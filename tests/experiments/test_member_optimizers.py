@@ -15,7 +15,7 @@ from minikeras.compiler import CompiledFunction
 from minikeras.core.batch import BatchedTensor
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
-from minikeras.experiments.members import EnsembleMember, Members
+from minikeras.experiments.members import EnsembleMember, Members, give_rows, rows_at, shown_rows
 from minikeras.experiments.optimizers import StackedOptimizer, kind_of
 from minikeras.nn_ops.streams import set_global_seed
 
@@ -81,7 +81,7 @@ class Stack:
         return [whole.numpy()[place] for whole, _ in self.rows]
 
     def state_of(self, place: int) -> list[Any]:
-        self.optimizer.release([place])
+        give_rows(rows_at(self.optimizer.slot_rows, [place]))
         return [variable.numpy() for variable in self.own[place].variables]
 
 
@@ -277,7 +277,7 @@ def test_state_that_a_member_was_given_meanwhile_is_taken() -> None:
     stack = Stack([build(seed) for seed in range(2)], [optimizers.Adam(0.01), optimizers.Adam(0.02)])
     stack.train(0, 3)
     slot = next(iter(stack.own[1].state.slots.values())).slots["momentum"]
-    with stack.optimizer.shown([1]):
+    with shown_rows(rows_at(stack.optimizer.slot_rows, [1])):
         assert slot.numpy().any()
         slot.assign(tf.ones_like(slot))
     whole = next(iter(stack.optimizer.state.slots.values())).slots["momentum"]
