@@ -292,10 +292,6 @@ class Milestones(NamedTuple):
             point += self.every or max(1, int(growth * point))
             yield point if self.steps is None else min(point, self.steps)
 
-    def is_over(self, seconds: float) -> bool:
-        """True if the time is over."""
-        return self.seconds is not None and seconds >= self.seconds
-
 
 def _start(problem: Problem, seed: int) -> tuple[list[Any], str]:
     """The weights from which all optimizers start, and a line about the problem. Errors that it raises are the problem's."""
@@ -331,7 +327,7 @@ def _train(run: OptimizerRun, given: Any, problem: Problem, weights: list[Any], 
         for step in schedule.points(FULL_BATCH_GROWTH if problem.is_full_batch else MINI_BATCH_GROWTH):
             timed.take(step - timed.steps)
             run.note(timed, problem.measure(model))
-            if run.diverged or schedule.is_over(timed.seconds):
+            if run.diverged or (schedule.seconds is not None and timed.seconds >= schedule.seconds):
                 break
     except Exception as error:
         run.failure = Failure.of(error)

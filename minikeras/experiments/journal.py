@@ -12,7 +12,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ MODEL = "the model of run"
 """Prefix of the names, in the identity, of the texts that tell models apart."""
 MOST_RUNS = 1_000_000
 DIGEST, WEIGHTS = "sha256", "sha256 of weights"
-_OF_RUN = {"format", "history", "logged_at", "directions", "seconds", "failure", "built_for"}
+_OF_RUN = {field.name for field in fields(Outcome)} - {"weights"}
 
 
 class SweepPlan(NamedTuple):
@@ -98,22 +99,22 @@ class Journal:
         files: dict[str, bytes] = {}
         for number, outcome in outcomes.items():
             if outcome.weights is not None:
-                files[self._weights_path(number).name] = outcome.weights
-            files[self._run_path(number).name] = _text(_record(outcome))
+                files[self._path(number, "weights.h5").name] = outcome.weights
+            files[self._path(number).name] = _text(_record(outcome))
         durable.write_files(self._runs, files)
 
     def read(self, number: int) -> Outcome | None:
         """The outcome of a run, without its weights; None if it has not ended."""
-        path = self._run_path(number)
+        path = self._path(number)
         return _read_record(path) if path.exists() else None
 
     def weights(self, number: int) -> bytes | None:
         """The bytes of the weights of a run, if they were kept."""
-        path = self._weights_path(number)
+        path = self._path(number, "weights.h5")
         if not path.exists():
             return None
         content = bytes(read_file(path))
-        stated = _mapping(self._run_path(number), _OF_RUN, {WEIGHTS}).get(WEIGHTS)
+        stated = _mapping(self._path(number), _OF_RUN, {WEIGHTS}).get(WEIGHTS)
         refuse_if(stated not in (None, hashlib.sha256(content).hexdigest()), path, "", "is damaged: its SHA-256 is another one")
         return content
 
@@ -121,11 +122,8 @@ class Journal:
     def _plan_path(self) -> Path:
         return self.directory / "sweep.json"
 
-    def _run_path(self, number: int) -> Path:
-        return self._runs / f"{number:05d}.json"
-
-    def _weights_path(self, number: int) -> Path:
-        return self._runs / f"{number:05d}.weights.h5"
+    def _path(self, number: int, kind: str = "json") -> Path:
+        return self._runs / f"{number:05d}.{kind}"
 
 
 # The plan ----------------------------------------------------------------------------------------------------------------
@@ -137,15 +135,14 @@ def _plan_text(plan: SweepPlan) -> bytes:
 
 
 def _read_plan(path: Path) -> SweepPlan:
-    content = _mapping(path, {"format", *SweepPlan._fields})
-    refuse_if(content.pop("format") != FORMAT, path, "format", f"expected {FORMAT!r}")
-    texts = [content["name"], content["objective"], content["mode"], *_dict(content["identity"]).values()]
+    content = _mapping(path, SweepPlan._fields)
+    texts = [content["name"], content["objective"], content["mode"], *_as(dict, content["identity"]).values()]
     refuse_if(not all(type(text) is str for text in texts), path, "", "name, objective, mode and identity should be texts")
     refuse_if(content["mode"] not in ("auto", "min", "max"), path, "mode", "should be 'auto', 'min' or 'max'")
     runs, groups = content.pop("runs"), content["groups"]
     refuse_if(type(runs) is not list or len(runs) > MOST_RUNS, path, "runs", "should be a list")
     found = [_read_run(path, number, one) for number, one in enumerate(runs)]
-    numbers = [number for group in _list(groups) for number in _list(group)]
+    numbers = [number for group in _as(list, groups) for number in _as(list, group)]
     whole = all(type(number) is int for number in numbers) and sorted(numbers) == list(range(len(found)))
     refuse_if(not whole, path, "groups", "should hold each run once")
     return SweepPlan(runs=found, **content)
@@ -189,23 +186,16 @@ def _shown(run: Run) -> str:
 
 
 def _record(outcome: Outcome) -> dict[str, Any]:
-    failure = outcome.failure
-    return {
-        "format": FORMAT,
-        "history": {name: _numbers(values) for name, values in outcome.history.items()},
-        "logged_at": outcome.logged_at,
-        "directions": outcome.directions,
-        "seconds": outcome.seconds,
-        "failure": None if failure is None else [failure.message, failure.traceback],
-        "built_for": outcome.built_for,
-        WEIGHTS: None if outcome.weights is None else hashlib.sha256(outcome.weights).hexdigest(),
-    }
+    failure, weights = outcome.failure, outcome.weights
+    record = {name: value for name, value in vars(outcome).items() if name in _OF_RUN}
+    record["history"] = {name: _numbers(values) for name, values in outcome.history.items()}
+    record["failure"] = None if failure is None else [failure.message, failure.traceback]
+    return {"format": FORMAT, **record, WEIGHTS: None if weights is None else hashlib.sha256(weights).hexdigest()}
 
 
 def _read_record(path: Path) -> Outcome:
     content = _mapping(path, _OF_RUN, {WEIGHTS})
-    refuse_if(content["format"] != FORMAT, path, "format", f"expected {FORMAT!r}")
-    history, logged_at = _dict(content["history"]), _dict(content["logged_at"])
+    history, logged_at = _as(dict, content["history"]), _as(dict, content["logged_at"])
     fits = history.keys() == logged_at.keys() and all(
         type(history[name]) is list
         and type(logged_at[name]) is list
@@ -214,7 +204,7 @@ def _read_record(path: Path) -> Outcome:
         for name in history
     )
     refuse_if(not fits, path, "history", "should have a value for each epoch at which it was logged")
-    directions, failure = _dict(content["directions"]), content["failure"]
+    directions, failure = _as(dict, content["directions"]), content["failure"]
     refuse_if(any(one not in ("min", "max") for one in directions.values()), path, "directions", "should be 'min' or 'max'")
     texts = failure is None or (type(failure) is list and [type(text) for text in failure] == [str, str])
     refuse_if(not texts, path, "failure", "should be a message and a traceback")
@@ -223,14 +213,9 @@ def _read_record(path: Path) -> Outcome:
         values = {name: _values(found) for name, found in history.items()}
     except ValueError:
         raise refused(path, "history", "should hold numbers") from None
-    return Outcome(
-        values,
-        logged_at,
-        directions,
-        float(content["seconds"]),
-        None if failure is None else Failure(*failure),
-        built_for=content["built_for"],
-    )
+    told = None if failure is None else Failure(*failure)
+    given = {name: content[name] for name in _OF_RUN}
+    return Outcome(**given | {"history": values, "seconds": float(content["seconds"]), "failure": told})
 
 
 def _numbers(value: Any) -> Any:
@@ -260,24 +245,20 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(strict_json.dumps_in_order(content)).hexdigest()
 
 
-def _mapping(path: Path, names: set[str], optional: Set[str] = frozenset()) -> dict[str, Any]:
+def _mapping(path: Path, names: Collection[str], optional: Set[str] = frozenset()) -> dict[str, Any]:
     content = strict_json.loads(read_file(path, strict_json.LARGEST), path)
     stated = content.pop(DIGEST, None) if type(content) is dict else None
     refuse_if(stated is not None and stated != _digest(content), path, "", "is damaged: its SHA-256 is another one")
-    if type(content) is not dict or content.keys() - optional != names:
+    if type(content) is not dict or content.keys() - optional != {"format", *names}:
         raise refused(path, "", f"is damaged, or no file of a sweep: it should hold {', '.join(sorted(names))}")
+    refuse_if(content.pop("format") != FORMAT, path, "format", f"expected {FORMAT!r}")
     return content
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    if type(value) is not dict:
-        raise LoadError(f"expected an object in a file of a sweep, found {excerpt(value)}")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if type(value) is not list:
-        raise LoadError(f"expected a list in a file of a sweep, found {excerpt(value)}")
+def _as(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        asked = "a list" if kind is list else "an object"
+        raise LoadError(f"expected {asked} in a file of a sweep, found {excerpt(value)}")
     return value
 
 

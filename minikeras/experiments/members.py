@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,8 +39,7 @@ from ..layout import Layout
 from ..nn_ops import streams
 from ..nn_ops import streams as random
 from ..nn_ops.streams import generator_at
-from ..types import Array, TensorLike
-from .hyperparameters import MemberNumber
+from ..types import Array, DType, TensorLike
 from .session import fresh_session, takes_seed
 
 
@@ -181,6 +181,88 @@ def laid_out(values: Array, layout: Layout) -> Array:
     return flat
 
 
+# Numbers of layers that differ from member to member, such as a dropout rate -----------------------------------------------
+
+
+class MemberNumber:
+    """A number that has a value of its own for each member; it stands where a float stood.
+
+    Among themselves and with Python's numbers they are floats; beside a Tensor each takes its dtype, as a Python number does.
+    So each member has the bits that it has alone.
+
+    >>> number = MemberNumber([0.25, 0.5], Batch(2))
+    >>> 1.0 / (1.0 - number)
+    MemberNumber(1.3333333333333333, 2.0)
+    """
+
+    __slots__ = ("batch", "values")
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, values: Sequence[float], batch: Batch | weakref.ref[Batch]) -> None:
+        self.values = tuple(values)
+        self.batch = batch if isinstance(batch, weakref.ref) else weakref.ref(batch)  # its Variables may hold this number
+
+    def beside(self, dtype: DType, like: Array) -> Tensor:
+        """The numbers beside a Tensor of a dtype, on the device of an array."""
+        batch = self.batch()
+        assert batch is not None, "the model of the stack is run without its members"
+        return BatchedTensor(Tensor(namespace(like).asarray(np.array(self.values, np.float64).astype(dtype.numpy))), batch)
+
+    def _with(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
+        if isinstance(other, MemberNumber):
+            return MemberNumber(list(map(function, self.values, other.values)), self.batch)
+        if type(other) in (int, float):
+            return MemberNumber([function(value, other) for value in self.values], self.batch)
+        return NotImplemented
+
+    def _holds(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
+        """The one answer for all members; NotImplemented beside a Tensor."""
+        found = self._with(other, function)
+        if not isinstance(found, MemberNumber):
+            return found
+        if len(set(found.values)) > 1:
+            raise InvalidArgumentError(
+                f"the number {self!r} of an ensemble decides otherwise for some members than for others: compared to {other!r} "
+                "it has several answers. Train such members with Sweep, which makes groups."
+            )
+        return found.values[0]
+
+    def __neg__(self) -> MemberNumber:
+        return MemberNumber([-value for value in self.values], self.batch)
+
+    def __bool__(self) -> bool:
+        """True unless all members have 0: a 0.0 is a number like others where another member has more."""
+        return any(self.values)
+
+    def _refuse(self) -> Any:
+        raise InvalidArgumentError(
+            f"{self!r} is another number for each member of an ensemble, and what it is used for takes one Python number. "
+            "Train such members with Sweep, which makes groups."
+        )
+
+    __float__ = __int__ = __index__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"MemberNumber({', '.join(map(repr, self.values))})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MemberNumber:
+        return self
+
+
+def _operators() -> None:
+    for name in ("add", "sub", "mul", "truediv", "pow"):
+        function = getattr(operator, name)
+        setattr(MemberNumber, f"__{name}__", lambda self, other, f=function: self._with(other, f))
+        setattr(MemberNumber, f"__r{name}__", lambda self, other, f=function: self._with(other, lambda a, b: f(b, a)))
+    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        function = getattr(operator, name)
+        setattr(MemberNumber, f"__{name}__", lambda self, other, f=function: self._holds(other, f))
+
+
+_operators()
+
+
 class Members(Batch):
     """The interpreter for `size` members.
 
@@ -188,14 +270,21 @@ class Members(Batch):
         stacks: for the key of a Variable of the model, that Variable and the one that holds all members' values. Never changed
             in place. A Variable without an entry holds one value for all.
         streams: the global random streams of the members: rows of seed and position.
+        ended: the places of members that step no more; their rows mean nothing.
     """
 
-    __slots__ = ("__dict__", "stacks", "streams")
+    __slots__ = ("__dict__", "ended", "stacks", "streams")
 
     def __init__(self, states: Sequence[tuple[int, int]]) -> None:
         super().__init__(len(states))
         self.stacks: dict[int, tuple[Variable, Variable]] = {}
+        self.ended: set[int] = set()
         self.streams = HostVariable(np.array(states, np.uint64), trainable=False, name="streams")
+
+    @property
+    def active(self) -> list[int]:
+        """The places of members that have not ended."""
+        return [place for place in range(self.size) if place not in self.ended]
 
     def stack(self, variable: Variable, values: Any) -> Variable:
         """Let a Variable of the model represent these values, one for each member along the first axis."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -86,18 +86,11 @@ class Held:
         optimizers: the members' own.
         members: the interpreter.
         rows: for the key of a whole Variable, or of a slot of one, the members' own.
-        ended: the places of members that step no more; their rows mean nothing.
     """
 
     optimizers: list[Optimizer]
     members: Members
     rows: dict[int, Sequence[Variable]]
-    ended: set[int] = field(default_factory=set)
-
-    @property
-    def active(self) -> list[int]:
-        """The places of members that have not ended."""
-        return [place for place in range(len(self.optimizers)) if place not in self.ended]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Held:
         raise InvalidArgumentError("the optimizers of an ensemble are not copied; copy those of its members.")
@@ -132,11 +125,6 @@ class StackedOptimizer(Optimizer):
         return self._held.optimizers
 
     @property
-    def ended(self) -> set[int]:
-        """The places of members that step no more."""
-        return self._held.ended
-
-    @property
     def variables(self) -> list[Variable]:
         """The Variables of the members' optimizers; and the whole slots, if all step at once."""
         own = [variable for optimizer in self.optimizers for variable in optimizer.variables]
@@ -151,7 +139,7 @@ class StackedOptimizer(Optimizer):
     @property
     def iterations(self) -> Any:
         """The number of updates."""
-        return self.optimizers[self._held.active[0]].iterations
+        return self.optimizers[self._held.members.active[0]].iterations
 
     @property
     def learning_rate(self) -> Any:
@@ -219,7 +207,7 @@ class StackedOptimizer(Optimizer):
         if not new:
             return
         own = [(whole, held.rows[whole.key]) for whole in new]
-        with shown_rows(rows_at(own, held.active)):
+        with shown_rows(rows_at(own, held.members.active)):
             for place, optimizer in enumerate(self.optimizers):
                 optimizer.prepare([found[place] for _, found in own])
         stacked = [self._stacked(*pair) for pair in own] if self.steps_at_once else []
@@ -227,7 +215,7 @@ class StackedOptimizer(Optimizer):
         # If slots are stacked already, steps of new ones that do not fit are taken in turn.
         self.steps_at_once = len(states) == len(new) and (bool(known) or self._is_at_once(states))
         self.state.add(states if self.steps_at_once else [SlotState(whole, {}, [whole], True) for whole in new])
-        for _, _, slot in rows_at(self.slot_rows, held.active) if self.steps_at_once else ():
+        for _, _, slot in rows_at(self.slot_rows, held.members.active) if self.steps_at_once else ():
             slot.array = without_memory(slot.array)
 
     def _stacked(self, whole: Variable, own: Sequence[Variable]) -> SlotState | None:
@@ -266,7 +254,7 @@ class StackedOptimizer(Optimizer):
             if number in others and changes_others(optimizers[0]):
                 raise Untraceable("what has no gradient changes too")
             holders = self.optimizers if isinstance(self.optimizers[0], PerLayer) and not found else ()
-            part = MembersPart(owner, optimizers, [states[i] for i in places], held.rows, held.ended, holders)
+            part = MembersPart(owner, optimizers, [states[i] for i in places], held.rows, held.members.ended, holders)
             found.append((part, places))
         return found
 
@@ -299,10 +287,10 @@ class StackedOptimizer(Optimizer):
         """All changes of one step, member by member: only a program has them step at once. Nothing is assigned."""
         held, changes, changed = self._held, list[Change](), dict[int, tuple[Variable, dict[int, Array]]]()
         wholes = [(state.variable, held.rows[state.variable.key]) for state in self.state.slots.values()]
-        rows = rows_at([*wholes, *self.slot_rows], held.active)
+        rows = rows_at([*wholes, *self.slot_rows], held.members.active)
         owners = {own.key: (whole, place) for whole, place, own in rows}
         with shown_rows(rows):
-            for place in held.active:
+            for place in held.members.active:
                 optimizer, own = self.optimizers[place], [held.rows[state.variable.key][place] for state in states]
                 _, *given = paired(optimizer, [Tensor(gradient[place, ...]) for gradient in gradients], own)
                 for variable, array in optimizer.changes(*given):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ class RunResult:
         metrics: the last value of each name.
         error: None, or the error that ended the run, in a line; `traceback` says where it was raised.
         seconds: how long it took.
+        directions: 'min' or 'max' for each value, where it is known whether less or more is better.
 
     >>> def build(rate):
     ...     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
@@ -47,16 +48,12 @@ class RunResult:
     ) -> None:
         self.number, self.parameters, self.seed = run
         self.history, self.logged_at, self.seconds = outcome.history, outcome.logged_at, outcome.seconds
+        self.directions = outcome.directions
         self.metrics = {name: values[-1] for name, values in outcome.history.items() if values}
         failure = outcome.failure
         self.error = None if failure is None else failure.message
         self.traceback = None if failure is None else failure.traceback
         self._outcome, self._build, self._journal = outcome, build, journal
-
-    @property
-    def directions(self) -> dict[str, str]:
-        """'min' or 'max' for each value, where it is known whether less or more is better."""
-        return self._outcome.directions
 
     @property
     def scalars(self) -> dict[str, float]:
@@ -127,9 +124,6 @@ class SweepResults(Sequence[RunResult]):
     def __getitem__(self, index: Any) -> Any:
         return self._results[index]
 
-    def __iter__(self) -> Iterator[RunResult]:
-        return iter(self._results)
-
     def __repr__(self) -> str:
         return repr(self.table())
 
@@ -157,8 +151,8 @@ class SweepResults(Sequence[RunResult]):
 
     def ordered(self, by: str | None = None) -> list[RunResult]:
         """The results, the best first and those that failed last; equal ones in the order of the sweep."""
-        name, better = self._known(by), self._better(by)
-        return sorted(self._results, key=lambda one: (one.error is not None, _rank(one.metrics.get(name), better), one.number))
+        rank = self._rank(by)
+        return sorted(self._results, key=lambda one: (one.error is not None, rank(one.metrics), one.number))
 
     def history(self, run: int | RunResult) -> History:
         """The logs of a run as `fit` returned them, which can be drawn.
@@ -208,14 +202,12 @@ class SweepResults(Sequence[RunResult]):
 
     def _means(self, over: Sequence[str], by: str | None) -> Table:
         """A row for each combination of the parameters that are not averaged over."""
-        together: dict[str, list[RunResult]] = {}
-        for one in self._results:
-            kept = {name: value for name, value in one.parameters.items() if name not in over}
-            text = repr((encoded(kept), None if "seed" in over else one.seed))
-            together.setdefault(text, []).append(one)
-        rows = [self._mean(group, over) for group in together.values()]
-        name, better = self._known(by), self._better(by)
-        return Table(sorted(rows, key=lambda row: _rank(row.get(name), better)))
+
+        def kept(one: RunResult) -> Any:
+            left = {name: value for name, value in one.parameters.items() if name not in over}
+            return encoded(left), None if "seed" in over else one.seed
+
+        return Table(sorted((self._mean(group, over) for group in _grouped(self, kept)), key=self._rank(by)))
 
     def _mean(self, group: Sequence[RunResult], over: Sequence[str]) -> dict[str, Any]:
         first, good = group[0], [one for one in group if one.error is None]
@@ -243,14 +235,19 @@ class SweepResults(Sequence[RunResult]):
     def _parameters(self) -> list[str]:
         return list(dict.fromkeys(name for one in self._results for name in one.parameters))
 
-    def _known(self, by: str | None) -> str:
-        name = self.objective if by is None else by
+    def _rank(self, by: str | None) -> Callable[[Mapping[str, Any]], float]:
+        """The rank of values by name, lower for better ones; a value that is no number comes last."""
+        name, better = (self.objective, self.mode) if by is None else (by, self._direction(by))
         if by is not None and name not in self.metric_names:
             raise ValueError(f"there is no {name!r} to sort by, but {self.metric_names}.")
-        return name
 
-    def _better(self, by: str | None) -> str:
-        return self.mode if by is None else self._direction(by)
+        def rank(values: Mapping[str, Any]) -> float:
+            value = values.get(name)
+            if not isinstance(value, (int, float)) or value != value:
+                return np.inf
+            return -value if better == "max" else value
+
+        return rank
 
     def _direction(self, name: str) -> str:
         """'min' or 'max', as the metric says; 'min', as for a loss, for a name that says nothing."""
@@ -288,11 +285,12 @@ def described(parameters: dict[str, Any], seed: int | None = None) -> str:
     return ", ".join(found if seed is None else [*found, f"seed={seed}"])
 
 
-def _rank(value: Any, better: str) -> float:
-    """A rank that is lower for better values; a value that is no number comes last."""
-    if not isinstance(value, (int, float)) or value != value:
-        return np.inf
-    return -value if better == "max" else value
+def _grouped(runs: Iterable[RunResult], kind: Callable[[RunResult], Any]) -> list[list[RunResult]]:
+    """The runs of each kind, in their order."""
+    groups: dict[str, list[RunResult]] = {}
+    for one in runs:
+        groups.setdefault(repr(kind(one)), []).append(one)
+    return list(groups.values())
 
 
 # Pictures ----------------------------------------------------------------------------------------------------------------
@@ -304,16 +302,11 @@ MOST = 8
 def _curves(results: SweepResults, names: str | Sequence[str], most: int = MOST, **options: Any) -> Any:
     """Mean and deviation over seeds of each combination, the best ones named."""
     chosen = [names] if isinstance(names, str) else list(names)
-    together: dict[str, list[RunResult]] = {}
-    for one in results.ordered():
-        if one.error is None:
-            together.setdefault(repr(encoded(one.parameters)), []).append(one)
-    if not together:
+    good = [one for one in results.ordered() if one.error is None]
+    if not good:
         raise _nothing_to_draw(results)
-    sign = -1.0 if results.mode == "max" else 1.0
-    groups = sorted(
-        together.values(), key=lambda group: sign * float(np.mean([one.metrics[results.objective] for one in group]))
-    )
+    sign, groups = -1.0 if results.mode == "max" else 1.0, _grouped(good, lambda one: encoded(one.parameters))
+    groups.sort(key=lambda group: sign * float(np.mean([one.metrics[results.objective] for one in group])))
     known = {name for group in groups for one in group for name in one.scalars}
     unknown = [name for name in chosen if name not in known]
     if unknown or not chosen:

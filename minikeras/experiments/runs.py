@@ -126,7 +126,6 @@ class Training:
         logs = History() if model.history is None else model.history
         history = {name: [as_plain(value) for value in values] for name, values in logs.history.items()}
         directions = {name: model.metric_direction(name.removeprefix("val_")) for name in history}
-        failure = failure or self._not_finite(logs)
         kept = self.keep_weights and failure is None
         return Outcome(
             history,
@@ -137,15 +136,6 @@ class Training:
             weights_files.encode(model) if kept else None,
             model.get_build_config() if kept else None,
         )
-
-    def _not_finite(self, logs: History) -> Failure | None:
-        """The failure of a run whose loss or objective was NaN or infinite after an epoch."""
-        for name in dict.fromkeys(("loss", self.objective)):
-            for epoch, value in zip(logs.logged_at.get(name, ()), logs.history.get(name, ()), strict=True):
-                if np.ndim(value) == 0 and not math.isfinite(value):
-                    told = f"{name} is {float(value)} after epoch {epoch + 1}; try a lower learning rate, or clip gradients."
-                    return Failure.of(NotFiniteError(told))
-        return None
 
 
 def train_group(
@@ -167,20 +157,19 @@ def train_together(
     builds: Sequence[Build], seeds: Sequence[int], callbacks: Sequence[Callable[[], list[Any]]], training: Training
 ) -> list[Outcome] | None:
     """Train runs as members of an ensemble; None if one of them raises: trained in turn, the others have results."""
-    began = time.perf_counter()
+    began, guards = time.perf_counter(), [StopAtNonFinite(training.objective) for _ in builds]
     try:
         with fresh_session(seeds[0]), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Member .* ends in epoch")  # it is a row with that error
             models = [functools.partial(compiled_model, build) for build in builds]
             ensemble = Ensemble.of([EnsembleMember.built(*one) for one in zip(models, seeds, strict=True)])
             with own_data(training.arguments) as arguments:
-                own = lambda place: [*callbacks[place](), StopAtNonFinite(training.objective)]
-                ensemble.fit(**arguments, callbacks=own, verbose=0)
+                ensemble.fit(**arguments, callbacks=lambda place: [*callbacks[place](), guards[place]], verbose=0)
     except Exception as error:
         _logger.warning("Sweep: %d runs are trained in turn, not together: %s", len(builds), Failure.of(error).message)
         return None
     seconds = (time.perf_counter() - began) / len(builds)
-    return [training.outcome(model, seconds) for model in ensemble]
+    return [training.outcome(model, seconds, guard.failure) for model, guard in zip(ensemble, guards, strict=True)]
 
 
 def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training: Training) -> Outcome:
@@ -194,7 +183,7 @@ def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training:
                 model.fit(**arguments, callbacks=[*callbacks(), guard], verbose=0)
         except Exception as error:
             failure = Failure.of(error)
-        return training.outcome(model, time.perf_counter() - began, failure)
+        return training.outcome(model, time.perf_counter() - began, failure or guard.failure)
 
 
 def compiled_model(build: Build) -> Model:
@@ -229,12 +218,15 @@ def as_plain(value: Any) -> Any:
 
 
 class StopAtNonFinite(Callback):
-    """Ends a run whose loss or objective is NaN or infinite after an epoch: it would not come back."""
+    """Ends a run whose loss or objective is NaN or infinite after an epoch: it would not come back. `failure` says so then."""
 
     def __init__(self, objective: str) -> None:
         self.watched = tuple(dict.fromkeys(("loss", objective)))
+        self.failure: Failure | None = None
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        values = [(logs or {}).get(name, 0.0) for name in self.watched]
-        if not all(math.isfinite(value) for value in values if np.ndim(value) == 0):
-            self.model.stop_training = True
+        for name in self.watched:
+            value = (logs or {}).get(name, 0.0)
+            if self.failure is None and np.ndim(value) == 0 and not math.isfinite(value):
+                told = f"{name} is {float(value)} after epoch {epoch + 1}; try a lower learning rate, or clip gradients."
+                self.failure, self.model.stop_training = Failure.of(NotFiniteError(told)), True

@@ -8,11 +8,13 @@ momentum keeps no slots and `Dropout(0)` draws nothing.
 from __future__ import annotations
 
 import contextlib
+import copy
+import functools
 import hashlib
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +22,39 @@ import numpy as np
 from ..compiler.ir import PLAIN
 from ..core import Tensor
 from ..core.arrays import to_numpy
+from ..core.batch import Batch
 from ..core.tensor import array_of
 from ..errors import kind_of
 from ..files import strict_json
+from ..keras import layers, regularizers
 from ..keras.layers.layer import Layer
 from ..keras.models import Model
+from ..keras.saving.description import is_described
 from ..keras.saving.objects import serialize_keras_object
 from ..keras.weight import Weight
-from .hyperparameters import OPTIONS, options_of
+from .members import MemberNumber
 from .session import fresh_session
+
+
+def options_of(kind: type) -> tuple[str, ...]:
+    """The options of a class that may be different numbers for each member, as `_member_numbers` lists them. A user's subclass
+    may compute with them as one number for all members, so it must list them itself.
+
+    >>> options_of(tf.keras.layers.SpatialDropout1D), options_of(tf.keras.layers.Dense)
+    (('rate',), ())
+    """
+    found: tuple[str, ...] = (
+        getattr(kind, "_member_numbers", ()) if is_described(kind) else vars(kind).get("_member_numbers", ())
+    )
+    return found
+
+
+_PUBLIC = [getattr(module, name) for module in (layers, regularizers) for name in module.__all__]
+OPTIONS: dict[type, tuple[str, ...]] = {kind: options_of(kind) for kind in _PUBLIC if options_of(kind)}
+"""The options of the package's classes."""
+_options = {kind.__name__: names for kind, names in OPTIONS.items()}
+_options["GroupQueryAttention"] = _options["GroupedQueryAttention"]  # Keras's name of it in configurations
+_PLAIN, _UNWATCHED = frozenset(PLAIN), frozenset(Model._unwatched)
 
 _NUMBER = re.compile(r"_\d+$")
 _FREE = re.compile(r"(^|_)(seed|initializer|constraint)$")
@@ -77,12 +103,7 @@ def check_structure(models: Sequence[Model]) -> None:
         )
 
 
-class _Absent:
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-_ABSENT = _Absent()
+_ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 
 
 class Description:
@@ -94,12 +115,12 @@ class Description:
     def parts(self) -> dict[str, Any]:
         """Configuration, layers and losses. Numbered names ('dense_3') are those of any model made like this."""
         model, layers = self._model, self._layers
-        config = _with_attributes(_config(model), {layer.name: layer for layer in layers if not layer.is_described})
-        known = set(_names_in(config))
-        counted = dict.fromkeys([*(layer.name for layer in layers), *_names_in(config)])
+        config, custom = _config(model), {layer.name: layer for layer in layers if not layer.is_described}
+        known = dict.fromkeys(_names_in(config, custom))
+        counted = dict.fromkeys([*(layer.name for layer in layers), *known])
         names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
         found: dict[str, Any] = {"class": type(model).__name__}
-        found |= {} if config is None else _plain(config, names)
+        found |= {} if config is None else _plain(config, names, custom)
         found["within"] = [
             _layer(layer, names) for layer in layers if layer.name not in known and (config is None or layer is not model)
         ]
@@ -116,31 +137,18 @@ class Description:
         return {"weights": [(path, tuple(one.shape), one.dtype.name, one.trainable) for path, one in described]}
 
 
-def _with_attributes(config: Any, custom: Mapping[str, Any]) -> Any:
-    """A model's configuration, with the attributes of the user's layers in place of their configurations."""
-    if isinstance(config, (list, tuple)):
-        return [_with_attributes(one, custom) for one in config]
-    if not isinstance(config, Mapping):
-        return config
-    own = config.get("config")
-    if "class_name" in config and isinstance(own, Mapping) and own.get("name") in custom:
-        layer = custom[own["name"]]
-        held = _fixed(_attributes(layer), options_of(type(layer)))
-        return {"class_name": config["class_name"], "config": {"name": own["name"], **held}}
-    return {name: _with_attributes(one, custom) for name, one in config.items()}
-
-
-def _names_in(config: Any) -> Iterator[str]:
-    """The names of a model's layers and operations, in their order."""
+def _names_in(config: Any, custom: Mapping[str, Any]) -> Iterator[str]:
+    """The names of a model's layers and operations, in their order; those of the user's layers name none within."""
     if isinstance(config, Mapping):
         own = config.get("config")
         if "class_name" in config and isinstance(own, Mapping) and isinstance(own.get("name"), str):
             yield own["name"]
+            config = {**config, "config": None} if own["name"] in custom else config
         if "class_name" in config and isinstance(config.get("name"), str):
             yield config["name"]
         config = list(config.values())
     for one in config if isinstance(config, (list, tuple)) else ():
-        yield from _names_in(one)
+        yield from _names_in(one, custom)
 
 
 def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
@@ -150,25 +158,20 @@ def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
     return {"class_name": type(layer).__name__, "config": _plain({**config, "name": layer.name}, names)}
 
 
-def _config(layer: Any) -> dict[str, Any] | None:
-    """The configuration of a layer; None for a user's layer, which may leave something out, and for functions without name."""
-    try:
-        with _refusing_lambdas():
-            return layer.get_config() if layer.is_described else None
-    except _UNSAID:
-        return None
-
-
-_UNSAID = (NotImplementedError, TypeError, ValueError, UserWarning)
-"""The errors of objects that no configuration describes completely."""
-
-
-@contextlib.contextmanager
-def _refusing_lambdas() -> Iterator[None]:
-    """Within the block a configuration that leaves out the code of a lambda is an error, not only a warning."""
+def _said(get: Callable[[], Any]) -> Any:
+    """What `get` says of an object; None for one that no configuration describes completely, such as the code of a lambda."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "A lambda is not written")
-        yield
+        try:
+            return get()
+        except (NotImplementedError, TypeError, ValueError, UserWarning):
+            return None
+
+
+def _config(layer: Any) -> dict[str, Any] | None:
+    """The configuration of a layer; None for a user's layer, which may leave something out, and for functions without name."""
+    found: dict[str, Any] | None = _said(layer.get_config) if layer.is_described else None
+    return found
 
 
 def _fixed(config: Mapping[str, Any], free: Sequence[str]) -> dict[str, Any]:
@@ -198,11 +201,9 @@ def _config_of(value: Any, depth: int = 4) -> Any:
     if hasattr(value, "__code__"):
         return _function(value, depth - 1)
     if hasattr(value, "get_config") and not isinstance(value, Layer):
-        try:
-            with _refusing_lambdas():
-                return {"class_name": type(value).__name__, "config": value.get_config()}
-        except _UNSAID:
-            pass
+        config = _said(value.get_config)
+        if config is not None:
+            return {"class_name": type(value).__name__, "config": config}
     return getattr(value, "__name__", type(value).__name__)
 
 
@@ -217,23 +218,23 @@ def _function(function: Callable[..., Any], depth: int) -> dict[str, Any]:
     return held
 
 
-def _plain(value: Any, names: Mapping[str, str], key: str = "") -> Any:
-    """Plain data without the parts that may differ."""
+def _plain(value: Any, names: Mapping[str, str], custom: Mapping[str, Any] = {}, key: str = "") -> Any:
+    """Plain data without the parts that may differ, and with the attributes of the user's layers for their configurations."""
     if isinstance(value, Mapping):
         kind, config = value.get("class_name"), value.get("config")
         if isinstance(config, Mapping) and isinstance(kind, str):
-            value = {**value, "config": _fixed(config, _options.get(kind, ()))}
+            if (layer := custom.get(config.get("name", ""))) is None:
+                value = {**value, "config": _fixed(config, _options.get(kind, ()))}
+            else:
+                held = _fixed(_attributes(layer), options_of(type(layer)))
+                value = {"class_name": kind, "config": {"name": layer.name, **held}}
         kept = {name: one for name, one in value.items() if not (isinstance(name, str) and _FREE.search(name))}
-        return {name: _plain(one, names, name) for name, one in kept.items() if name not in _IGNORED}
+        return {name: _plain(one, names, custom, name) for name, one in kept.items() if name not in _IGNORED}
     if isinstance(value, (list, tuple)):
-        return [_plain(one, names) for one in value]
+        return [_plain(one, names, custom) for one in value]
     if isinstance(value, str):
         return names.get(value) or (_NUMBER.sub("", value) if key == "name" else value)
     return _function(value, 3) if hasattr(value, "__code__") else value
-
-
-_options = {kind.__name__: names for kind, names in OPTIONS.items()}
-_options["GroupQueryAttention"] = _options["GroupedQueryAttention"]  # Keras's name of it in configurations
 
 
 def _differences(one: Any, other: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
@@ -309,10 +310,8 @@ def structure_of(build: Callable[[], Any], seed: int) -> ModelKind:
         size = sum(weight.dtype.size * math.prod(weight.shape) for weight in model.weights) if model.built else 0
         alone = model.optimizer is None or model.optimizer.needs_loss or model.run_eagerly
         most = 1 if alone else max(1, min(MOST_MEMBERS, MOST_BYTES // max(1, size)))
-        try:
-            with _refusing_lambdas():
-                described = serialize_keras_object(model)
-        except _UNSAID:
+        described = _said(functools.partial(serialize_keras_object, model))
+        if described is None:
             return ModelKind(None, _digest([type(model).__qualname__, shapes]), most)
     compiled = described.get("compile_config")
     if compiled is None:
@@ -349,10 +348,54 @@ def groups_of(kinds: Sequence[Any], most: Sequence[int]) -> list[list[int]]:
     together: dict[Any, list[int]] = {}
     for number, kind in enumerate(kinds):
         together.setdefault(kind, []).append(number)
-    return [group for numbers in together.values() for group in _cut(numbers, most[numbers[0]])]
+    found = []
+    for numbers in together.values():
+        count = -(-len(numbers) // most[numbers[0]])
+        size = -(-len(numbers) // count)
+        found += [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    return found
 
 
-def _cut(numbers: list[int], most: int) -> Iterable[list[int]]:
-    count = -(-len(numbers) // most)
-    size = -(-len(numbers) // count)
-    return (numbers[start : start + size] for start in range(0, len(numbers), size))
+# The numbers that may differ --------------------------------------------------------------------------------------------
+
+
+class ModelOptions:
+    """The options of a model's layers and regularizers, in an order that is the same for all models of one structure."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._contents = model, model.collect_contents()
+        self._layers = (model, *self._contents.sublayers)
+        self._weights = [variable for variable in self._contents.variables if isinstance(variable, Weight)]
+
+    @property
+    def _holders(self) -> list[Any]:
+        """The objects with options that may differ from member to member."""
+        found = [one for layer in self._layers for one in (layer, layer.activity_regularizer)]
+        return [*found, *(weight.regularizer for weight in self._weights)]
+
+    def take_numbers(self, models: Sequence[Model], batch: Batch) -> None:
+        """Let this copy of the first model have the numbers of all models, where they differ."""
+        for weight in self._weights:
+            weight.regularizer = copy.copy(weight.regularizer)  # a copied Variable shares it with the first one
+        every = [ModelOptions(one)._holders for one in models]
+        for position, holder in enumerate(self._holders):
+            found = [own[position] for own in every]
+            for name in options_of(type(holder)):
+                values = [getattr(one, name) for one in found]
+                if len(set(values)) > 1:
+                    setattr(holder, name, MemberNumber(values, batch))
+
+    def settings(self) -> list[Any]:
+        """Plain attributes of the layers, numbers of regularizers, the trainable weights, and the optimizer: to detect that
+        anything was set anew. Other private attributes change with the first call of a layer.
+        """
+        known = [
+            [
+                value
+                for name, value in vars(layer).items()
+                if type(value) in _PLAIN and name not in _UNWATCHED and (name[0] != "_" or name == "_trainable")
+            ]
+            for layer in self._layers
+        ]
+        numbers = [[getattr(one, name) for name in options_of(type(one))] for one in self._holders]
+        return [known, numbers, [variable.trainable for variable in self._contents.variables], self._model.optimizer]

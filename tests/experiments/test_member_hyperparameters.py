@@ -12,9 +12,8 @@ import minikeras as tf
 from minikeras.core.batch import Batch
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
-from minikeras.experiments.hyperparameters import OPTIONS, MemberNumber
-from minikeras.experiments.members import EnsembleMember
-from minikeras.experiments.structure import compare
+from minikeras.experiments.members import EnsembleMember, MemberNumber
+from minikeras.experiments.structure import OPTIONS, compare
 from minikeras.keras import layers, regularizers
 from minikeras.nn_ops.streams import set_global_seed
 
