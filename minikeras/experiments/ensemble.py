@@ -194,7 +194,11 @@ class Ensemble:
             chosen = resampled(source, self._members) if bootstrap else None
             source = MemberSource(source, self._members, chosen, batch_size, shuffle)
         feed = Feed(source, steps_per_epoch)
-        own = [self._hooks_of(place, callbacks, epochs, feed.steps) for place in range(len(self))]
+        several = callable(callbacks)
+        given = [callbacks(place) if several else copy.deepcopy(callbacks) for place in range(len(self))]
+        _check_callbacks(given, shared=not several and len(self) > 1)
+        params: dict[str, Any] = {"epochs": epochs, "steps": feed.steps, "verbose": 0}
+        own = [CallbackList(one, True, False, model, **params) for one, model in zip(given, self, strict=True)]
         bar = trainer.hooks_of(self[0], None, False, verbose, epochs, feed.steps)
         stack: Any
         stack, loops = self._stacks.take(self._members, trains=True)
@@ -202,11 +206,6 @@ class Ensemble:
         history: Any = loops.fit(stack, feed, hooks, range(initial_epoch, epochs), validation, due)
         self._stacks.put(stack, loops, hooks.set_nothing)
         return history
-
-    def _hooks_of(self, place: int, callbacks: Any, epochs: int, steps: int | None) -> CallbackList:
-        own = callbacks(place) if callable(callbacks) else copy.deepcopy(callbacks)
-        _check_callbacks(own, shared=not callable(callbacks) and len(self) > 1)
-        return CallbackList(own, True, False, self[place], epochs=epochs, steps=steps, verbose=0)
 
     def _build(self, batch: Any) -> None:
         """Make the weights of members that have none yet."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import nest
 from ..core.arrays import is_array, to_numpy
 from ..core.tensor import array_of
 from ..errors import LoadError, NotFoundError
@@ -188,7 +189,7 @@ def _shown(run: Run) -> str:
 def _record(outcome: Outcome) -> dict[str, Any]:
     failure, weights = outcome.failure, outcome.weights
     record = {name: value for name, value in vars(outcome).items() if name in _OF_RUN}
-    record["history"] = {name: _numbers(values) for name, values in outcome.history.items()}
+    record["history"] = {name: nest.map_structure(_number, values) for name, values in outcome.history.items()}
     record["failure"] = None if failure is None else [failure.message, failure.traceback]
     return {"format": FORMAT, **record, WEIGHTS: None if weights is None else hashlib.sha256(weights).hexdigest()}
 
@@ -218,15 +219,13 @@ def _read_record(path: Path) -> Outcome:
     return Outcome(**given | {"history": values, "seconds": float(content["seconds"]), "failure": told})
 
 
-def _numbers(value: Any) -> Any:
-    """Logged numbers as JSON, which has no NaN and no infinity."""
-    if isinstance(value, list):
-        return [_numbers(one) for one in value]
+def _number(value: Any) -> Any:
+    """A logged number as JSON, which has no NaN and no infinity."""
     return value if not isinstance(value, float) or math.isfinite(value) else repr(value)
 
 
 def _values(value: Any) -> Any:
-    """The inverse of `_numbers`."""
+    """The inverse of `_number`, in lists."""
     if isinstance(value, list):
         return [_values(one) for one in value]
     if type(value) in (bool, int, float):

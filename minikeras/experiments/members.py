@@ -250,17 +250,13 @@ class MemberNumber:
         return self
 
 
-def _operators() -> None:
-    for name in ("add", "sub", "mul", "truediv", "pow"):
-        function = getattr(operator, name)
-        setattr(MemberNumber, f"__{name}__", lambda self, other, f=function: self._with(other, f))
-        setattr(MemberNumber, f"__r{name}__", lambda self, other, f=function: self._with(other, lambda a, b: f(b, a)))
-    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
-        function = getattr(operator, name)
-        setattr(MemberNumber, f"__{name}__", lambda self, other, f=function: self._holds(other, f))
-
-
-_operators()
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    _f = getattr(operator, _name)
+    setattr(MemberNumber, f"__{_name}__", lambda self, other, f=_f: self._with(other, f))
+    setattr(MemberNumber, f"__r{_name}__", lambda self, other, f=_f: self._with(other, lambda a, b: f(b, a)))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    _f = getattr(operator, _name)
+    setattr(MemberNumber, f"__{_name}__", lambda self, other, f=_f: self._holds(other, f))
 
 
 class Members(Batch):
@@ -395,8 +391,11 @@ def rows_at(rows: Rows, places: Sequence[int]) -> list[Row]:
 def take_rows(rows: Iterable[Row]) -> None:
     """Let stacks hold the values of members' Variables, which hold none from then on; all or nothing."""
     taken: list[Row] = []
+    stacks: dict[int, list[Row]] = {}
+    for row in rows:
+        stacks.setdefault(row[0].key, []).append(row)
     try:
-        for found in _by_whole(rows):
+        for found in stacks.values():
             whole = found[0][0]
             whole.array = with_rows(whole.array, {place: own.array for _, place, own in found})
             taken += found
@@ -425,14 +424,6 @@ def shown_rows(rows: Iterable[Row]) -> Iterator[None]:
         take_rows([row for row, _, value in given if row[2].array is not value])
         for (_, _, own), nothing, _ in given:
             own.array = nothing
-
-
-def _by_whole(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows of each stack."""
-    found: dict[int, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row[0].key, []).append(row)
-    return list(found.values())
 
 
 _NOTHING = bytes(16)

@@ -10,7 +10,7 @@ The members' own optimizers stay the place to read and set: their learning rates
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -254,7 +254,7 @@ class StackedOptimizer(Optimizer):
             if number in others and changes_others(optimizers[0]):
                 raise Untraceable("what has no gradient changes too")
             holders = self.optimizers if isinstance(self.optimizers[0], PerLayer) and not found else ()
-            part = MembersPart(owner, optimizers, [states[i] for i in places], held.rows, held.members.ended, holders)
+            part = MembersPart(owner, optimizers, [states[i] for i in places], held, holders)
             found.append((part, places))
         return found
 
@@ -319,18 +319,17 @@ def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer |
 class MemberFormula(TracedFormula):
     """A step's formula whose numbers differ from member to member: they are elements, too.
 
-    Args: as of `TracedFormula`.
-
     Attributes:
         body: of the loop over elements.
         numbers: the positions of those that the body takes, among the formula's numbers.
         differ: whether they differ; else they stay Python's.
     """
 
-    differ = True
-
-    def __init__(self, optimizer: Any, state: SlotState, step: Any, names: Sequence[str], settings: Sequence[str]) -> None:
-        super().__init__(optimizer, state, step, names, settings=settings, clips=False)
+    def __init__(
+        self, own: Any, state: SlotState, step: Any, names: Sequence[str], settings: Sequence[str], differ: bool
+    ) -> None:
+        super().__init__(own, state, step, names, settings=settings, clips=False)
+        self.differ = differ
         passes = super().passes("__call__")
         spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
         if spread is None:
@@ -351,8 +350,7 @@ class MembersPart(FormulaPart):
         owner: whose step it is a part of.
         optimizers: built, each for its own Variables.
         states: of the whole Variables.
-        rows: for the key of a whole Variable the members' own.
-        ended: the places of members that step no more: their optimizers stay as they are.
+        held: by the stacked optimizer; the optimizers of members that have ended stay as they are.
         holders: the members' optimizers around these, if this step is to count theirs as well.
 
     Raises:
@@ -364,12 +362,11 @@ class MembersPart(FormulaPart):
         owner: Any,
         optimizers: Sequence[Optimizer],
         states: Sequence[SlotState],
-        rows: Mapping[int, Sequence[Variable]],
-        ended: Collection[int],
+        held: Held,
         holders: Sequence[Optimizer],
     ) -> None:
         self._optimizer, self.own, self._states = owner, optimizers[0], states
-        self.optimizers, self._rows, self._ended, first = list(optimizers), rows, ended, optimizers[0]
+        self.optimizers, self._rows, self._ended, first = list(optimizers), held.rows, held.members.ended, optimizers[0]
         self._asked: Any = None
         self._held: list[Any] = []
         self._rates: list[Any] | None = None
@@ -392,18 +389,18 @@ class MembersPart(FormulaPart):
             raise Untraceable("members that have taken different numbers of steps")
         self._alike = [(places, cast(Any, decays)) for places, decays in groups_alike(self, states)]
         self._decays: list[tuple[float, ...]] = [decays for _, decays in self._alike if decays]
-        self._kinds = self._kinds_of_members()
+        same_numbers: dict[Any, int] = {}  # members with the same options compute their numbers once
+        rows = [(repr(own), tuple([one[place] for one in self._decays])) for place, own in enumerate(self._options)]
+        keys = [place if one.changes_numbers else rows[place] for place, one in enumerate(optimizers)]
+        self._kinds = [same_numbers.setdefault(key, place) for place, key in enumerate(keys)]
         same = all(one == self._options[0] for one in self._options) and all(len(set(one)) == 1 for one in self._decays)
         self._differ = not (same and _agree(self._steps()))
-        self._formulas = [self._formula(places, decays) for places, decays in self._alike]
+        self._formulas = [
+            MemberFormula(first, states[places[0]], self._step, names, self._settings, self._differ)
+            for places, decays in self._alike
+            for names in [(*(["decay"] if decays else []), *self._flags)]
+        ]
         self.formula = self._formulas[0]
-
-    def _formula(self, places: Sequence[int], decays: Any) -> MemberFormula:
-        """The formula for Variables of one dtype and weight decay of each member."""
-        given = self.own, self._states[places[0]], self._step, (*(["decay"] if decays else []), *self._flags)
-        found = MemberFormula(*given, self._settings)
-        found.differ = self._differ
-        return found
 
     def unchanged(self) -> bool:
         """True if the options of all members are those of this step, and their numbers still equal if they were."""
@@ -419,15 +416,6 @@ class MembersPart(FormulaPart):
         pairs = zip(self.optimizers, self._rows[whole.key], strict=True)
         found = [(optimizer.decay_of(own) or 0.0) if optimizer.state.slots[own.key].decays else 0.0 for optimizer, own in pairs]
         return tuple(found) if any(found) else ()
-
-    def _kinds_of_members(self) -> list[int]:
-        """For each member the first one with the same options, so that equal ones compute their numbers once."""
-        first: dict[Any, int] = {}
-        kinds = []
-        for place, (optimizer, own) in enumerate(zip(self.optimizers, self._options, strict=True)):
-            key = place if optimizer.changes_numbers else (repr(own), tuple([one[place] for one in self._decays]))
-            kinds.append(first.setdefault(key, place))
-        return kinds
 
     # Its numbers -----------------------------------------------------------------------------------------------------------
 
@@ -514,7 +502,7 @@ class MembersPart(FormulaPart):
     def count(self, writer: Writer) -> None:
         writer.write(members_finished, (), {"optimizer": self._optimizer, "part": self})
 
-    def finish(self) -> None:
+    def finish(self) -> tuple[()]:
         """Change the members' own numbers."""
         if self.own.changes_numbers:
             steps, going_on = self._steps(), enumerate(zip(self.optimizers, self._numbers, strict=True))
@@ -524,11 +512,7 @@ class MembersPart(FormulaPart):
             count = counters[0].array + 1
             for counter in counters:
                 counter.array = count
-
-
-def _finish(*, optimizer: Optimizer, part: MembersPart) -> tuple[()]:
-    part.finish()
-    return ()
+        return ()
 
 
 def _clip(*gradients: Array, limits: Sequence[float], groups: Sequence[Sequence[int]] | None) -> tuple[Array, ...]:
@@ -538,28 +522,17 @@ def _clip(*gradients: Array, limits: Sequence[float], groups: Sequence[Sequence[
     whole = rows if groups is None else [xp.concatenate([rows[place] for place in places], 1) for places in groups]
     squares = [(one * one).sum(axis=-1) for one in whole]
     norms = [xp.sqrt(sum(squares[1:], squares[0]))] * len(gradients) if globally else [xp.sqrt(one) for one in squares]
-    factors = []
-    for norm in norms:
-        limit = xp.asarray(np.array(limits), dtype=norm.dtype)
-        factors.append(limit / xp.maximum(norm, limit) + (norm - norm if globally else 0.0))
-    return tuple(
-        [
-            (one * factor.reshape(-1, *[1] * (one.ndim - 1))).astype(one.dtype, copy=False)
-            for one, factor in zip(gradients, factors, strict=True)
-        ]
-    )
+    limit = [xp.asarray(np.array(limits), dtype=norm.dtype) for norm in norms]
+    factors = [one / xp.maximum(norm, one) + (norm - norm if globally else 0.0) for one, norm in zip(limit, norms, strict=True)]
+    shaped = [factor.reshape(-1, *[1] * (one.ndim - 1)) for one, factor in zip(gradients, factors, strict=True)]
+    return tuple([(one * by).astype(one.dtype, copy=False) for one, by in zip(gradients, shaped, strict=True)])
 
 
 clip_members = Primitive("clip_members", lambda xp: _clip, differentiable=False, uniform=False, registered=False)
 """Gradients of all members, clipped by norms."""
-member_numbers = effect(
-    "member_numbers",
-    lambda *, optimizer, part: part.numbers(),
-    reads=(State.VARIABLES,),
-    writes=(State.VARIABLES,),
-    escapes=True,
-)
-members_finished = effect("members_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+_any: dict[str, Any] = {"reads": (State.VARIABLES,), "writes": (State.VARIABLES,), "escapes": True}
+member_numbers = effect("member_numbers", lambda *, optimizer, part: part.numbers(), **_any)
+members_finished = effect("members_finished", lambda *, optimizer, part: part.finish(), **_any)
 
 
 _ARRAY = operator.attrgetter("array")

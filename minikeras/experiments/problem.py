@@ -164,8 +164,10 @@ class TimedSteps:
         """
         self._model.optimizer.build(self._model.trainable_variables)
         source, before = self._feed.source, self._attempt.snapshot()
+        known = source.table is not None and source.steps not in (None, np.inf)  # else sizes show when batches are made
         with own_data(self._problem.data):
-            times = [self._timed(_Listed(source, [element])) for element in _of_each_size(source) for _ in range(_WARM_UP)]
+            sizes = of_one_size(list(itertools.islice(source.from_position(0), None if known else 1)))
+            times = [self._timed(_Listed(source, alike[:1])) for alike in sizes for _ in range(_WARM_UP)]
         before.restore()
         return times[0]
 
@@ -201,10 +203,3 @@ class _Listed(Feed):
 
     def epoch(self, done: int = 0) -> Iterator[Any]:
         return iter(self._elements[done:])
-
-
-def _of_each_size(source: Source) -> list[Any]:
-    """One element for each size of batch in a pass; the first one alone, where sizes are unknown until batches are made."""
-    known = source.table is not None and source.steps not in (None, np.inf)
-    found = itertools.islice(source.from_position(0), None if known else 1)
-    return [alike[0] for alike in of_one_size(list(found))]

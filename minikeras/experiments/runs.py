@@ -124,7 +124,7 @@ class Training:
         if model is None:
             return Outcome(seconds=seconds, failure=failure)
         logs = History() if model.history is None else model.history
-        history = {name: [as_plain(value) for value in values] for name, values in logs.history.items()}
+        history = {name: [np.asarray(value).tolist() for value in values] for name, values in logs.history.items()}
         directions = {name: model.metric_direction(name.removeprefix("val_")) for name in history}
         kept = self.keep_weights and failure is None
         return Outcome(
@@ -209,12 +209,6 @@ def own_data(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     orders = [stream for name in DATA for stream in getattr(found.get(name), "random_streams", ())]
     with preserved_streams(orders):
         yield found
-
-
-def as_plain(value: Any) -> Any:
-    """A logged number, or an array of them as a list."""
-    found = np.asarray(value)
-    return found.item() if found.ndim == 0 else found.tolist()
 
 
 class StopAtNonFinite(Callback):

@@ -136,11 +136,6 @@ class _Column(NamedTuple):
     def width(self) -> int:
         return max(map(len, [*self.name, *self.cells]))
 
-    def with_short_name(self) -> _Column:
-        """Its name broken between words, into lines as narrow as the cells if the words are."""
-        narrowest = max(map(len, [*self.name[0].split(), *self.cells]))
-        return self._replace(name=textwrap.wrap(self.name[0], narrowest, break_on_hyphens=False) or [""])
-
     def cut(self, size: int) -> _Column:
         """The column with lines of `size` characters at most."""
         name, cells = ([_cut(text, size) for text in texts] for texts in (self.name, self.cells))
@@ -155,7 +150,9 @@ class _Column(NamedTuple):
 def _within(width: int, columns: list[_Column]) -> list[_Column]:
     """Columns that fit into a line: names are broken, then long texts cut, then columns in the middle left out."""
     if _line(columns) > width:
-        columns = [column.with_short_name() for column in columns]
+        narrowest = [max(map(len, [*column.name[0].split(), *column.cells])) for column in columns]
+        names = [textwrap.wrap(one.name[0], most, break_on_hyphens=False) for one, most in zip(columns, narrowest, strict=True)]
+        columns = [column._replace(name=name or [""]) for column, name in zip(columns, names, strict=True)]
     while (excess := _line(columns) - width) > 0:
         longest = max(range(len(columns)), key=lambda i: 0 if columns[i].right else columns[i].width)
         size = columns[longest].width
