@@ -261,48 +261,22 @@ class CompiledSweep:
         return self._run.bytes + flat * len(self._buffers)
 
 
-def compiled_sweep(
-    records: Sequence[Record], asked: SweepQuery, targets: Sequence[Any], sources: Sequence[Any], tracked: set[int]
-) -> CompiledSweep | None:
-    """The plan of a sweep; None if it cannot be repeated.
-
-    Rows of a gradient that are looked up stay in pieces on the way back only where nothing records, so they have no plan.
-    """
-
-    def swept(records: Sequence[Record], stand_in: Callable[[Any], Any], watched: set[int]) -> list[Any]:
-        ends, keys = [stand_in(x) for x in targets], [stand_in(x).key for x in sources]
-        seeds = seeds_of(None, ends, None, keys, False, watched)
-        known = [key for key in keys if key in watched or key in seeds]
-        found = sweep(records, seeds, known, False)
-        return [found.get(key) for key in keys]
-
-    return compiled_plan(records, asked, tracked, swept)
-
-
 def compiled_plan(
     records: Sequence[Record], asked: SweepQuery, tracked: set[int], compute: Computation
 ) -> CompiledSweep | None:
     """A computation that depends on Records alone as a program, by recording it once; None if it cannot be repeated.
 
-    Args:
-        records, asked, tracked: of a tape; `asked` is the result of `describe`.
-        compute: from Records over stand-ins, the function from a Tensor or Variable to its stand-in, and the keys of tracked
-            stand-ins, to the results.
+    Rows of a gradient that are looked up stay in pieces on the way back only where nothing records, so they have no plan.
     """
     tensors = [Tensor(array) for array in asked.arrays]
 
     def stand_in(x: Any) -> Any:
         return tensors[asked.numbers[x.key]] if isinstance(x, Operand) else x
 
-    copies = [
-        Record(
-            record.primitive,
-            [stand_in(x) for x in record.inputs],
-            record.params,
-            tuple(map(stand_in, record.outputs)) if type(record.outputs) is tuple else stand_in(record.outputs),
-        )
-        for record in records
-    ]
+    copies = []
+    for record in records:
+        outputs = tuple(map(stand_in, record.outputs)) if type(record.outputs) is tuple else stand_in(record.outputs)
+        copies.append(Record(record.primitive, [stand_in(x) for x in record.inputs], record.params, outputs))
     watched = {tensors[number].key for key, number in asked.numbers.items() if key in tracked}
     with Recorder(tensors, strict=False) as recorder:
         results = [recorder.result(x) for x in compute(copies, stand_in, watched)]
@@ -311,18 +285,54 @@ def compiled_plan(
     return CompiledSweep(optimized(Program(recorder.arguments, recorder.records, results, None)))
 
 
+def _unless_refused(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function; None if a rule refuses values, or there is none."""
+    try:
+        return function(*arguments)
+    except (LookupError, MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError):
+        return None
+
+
 plans = SweepPlans()
+
+
+def computed_by_plan(
+    records: Sequence[Record],
+    targets: Sequence[Any],
+    sources: Sequence[Any],
+    tracked: set[int],
+    compute: Computation,
+    name: tuple[Hashable, ...] = (),
+) -> list[Any] | None:
+    """The results of a computation on Records of a tape by a plan, Tensors or None; None if there is no plan.
+
+    Args:
+        records, tracked: of a tape.
+        targets, sources: what the computation starts from, and what it asks for.
+        compute: from Records over stand-ins, the function from a Tensor or Variable to its stand-in, and the keys of tracked
+            stand-ins, to the results.
+        name: of the computation; empty for the sweep from targets to sources.
+    """
+    asked = describe(records, targets, sources, tracked)
+    if asked is None:
+        return None
+    if name:
+        asked = asked._replace(key=(*name, asked.key))
+    # Where a rule refuses these values, the computation without a plan raises the usual error.
+    plan = plans.find(asked, lambda: _unless_refused(compiled_plan, records, asked, tracked, compute))
+    return None if plan is None else _unless_refused(plan, asked.arrays)
 
 
 def planned_gradients(
     records: Sequence[Record], targets: Sequence[Any], sources: Sequence[Any], tracked: set[int]
 ) -> list[Any] | None:
     """The cotangents of the sources by a plan, Tensors or None; None if there is no plan."""
-    sweep = describe(records, targets, sources, tracked)
-    if sweep is None:
-        return None
-    plan = plans.find(sweep, lambda: compiled_sweep(records, sweep, targets, sources, tracked))
-    try:
-        return None if plan is None else plan(sweep.arrays)
-    except (MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError):
-        return None  # a rule refuses these values: the sweep without a plan raises the usual error
+
+    def swept(records: Sequence[Record], stand_in: Callable[[Any], Any], watched: set[int]) -> list[Any]:
+        ends, keys = [stand_in(x) for x in targets], [stand_in(x).key for x in sources]
+        seeds = seeds_of(None, ends, None, keys, False, watched)
+        known = [key for key in keys if key in watched or key in seeds]
+        found = sweep(records, seeds, known, False)
+        return [found.get(key) for key in keys]
+
+    return computed_by_plan(records, targets, sources, tracked, swept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ _FLAGGED = (1, 0)
 
 _SHARED = "biufc"
 """Kinds of elements that other libraries know: not strings, nor bfloat16, which NumPy takes for raw bytes."""
+
+
+Method = Callable[[Any, TensorLike], Any]
 
 
 class Reference:
@@ -44,6 +47,27 @@ class Reference:
 
 
 _new = tuple.__new__  # skips checks that a user's TensorShape may need
+
+
+def _operator(name: str, reflected: str | None = None, of_bools: str | None = None) -> tuple[Method, Method]:
+    """The methods of an operator, for a Tensor before it and for one behind it.
+
+    Args:
+        name: of the operation; it is looked up at the call, since operations are defined later.
+        reflected: the method of another operand with which Python may go on, see `bind`.
+        of_bools: the operation for truth values, where that is another one.
+    """
+    known = vars(operations)
+
+    def before(self: Any, other: TensorLike) -> Any:
+        chosen = name if of_bools is None or self.array.dtype.kind != "b" else of_bools
+        return known["bind"](known[chosen], (self, other), {}, reflected)
+
+    def behind(self: Any, other: TensorLike) -> Any:
+        chosen = name if of_bools is None or self.array.dtype.kind != "b" else of_bools
+        return known["bind"](known[chosen], (other, self), {})
+
+    return before, behind
 
 
 class Operand:
@@ -184,53 +208,19 @@ class Operand:
 
     # Operators ---------------------------------------------------------------------------------------------------
 
-    def __add__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.add, (self, other), {}, "__radd__")
-
-    def __radd__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.add, (other, self), {})
-
-    def __sub__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.subtract, (self, other), {}, "__rsub__")
-
-    def __rsub__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.subtract, (other, self), {})
-
-    def __mul__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.multiply, (self, other), {}, "__rmul__")
-
-    def __rmul__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.multiply, (other, self), {})
-
-    def __truediv__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.divide, (self, other), {}, "__rtruediv__")
-
-    def __rtruediv__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.divide, (other, self), {})
-
-    def __floordiv__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.floor_divide, (self, other), {}, "__rfloordiv__")
-
-    def __rfloordiv__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.floor_divide, (other, self), {})
-
-    def __mod__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.floor_modulus, (self, other), {}, "__rmod__")
-
-    def __rmod__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.floor_modulus, (other, self), {})
-
-    def __pow__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.power, (self, other), {}, "__rpow__")
-
-    def __rpow__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.power, (other, self), {})
-
-    def __matmul__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.matrix_product, (self, other), {}, "__rmatmul__")
-
-    def __rmatmul__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.matrix_product, (other, self), {})
+    __add__, __radd__ = _operator("add", "__radd__")
+    __sub__, __rsub__ = _operator("subtract", "__rsub__")
+    __mul__, __rmul__ = _operator("multiply", "__rmul__")
+    __truediv__, __rtruediv__ = _operator("divide", "__rtruediv__")
+    __floordiv__, __rfloordiv__ = _operator("floor_divide", "__rfloordiv__")
+    __mod__, __rmod__ = _operator("floor_modulus", "__rmod__")
+    __pow__, __rpow__ = _operator("power", "__rpow__")
+    __matmul__, __rmatmul__ = _operator("matrix_product", "__rmatmul__")
+    __and__, __rand__ = _operator("bitwise_and", of_bools="logical_and")
+    __or__, __ror__ = _operator("bitwise_or", of_bools="logical_or")
+    __xor__, __rxor__ = _operator("bitwise_xor", of_bools="logical_xor")
+    __lt__, __gt__ = _operator("less")[0], _operator("greater")[0]
+    __le__, __ge__ = _operator("less_equal")[0], _operator("greater_equal")[0]
 
     def __neg__(self) -> Any:
         return operations.negative(self)
@@ -242,41 +232,7 @@ class Operand:
         return operations.absolute(self)
 
     def __invert__(self) -> Any:
-        return self._logic("not")(self)
-
-    def __and__(self, other: TensorLike) -> Any:
-        return operations.bind(self._logic("and"), (self, other), {})
-
-    def __rand__(self, other: TensorLike) -> Any:
-        return operations.bind(self._logic("and"), (other, self), {})
-
-    def __or__(self, other: TensorLike) -> Any:
-        return operations.bind(self._logic("or"), (self, other), {})
-
-    def __ror__(self, other: TensorLike) -> Any:
-        return operations.bind(self._logic("or"), (other, self), {})
-
-    def __xor__(self, other: TensorLike) -> Any:
-        return operations.bind(self._logic("xor"), (self, other), {})
-
-    def __rxor__(self, other: TensorLike) -> Any:
-        return operations.bind(self._logic("xor"), (other, self), {})
-
-    def _logic(self, name: str) -> Any:
-        """The operation on truth values for bools, on bits for all else."""
-        return getattr(operations, f"logical_{name}" if self.array.dtype.kind == "b" else f"bitwise_{name}")
-
-    def __lt__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.less, (self, other), {})
-
-    def __le__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.less_equal, (self, other), {})
-
-    def __gt__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.greater, (self, other), {})
-
-    def __ge__(self, other: TensorLike) -> Any:
-        return operations.bind(operations.greater_equal, (self, other), {})
+        return (operations.logical_not if self.array.dtype.kind == "b" else operations.bitwise_not)(self)
 
     def __eq__(self, other: object) -> Any:
         return operations.elementwise_equality(self, other, True)

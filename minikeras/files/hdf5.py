@@ -38,25 +38,22 @@ class Datatype(NamedTuple):
     kind: int
     size: int
     dtype: np.dtype[Any] | None = None
-    is_text: bool = False
 
 
 def decode_dtype(raw: bytes, refuse: Callable[[str], Exception]) -> Datatype:
     """A datatype from its message; compound types, references, times, bit fields and damaged ones are refused."""
     if len(raw) < 8:
         raise refuse("a datatype is cut off")
-    kind, version = raw[0] & 15, raw[0] >> 4
-    bits, size = int.from_bytes(raw[1:4], "little"), int.from_bytes(raw[4:8], "little")
+    (first, size), rest = struct.unpack_from("<II", raw), raw[8:]
+    kind, version, bits = first & 15, first >> 4 & 15, first >> 8
     order: Literal["<", ">"] = ">" if bits & 1 else "<"
-    rest = raw[8:]
-    whole = rest[:4] == b"\0\0" + (8 * min(size, 8)).to_bytes(2, "little")  # all bits of all bytes are used
+    whole = rest[:4] == struct.pack("<HH", 0, 8 * min(size, 8))  # all bits of all bytes are used
     if not 1 <= version <= 5:
         raise refuse(f"a datatype of version {version}")
     if kind == INTEGER and size in (1, 2, 4, 8) and whole:
         return Datatype(kind, size, np.dtype(f"{order}{'i' if bits & 8 else 'u'}{size}"))
     if kind == FLOAT and len(rest) >= 12 and bits & 0x40 == 0:
-        fields = (*rest[4:8], int.from_bytes(rest[8:12], "little"))
-        name = _FLOATS.get(fields)
+        name = _FLOATS.get(struct.unpack_from("<4x4BI", rest))
         if name is not None and whole and bits >> 8 & 0xFF == 8 * size - 1:
             found = named_dtype(name)
             if found.itemsize == size:
@@ -66,9 +63,9 @@ def decode_dtype(raw: bytes, refuse: Callable[[str], Exception]) -> Datatype:
     if kind == OPAQUE and size == 2:  # how h5py stores bfloat16; Keras says so in an attribute
         return Datatype(kind, size, np.dtype("V2"))
     if kind == TEXT and 0 < size < 1 << 24:
-        return Datatype(kind, size, is_text=True)
+        return Datatype(kind, size)
     if kind == VARIABLE and bits & 15 == 1 and size == 16:
-        return Datatype(kind, size, is_text=True)
+        return Datatype(kind, size)
     raise refuse(f"a datatype of class {kind} and {size} bytes, which weights do not have")
 
 
@@ -81,21 +78,15 @@ def encode_dtype(dtype: np.dtype[Any]) -> bytes:
     if dtype.name == "bfloat16":
         return _head(OPAQUE, 0, 2)
     if dtype.kind in "iu":
-        return _head(INTEGER, 8 * (dtype.kind == "i"), size) + bytes([0, 0, 8 * size, 0])
+        return _head(INTEGER, 8 * (dtype.kind == "i"), size) + struct.pack("<HH", 0, 8 * size)
     fields = next((fields for fields, name in _FLOATS.items() if name == dtype.name), None)
     if fields is None:
         raise TypeError(f"HDF5 files of weights hold numbers and truth values, found {dtype.name}.")
-    head = _head(FLOAT, 0x20 | (8 * size - 1) << 8, size)
-    return head + bytes([0, 0, 8 * size, 0, *fields[:4]]) + fields[4].to_bytes(4, "little")
-
-
-def encode_text(length: int) -> bytes:
-    """The message of a UTF-8 text of a fixed length, filled up with zeros."""
-    return _head(TEXT, 0x11, length)
+    return _head(FLOAT, 0x20 | (8 * size - 1) << 8, size) + struct.pack("<HH4BI", 0, 8 * size, *fields)
 
 
 def _head(kind: int, bits: int, size: int) -> bytes:
-    return bytes([0x10 | kind]) + bits.to_bytes(3, "little") + size.to_bytes(4, "little")
+    return struct.pack("<II", 0x10 | kind | bits << 8, size)
 
 
 DIGEST = "minikeras_sha256"
@@ -173,7 +164,7 @@ class Attributes:
         count = math.prod(shape)
         if count * kind.size > len(data):
             raise file.refuse(place, f"declares {count * kind.size} bytes, the attribute holds {len(data)}")
-        if not kind.is_text:
+        if kind.dtype is not None:
             return np.frombuffer(data, kind.dtype, count).reshape(shape)
         texts, left = [], LONGEST_TEXT
         for number in range(count):
@@ -229,14 +220,18 @@ class _File:
             raise self.refuse(place, f"{what} lies outside the file (bytes {start} to {start + length} of {len(self.content)})")
         return self.content[start : start + length]
 
-    def number(self, start: int, length: int, place: str, what: str) -> int:
-        """An unsigned integer."""
-        return int.from_bytes(self.part(start, length, place, what), "little")
+    def fields(self, layout: str, start: int, place: str, what: str) -> tuple[Any, ...]:
+        """What lies at a place of the file, by a format of `struct`."""
+        return struct.unpack(layout, self.part(start, struct.calcsize(layout), place, what))
+
+    def within(self, layout: str, data: memoryview, place: str, at: int = 0) -> tuple[Any, ...]:
+        """What lies at a place of a message, or an error if it ends before."""
+        self.refuse_if(len(data) < at + struct.calcsize(layout), place, "a message is cut off")
+        return struct.unpack_from(layout, data, at)
 
     def once(self, address: int, place: str) -> None:
         """Refuse to come to a structure a second time: a hard link or a circle."""
-        if address in self.visited:
-            raise self.refuse(place, f"the structure at byte {address} is reached twice")
+        self.refuse_if(address in self.visited, place, f"the structure at byte {address} is reached twice")
         self.visited.add(address)
         self.refuse_if(len(self.visited) > 4 * MOST_OBJECTS, place, f"holds more than {MOST_OBJECTS} objects")
 
@@ -245,14 +240,12 @@ class _File:
     def root(self) -> StoredGroup:
         """The tree from the superblock on."""
         self.refuse_if(bytes(self.content[:8]) != SIGNATURE, "", "is no HDF5 file")
-        block = bytes(self.part(0, 96, "", "the superblock"))
-        self.refuse_if(block[8] != 0, "", f"HDF5 superblock of version {block[8]}; h5py writes version 0 unless libver is set")
-        if block[13:15] != b"\x08\x08" or any(block[24:32]):
-            raise self.refuse("", "HDF5 with unusual sizes of offsets or a base address")
-        end = int.from_bytes(block[40:48], "little")
-        self.refuse_if(end > len(self.content), "", f"is cut off: declares {end} bytes, holds {len(self.content)}")
-        self.refuse_if(end < len(self.content), "", f"declares {end} bytes, holds {len(self.content)}")
-        found = self.object(int.from_bytes(block[64:72], "little"), "", 0)
+        version, sizes, base, end, address = self.fields("<8xB4x2s9xQ8xQ16xQ24x", 0, "", "the superblock")
+        self.refuse_if(version, "", f"HDF5 superblock of version {version}; h5py writes version 0 unless libver is set")
+        self.refuse_if(sizes != b"\x08\x08" or base, "", "HDF5 with unusual sizes of offsets or a base address")
+        cut = "is cut off: " if end > len(self.content) else ""
+        self.refuse_if(end != len(self.content), "", f"{cut}declares {end} bytes, holds {len(self.content)}")
+        found = self.object(address, "", 0)
         if not isinstance(found, StoredGroup):
             raise self.refuse("", "the root is no group")
         return found
@@ -262,10 +255,10 @@ class _File:
         self.refuse_if(depth > DEEPEST, path, f"nested deeper than {DEEPEST} groups")
         self.once(address, path)
         messages = self.messages(address, path)
-        kinds = {message.kind: message for message in messages}
+        kinds = {message.kind: message.data for message in messages}
         for kind, name in _NEW_GROUP.items():
-            if kind in kinds:
-                raise self.refuse(path, f"a structure of newer HDF5 ({name}); h5py writes the older one unless libver is set")
+            newer = f"a structure of newer HDF5 ({name}); h5py writes the older one unless libver is set"
+            self.refuse_if(kind in kinds, path, newer)
         attributes = Attributes(self, path, messages)
         if _SYMBOLS in kinds:
             return StoredGroup(path, self.members(kinds[_SYMBOLS], path, depth), attributes)
@@ -273,54 +266,41 @@ class _File:
 
     def messages(self, address: int, path: str) -> list[_Message]:
         """The messages of an object header, continuations included."""
-        if self.number(address, 1, path, "an object header") != 1:
-            raise self.refuse(path, "an object header of a version that h5py does not write by default")
-        blocks = [(address + 16, self.number(address + 8, 4, path, "an object header"))]
-        found: list[_Message] = []
+        version, length = self.fields("<B7xI4x", address, path, "an object header")
+        self.refuse_if(version != 1, path, "an object header of a version that h5py does not write by default")
+        blocks, found = [(address + 16, length)], list[_Message]()
         while blocks:
             start, length = blocks.pop(0)
             self.part(start, length, path, "an object header")
             stop = start + length
             while start + 8 <= stop:
-                kind, size = self.number(start, 2, path, "a message"), self.number(start + 2, 2, path, "a message")
-                flags = self.number(start + 4, 1, path, "a message")
-                if start + 8 + size > stop:
-                    raise self.refuse(path, "a message is longer than its header")
+                kind, size, flags = self.fields("<HHB3x", start, path, "a message")
+                self.refuse_if(start + 8 + size > stop, path, "a message is longer than its header")
+                self.refuse_if(flags & 2, path, "a shared message")
                 data = self.part(start + 8, size, path, "a message")
-                if flags & 2:
-                    raise self.refuse(path, "a shared message")
                 if kind == _CONTINUATION:
-                    at = int.from_bytes(data[:8], "little")
-                    self.once(at, path)
-                    blocks.append((at, int.from_bytes(data[8:16], "little")))
+                    blocks.append(self.within("<QQ", data, path))
+                    self.once(blocks[-1][0], path)
                 found.append(_Message(kind, data, start + 8))
-                if len(found) > MOST_MESSAGES:
-                    raise self.refuse(path, f"more than {MOST_MESSAGES} messages")
+                self.refuse_if(len(found) > MOST_MESSAGES, path, f"more than {MOST_MESSAGES} messages")
                 start += 8 + size
         return found
 
     # Groups --------------------------------------------------------------------------------------------------------------
 
-    def members(self, table: _Message, path: str, depth: int) -> dict[str, StoredGroup | StoredArray]:
+    def members(self, table: memoryview, path: str, depth: int) -> dict[str, StoredGroup | StoredArray]:
         """The members of a group, by name."""
-        self.refuse_if(len(table.data) < 16, path, "a symbol table is cut off")
-        tree, heap = int.from_bytes(table.data[:8], "little"), int.from_bytes(table.data[8:16], "little")
-        header = bytes(self.part(heap, 32, path, "a heap of names"))
-        self.refuse_if(header[:5] != b"HEAP\0", path, "damaged heap of names")
-        size, start = int.from_bytes(header[8:16], "little"), int.from_bytes(header[24:32], "little")
+        tree, heap = self.within("<QQ", table, path)
+        mark, size, start = self.fields("<5s3xQ8xQ", heap, path, "a heap of names")
+        self.refuse_if(mark != b"HEAP\0", path, "damaged heap of names")
         names = self.part(start, size, path, "a heap of names")
         found: dict[str, StoredGroup | StoredArray] = {}
         for name_at, address, cached in self.entries(tree, path, 0):
-            raw = bytes(names[name_at : name_at + 1025])
-            text, terminated, _ = raw.partition(b"\0")
-            try:
-                name = text.decode("utf-8")
-            except UnicodeDecodeError:
-                name = ""
-            if not terminated or not name or "/" in name or name in (".", "..") or not name.isprintable():
-                raise self.refuse(path, f"a name that is not allowed ({excerpt(text)})")
-            if name in found:
-                raise self.refuse(path, f"'{excerpt(name)}' appears twice")
+            text, terminated, _ = bytes(names[name_at : name_at + 1025]).partition(b"\0")
+            name = text.decode("utf-8", "surrogateescape")  # what is no UTF-8 is not printable
+            unfit = not terminated or not name or "/" in name or name in (".", "..") or not name.isprintable()
+            self.refuse_if(unfit, path, f"a name that is not allowed ({excerpt(text)})")
+            self.refuse_if(name in found, path, f"'{excerpt(name)}' appears twice")
             self.refuse_if(cached == 2, f"{path}/{name}", "a soft link")
             found[name] = self.object(address, f"{path}/{name}", depth + 1)
         return found
@@ -329,68 +309,55 @@ class _File:
         """Offset of the name, address and kind of each member, from the B-tree of a group."""
         self.refuse_if(level > 16, path, "a B-tree that is too deep")
         self.once(address, path)
-        head = bytes(self.part(address, 24, path, "a B-tree"))
-        self.refuse_if(head[:4] != b"TREE" or head[4] != 0, path, "damaged B-tree")
-        used = int.from_bytes(head[6:8], "little")
-        self.part(address + 24, used * 16 + 8, path, "a B-tree")
-        for number in range(used):
-            child = self.number(address + 32 + number * 16, 8, path, "a B-tree")
-            if head[5]:
+        mark, above, used = self.fields("<5sBH16x", address, path, "a B-tree")
+        self.refuse_if(mark != b"TREE\0", path, "damaged B-tree")
+        for _, child in struct.iter_unpack("<QQ", self.part(address + 24, used * 16 + 8, path, "a B-tree")[:-8]):
+            if above:
                 yield from self.entries(child, path, level + 1)
                 continue
             self.once(child, path)
-            node = bytes(self.part(child, 8, path, "a symbol table"))
-            self.refuse_if(node[:5] != b"SNOD\x01", path, "damaged symbol table")
-            count = int.from_bytes(node[6:8], "little")
-            rows = bytes(self.part(child + 8, count * 40, path, "a symbol table"))
-            for name_at, child, cached in struct.iter_unpack("<QQI20x", rows):
-                yield name_at, child, cached
+            mark, count = self.fields("<5sxH", child, path, "a symbol table")
+            self.refuse_if(mark != b"SNOD\x01", path, "damaged symbol table")
+            yield from struct.iter_unpack("<QQI20x", self.part(child + 8, count * 40, path, "a symbol table"))
 
     # Datasets ------------------------------------------------------------------------------------------------------------
 
-    def dataset(self, kinds: dict[int, _Message], path: str, attributes: Attributes) -> StoredArray:
+    def dataset(self, kinds: dict[int, memoryview], path: str, attributes: Attributes) -> StoredArray:
         """An array: its type and shape, and the bytes that belong to it."""
         self.refuse_if(_EXTERNAL in kinds, path, "data in another file")
         self.refuse_if(_FILTERS in kinds, path, "compressed or filtered data; weights are stored as they are")
         self.refuse_if(not {_TYPE, _SPACE, _LAYOUT} <= set(kinds), path, "neither a group nor an array")
-        kind = decode_dtype(bytes(kinds[_TYPE].data), lambda reason: self.refuse(path, reason))
-        if kind.dtype is None:
+        kind = decode_dtype(bytes(kinds[_TYPE]), lambda reason: self.refuse(path, reason))
+        if (dtype := kind.dtype) is None:
             raise self.refuse(path, "an array of texts, numbers are expected")
-        shape = self.shape(kinds[_SPACE].data, path)
-        size = math.prod(shape) * kind.size
-        raw = self.stored(bytes(kinds[_LAYOUT].data), size, path)
-        dtype = kind.dtype
+        shape = self.shape(kinds[_SPACE], path)
+        raw = self.stored(kinds[_LAYOUT], math.prod(shape) * kind.size, path)
         if kind.kind == OPAQUE:
             self.refuse_if(attributes.get("dtype") != "bfloat16", path, "opaque data that is not said to be bfloat16")
             dtype = named_dtype("bfloat16")
         return StoredArray(path, np.frombuffer(raw, dtype).reshape(shape))
 
-    def stored(self, layout: bytes, size: int, path: str) -> memoryview:
+    def stored(self, layout: memoryview, size: int, path: str) -> memoryview:
         """The bytes of an array, which must be exactly as many as its shape needs."""
-        if layout[:1] != b"\x03" or len(layout) < 4 or layout[1] not in (0, 1):
-            names = {2: "in chunks", 3: "virtual"}
-            raise self.refuse(path, f"data stored {names.get(layout[1], 'unusually') if len(layout) > 1 else 'nowhere'}")
-        if layout[1] == 0:
-            start, length = 4, int.from_bytes(layout[2:4], "little")
-            if length != size or start + length > len(layout):
-                raise self.refuse(path, f"the shape needs {size} bytes, {length} are stored")
-            return memoryview(layout)[start : start + length]
-        address, length = int.from_bytes(layout[2:10], "little"), int.from_bytes(layout[10:18], "little")
+        version, kind = self.within("<BB", layout, path)
+        how = {2: "in chunks", 3: "virtual"}.get(kind, "unusually")
+        self.refuse_if(version != 3 or kind > 1, path, f"data stored {how}")
+        address, length = self.within("<QQ", layout, path, 2) if kind else (4, *self.within("<H", layout, path, 2))
         self.refuse_if(length != size, path, f"the shape needs {size} bytes, {length} are stored")
-        if not size:
-            return memoryview(b"")
+        if not kind or not size:
+            self.refuse_if(not kind and len(layout) < 4 + size, path, "an array is cut off")
+            return layout[4 : 4 + size]
         self.refuse_if(address == NOWHERE, path, "an array that was never written")
         return self.part(address, length, path, "an array")
 
     def shape(self, raw: memoryview, path: str) -> tuple[int, ...]:
         """The shape of a dataspace."""
-        version, rank = (raw[0], raw[1]) if len(raw) >= 4 else (0, 0)
-        start = {1: 8, 2: 4}.get(version)
-        if start is None or rank > 32 or len(raw) < start + 8 * rank or (version == 2 and raw[3] == 2):
+        version, rank, _, kind = self.within("<4B", raw, path)
+        start = {1: 8, 2: 4}.get(version, len(raw))
+        if rank > 32 or len(raw) < start + 8 * rank or version not in (1, 2) or (version == 2 and kind == 2):
             raise self.refuse(path, "a dataspace that is damaged or unusual")
-        shape = tuple(int.from_bytes(raw[at : at + 8], "little") for at in range(start, start + 8 * rank, 8))
-        if math.prod(size or 1 for size in shape) > 2**48:
-            raise self.refuse(path, f"the shape {excerpt(shape, 60)} is too large")
+        shape = struct.unpack_from(f"<{rank}Q", raw, start)
+        self.refuse_if(math.prod(size or 1 for size in shape) > 2**48, path, f"the shape {excerpt(shape, 60)} is too large")
         return shape
 
     # Attributes ----------------------------------------------------------------------------------------------------------
@@ -398,11 +365,9 @@ class _File:
     def attribute_parts(self, message: _Message, path: str) -> tuple[str, memoryview, memoryview, memoryview, int]:
         """Name, datatype, dataspace, value and its address of an attribute message."""
         data = message.data
-        version = data[0] if len(data) >= 8 else 0
-        self.refuse_if(version not in (1, 2, 3) or (version > 1 and data[1]), path, "an attribute that is damaged or shared")
-        sizes = [int.from_bytes(data[at : at + 2], "little") for at in (2, 4, 6)]
-        at = 9 if version == 3 else 8
-        pieces = []
+        version, shared, *sizes = self.within("<BB3H", data, path)
+        self.refuse_if(version not in (1, 2, 3) or (version > 1 and shared), path, "an attribute that is damaged or shared")
+        at, pieces = 9 if version == 3 else 8, []
         for size in sizes:
             pieces.append(data[at : at + size])
             at += -(-size // 8) * 8 if version == 1 else size
@@ -412,21 +377,17 @@ class _File:
 
     def global_text(self, reference: bytes, place: str) -> bytes:
         """A text from the global heap: length, address of the collection, number within it."""
-        length, address = int.from_bytes(reference[:4], "little"), int.from_bytes(reference[4:12], "little")
-        wanted = int.from_bytes(reference[12:16], "little")
+        length, address, wanted = struct.unpack("<IQI", reference)
         if not length:
             return b""
-        self.refuse_if(bytes(self.part(address, 5, place, "a heap of texts")) != b"GCOL\x01", place, "damaged heap of texts")
-        stop = address + self.number(address + 8, 8, place, "a heap of texts")
-        self.part(address, stop - address, place, "a heap of texts")
-        at = address + 16
-        while at + 16 <= stop:
-            index, size = self.number(at, 2, place, "a text"), self.number(at + 8, 8, place, "a text")
+        mark, end = self.fields("<5s3xQ", address, place, "a heap of texts")
+        self.refuse_if(mark != b"GCOL\x01", place, "damaged heap of texts")
+        heap, at, index = self.part(address, end, place, "a heap of texts"), 16, -1
+        while at + 16 <= end and index:
+            index, size = self.within("<H6xQ", heap, place, at)
             if index == wanted:
                 self.refuse_if(length > size, place, f"a text of {length} bytes, {size} are stored")
-                return bytes(self.part(at + 16, length, place, "a text"))
-            if not index:
-                break
+                return bytes(self.part(address + at + 16, length, place, "a text"))
             at += 16 + -(-size // 8) * 8
         raise self.refuse(place, "a text that is not in its heap")
 
@@ -472,15 +433,8 @@ class _Writer:
         root.attributes = {**root.attributes, DIGEST: "0" * 64}
         header, tree, heap = self.group(root)
         self.content += bytes(-len(self.content) % 8)
-        self.content[:96] = b"".join(
-            [
-                SIGNATURE,
-                bytes([0, 0, 0, 0, 0, 8, 8, 0]),
-                self.leaf_k.to_bytes(2, "little") + _TREE_K.to_bytes(2, "little") + bytes(4),
-                _u64(0, NOWHERE, len(self.content), NOWHERE),
-                _u64(0, header) + bytes([1, 0, 0, 0, 0, 0, 0, 0]) + _u64(tree, heap),
-            ]
-        )
+        head = SIGNATURE, 8, 8, self.leaf_k, _TREE_K, 0, NOWHERE, len(self.content), NOWHERE, 0, header, 1, tree, heap
+        self.content[:96] = struct.pack("<8s5xBBxHH4x6QI4xQQ", *head)
         place = self.content.rindex(b"0" * 64, header)
         self.content[place : place + 64] = hashlib.sha256(self.content).hexdigest().encode()
         return bytes(self.content)
@@ -500,9 +454,8 @@ class _Writer:
             data += bytes(-len(data) % 8)
             if len(data) > 0xFFF8:
                 raise ValueError(f"HDF5: an attribute of {len(data)} bytes, at most 65,528 are possible.")
-            body += kind.to_bytes(2, "little") + len(data).to_bytes(2, "little") + bytes(4) + data
-        counts = len(messages).to_bytes(2, "little") + (1).to_bytes(4, "little") + len(body).to_bytes(4, "little")
-        return self.place(bytes([1, 0]), counts, bytes(4), body)
+            body += struct.pack("<HH4x", kind, len(data)) + data
+        return self.place(struct.pack("<BxHII4x", 1, len(messages), 1, len(body)), body)
 
     def group(self, node: NewGroup) -> tuple[int, int, int]:
         """A group: addresses of its header, B-tree and heap of names."""
@@ -519,12 +472,12 @@ class _Writer:
         for start in range(0, len(rows), size):
             batch = rows[start : start + size]
             row_bytes = b"".join(row for _, row in batch)
-            head = b"SNOD\x01\0" + len(batch).to_bytes(2, "little")
-            nodes.append(self.place(head, row_bytes, bytes(40 * size - len(row_bytes))))
+            nodes.append(self.place(struct.pack("<6sH", b"SNOD\x01", len(batch)), row_bytes, bytes(40 * size - len(row_bytes))))
             keys.append(batch[-1][0])
         links = b"".join(_u64(key, node) for key, node in zip(keys, nodes, strict=False)) + _u64(keys[-1] if nodes else 0)
-        head = b"TREE\0\0" + len(nodes).to_bytes(2, "little") + _u64(NOWHERE, NOWHERE)
-        tree = self.place(head, links, bytes(16 * 2 * _TREE_K + 8 - len(links)))
+        tree = self.place(
+            struct.pack("<6sHQQ", b"TREE", len(nodes), NOWHERE, NOWHERE), links, bytes(16 * 2 * _TREE_K + 8 - len(links))
+        )
         data = self.place(names)
         heap = self.place(b"HEAP\0\0\0\0", _u64(len(names), 1, data))
         attributes = [(0xC, _attribute(name, text)) for name, text in node.attributes.items()]
@@ -549,14 +502,13 @@ class _Writer:
 def _attribute(name: str, text: str) -> bytes:
     """An attribute that is a text."""
     value = text.encode() or b"\0"
-    parts = [name.encode() + b"\0", encode_text(len(value)), _space(())]
-    sizes = b"".join(len(part).to_bytes(2, "little") for part in parts)
-    return b"\x01\0" + sizes + b"".join(part + bytes(-len(part) % 8) for part in parts) + value
+    parts = [name.encode() + b"\0", _head(TEXT, 0x11, len(value)), _space(())]  # UTF-8 of a fixed length
+    return struct.pack("<BxHHH", 1, *map(len, parts)) + b"".join(part + bytes(-len(part) % 8) for part in parts) + value
 
 
 def _space(shape: tuple[int, ...]) -> bytes:
-    return bytes([1, len(shape)]) + bytes(6) + _u64(*shape)
+    return struct.pack(f"<BB6x{len(shape)}Q", 1, len(shape), *shape)
 
 
 def _u64(*numbers: int) -> bytes:
-    return b"".join(number.to_bytes(8, "little") for number in numbers)
+    return struct.pack(f"<{len(numbers)}Q", *numbers)

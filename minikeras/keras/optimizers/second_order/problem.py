@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .... import nest
-from ....compiler import sweeps
 from ....compiler.ir import Outdated
+from ....compiler.sweeps import computed_by_plan
 from ....core import Record, Tensor, Variable
 from ....core.arrays import to_numpy
 from ....core.forward import ForwardAccumulator
@@ -30,7 +30,7 @@ from ....derivatives.first_order import run_once
 from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
 from ....derivatives.output_curvature import Decision, OutputCurvature
-from ....errors import MinikerasError, ShapeError
+from ....errors import ShapeError
 from ....functions.elementwise import cast
 from ....functions.operands import tensor
 from ....functions.shaping import concat, reshape
@@ -41,8 +41,6 @@ from ..repeat import Repeatable
 from ..state import names_of
 from .blocks import BlockMatrix
 from .compiled import Sweep, SweepRecorder, run_directly
-
-REFUSALS = (MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError)
 
 
 class Objective:
@@ -147,13 +145,7 @@ def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature
         name: of the question.
         ask: the question, a function of the curvature.
     """
-    if current() is not BOTTOM:
-        return None
     targets = [run.outputs, run.bare, run.loss, *([] if run.penalty is None else [run.penalty])]
-    asked = sweeps.describe(run.records, targets, run.variables, run.tracked)
-    if asked is None:
-        return None
-    asked = asked._replace(key=("curvature of outputs", run.stage, name, asked.key))
 
     def compute(records: list[Record], stand_in: Callable[[Any], Any], tracked: set[int]) -> list[Any]:
         outputs, bare, loss, *penalty = map(stand_in, targets)
@@ -166,20 +158,12 @@ def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature
             raise ValueError("no variable is reached, which is said without a plan")
         return [gradient, *noted(copy, ask)]
 
-    def make() -> Any:
-        try:
-            return sweeps.compiled_plan(run.records, asked, run.tracked, compute)
-        except (LookupError, *REFUSALS):
-            return None
-
-    plan = sweeps.plans.find(asked, make)
+    asked = "curvature of outputs", run.stage, name
+    found = computed_by_plan(run.records, targets, run.variables, run.tracked, compute, asked) if current() is BOTTOM else None
     try:
-        if plan is not None:
-            gradient, *rest = plan(asked.arrays)
-            return [gradient, rest[0], *decided(rest)]
-    except (Outdated, *REFUSALS):
-        pass  # the computation without a plan decides anew, or says what is wrong
-    return None
+        return None if found is None else [found[0], found[1], *decided(found[1:])]
+    except Outdated:  # the computation without a plan decides anew
+        return None
 
 
 def scalar(loss: Any) -> Tensor:
@@ -213,7 +197,8 @@ class LossProblem:
         sweep: carries out a sweep, given its name, the function and its Tensors.
 
     Attributes:
-        layout: of the variables in a flat vector.
+        layout, size: of the variables in a flat vector.
+        curvature: of the outputs, for the functions of sweeps after `record_stages`.
         loss: at the present point, a Tensor.
         gradient: there, a flat array.
 
@@ -244,20 +229,21 @@ class LossProblem:
         self.layout = _layout(tuple([variable.array.shape for variable in self.variables]))
         self.loss_fn = loss_fn
         self.runs = runs or Repeatable(loss_fn)
+        self.size = self.layout.size
         self._sweep = sweep
-        self._recorded: RecordedGradient | None = None
-        self._curvature: OutputCurvature | None = None
         self._answers: Sequence[Any] = ()
+        self._recorded: RecordedGradient
+        self.curvature: OutputCurvature
         self.loss: Tensor
         self.gradient: Array
 
-    @property
-    def size(self) -> int:
-        return self.layout.size
+    def sweep(self, name: str, function: Sweep, *given: Array) -> Sequence[Any]:
+        """Carry out a sweep: `function` of these arrays as Tensors, once for a recording."""
+        return self._sweep(name, function, *map(Tensor, given))
 
     def record(self, twice: bool = True) -> None:
         """Run the loss, and take its gradient; with `twice` keep the record from which curvature is taken."""
-        self.loss, whole = self._sweep("record", functools.partial(self._first_run, twice))
+        self.loss, whole = self.sweep("record", lambda: self._run(twice, True))
         self.gradient = whole.array
 
     def record_stages(self, ask: Callable[[OutputCurvature], Sequence[Any]], plan: Hashable = None) -> None:
@@ -270,7 +256,7 @@ class LossProblem:
 
         def run() -> list[Any]:
             decisions: list[Decision] | None = [] if isinstance(current().interpreter, SweepRecorder) else None
-            found = self._curvature = self.runs.again(lambda: run_objective(self.loss_fn, self.variables, decisions))
+            found = self.curvature = self.runs.again(lambda: run_objective(self.loss_fn, self.variables, decisions))
             known = None if plan is None else planned(found, plan, ask)
             if known is None:
                 gradient, depends = found.gradient()
@@ -278,42 +264,39 @@ class LossProblem:
                 known = [gradient, *noted(found, ask)]
             return [found.loss, *known]
 
-        self.loss, gradient, *self._answers = self._sweep("linearized", run)
+        self.loss, gradient, *self._answers = self.sweep("linearized", run)
         self.gradient = gradient.array
 
     def answers(self) -> Sequence[Any]:
         """The answers to the question of `record_stages`."""
         return decided(self._answers)
 
-    def _first_run(self, twice: bool) -> tuple[Tensor, Tensor]:
-        loss, gradient, depends = self._run(twice)
-        self._check_depends(depends)
-        return loss, gradient
-
     def _check_depends(self, depends: bool) -> None:
         if not depends:
             raise ValueError(f"minimize: the loss does not depend on any of the variables {names_of(self.variables)}.")
 
-    def _run(self, twice: bool) -> tuple[Tensor, Tensor, bool]:
-        """The loss, its gradient, and whether it depends on any variable."""
+    def _run(self, twice: bool, must_depend: bool) -> tuple[Tensor, Tensor]:
+        """The loss and its gradient; with `twice` their record is kept."""
         tape, loss = run_once(lambda: scalar(self.runs()), self.variables)
         if twice:
             self._recorded = RecordedGradient(tape, loss, self.variables)
             gradient = self._recorded.flat
         else:
             gradient = flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))
-        return loss, gradient, tape.found_any
+        self._check_depends(tape.found_any or not must_depend)
+        return loss, gradient
 
     # Curvature ---------------------------------------------------------------------------------------------------------
 
     def product(self, vector: Array) -> Array:
         """The Hessian times a flat vector: one more sweep over the record."""
-        (found,) = self._sweep("product", self._product, Tensor(vector))
-        return found.array
+        return self._one("product", lambda given: self._recorded.flat_product(given), vector)
 
-    def _product(self, vector: Tensor) -> tuple[Tensor]:
-        assert self._recorded is not None
-        return (self._recorded.flat_product(vector),)
+    def _one(self, name: str, function: Callable[..., Tensor], *given: Array) -> Array:
+        """The array of the only result of a sweep."""
+        (found,) = self.sweep(name, lambda *tensors: (function(*tensors),), *given)
+        result: Array = found.array
+        return result
 
     def probed(self, product: Callable[[Array], Array], count: int) -> Iterator[Array]:
         """z * (B z) for `count` vectors z of random signs: estimates of the diagonal of B, whose product is given."""
@@ -323,51 +306,30 @@ class LossProblem:
 
     def hessian(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
         """The Hessian's blocks for groups of variables, given by their positions; what lies between groups is left out."""
-        blocks = []
-        for number_of_group, group in enumerate(groups):
-            (block,) = self._sweep(f"hessian {number_of_group}", functools.partial(self._block, group, chunk_size))
-            blocks.append(block.array)
-        return self.blocks(groups, blocks)
+        matrices = [functools.partial(self._block, group, chunk_size) for group in groups]
+        return self.blocks(groups, [self._one(f"hessian {place}", matrix) for place, matrix in enumerate(matrices)])
 
-    def _block(self, group: Sequence[int], chunk_size: int | None) -> tuple[Tensor]:
-        assert self._recorded is not None
-        return (self._recorded.matrix(group, chunk_size),)
+    def _block(self, group: Sequence[int], chunk_size: int | None) -> Tensor:
+        return self._recorded.matrix(group, chunk_size)
 
     def output_product(self, vector: Array) -> Array:
         """J^T H J, and the penalty's Hessian, times a flat vector."""
-
-        def product(given: Tensor) -> list[Tensor]:
-            return [flatten(self.curvature.product(unflatten(given, self.variables)))]
-
-        (found,) = self._sweep("output_product", product, Tensor(vector))
-        result: Array = found.array
-        return result
+        product = lambda given: flatten(self.curvature.product(unflatten(given, self.variables)))
+        return self._one("output_product", product, vector)
 
     def acceleration(self, vector: Array) -> Array:
         """J^T H z'', with z'' the second derivative of the outputs along a flat vector. Runs the outputs once more."""
 
-        def bend(given: Tensor) -> list[Tensor]:
+        def bend(given: Tensor) -> Tensor:
             parts = unflatten(given, self.variables)
             again = JoinedOutputs(objective_of(self.loss_fn), self.variables[0].dtype)
             with ForwardAccumulator(self.variables, parts) as outer:
                 with ForwardAccumulator(self.variables, parts) as inner:
                     z = self.runs.again(again.outputs)
                 slope = inner.jvp(z, "zero")
-            return [flatten(self.curvature.back(self.curvature.bent(outer.jvp(slope, "zero"))))]
+            return flatten(self.curvature.back(self.curvature.bent(outer.jvp(slope, "zero"))))
 
-        (found,) = self._sweep("acceleration", bend, Tensor(vector))
-        result: Array = found.array
-        return result
-
-    @property
-    def curvature(self) -> OutputCurvature:
-        """The curvature of the outputs, for the functions of sweeps."""
-        assert self._curvature is not None
-        return self._curvature
-
-    def sweep(self, name: str, function: Sweep, *given: Array) -> Sequence[Any]:
-        """Carry out a sweep of a method's own: `function` of these arrays as Tensors, once for a recording."""
-        return self._sweep(name, function, *map(Tensor, given))
+        return self._one("acceleration", bend, vector)
 
     def blocks(self, groups: Sequence[Sequence[int]], blocks: Sequence[Array]) -> BlockMatrix:
         """A matrix of blocks, each for a group of variables."""
@@ -391,13 +353,13 @@ class LossProblem:
     def value(self, step: Array) -> float:
         """The loss after a flat step, as a number; infinity in place of NaN."""
         with self.offset_by(step):
-            (loss,) = self._sweep("value", lambda: (scalar(self.runs()),))
+            (loss,) = self.sweep("value", lambda: (scalar(self.runs()),))
         return _not_nan(number(loss))
 
     def value_and_gradient(self, step: Array) -> tuple[float, Array]:
         """The loss and its gradient after a flat step."""
         with self.offset_by(step):
-            loss, gradient = self._sweep("value_and_gradient", lambda: self._run(False)[:2])
+            loss, gradient = self.sweep("value_and_gradient", lambda: self._run(False, False))
         return _not_nan(number(loss)), gradient.array
 
 
