@@ -120,13 +120,13 @@ def thread_count() -> int:
     >>> thread_count() >= 1
     True
     """
-    return _intra_op or _processors()
+    return _intra_op or len(processors())
 
 
 @functools.cache
-def _processors() -> int:
-    """The number of processors that this process may run on, counted once."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def processors() -> set[int]:
+    """The processors that this process may run on, asked for once."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def in_parallel(work: Work, count: int, least: int = WORTHWHILE, align: int = 16) -> None:

@@ -34,6 +34,7 @@ from ..core.arrays import namespace
 from ..core.ownership import Owned
 from ..errors import InvalidArgumentError, MissingExtraError
 from ..nn_ops.streams import own_streams
+from ..parallel import processors
 from ..types import Array as DeviceArray
 
 Array = np.ndarray[Any, Any]
@@ -334,7 +335,7 @@ class MpiCommunicator:
                 os._exit(HUNG)  # in silence: the reader of a message is gone too
             waits = self._waits
             if waits is not None and time.monotonic() > waits[1]:
-                _print(
+                report(
                     f"rank {self.rank} waited {self._timeout:g} s in '{waits[0]}': another rank, one without such a line, "
                     "hangs or takes longer. Raise initialize(timeout=...) if it only does."
                 )
@@ -344,7 +345,7 @@ class MpiCommunicator:
         """An exception that no code caught ends all ranks: they would wait for this one."""
         self._hook(kind, error, trace)
         sys.stdout.flush()
-        _print(f"rank {self.rank} of {self.size} ended with {kind.__name__}: {error}")
+        report(f"rank {self.rank} of {self.size} ended with {kind.__name__}: {error}")
         self._world.Abort(1)
 
     def _finish(self) -> None:
@@ -353,7 +354,7 @@ class MpiCommunicator:
             with self._together(END):
                 pass
         except InvalidArgumentError as error:
-            _print(f"rank {self.rank} of {self.size} ended before the others: {error}")
+            report(f"rank {self.rank} of {self.size} ended before the others: {error}")
         else:
             if self.rank == 0 and DONE in os.environ:
                 Path(os.environ[DONE]).write_text(f"{self.size} ranks finished\n")
@@ -398,12 +399,8 @@ def _sent(call: str) -> Array:
     return np.frombuffer(text.ljust(_CALL_BYTES, b"\0"), np.uint8)
 
 
-def processors() -> set[int]:
-    """The processors that this process may run on."""
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-
-
-def _print(reason: str) -> None:
+def report(reason: str) -> None:
+    """Say on stderr what ranks, or what starts them, have to say."""
     print(f"minikeras.distribute: {reason}", file=sys.stderr, flush=True)
 
 
@@ -438,52 +435,40 @@ class NcclCommunicator:
 
     def all_reduce(self, array: DeviceArray, operation: str) -> DeviceArray:
         """The sum, maximum or minimum of the arrays of all ranks."""
-        sent, kind = self._sent(array)
-        result = self._cupy.empty(array.shape, sent.dtype)
         operator = getattr(self._names, f"NCCL_{operation.upper()}")
-        self._carry_out(
-            described(f"all_reduce {operation}", array),
-            lambda stream: self._nccl.allReduce(sent.data.ptr, result.data.ptr, sent.size, kind, operator, stream),
-        )
-        return result.astype(array.dtype, copy=False)
+        call = lambda *given: self._nccl.allReduce(*given[:4], operator, given[4])
+        return self._carried_out(f"all_reduce {operation}", array, array.shape, call)
 
     def all_gather(self, array: DeviceArray) -> DeviceArray:
         """The arrays of all ranks, stacked along a new first axis."""
-        sent, kind = self._sent(array)
-        result = self._cupy.empty((self.size, *array.shape), sent.dtype)
-        self._carry_out(
-            described("all_gather", array),
-            lambda stream: self._nccl.allGather(sent.data.ptr, result.data.ptr, sent.size, kind, stream),
-        )
-        return result.astype(array.dtype, copy=False)
+        return self._carried_out("all_gather", array, (self.size, *array.shape), self._nccl.allGather)
 
     def broadcast(self, array: DeviceArray, root: int) -> DeviceArray:
         """The array of one rank."""
-        sent, kind = self._sent(array)
-        result = self._cupy.empty(array.shape, sent.dtype)
-        self._carry_out(
-            described(f"broadcast from {root}", array),
-            lambda stream: self._nccl.broadcast(sent.data.ptr, result.data.ptr, sent.size, kind, root, stream),
-        )
-        return result.astype(array.dtype, copy=False)
+        call = lambda *given: self._nccl.broadcast(*given[:4], root, given[4])
+        return self._carried_out(f"broadcast from {root}", array, array.shape, call)
 
     def barrier(self) -> None:
         """Wait until all ranks are here."""
         self._ranks.barrier()
 
-    def _sent(self, array: DeviceArray) -> tuple[Any, int]:
-        """The array without gaps, with an axis at least, in a dtype that NCCL knows, and NCCL's number of that."""
-        wide = array.astype("float32") if array.dtype.name == "bfloat16" else array
-        return self._cupy.ascontiguousarray(wide), getattr(self._names, f"NCCL_{_KINDS[array.dtype.name]}")
+    def _carried_out(self, name: str, array: DeviceArray, shape: Sequence[int], enqueue: Callable[..., None]) -> DeviceArray:
+        """The result of an operation that all ranks call, which is waited for: a GPU that waits for another one never says so.
 
-    def _carry_out(self, call: str, enqueue: Callable[[int], None]) -> None:
-        """Carry out an operation that all ranks call, and wait for it: a GPU that waits for another one never says so."""
-        mark = np.frombuffer(call.encode()[:_CALL_BYTES].ljust(_CALL_BYTES, b"\0"), np.uint8)
-        check_calls([bytes(one).rstrip(b"\0").decode() for one in self._ranks.all_gather(mark)])
+        Args:
+            name: what ranks tell each other of it.
+            array: sent without gaps, with an axis at least, in a dtype that NCCL knows.
+            shape: of the result.
+            enqueue: gets the addresses of array and result, the array's size, NCCL's number of its dtype, and a stream.
+        """
+        call = described(name, array)
+        check_calls([bytes(one).rstrip(b"\0").decode() for one in self._ranks.all_gather(_sent(call))])
+        sent = self._cupy.ascontiguousarray(array.astype("float32") if array.dtype.name == "bfloat16" else array)
+        result, kind = self._cupy.empty(shape, sent.dtype), getattr(self._names, f"NCCL_{_KINDS[array.dtype.name]}")
         stream = self._cupy.cuda.get_current_stream()
         ended, began = self._cupy.cuda.Event(), time.monotonic()
         try:
-            enqueue(stream.ptr)
+            enqueue(sent.data.ptr, result.data.ptr, sent.size, kind, stream.ptr)
             ended.record(stream)
             while (status := self._cupy.cuda.runtime.eventQuery(ended.ptr)) == _NOT_READY:
                 self._nccl.check_async_error()
@@ -495,6 +480,7 @@ class NcclCommunicator:
         except BaseException:
             self._nccl.abort()
             raise
+        return result.astype(array.dtype, copy=False)
 
 
 _of_ranks: WeakKeyDictionary[Communicator, dict[int, NcclCommunicator]] = WeakKeyDictionary()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,13 @@ from ..core.arrays import namespace, to_device, to_numpy
 from ..core.effects import State, effect
 from ..core.primitive import Primitive
 from ..core.stack import perform
+from ..derivatives.flat import flatten, unflatten
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.creation import one_hot, ones_like, zeros
 from ..functions.elementwise import cast, divide_no_nan, square
 from ..functions.reductions import reduce_sum
 from ..functions.shaping import concat, reshape, stack, unstack
+from ..layout import Layout
 from ..nn_ops.nn import masked_fill
 from ..types import Array, as_dtype
 from .communicator import OPERATIONS, Communicator, nccl_ranks
@@ -103,11 +105,20 @@ def _combined(*arrays: Array, shares: Sequence[float], weighted: int, pairs: boo
             flats.append(flat)
         own = in_pairs(flats)
         flat = in_pairs(list(group.all_gather(own))) if pairs else group.all_reduce(own, "sum")
-        end = 0
-        for place in places:
-            start, end = end, end + arrays[place].size
-            results[place] = to_device(flat[start:end].reshape(arrays[place].shape), namespace(arrays[place]))
+        pieces = Layout(arrays[place].shape for place in places).pieces(flat)
+        for place, piece in zip(places, pieces, strict=True):
+            results[place] = to_device(piece, namespace(arrays[place]))
     return tuple(results)
+
+
+def exchanged(arrays: Sequence[Array], exchange: Callable[[Array], Array]) -> list[Array]:
+    """What `exchange` makes of arrays on the host, by one operation for each dtype: those of one go as one vector."""
+    found: dict[int, Array] = {}
+    for kind in {array.dtype: None for array in arrays}:
+        chosen = {place: array for place, array in enumerate(arrays) if array.dtype == kind}
+        flat = exchange(np.concatenate([array.reshape(-1) for array in chosen.values()]))
+        found |= zip(chosen, Layout(array.shape for array in chosen.values()).pieces(flat), strict=True)
+    return [found[place] for place in range(len(arrays))]
 
 
 combined = effect("combine", _combined, reads=(State.RANKS,))
@@ -214,11 +225,10 @@ def all_reduce_together(tensors: Sequence[Any], op: str = "sum") -> list[Any]:
     found = {place: convert_to_tensor(one) for place, one in enumerate(tensors) if one is not None}
     results: list[Any] = [None] * len(tensors)
     for kind in {one.dtype.name: None for one in found.values()}:
-        chosen = {place: one for place, one in found.items() if one.dtype.name == kind}
-        flat, start = all_reduce(concat([reshape(one, [-1]) for one in chosen.values()], 0), op), 0
-        for place, one in chosen.items():
-            end = start + one.shape.num_elements()
-            results[place], start = reshape(flat[start:end], one.shape), end
+        places = [place for place, one in found.items() if one.dtype.name == kind]
+        chosen = [found[place] for place in places]
+        for place, one in zip(places, unflatten(all_reduce(flatten(chosen), op), chosen), strict=True):
+            results[place] = one
     return results
 
 
@@ -238,14 +248,9 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0) -> No
             f"broadcast_variables: root_rank must be one of the ranks 0 to {ranks.size - 1}, found {root_rank!r}."
         )
     check_alike(listed)
-    for kind in {variable.dtype.name: None for variable in listed}:
-        chosen = [variable for variable in listed if variable.dtype.name == kind]
-        flat = np.concatenate([to_numpy(variable.array).reshape(-1) for variable in chosen])
-        flat, start = ranks.broadcast(flat, root_rank), 0
-        for variable in chosen:
-            size = int(np.prod(variable.shape, dtype=int))
-            variable.assign(Tensor(flat[start : start + size].reshape(variable.shape)))
-            start += size
+    arrays = exchanged([to_numpy(variable.array) for variable in listed], lambda flat: ranks.broadcast(flat, root_rank))
+    for variable, array in zip(listed, arrays, strict=True):
+        variable.assign(Tensor(array))
 
 
 def broadcast_state(state: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import MissingExtraError
-from .communicator import DONE, JOINED, NEEDS, processors
+from ..parallel import processors
+from .communicator import DONE, JOINED, NEEDS, report
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _FOR_OTHER_MACHINES = ("MINIKERAS_", "PYTHON")
@@ -104,9 +105,9 @@ def run(job: RankJob, restarts: int = 0, least: int | None = None) -> int:
             break
         job = remaining(job, job.ranks if least is None else least)
         if job.hosts and job.slots < job.ranks:
-            _print(f"the hosts that answer have room for {job.slots} ranks; {job.ranks} are needed")
+            report(f"the hosts that answer have room for {job.slots} ranks; {job.ranks} are needed")
             break
-        _print(f"status {status}; start {attempt + 2} of {restarts + 1}, on {job.ranks} ranks")
+        report(f"status {status}; start {attempt + 2} of {restarts + 1}, on {job.ranks} ranks")
     return status if 0 <= status < 256 else 1
 
 
@@ -145,7 +146,7 @@ def _status(job: RankJob) -> int:
                 process.terminate()
                 raise
         if status == 0 and JOINED in os.listdir(folder) and not done.exists():
-            _print("a rank ended before the others, without an error")
+            report("a rank ended before the others, without an error")
             return LEFT_EARLY
     return status
 
@@ -178,10 +179,6 @@ def _hosts_in(path: str) -> list[Host]:
         return hosts_of(Path(path).read_text())
     except (OSError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _print(text: str) -> None:
-    print(f"minikeras.distribute: {text}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

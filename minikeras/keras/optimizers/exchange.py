@@ -6,11 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...core import convert_to_tensor
 from ...core.arrays import namespace, to_device, to_numpy
-from ...distribute.functions import all_reduce_together
+from ...distribute.functions import all_reduce_together, exchanged
 from ...distribute.replica import adds_up, check_exchange, current_part
 from ...distribute.world import world
 from ...functions.elementwise import cast
@@ -90,15 +88,11 @@ def gathered_over(steps: int, sums: list[Array], exchange: Exchange | None) -> l
     if exchange is None or exchange.passes == 1:
         return [one / steps for one in sums]
     arrays = sums if exchange.divisor == 1 else [one / exchange.divisor for one in sums]
-    ranks, found = world(), dict(enumerate(arrays))
-    for dtype in {array.dtype: None for array in arrays}:
-        places = [place for place, array in enumerate(arrays) if array.dtype == dtype]
-        flat = np.concatenate([to_numpy(arrays[place]).reshape(-1) for place in places])
-        sent = flat if exchange.kind is None else flat.astype(as_dtype(exchange.kind).numpy)
-        flat, end = ranks.all_reduce(sent, "sum").astype(dtype), 0
-        if exchange.operation == "mean":
-            flat /= dtype.type(ranks.size)
-        for place in places:
-            start, end = end, end + arrays[place].size
-            found[place] = to_device(flat[start:end].reshape(arrays[place].shape), namespace(arrays[place]))
-    return list(found.values())
+    ranks, kind = world(), None if exchange.kind is None else as_dtype(exchange.kind).numpy
+
+    def added_up(flat: Array) -> Array:
+        total = ranks.all_reduce(flat if kind is None else flat.astype(kind), "sum").astype(flat.dtype)
+        return total / flat.dtype.type(ranks.size) if exchange.operation == "mean" else total
+
+    found = exchanged([to_numpy(array) for array in arrays], added_up)
+    return [to_device(one, namespace(array)) for one, array in zip(found, arrays, strict=True)]

@@ -263,17 +263,13 @@ def check_weights(model: ModelLike) -> None:
     Raises:
         InvalidArgumentError: on every rank, with those that differ.
     """
-    ranks = world()
-    digest = hashlib.blake2b(digest_size=8)
+    ranks, digest = world(), hashlib.blake2b(digest_size=8)
     for variable in model.collect_contents().variables:
         digest.update(np.ascontiguousarray(to_numpy(variable.array)).reshape(-1).view(np.uint8).data)
-    own = int.from_bytes(digest.digest(), "little") >> 1
-    found = ranks.all_gather(np.array([own])).ravel()
-    if (found != found[0]).any():
-        others = [number for number in range(ranks.size) if found[number] != found[ranks.rank]]
+    if (found := first_difference([digest.hexdigest()])) is not None:
         raise InvalidArgumentError(
-            f"the weights of model '{model.name}' on rank {ranks.rank} are not those of the ranks {others}. Change weights on "
-            "all ranks alike, in callbacks too; go on from the last checkpoint."
+            f"the weights of model '{model.name}' on rank {ranks.rank} are not those of the ranks {found[1]}. Change weights "
+            "on all ranks alike, in callbacks too; go on from the last checkpoint."
         )
 
 
