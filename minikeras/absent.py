@@ -189,6 +189,8 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
     >>> asked("load_model").__name__, "load_model" in listed(), "registry" in listed()
     ('load_model', True, False)
     """
+    if not hasattr(sys.modules[module], "__path__"):  # Python asks finders for names that it lacks, and one explains them
+        sys.modules[module].__path__ = []  # type: ignore[attr-defined]
 
     def listed() -> list[str]:
         held = vars(sys.modules[module])

@@ -108,7 +108,6 @@ __all__ = [
     *("enable_check_numerics", *vars(_assertions)["__all__"]),
 ]
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})
 
 

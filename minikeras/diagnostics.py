@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from . import markup
@@ -125,7 +125,7 @@ class Inquiry:
         self.tape = tape
         self.targets = targets
         self.trace: Trace | None = tape.trace
-        self.events = [self._with_moment(s) for s in self.trace.events] if self.trace else events_of(tape.tape.records)
+        self.events = [self._with_moment(s) for s in self.trace.events] if self.trace else [*map(_event, tape.tape.records)]
         self.made = {key: event for event in self.events for key in event.outputs}
         self.refused: Refused = set()
         self.without_rule: str | None = None
@@ -436,8 +436,7 @@ class Trace(Interpreter):
             if hasattr(x, "read_value"):
                 self.names[x.key] = variable_name(x)
         cut, detail = _cut(primitive, inputs, params, results)
-        event = _event(primitive, inputs, results, params)
-        moment, where = next_key(), call_place()
+        event, moment, where = _event(Record(primitive, inputs, params, outputs)), next_key(), call_place()
         self.events.append(event._replace(cut=cut, detail=detail, where=where, moment=moment, value=params.get("value")))
 
     def where_made(self, key: int) -> str | None:
@@ -455,31 +454,19 @@ class Trace(Interpreter):
         return next((event.where for event in reversed(self.events) if event.name == name), None)
 
 
-def events_of(records: Iterable[Record]) -> list[Event]:
-    """The Events that the Records of a tape without a Trace amount to: no lines, and nothing that was not recorded."""
-    return [
-        _event(
-            record.primitive,
-            record.inputs,
-            record.outputs if type(record.outputs) is tuple else (record.outputs,),
-            record.params,
-        )
-        for record in records
-    ]
-
-
 def variable_name(variable: Any) -> str:
     """The path of a layer's weight, the name of another Variable."""
     return str(getattr(variable, "path", None) or variable.name)
 
 
-def _event(primitive: Primitive, inputs: Sequence[Any], results: Sequence[Any], params: dict[str, Any]) -> Event:
+def _event(record: Record) -> Event:
+    """The Event that a Record amounts to: no line, and nothing that was not recorded."""
     return Event(
-        str(params.get("conversion", primitive.name)),
-        tuple([x.key for x in inputs if hasattr(x, "key")]),
-        tuple([x for x in inputs if type(x) in (int, float, complex)]),
-        tuple([y.key for y in results]),
-        custom=is_custom(primitive),
+        str(record.params.get("conversion", record.primitive.name)),
+        tuple([x.key for x in record.inputs if hasattr(x, "key")]),
+        tuple([x for x in record.inputs if type(x) in (int, float, complex)]),
+        tuple([y.key for y in (record.outputs if type(record.outputs) is tuple else (record.outputs,))]),
+        custom=is_custom(record.primitive),
     )
 
 

@@ -1,3 +1,4 @@
+# mypy: implicit-reexport
 """Every error this package raises on purpose.
 
 The tree, with the builtin that each class also is, so that code written for TensorFlow, Keras or NumPy catches it
@@ -30,28 +31,6 @@ A message says what was asked, what was found and what to do, in that order.
 """
 
 from typing import TYPE_CHECKING, Any
-
-__all__ = [
-    "CheckpointBusyError",
-    "CompileError",
-    "DTypeError",
-    "DatasetUnavailableError",
-    "DeviceUnavailableError",
-    "ExportError",
-    "GradientMismatchError",
-    "InvalidArgumentError",
-    "LoadError",
-    "MinikerasError",
-    "MissingExtraError",
-    "NotFiniteError",
-    "NotFoundError",
-    "OpError",
-    "OutOfRangeError",
-    "ShapeError",
-    "TapeError",
-    "UnconnectedGradientError",
-    "UnknownObjectError",
-]
 
 
 class MinikerasError(Exception):
@@ -141,7 +120,6 @@ _EXAMPLE = """TensorFlow's error of this name. Nothing raises it here; code that
     True
     """
 globals().update({n: type(n, (OpError,), {"__doc__": _EXAMPLE.format(n), "__module__": __name__}) for n in UNRAISED})
-__all__ += UNRAISED
 if TYPE_CHECKING:
     AbortedError = AlreadyExistsError = CancelledError = DataLossError = DeadlineExceededError = FailedPreconditionError = (
         OpError
@@ -281,3 +259,6 @@ def kind_of(thing: Any) -> str:
     """The class of a thing as messages name it, with its article: 'an int', 'a Tensor'."""
     name = type(thing).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+__all__ = [name for name, value in list(globals().items()) if isinstance(value, type) and issubclass(value, MinikerasError)]

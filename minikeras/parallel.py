@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .core.forks import ForkSafeLock, importing
+from .core.locks import ForkSafeLock, importing
 from .core.ops.contractions import LONG
 from .errors import kind_of
 from .types import Array

@@ -130,7 +130,13 @@ class StateTree:
                 self.holders[here] = value
         paths = {leaf.key: place for place, leaf in self.leaves.items() if isinstance(leaf, Variable)}
         for place, optimizer in self.optimizers():
-            self._add_slots(joined(place, SLOTS), optimizer, paths)
+            start = joined(place, SLOTS)
+            for number, (variable, slots) in enumerate(optimizer.checkpoint_slots()):
+                numbered = joined(start, f"#{number}")  # for a graph without that Variable
+                own = joined(start, paths[variable.key]) if variable.key in paths else numbered
+                if own != numbered:
+                    self.aliases[numbered] = own
+                self.leaves.update({joined(own, name): slot for name, slot in slots.items()})
         above = {path for leaf in self.leaves for path in accumulate(leaf.split("/"), joined)} | {""}
         self.aliases = {alias: target for alias, target in self.aliases.items() if target in above}
 
@@ -148,15 +154,6 @@ class StateTree:
     def optimizers(self) -> list[tuple[str, Any]]:
         """Path and object of everything that keeps slots beside Variables."""
         return [(place, holder) for place, holder in self.holders.items() if hasattr(holder, "checkpoint_slots")]
-
-    def _add_slots(self, place: str, optimizer: Any, paths: Mapping[int, str]) -> None:
-        """Add the slots of an optimizer, by the path of the Variable; also by number, for a graph without that Variable."""
-        for number, (variable, slots) in enumerate(optimizer.checkpoint_slots()):
-            numbered = joined(place, f"#{number}")
-            own = joined(place, paths[variable.key]) if variable.key in paths else numbered
-            if own != numbered:
-                self.aliases[numbered] = own
-            self.leaves.update({joined(own, name): slot for name, slot in slots.items()})
 
 
 def joined(path: str, name: str) -> str:
@@ -323,7 +320,11 @@ class Restoration:
             left = set(found) - set(matched), self.due - set(matched.values())
             if (problems and not self._skip) or (self._strict and any(left)):
                 self.quiet = True
-                raise ShapeError(self._refusal(problems, left))
+                lines = [f"restore: '{self.source}' does not fit; nothing was changed."]
+                lines += listed("mis-shaped", problems.values()) + listed("not in the checkpoint", sorted(left[0]))
+                lines += listed("in the checkpoint, but nowhere to put", sorted(left[1]))
+                lines.append("skip_mismatch=True leaves out what does not fit, cast=True converts dtypes.")
+                raise ShapeError("\n".join(lines))
             for text in problems.values():
                 logger.warning("restore: left out, %s", text)
             for text in filter(None, skipped.values()):
@@ -380,12 +381,6 @@ class Restoration:
                 for path in [path for path in part if path.startswith(within)]:
                     del part[path]
         return skipped
-
-    def _refusal(self, problems: Mapping[str, str], left: tuple[set[str], set[str]]) -> str:
-        lines = [f"restore: '{self.source}' does not fit; nothing was changed.", *listed("mis-shaped", problems.values())]
-        lines += listed("not in the checkpoint", sorted(left[0]))
-        lines += listed("in the checkpoint, but nowhere to put", sorted(left[1]))
-        return "\n".join([*lines, "skip_mismatch=True leaves out what does not fit, cast=True converts dtypes."])
 
     def _make_slots(self, graph: StateTree) -> dict[str, Callable[[], None]]:
         """Let optimizers make the slots that were saved for Variables that are here; returns how to undo that, by path."""

@@ -177,5 +177,4 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int =
     return Tensor(np.array(first + "".join(filled), object))
 
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

@@ -189,5 +189,4 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
     """
 
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

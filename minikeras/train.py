@@ -13,5 +13,4 @@ from .checkpoint.pointer import (
     load_variable,
 )
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__, __all__ = _facade(__name__, {})

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import CheckpointBusyError, LoadError, NotFoundError
 from ..files import durable, strict_json, tensors
@@ -118,8 +117,10 @@ def write(
         TakenError: if the name belongs to another writer, or to a checkpoint that is damaged.
     """
     durable.make_directory(prefix.parent)
-    pairs = [name for name, array in values.arrays.items() if array.dtype == np.complex128]
-    content = tensors.encode(values.arrays | {name: _as_pairs(values.arrays[name]) for name in pairs}, {"format": FORMAT})
+    # safetensors has no code for complex128: it is float64 with a last axis of length 2.
+    complex_ones = [(name, np.ascontiguousarray(one)) for name, one in values.arrays.items() if one.dtype == np.complex128]
+    pairs = {name: one.reshape(*values.arrays[name].shape, 1).view(np.float64) for name, one in complex_ones}
+    content = tensors.encode(values.arrays | pairs, {"format": FORMAT})
     digest = hashlib.sha256(content).hexdigest()
     data = prefix.parent / f"{prefix.name}.data-{digest[:16]}.safetensors"
     index = {
@@ -130,7 +131,7 @@ def write(
         "files": {data.name: [len(content), digest]},
         "states": values.states,
         "aliases": values.aliases,
-        "complex128": pairs,
+        "complex128": list(pairs),
     }
     with durable.writer_lock(prefix.parent):
         durable.remove_stale(prefix.parent, age=0.0)  # no other program is writing here now
@@ -168,11 +169,6 @@ def is_taken(prefix: Path, may: Callable[[str], bool]) -> bool:
         return False
     except LoadError:  # what is damaged may be all that is left of a long run
         return True
-
-
-def _as_pairs(array: NDArray[Any]) -> NDArray[Any]:
-    """complex128, which safetensors has no code for, as float64 with a last axis of length 2."""
-    return np.ascontiguousarray(array).reshape(*array.shape, 1).view(np.float64)
 
 
 def delete(prefix: Path) -> None:

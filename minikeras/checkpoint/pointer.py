@@ -188,21 +188,14 @@ VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 """The suffix that TensorFlow appends to the path of a Variable."""
 
 
-def as_prefix(place: str | os.PathLike[str]) -> Path:
-    """The checkpoint that a path names: itself, or the newest of a folder."""
-    if os.path.isdir(place):
-        found = latest_checkpoint(place)
-        if found is None:
-            raise NotFoundError(f"'{place}' holds no complete checkpoint.")
-        return Path(found)
-    return Path(place)
-
-
 class Reader:
     """The values of one checkpoint, without any objects; of a folder, those of its newest one."""
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
-        arrays = bundle.read(as_prefix(place)).arrays
+        prefix = latest_checkpoint(place) if os.path.isdir(place) else place
+        if prefix is None:
+            raise NotFoundError(f"'{place}' holds no complete checkpoint.")
+        arrays = bundle.read(Path(prefix)).arrays
         self._values = {name + VALUE: array for name, array in arrays.items() if not name.startswith("$")}
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:

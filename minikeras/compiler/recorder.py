@@ -17,9 +17,9 @@ from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
 from ..core.arrays import is_array, namespace, to_numpy
 from ..core.batch import BatchedTensor
 from ..core.effects import State, Write
+from ..core.locks import Before
 from ..core.stack import BOTTOM, Frame, Interpreter
 from ..core.tensor import Operand, next_key
-from ..core.update_lock import Before
 from ..core.variable import VariablePart, assigned, restore, snapshot
 from ..core.warnings import call_place
 from ..errors import CompileError

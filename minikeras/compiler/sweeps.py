@@ -14,8 +14,8 @@ import numpy as np
 from ..core import Record, Tensor
 from ..core.arrays import BARE
 from ..core.backward import sweep
-from ..core.forks import ForkSafeLock
 from ..core.gradient_arguments import seeds_of
+from ..core.locks import ForkSafeLock
 from ..core.registry import operations
 from ..core.tensor import Operand
 from ..errors import MinikerasError

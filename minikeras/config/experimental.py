@@ -51,5 +51,4 @@ def set_memory_growth(device: str, enable: bool) -> None:
         raise ValueError(f"set_memory_growth: memory of GPUs always grows, and of GPUs only; found {device!r}, {enable}.")
 
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__, __all__ = _facade(__name__, {})

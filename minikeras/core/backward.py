@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..types import TensorLike
 from .gradient_registry import missing_gradient, registered_rule
 from .indexed_slices import IndexedSlices
 from .primitive import Record
@@ -44,7 +43,8 @@ def sweep(
     for record, wanted in reversed(_between(records, kept)):
         outputs = record.outputs
         if type(outputs) is tuple:
-            parts = [_dense(_take(cotangents, result, kept, output.key)) for output in outputs]
+            taken = [_take(cotangents, result, kept, output.key) for output in outputs]
+            parts = [part.read_value() if type(part) is IndexedSlices else part for part in taken]
             if all(part is None for part in parts):
                 continue
             like = arrays_of(outputs) if bare else outputs
@@ -103,8 +103,3 @@ def _take(cotangents: dict[int, Any], result: dict[int, Any], kept: set[int], ke
     if cotangent is not None and key in kept:
         result[key] = cotangent
     return cotangent
-
-
-def _dense(cotangent: TensorLike) -> Any:
-    """A cotangent that a rule can compute with."""
-    return cotangent.read_value() if type(cotangent) is IndexedSlices else cotangent

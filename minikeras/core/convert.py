@@ -81,7 +81,10 @@ def read(value: Any) -> Any:
 
 def _stacked(value: Any, dtype: DType | None) -> Tensor:
     """Nested lists with Tensors inside as one Tensor: of `dtype`, or of the dtype of the first one inside."""
-    first = _first_tensor(value)
+    first = value  # the one that gives the others dtype and device
+    while isinstance(first, (list, tuple)):
+        first = next(element for element in first if holds_tensor(element))
+    first = convert_to_tensor(first)
     return _element(value, dtype or first.dtype, first, cast=dtype is not None)
 
 
@@ -97,13 +100,6 @@ def _element(value: Any, dtype: DType, beside: Tensor, cast: bool) -> Tensor:
     if _RANK_OF_KIND.get(tensor.dtype.kind, 4) > _RANK_OF_KIND.get(dtype.kind, -1):
         raise DTypeError(f"Cannot convert a list that holds a tensor of dtype {tensor.dtype.name} to {dtype.name}; cast it.")
     return operations.cast(tensor, dtype=dtype.name)
-
-
-def _first_tensor(value: Any) -> Tensor:
-    """The Tensor in nested lists that gives the others dtype and device."""
-    while isinstance(value, (list, tuple)):
-        value = next(element for element in value if holds_tensor(element))
-    return convert_to_tensor(value)
 
 
 def to_array(value: Any, dtype: DType | None = None) -> Array:
@@ -128,7 +124,8 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
         raise ValueError("Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.")
     array = _from_python(value)
     if dtype is None:
-        array = _default_dtype(array)
+        fits = array.dtype == np.int64 and (not array.size or (array.min() >= -(2**31) and array.max() < 2**31))
+        array = array.astype(np.float32) if array.dtype == np.float64 else array.astype(np.int32) if fits else array
     elif array.dtype != dtype.numpy:
         _check_fits(value, array, dtype)
         array = array.astype(dtype.numpy)
@@ -140,7 +137,7 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
 def _native(value: Any) -> Any:
     """An array, series or image of another library as one of ours; anything else as it is."""
     known = isinstance(value, _USUAL) or is_array(value)
-    return adopt(value) if not known and is_foreign(value) else value
+    return value if known or not (hasattr(value, "__dlpack__") or hasattr(value, "__array__")) else adopt(value)
 
 
 def _scalar_or_array(array: np.ndarray[Any, Any]) -> Array:
@@ -162,15 +159,6 @@ def _from_python(value: Any) -> np.ndarray[Any, Any]:
         return array.astype(object)
     if array.dtype.kind not in "biufc" and not all(isinstance(item, (str, bytes)) for item in array.flat):
         raise ValueError(f"Attempt to convert a value ({value!r:.80}) with an unsupported type ({type(value)}) to a Tensor.")
-    return array
-
-
-def _default_dtype(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Python floats become float32; Python ints int32 if they fit."""
-    if array.dtype == np.float64:
-        return array.astype(np.float32)
-    if array.dtype == np.int64 and (not array.size or (array.min() >= -(2**31) and array.max() < 2**31)):
-        return array.astype(np.int32)
     return array
 
 
@@ -237,11 +225,6 @@ _HOST, _GPU = (1, 3), (2, 13)
 """Numbers of DLPack for memory that the CPU reads (3: pinned) and that CUDA reads (13: managed)."""
 
 _REFUSALS = (BufferError, RuntimeError, TypeError, ValueError)
-
-
-def is_foreign(value: Any) -> bool:
-    """True if a value is an array, series or image of another library, which `adopt` takes."""
-    return hasattr(value, "__dlpack__") or hasattr(value, "__array__")
 
 
 def adopt(value: Any) -> Array:

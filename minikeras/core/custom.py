@@ -42,10 +42,6 @@ def _is_argument(value: Any) -> bool:
     return isinstance(value, (Operand, int, float, complex, np.generic)) or is_array(value)
 
 
-def _holds_operand(value: Any) -> bool:
-    return any(isinstance(leaf, Operand) for leaf in nest.flatten(value))
-
-
 def _anew(value: Any) -> Tensor:
     """The same values as a Tensor of its own, so that it is never the input itself."""
     tensor = convert_to_tensor(value)
@@ -111,7 +107,9 @@ def _called(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     result, grad_fn = pair
     arguments = {leaf.key for leaf in given if isinstance(leaf, Variable)}
     variables = [variable for variable in private.watched_variables() if variable.trainable and variable.key not in arguments]
-    if variables and not _takes_variables(grad_fn):
+    parameters = inspect.signature(grad_fn).parameters.values() if variables else ()
+    takes = [p.kind is p.VAR_KEYWORD or (p.name == "variables" and p.kind is not p.VAR_POSITIONAL) for p in parameters]
+    if variables and not any(takes):
         raise TypeError(
             "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
             f"{[variable.name for variable in variables]}"
@@ -123,11 +121,6 @@ def _called(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     inputs += [variable.read_value() for variable in variables]
     notify(current(), primitive, inputs, {}, tuple(outputs) if len(outputs) != 1 else outputs[0])
     return nest.pack(result, list(outputs))
-
-
-def _takes_variables(grad_fn: Function) -> bool:
-    parameters = inspect.signature(grad_fn).parameters.values()
-    return any((p.name == "variables" and p.kind is not p.VAR_POSITIONAL) or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def _in_order(found: Any, structure: tuple[Any, ...]) -> list[Any]:
@@ -190,12 +183,6 @@ def _never(*arrays: Any) -> Any:
     raise AssertionError("tapes are notified of a custom gradient, it is not computed")
 
 
-def _each_once(arguments: Sequence[Any], gradients: Sequence[Any]) -> list[Any]:
-    """A gradient for each argument; of one that is given twice it holds all uses, so it counts at its first place only."""
-    keys = [argument.key for argument in arguments]
-    return [gradient if keys.index(key) == i else None for i, (key, gradient) in enumerate(zip(keys, gradients, strict=False))]
-
-
 def recompute_grad(f: Function) -> Function:
     """The same function, whose intermediate results are not kept: the gradient computes them once more.
 
@@ -212,7 +199,8 @@ def recompute_grad(f: Function) -> Function:
 
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
-        named = {name: kwargs.pop(name) for name, value in list(kwargs.items()) if _holds_operand(value)}
+        holding = [name for name, value in kwargs.items() if any(isinstance(leaf, Operand) for leaf in nest.flatten(value))]
+        named = {name: kwargs.pop(name) for name in holding}
 
         def with_rule(*arguments: Any) -> Any:
             def grad_fn(*upstream: Any, variables: Sequence[Variable] = ()) -> Any:
@@ -224,7 +212,9 @@ def recompute_grad(f: Function) -> Function:
                     tape.watch([tensor for tensor in tensors if tensor.dtype.is_differentiable])
                     result = f(*again[:-1], **again[-1], **kwargs)
                 found = tape.gradient(nest.flatten(result), [*tensors, *variables], list(upstream), "zero")
-                own, rest = _each_once(tensors, found), found[len(tensors) :]
+                keys, rest = [tensor.key for tensor in tensors], found[len(tensors) :]
+                # The gradient of an argument that is given twice holds all uses, so it counts at its first place only.
+                own = [found[i] if keys.index(key) == i else None for i, key in enumerate(keys)]
                 return (own, rest) if variables else own
 
             return f(*args, **named, **kwargs), grad_fn

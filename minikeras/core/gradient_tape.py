@@ -83,7 +83,8 @@ class GradientTape:
         self._entered = True
         _alive[id(self)] = weakref.ref(self)
         if len(_alive) > 256:
-            _forget_the_dead()
+            for identity in [key for key, reference in list(_alive.items()) if reference() is None]:
+                _alive.pop(identity, None)
         if self.persistent:
             tell_of_tapes_that_outlive(self)
         if self.trace is not None:
@@ -412,12 +413,6 @@ class GradientTape:
 _alive: dict[int, weakref.ref[GradientTape]] = {}
 """The tapes that were entered, so that an explanation can name another one that watches a source. A loop's tapes have few
 identities, one after another, so those that are gone need not be removed at once, which takes a microsecond a tape."""
-
-
-def _forget_the_dead() -> None:
-    for identity, reference in list(_alive.items()):
-        if reference() is None:
-            _alive.pop(identity, None)
 
 
 def tapes_that_track(key: int) -> list[GradientTape]:

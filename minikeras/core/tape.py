@@ -74,17 +74,14 @@ class Tape(Interpreter):
     def _keep(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any) -> None:
         """Keep a Record of an operation with several results or unusual ones, if it has any that may carry a gradient."""
         results = outputs if type(outputs) is tuple else (outputs,)
-        smooth = [y.key for y in results if y.array.dtype.kind in "fc"] or self._unusual(primitive, outputs)
+        smooth = [y.key for y in results if y.array.dtype.kind in "fc"]
+        if not smooth:  # worth a Record though NumPy calls none a float: bfloat16, and results that refuse a gradient
+            smooth = [y.key for y in results if y.dtype.is_differentiable]
+            self.lifted = self.lifted or bool(smooth)
+            smooth = smooth if primitive.vjp is not None else [y.key for y in results]
         self.tracked.update(smooth)
         if smooth and primitive.differentiable:
             self.records.append(Record(primitive, inputs, params, outputs))
-
-    def _unusual(self, primitive: Primitive, outputs: Any) -> list[int]:
-        """Keys of results worth a Record though NumPy calls none a float: bfloat16, and results that refuse a gradient."""
-        results = outputs if type(outputs) is tuple else (outputs,)
-        smooth = [y.key for y in results if y.dtype.is_differentiable]
-        self.lifted = self.lifted or bool(smooth)
-        return smooth if primitive.vjp is not None else [y.key for y in results]
 
     @property
     def bare(self) -> bool:

@@ -16,12 +16,12 @@ from ..types import Array, TensorLike, TensorShape, as_dtype
 from .arrays import namespace, to_device, to_numpy
 from .convert import convert_to_tensor, holds_tensor, to_array
 from .effects import State, Write, clock, decide, effect
+from .locks import UpdateLock, acquired
 from .precision import is_short
 from .primitive import Primitive
 from .registry import operations
 from .stack import BOTTOM, current, notify, redirected
 from .tensor import Operand, Tensor, next_key, values_text
-from .update_lock import UpdateLock, acquired
 
 # Name scopes ----------------------------------------------------------------------------------------------------------
 
@@ -129,7 +129,10 @@ class Variable(Operand):
             raise ValueError("Variable: an initial value is needed, None was given. Write for example tf.Variable(0.0).")
         if holds_tensor(initial_value) and not isinstance(initial_value, Operand):
             initial_value = convert_to_tensor(initial_value, dtype)
-        array = _own_array(initial_value, dtype)
+        if isinstance(initial_value, Operand):
+            array = _one_value(initial_value).astype((initial_value.dtype if dtype is None else as_dtype(dtype)).numpy)
+        else:
+            array = to_array(initial_value, None if dtype is None else as_dtype(dtype))
         declared = TensorShape(array.shape if shape is None else shape)
         if not declared.is_compatible_with(array.shape):
             raise ValueError(f"Variable: the initial value's shape {array.shape} is not the given shape {declared}.")
@@ -439,14 +442,6 @@ def _at(combine: np.ufunc) -> Callable[..., None]:
         values[...] = total
 
     return write
-
-
-def _own_array(value: Any, dtype: Any) -> Array:
-    """An array that belongs to the new Variable alone."""
-    if isinstance(value, Operand):
-        wanted = value.dtype if dtype is None else as_dtype(dtype)
-        return _one_value(value).astype(wanted.numpy)
-    return to_array(value, None if dtype is None else as_dtype(dtype))
 
 
 def _one_value(value: Operand) -> Array:

@@ -146,7 +146,8 @@ def distinct(elements: Iterable[Any]) -> Iterator[Any]:
     """The elements without those that came before."""
     seen = set()
     for element in elements:
-        value = value_of(element)
+        arrays = [to_numpy(convert_to_tensor(leaf).array) for leaf in nest.flatten(element) if leaf is not None]
+        value = tuple([(x.dtype.str, x.shape, tuple(x.flat) if x.dtype == object else x.tobytes()) for x in arrays])
         if value not in seen:
             seen.add(value)
             yield element
@@ -171,12 +172,6 @@ def scanned(elements: Iterable[Any], state: Any, function: Callable[[Any, Any], 
         nest.assert_same_structure(state, following)
         state = following
         yield output
-
-
-def value_of(element: Any) -> tuple[Any, ...]:
-    """The key of an element in a set, the same for equal ones: dtypes, shapes and numbers."""
-    arrays = [to_numpy(convert_to_tensor(leaf).array) for leaf in nest.flatten(element) if leaf is not None]
-    return tuple((one.dtype.str, one.shape, tuple(one.flat) if one.dtype == object else one.tobytes()) for one in arrays)
 
 
 def total_length(lengths: Iterable[int]) -> int:
@@ -387,13 +382,11 @@ def _padded_leaf(column: Sequence[Any], shape: Any, value: Any) -> Any:
 
 def padded_spec(spec: Any, shapes: Any, size: int | None) -> Any:
     """The spec of padded batches of elements that have one themselves."""
-    wanted = _of_leaves("padded_shapes", spec, shapes)
-    return nest.pack(spec, [_padded_leaf_spec(*one, size) for one in zip(nest.flatten(spec), wanted, strict=True)])
-
-
-def _padded_leaf_spec(leaf: Any, shape: Any, size: int | None) -> Any:
-    open_rank = leaf is None or (leaf.shape is None and shape is None)
-    return leaf if open_rank else TensorSpec([size, *_sizes(shape, len(leaf.shape or ()))], leaf.dtype)
+    found = []
+    for leaf, shape in zip(nest.flatten(spec), _of_leaves("padded_shapes", spec, shapes), strict=True):
+        open_rank = leaf is None or (leaf.shape is None and shape is None)
+        found.append(leaf if open_rank else TensorSpec([size, *_sizes(shape, len(leaf.shape or ()))], leaf.dtype))
+    return nest.pack(spec, found)
 
 
 def filled_shapes(spec: Any, shapes: Any, size: int) -> Any:
@@ -420,9 +413,6 @@ def _filler(value: Any, dtype: Any) -> Any:
     if held is None or (dtype.kind in "biu" and held != plain):
         raise InvalidArgumentError(f"padded_batch: padding value {plain!r} is not of the elements' dtype {dtype}.")
     return held.item()
-
-
-_END = object()
 
 
 def interleaved(datasets: Iterator[Iterator[Any]], cycle: int, block: int) -> Iterator[Any]:

@@ -13,15 +13,9 @@ from .elements import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, whole
 from .text_files import CsvDataset, make_csv_dataset
 
 __all__ = [
-    "AUTOTUNE",
-    "INFINITE_CARDINALITY",
-    "UNKNOWN_CARDINALITY",
-    "Counter",
-    "CsvDataset",
-    "assert_cardinality",
-    "cardinality",
+    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Counter", "CsvDataset", "assert_cardinality", "cardinality",
     "make_csv_dataset",
-]
+]  # fmt: skip
 
 Counter = Dataset.counter
 
@@ -60,5 +54,4 @@ def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset
     return asserted
 
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})

@@ -12,7 +12,7 @@ from .. import nest
 from ..core import Tensor, convert_to_tensor
 from ..core.arrays import creation_namespace, current_device, is_array, is_on_host, namespace, to_device
 from ..core.arrays.devices import free_bytes
-from ..core.forks import cached_property
+from ..core.locks import cached_property
 from ..errors import ShapeError
 from ..types import Array
 
@@ -140,13 +140,10 @@ class RowBatches:
 
 def of_one_size(numbers: Sequence[Any]) -> Iterator[list[Any]]:
     """Row numbers of batches in their order, in lists of neighbours with as many rows."""
-    for _, alike in itertools.groupby(numbers, _size_of):
+    # Batches, batches of batches and single rows may come in turns.
+    size_of = lambda rows: (type(rows), len(rows) if type(rows) is range else getattr(rows, "shape", ()))
+    for _, alike in itertools.groupby(numbers, size_of):
         yield list(alike)
-
-
-def _size_of(numbers: Any) -> Any:
-    """The kind of an element and its number of rows: batches, batches of batches and single rows may come in turns."""
-    return type(numbers), len(numbers) if type(numbers) is range else getattr(numbers, "shape", ())
 
 
 def with_lists_as_tensors(structure: Any, convert: Callable[[Any], Any]) -> Any:

@@ -260,7 +260,12 @@ def _columns(
     for number, column in enumerate(frame.columns):
         texts = frame[column].to_numpy(object)
         empty = (texts == "") | (texts == na_value)
-        dtype, default = _inferred(texts[:rows][~empty[:rows]]) if defaults is None else _told(defaults[number])
+        if defaults is None:  # the first dtype that all texts fit, and its zero; strings if there are none
+            known = texts[:rows][~empty[:rows]]
+            kind = next((one for one in _KINDS if len(known) and _parsed(known, as_dtype(one))[1].all()), "string")
+            dtype, default = as_dtype(kind), "" if kind == "string" else 0
+        else:
+            dtype, default = _told(defaults[number])
         values, right = _parsed(np.where(empty, "0" if dtype.name != "string" else "", texts), dtype)
         if default is None:
             right &= ~empty
@@ -283,12 +288,6 @@ def _told(given: Any) -> tuple[DType, Any]:
     if dtype.name not in _KINDS:
         raise DTypeError(f"a column of a CSV file is of dtype {', '.join(_KINDS)}; {dtype.name} was asked for.")
     return dtype, default
-
-
-def _inferred(texts: np.ndarray[Any, Any]) -> tuple[DType, Any]:
-    """The first dtype that all texts fit, and its zero; strings if there are none."""
-    kind = next((one for one in _KINDS if len(texts) and _parsed(texts, as_dtype(one))[1].all()), "string")
-    return as_dtype(kind), "" if kind == "string" else 0
 
 
 def _parsed(texts: np.ndarray[Any, Any], dtype: DType) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -14,7 +14,6 @@ from ..core.arrays import namespace, to_device
 from ..core.backward import sweep
 from ..core.batch import Batch, BatchedTensor
 from ..core.convert import convert_to_tensor
-from ..core.forks import cached_property
 from ..core.gradient_arguments import (
     UnconnectedGradients,
     absent_jacobian,
@@ -24,6 +23,7 @@ from ..core.gradient_arguments import (
     unconnected_choice,
 )
 from ..core.gradient_tape import GradientTape
+from ..core.locks import cached_property
 from ..core.primitive import Record
 from ..core.registry import operations
 from ..core.tensor import Tensor
@@ -183,16 +183,9 @@ class DerivativesOfTape:
     def __init__(self, tape: GradientTape) -> None:
         self.tape = tape
 
-    def jacobian(
-        self,
-        target: Any,
-        sources: Any,
-        unconnected_gradients: UnconnectedGradients | str,
-        vectorized: bool,
-        chunk_size: int | None,
-    ) -> Any:
+    def jacobian(self, target: Any, sources: Any, unconnected: Any, vectorized: bool, chunk_size: int | None) -> Any:
         """The Jacobian, as `GradientTape.jacobian` returns it."""
-        fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
+        fill, chunk_size = unconnected_choice(unconnected), checked_chunk_size(chunk_size)
         leaves = one_target("jacobian", target, sources)
         found = self._rows_by_source(target, leaves, unit_rows, vectorized, chunk_size, fill)
         results = []
@@ -205,16 +198,9 @@ class DerivativesOfTape:
                 results.append(absent_jacobian(whole, leaf, fill))
         return nest.pack(sources, results)
 
-    def batch_jacobian(
-        self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: UnconnectedGradients | str,
-        vectorized: bool,
-        chunk_size: int | None,
-    ) -> Any:
+    def batch_jacobian(self, target: Any, source: Any, unconnected: Any, vectorized: bool, chunk_size: int | None) -> Any:
         """The Jacobian of each batch row, as `GradientTape.batch_jacobian` returns it."""
-        fill, chunk_size = unconnected_choice(unconnected_gradients), checked_chunk_size(chunk_size)
+        fill, chunk_size = unconnected_choice(unconnected), checked_chunk_size(chunk_size)
         (leaf,) = one_target("batch_jacobian", target, source, single=True)
         batch = common_batch(target, leaf)
         found = self._rows_by_source(target, [leaf], row_seeds, vectorized, chunk_size, fill)

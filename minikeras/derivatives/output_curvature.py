@@ -18,8 +18,8 @@ from ..core.backward import sweep
 from ..core.batch import Batch, BatchedTensor
 from ..core.convert import convert_to_tensor
 from ..core.effects import State
-from ..core.forks import cached_property
 from ..core.gradient_tape import GradientTape
+from ..core.locks import cached_property
 from ..core.primitive import Record
 from ..core.registry import operations
 from ..core.stack import BOTTOM, current
@@ -129,7 +129,11 @@ class OutputCurvature:
         return self._tape_of(self.records[: self.stage]) if self._strict is None else self._strict
 
     def _tape_of(self, records: Sequence[Record]) -> GradientTape:
-        return tape_of(records, self.tracked)
+        """A persistent tape that has recorded this."""
+        tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        with tape:
+            tape.tape.records, tape.tape.tracked = list(records), set(self.tracked)
+        return tape
 
     @cached_property
     def _bending(self) -> RecordedGradient:
@@ -283,14 +287,6 @@ class OutputCurvature:
         if self.decisions is not None:
             self.decisions.append(decision)
         return decision.apart
-
-
-def tape_of(records: Sequence[Record], tracked: set[int]) -> GradientTape:
-    """A persistent tape that has recorded this."""
-    tape = GradientTape(persistent=True, watch_accessed_variables=False)
-    with tape:
-        tape.tape.records, tape.tape.tracked = list(records), set(tracked)
-    return tape
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:

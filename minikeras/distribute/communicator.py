@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -66,8 +66,10 @@ def check_calls(calls: Sequence[str]) -> None:
         )
 
 
-class Communicator(Protocol):
+class Communicator:
     """The collective operations of a group of ranks. Every rank calls them in the same order.
+
+    All are made of one, `exchanged`, where a subclass knows no faster way.
 
     Attributes:
         rank: the number of this one, from 0.
@@ -79,41 +81,39 @@ class Communicator(Protocol):
     size: int
     local_rank: int
 
+    def exchanged(self, call: str, array: Array) -> Sequence[Array]:
+        """The arrays of all ranks, which make the same call, in the order of the ranks."""
+        raise NotImplementedError
+
     def all_reduce(self, array: Array, operation: str) -> Array:
         """The sum, maximum or minimum of the arrays of all ranks; the same bits on each."""
+        combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation]
+        return np.asarray(functools.reduce(combine, self.exchanged(f"all_reduce {operation}", array)))
 
     def all_gather(self, array: Array) -> Array:
         """The arrays of all ranks, stacked along a new first axis."""
+        return np.stack(self.exchanged("all_gather", array))
 
     def broadcast(self, array: Array, root: int) -> Array:
         """The array of one rank."""
+        return self.exchanged(f"broadcast from {root}", array)[root]
 
     def barrier(self) -> None:
         """Wait until all ranks are here."""
+        self.exchanged("barrier", np.zeros(0))
 
 
-class Alone:
+class Alone(Communicator):
     """One rank."""
 
     rank, size, local_rank = 0, 1, 0
 
-    def all_reduce(self, array: Array, operation: str) -> Array:
+    def exchanged(self, call: str, array: Array) -> Sequence[Array]:
         """The array itself."""
-        return array
-
-    def all_gather(self, array: Array) -> Array:
-        """The array as the only one."""
-        return array[None]
-
-    def broadcast(self, array: Array, root: int) -> Array:
-        """The array itself."""
-        return array
-
-    def barrier(self) -> None:
-        """There is no one to wait for."""
+        return [array]
 
 
-class ThreadCommunicator:
+class ThreadCommunicator(Communicator):
     """Ranks that are threads of one process: the same program without MPI, for tests. Each has random streams of its own.
 
     Sums are taken in the order of the ranks, so they have the same bits in each run.
@@ -137,7 +137,7 @@ class ThreadCommunicator:
         self._given: list[Any] = [None] * size
 
     @property
-    def rank(self) -> int:
+    def rank(self) -> int:  # type: ignore[override]
         """The number of this thread."""
         return int(self._own.rank)
 
@@ -169,34 +169,14 @@ class ThreadCommunicator:
             raise errors[0]
         return results
 
-    def _exchanged(self, name: str, array: Array) -> Sequence[Array]:
-        """The arrays of all ranks, which call the same operation."""
-        self._given[self.rank] = described(name, array), np.array(array)
+    def exchanged(self, call: str, array: Array) -> Sequence[Array]:
+        """See `Communicator`."""
+        self._given[self.rank] = described(call, array), np.array(array)
         self._barrier.wait(self._timeout)
         calls, arrays = zip(*self._given, strict=True)
         self._barrier.wait(self._timeout)
         check_calls(calls)
         return arrays
-
-    def all_reduce(self, array: Array, operation: str) -> Array:
-        """See `Communicator`."""
-        combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation]
-        first, *others = self._exchanged(f"all_reduce {operation}", array)
-        for other in others:
-            first = combine(first, other)
-        return np.asarray(first)
-
-    def all_gather(self, array: Array) -> Array:
-        """See `Communicator`."""
-        return np.stack(self._exchanged("all_gather", array))
-
-    def broadcast(self, array: Array, root: int) -> Array:
-        """See `Communicator`."""
-        return self._exchanged(f"broadcast from {root}", array)[root]
-
-    def barrier(self) -> None:
-        """See `Communicator`."""
-        self._exchanged("barrier", np.zeros(0))
 
 
 # Processes that MPI has started ----------------------------------------------------------------------------------------
@@ -223,7 +203,7 @@ def started_by_mpi() -> int:
     return max([int(os.environ[name]) for name in _SIZES if os.environ.get(name, "").isdigit()], default=1)
 
 
-class MpiCommunicator:
+class MpiCommunicator(Communicator):
     """The ranks of MPI's world.
 
     Args:
@@ -415,7 +395,7 @@ _KINDS |= {"uint64": "UINT64", "float16": "FLOAT16", "float32": "FLOAT32", "floa
 """NCCL's names of dtypes. bfloat16 is added up as float32."""
 
 
-class NcclCommunicator:
+class NcclCommunicator(Communicator):
     """A `Communicator` for arrays on the GPUs of these ranks.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.forks import cached_property
+from ..core.locks import cached_property
 from ..errors import kind_of
 from ..keras import optimizers as keras_optimizers
 from ..keras.arguments import whole

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
-from ..core.forks import ForkSafeLock
+from ..core.locks import ForkSafeLock
 from ..errors import MissingExtraError
 from ..parallel import get_intra_op_parallelism_threads, set_intra_op_parallelism_threads, thread_count
 

@@ -50,8 +50,6 @@ _OPS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """By the name of Keras 2: the present name of the function, and the defaults of its arguments."""
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
-
 
 def standardize_dtype(dtype: DTypeLike) -> str:
     """The name of a dtype; None is `floatx()`.

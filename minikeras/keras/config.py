@@ -5,5 +5,4 @@ from ..absent import facade as _facade
 from .mixed_precision import dtype_policy, set_dtype_policy
 from .settings import *  # noqa: F403
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__, __all__ = _facade(__name__, {})

@@ -7,7 +7,6 @@ from ..distribute.strategy import DataParallel, distribution, set_distribution
 from ..distribute.world import initialize
 from ..distribute.world import world as _world
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__ = _late(__name__, {})
 
 

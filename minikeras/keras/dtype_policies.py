@@ -11,7 +11,6 @@ from .names import PathMap, check_patterns
 from .saving.objects import deserialize_keras_object, serialize_keras_object
 
 __all__ = ["DTypePolicy", "DTypePolicyMap", "FloatDTypePolicy", "deserialize", "get", "serialize"]
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 
 
 class DTypePolicyMap(PathMap[DTypePolicy]):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.forks import ForkSafeLock, importing
+from ..core.locks import ForkSafeLock, importing
 from ..types import Array
 from .philox4x32 import words
 

@@ -18,7 +18,7 @@ from in_threads import PATIENCE, errors_in_threads, in_threads
 import minikeras as tf
 from minikeras.core import update_lock
 from minikeras.core.arrays import current_device
-from minikeras.core.update_lock import HeldLocks, UpdateLocks, acquired
+from minikeras.core.locks import HeldLocks, UpdateLocks, acquired
 from minikeras.nn_ops import streams
 
 THREADS, STEPS = 4, 50

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...core import Record
-from ...core.forks import importing
+from ...core.locks import importing
 from ...core.warnings import logger
 from ...types import Array
 from ..ir import Program

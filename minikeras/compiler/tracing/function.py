@@ -20,7 +20,7 @@ from ... import nest
 from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import is_array
 from ...core.effects import is_told
-from ...core.forks import cached_property
+from ...core.locks import cached_property
 from ...core.stack import BOTTOM, current
 from ...core.warnings import logger
 from ...errors import CompileError

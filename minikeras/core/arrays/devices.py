@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import DeviceUnavailableError, InvalidArgumentError
 from ...types import Array
-from .namespaces import counters, device_name, is_array, is_on_host, namespace, note_to_device, register, to_numpy
+from .namespaces import counters, device_name, is_array, is_on_host, namespace, register, to_numpy
 
 
 class Probe(NamedTuple):
@@ -164,8 +164,8 @@ def to_device(array: Array, xp: ModuleType | None = None) -> Array:
     host = np.asarray(host)
     if host.size == 1:  # goes along with the call of a kernel, which waits for nothing
         return target.full(host.shape, host.item(), dtype=host.dtype)
-    if counters:
-        note_to_device(host.nbytes)
+    for counter in counters:
+        counter.note("device", host.nbytes)
     return target.asarray(host)
 
 

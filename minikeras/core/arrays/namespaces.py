@@ -101,8 +101,8 @@ def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     foreign = _FOREIGN.get(type(array))
     if foreign is None:
         return array
-    if counters:
-        note_to_host(array.nbytes)
+    for counter in counters:
+        counter.note("host", array.nbytes)
     return foreign[1](array)
 
 
@@ -163,26 +163,14 @@ class Transfers:
         counters.remove(self)
 
     def __repr__(self) -> str:
-        there, back = (f"{n} of {size:,} bytes" for n, size in self._both())
+        there, back = (f"{vars(self)[f'to_{to}']} of {vars(self)[f'bytes_to_{to}']:,} bytes" for to in ("device", "host"))
         return f"<Transfers to devices: {there}, to the host: {back}>"
 
-    def _both(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        return (self.to_device, self.bytes_to_device), (self.to_host, self.bytes_to_host)
+    def note(self, to: str, size: int) -> None:
+        """Count a copy of `size` bytes to the 'device' or the 'host'."""
+        vars(self)[f"to_{to}"] += 1
+        vars(self)[f"bytes_to_{to}"] += size
 
 
 counters: list[Transfers] = []
 """The counters that are active now."""
-
-
-def note_to_device(size: int) -> None:
-    """Count a copy of `size` bytes to a device."""
-    for one in counters:
-        one.to_device += 1
-        one.bytes_to_device += size
-
-
-def note_to_host(size: int) -> None:
-    """Count a copy of `size` bytes to the host."""
-    for one in counters:
-        one.to_host += 1
-        one.bytes_to_host += size

@@ -194,21 +194,21 @@ def _absolute_vjp(g: TensorLike, y: TensorLike, x: TensorLike) -> Any:
 absolute = primitive("absolute", lambda xp, x: abs(x), _absolute_vjp, batching="keep", elementwise=True)
 
 
-def _across(y: TensorLike, x: TensorLike, change: Any) -> Any:
+def _sign_change(change: Any, y: TensorLike, x: TensorLike) -> Any:
     """The change of y = x / |x| for a change of x: its part at right angles to y, by |x|; 0 at 0. Its own transpose."""
+    if not is_complex(x):
+        return multiply(multiply(y, 0), change)
     along = _complex_like(real(multiply(conj(y), change)), x)
     return divide_no_nan(subtract(change, multiply(y, along)), _complex_like(absolute(x), x))
 
 
-def _sign_vjp(wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    return [_across(y, inputs[0], g) if is_complex(inputs[0]) else multiply(multiply(y, 0), g)]
-
-
-def _sign_jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-    return _across(y, inputs[0], tangents[0]) if is_complex(inputs[0]) else multiply(multiply(y, 0), tangents[0])
-
-
-sign = elementwise("sign", lambda xp, x: xp.sign(x), lambda x, y: multiply(y, 0), vjp=_sign_vjp, jvp=_sign_jvp)
+sign = elementwise(
+    "sign",
+    lambda xp, x: xp.sign(x),
+    lambda x, y: multiply(y, 0),
+    vjp=lambda wanted, g, y, inputs, params: [_sign_change(g, y, inputs[0])],
+    jvp=lambda tangents, y, inputs, params: _sign_change(tangents[0], y, inputs[0]),
+)
 
 # Rounding: piecewise constant, so there is no gradient -------------------------------------------------------------
 

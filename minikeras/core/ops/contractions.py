@@ -153,12 +153,6 @@ def _onto_diagonal(value: Any, unique: str, term: str, like: Any) -> Any:
     return einsum(*factors, terms=tuple(label.translate(letters) for label in labels), result=target.translate(letters))
 
 
-def _einsum_rule(
-    wanted: Sequence[int], g: TensorLike, y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]
-) -> list[Any]:
-    return [_einsum_vjp(i, g, inputs, **params) for i in wanted]
-
-
 def _einsum_jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     moved = [
         einsum(*(t if j == i else x for j, x in enumerate(inputs)), **params) for i, t in enumerate(tangents) if t is not None
@@ -182,7 +176,14 @@ def _einsum_of_stacks(batch: Any, product: Any, inputs: Sequence[Any], params: d
     return product(*ready, **params)
 
 
-einsum = primitive("einsum", _einsum, vjp=_einsum_rule, jvp=_einsum_jvp, batching=_einsum_of_stacks, accumulates=True)
+einsum = primitive(
+    "einsum",
+    _einsum,
+    vjp=lambda wanted, g, y, inputs, params: [_einsum_vjp(i, g, inputs, **params) for i in wanted],
+    jvp=_einsum_jvp,
+    batching=_einsum_of_stacks,
+    accumulates=True,
+)
 
 
 def outer(a: TensorLike, b: TensorLike) -> Any:

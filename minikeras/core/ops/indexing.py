@@ -54,13 +54,19 @@ def _along(xp: ModuleType, indices: Array, shape: Sizes, axis: int) -> Key:
 
 def _add_along(xp: ModuleType, g: Array, indices: Array, axis: int, size: int) -> Array:
     shape = (*g.shape[:axis], size, *g.shape[g.ndim + axis + 1 :])
-    key = _along(xp, indices, tuple(g.shape), axis)
-    if xp is not np:
-        places = xp.broadcast_to(flat_places(xp, key, shape), g.shape)
-        return combined_at(xp, operator.add, g.ravel(), places.ravel(), math.prod(shape), 0).reshape(shape)
-    whole = xp.zeros(shape, dtype=g.dtype)
-    xp.add.at(whole, key, g)
-    return whole
+    return _added_at(xp, g, _along(xp, indices, tuple(g.shape), axis), shape)
+
+
+def _added_at(xp: ModuleType, rows: Array, key: Key, shape: Sizes) -> Array:
+    """Zeros, with rows added at the places that index arrays address."""
+    if xp is np:
+        whole = np.zeros(shape, dtype=rows.dtype)
+        np.add.at(whole, key, rows)
+        return whole
+    lead, rest = shape[: len(key)], shape[len(key) :]
+    places = xp.broadcast_to(flat_places(xp, key, lead), rows.shape[: rows.ndim - len(rest)]).ravel()
+    found = combined_at(xp, operator.add, rows.reshape((places.shape[0], *rest)), places, math.prod(lead), 0)
+    return found.reshape(shape)
 
 
 take_along = linear(
@@ -225,15 +231,7 @@ def _gather_nd(xp: ModuleType, x: Array, indices: Array) -> Array:
 def _scatter_nd(xp: ModuleType, updates: Array, indices: Array, shape: Sizes) -> Array:
     if not indices.shape[-1]:
         return updates.sum(axis=tuple(range(indices.ndim - 1)))
-    key = _positions(xp, indices)
-    if xp is not np:
-        lead = tuple(shape[: len(key)])
-        rows = updates.reshape((math.prod(indices.shape[:-1]), *shape[len(key) :]))
-        found = combined_at(xp, operator.add, rows, flat_places(xp, key, lead).ravel(), math.prod(lead), 0)
-        return found.reshape(shape)
-    whole = xp.zeros(shape, dtype=updates.dtype)
-    xp.add.at(whole, key, updates)
-    return whole
+    return _added_at(xp, updates, _positions(xp, indices), shape)
 
 
 gather_nd = linear(

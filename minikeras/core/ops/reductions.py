@@ -33,7 +33,7 @@ from .arithmetic import (
     subtract,
     zeros_like,
 )
-from .shaping import broadcast_to, reshape, shifted
+from .shaping import broadcast_to, inverse, reshape, shifted, transpose
 from .transcendental import exp, logaddexp, share_of_sum
 
 Axes = tuple[int, ...]
@@ -145,15 +145,12 @@ def _product_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axes: Axes, keepdi
     before = cumprod(flat, axis=-1, exclusive=True, reverse=False)
     after = cumprod(flat, axis=-1, exclusive=True, reverse=True)
     others = reshape(multiply(before, after), shape=tuple(moved.shape), rank=len(flat.shape))
-    inverse = tuple(sorted(range(-rank, 0), key=lambda axis: order[axis]))
-    slope = transposed(others, inverse)
+    slope = transposed(others, inverse(order))
     return multiply(expanded(g, x, axes, keepdims), conj(slope) if is_complex(slope) else slope)
 
 
 def transposed(x: TensorLike, order: Axes) -> Any:
     """`x` with its axes in the given order, or itself if that is the present one."""
-    from .shaping import transpose
-
     return x if order == tuple(range(-len(order), 0)) else transpose(x, perm=order)
 
 
@@ -292,14 +289,9 @@ cumprod = primitive("cumprod", _running("cumprod", 1), _cumprod_vjp, batching="k
 
 def _argsort(xp: ModuleType, x: Array, axis: int, descending: bool) -> Array:
     if descending:  # stable: equal elements keep their order, as in TensorFlow
-        backward = xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, **_stable(xp)), axis)
+        backward = xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, kind="stable"), axis)
         return (x.shape[axis] - 1 - backward).astype("int32")
-    return xp.argsort(x, axis=axis, **_stable(xp)).astype("int32")
-
-
-def _stable(xp: ModuleType) -> dict[str, str]:
-    """NumPy has to be asked for a stable sort; CuPy's always is."""
-    return {"kind": "stable"}
+    return xp.argsort(x, axis=axis, kind="stable").astype("int32")
 
 
 argsort = elementwise("argsort", ordered("argsort", _argsort), None)

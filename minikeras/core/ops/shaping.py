@@ -41,12 +41,12 @@ def _transpose(xp: ModuleType, x: Array, perm: Sizes) -> Array:
     return x.transpose(tuple(range(lead)) + tuple(x.ndim + axis for axis in perm))
 
 
-def _inverse(perm: Sizes) -> Sizes:
+def inverse(perm: Sizes) -> Sizes:
     """The permutation that undoes `perm`; both hold negative axes."""
     return tuple(sorted(range(-len(perm), 0), key=lambda axis: perm[axis]))
 
 
-transpose: Primitive = linear("transpose", _transpose, lambda g, x, perm: transpose(g, perm=_inverse(perm)), moves=True)
+transpose: Primitive = linear("transpose", _transpose, lambda g, x, perm: transpose(g, perm=inverse(perm)), moves=True)
 
 
 def _broadcast_to(xp: ModuleType, x: Array, shape: Sizes, rank: int) -> Array:

@@ -96,11 +96,7 @@ def _sigmoid(xp: ModuleType, x: Array) -> Array:
 sigmoid = elementwise("sigmoid", _sigmoid, lambda x, y: multiply(y, subtract(1.0, y)))
 
 
-def _softplus(xp: ModuleType, x: Array) -> Array:
-    return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
-
-
-softplus = elementwise("softplus", _softplus, lambda x, y: sigmoid(x))
+softplus = elementwise("softplus", lambda xp, x: xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0), lambda x, y: sigmoid(x))
 
 
 def _log_add_exp(xp: ModuleType, a: Array, b: Array) -> Array:

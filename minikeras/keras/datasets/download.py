@@ -82,7 +82,8 @@ def _transfer(url: str, place: str, _: Any, max_bytes: int, unwrap: bool) -> Non
         chunk_size=_CHUNK_BYTES,
         timeout=_SECONDS,
         headers={"Accept-Encoding": "identity"},
-        hooks={"response": _refuse_redirect},
+        # Redirects are held to the same rule as the first address.
+        hooks={"response": lambda answer, **_: _require_https(urljoin(answer.url, answer.headers.get("Location", "")))},
     )
     try:
         _require_https(url)
@@ -97,11 +98,6 @@ def _transfer(url: str, place: str, _: Any, max_bytes: int, unwrap: bool) -> Non
         if broken or (answer is not None and answer.status_code >= 500):
             raise
         raise _GivenUpError(str(error)) from error
-
-
-def _refuse_redirect(response: Any, **_: Any) -> None:
-    """Redirects are held to the same rule as the first address."""
-    _require_https(urljoin(response.url, response.headers.get("Location", "")))
 
 
 def _require_https(url: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ... import nest
 from ...core import Tensor, convert_to_tensor
-from ...core.forks import cached_property
+from ...core.locks import cached_property
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...types import TensorLike

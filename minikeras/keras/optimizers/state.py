@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core import Tensor, Variable
 from ...core.arrays import mixed_devices, namespace
-from ...core.update_lock import HeldLocks, UpdateLocks
+from ...core.locks import HeldLocks, UpdateLocks
 from ...core.variable import restore, snapshot
 from ...errors import ShapeError
 from ...functions.operands import tensor

@@ -4,5 +4,4 @@
 from ...absent import facade as _facade
 from ..utils.files import array_to_img, img_to_array, load_img, save_img, smart_resize
 
-__path__: list[str] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
 __getattr__, __dir__, __all__ = _facade(__name__, {})

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.forks import ForkSafeLock
+from ....core.locks import ForkSafeLock
 from ....core.warnings import logger
 from ....errors import InvalidArgumentError
 from ....nn_ops.philox_cuda import OPTIONS

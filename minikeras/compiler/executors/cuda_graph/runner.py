@@ -17,8 +17,8 @@ import numpy as np
 from ....core import Record, Tensor, Variable
 from ....core.arrays import is_array, namespace, to_numpy
 from ....core.effects import only_checks
+from ....core.locks import HeldLocks
 from ....core.registry import operations
-from ....core.update_lock import HeldLocks
 from ....core.variable import assigned, restore, snapshot
 from ....errors import MinikerasError
 from ....types import Array

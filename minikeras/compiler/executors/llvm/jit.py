@@ -12,7 +12,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from ....core.forks import LONGEST, ForkSafeLock, cached_property
+from ....core.locks import LONGEST, ForkSafeLock, cached_property
 from ....core.warnings import logger
 from ....errors import LoadError, NotFoundError
 from ....files import cache

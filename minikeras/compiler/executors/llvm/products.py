@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.forks import importing
+from ....core.locks import importing
 from ....parallel import OneThread
 from ....parallel import on_one_thread as library_on_one_thread
 from . import jit

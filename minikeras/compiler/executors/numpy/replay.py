@@ -13,8 +13,8 @@ import numpy as np
 from ....core import Tensor, Variable
 from ....core.arrays import namespace, quiet_context
 from ....core.effects import State, clock
+from ....core.locks import HeldLocks, UpdateLock, UpdateLocks
 from ....core.ops.contractions import LONG
-from ....core.update_lock import HeldLocks, UpdateLock, UpdateLocks
 from ....core.variable import restore, snapshot
 from ....core.warnings import explained
 from ....errors import MinikerasError

@@ -306,11 +306,13 @@ class RecordedStep:
         return self.sweeps[name]
 
 
-def _minimized(*arrays: Array, step: RecordedStep) -> tuple[Array, ...]:
-    return step(*arrays)
-
-
-optimizer_minimize = effect("optimizer_minimize", _minimized, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+optimizer_minimize = effect(
+    "optimizer_minimize",
+    lambda *arrays, step: step(*arrays),
+    reads=(State.VARIABLES,),
+    writes=(State.VARIABLES,),
+    escapes=True,
+)
 
 
 def _guarded(writer: Writer, record: Record) -> bool:
