@@ -25,7 +25,7 @@ from typing import Any
 import minikeras
 
 ROOT = pathlib.Path(minikeras.__file__).parent
-MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise"]
+MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise", "distribute"]
 MODULES += [
     *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
     "keras.activations",
@@ -148,6 +148,8 @@ def definition(name: str, function: Callable[..., Any], taken: set[str]) -> tupl
             type(one.default) in (bool, int, float, str) and one.default not in (math.inf, -math.inf)
         )
         default = "" if one.default is one.empty else f" = {one.default!r}" if known else " = ..."
+        if one.kind is one.KEYWORD_ONLY and not any(earlier.startswith("*") for earlier in parameters):
+            parameters.append("*")
         star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
         parameters.append(f"{star}{one.name}: {text(one.annotation)}{default}")
     return [f"def {name}({', '.join(parameters)}) -> {text(signature.return_annotation)}: ..."], imports

@@ -1,22 +1,10 @@
-# mypy: implicit-reexport
 """Several processes that train one model: ranks, collective operations, and what custom training loops need of them.
 
-`guides/distribution.md` shows how programs are started. Every name is loaded when it is first used.
+`guides/distribution.md` shows how programs are started. Every name is loaded when it is first used;
+type checkers read them in `__init__.pyi`.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from ..absent import facade as _facade
-
-if _TYPE_CHECKING:
-    from . import callbacks
-    from .callbacks import BroadcastGlobalVariablesCallback, LearningRateWarmupCallback, MetricAverageCallback
-    from .communicator import ThreadCommunicator
-    from .functions import all_reduce, all_reduce_together, broadcast_variables
-    from .strategy import DataParallel as MultiWorkerMirroredStrategy
-    from .strategy import InputContext, MirroredStrategy, OneDeviceStrategy, ReduceOp, get_strategy, has_strategy
-    from .training import DistributedGradientTape, DistributedOptimizer
-    from .world import barrier, init, initialize, local_rank, rank, rows_of, size, using
 
 _LATE: dict[str, str | None] = {
     "callbacks": None,

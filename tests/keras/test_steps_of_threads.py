@@ -16,7 +16,7 @@ from faults.children import exit_code, forked
 from in_threads import PATIENCE, errors_in_threads, in_threads
 
 import minikeras as tf
-from minikeras.core import update_lock
+from minikeras.core import locks
 from minikeras.core.arrays import current_device
 from minikeras.core.locks import HeldLocks, UpdateLocks, acquired
 from minikeras.nn_ops import streams
@@ -84,7 +84,7 @@ def test_a_step_that_fails_keeps_the_slots_that_another_thread_built_while_it_wa
     waiting = threading.Thread(target=refused, daemon=True)
     with HeldLocks(optimizer.state.locks.all):
         waiting.start()
-        while waiting.is_alive() and waiting.ident not in update_lock._waiting:
+        while waiting.is_alive() and waiting.ident not in locks._waiting:
             time.sleep(0.001)
         optimizer.apply([tf.ones([3])], [v])
     waiting.join(timeout=PATIENCE)
