@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
+import importlib
+from typing import Any, NamedTuple
 
-__all__ = ["EXTRAS", "Extra", "command", "extra_with", "found", "missing"]
+from .errors import MissingExtraError
+
+__all__ = ["EXTRAS", "Extra", "command", "extra_with", "found", "imported", "missing"]
 
 
 class Extra(NamedTuple):
@@ -58,6 +60,8 @@ def found(name: str) -> dict[str, str]:
     >>> set(found("plot")) <= {"matplotlib", "pydot"}
     True
     """
+    from importlib.metadata import PackageNotFoundError, version  # not at import: it takes 10 ms
+
     versions = {}
     for package in EXTRAS[name].packages.values():
         try:
@@ -84,3 +88,20 @@ def extra_with(module: str) -> str | None:
     'plot'
     """
     return next((name for name, extra in EXTRAS.items() if module in extra.packages), None)
+
+
+def imported(module: str, needs: str) -> Any:
+    """A module of an extra.
+
+    Raises:
+        MissingExtraError: if its package is not installed; it begins with `needs`.
+
+    >>> imported("numpy.fft", "nothing needs this").__name__
+    'numpy.fft'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = extra_with(package := module.partition(".")[0])
+        how = "" if name is None else f": {command(name)}, or {EXTRAS[name].packages[package]} alone"
+        raise MissingExtraError(f"{needs}{how}.") from error

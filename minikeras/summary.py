@@ -17,7 +17,7 @@ import numpy as np
 
 from .absent import late as _late
 from .core import convert_to_tensor
-from .errors import MissingExtraError
+from .extras import imported
 from .functions.python import tell
 from .types import Array
 
@@ -43,13 +43,8 @@ class SummaryWriter:
     @functools.cached_property
     def file(self) -> Any:
         """The file, which the first event begins."""
-        try:
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
-        except ImportError:
-            raise MissingExtraError(
-                "TensorBoard event files are written by the package `tensorboard`: pip install 'minikeras[tensorboard]'."
-            ) from None
-        return EventFileWriter(self.logdir)
+        module = "tensorboard.summary.writer.event_file_writer"
+        return imported(module, "TensorBoard event files are written by the package `tensorboard`").EventFileWriter(self.logdir)
 
     @contextlib.contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:

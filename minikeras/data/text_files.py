@@ -13,7 +13,8 @@ import numpy as np
 from ..boundary import explaining
 from ..core import convert_to_tensor
 from ..core.arrays import to_numpy
-from ..errors import DTypeError, InvalidArgumentError, MissingExtraError, NotFoundError
+from ..errors import DTypeError, InvalidArgumentError, NotFoundError
+from ..extras import imported
 from ..types import DType, as_dtype
 from .dataset import Dataset
 from .elements import UNKNOWN_CARDINALITY, is_dataset
@@ -189,10 +190,7 @@ def CsvDataset(
 
 def _read(name: str, files: list[str], header: bool, names: Sequence[str] | None, skip: bool, text: dict[str, Any]) -> Any:
     """The fields of all files, a data frame of strings."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingExtraError(f"{name} needs pandas: pip install 'minikeras[pandas]', or pandas alone.") from error
+    pandas = imported("pandas", f"{name} needs pandas")
     compressions = {None: None, "": None, "GZIP": "gzip"}
     if text["compression"] not in compressions:
         raise ValueError(f"{name}: compression_type must be None, '' or 'GZIP', found {text['compression']!r}.")

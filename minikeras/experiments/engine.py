@@ -8,7 +8,7 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from ..core.locks import ForkSafeLock
-from ..errors import MissingExtraError
+from ..extras import imported
 from ..parallel import get_intra_op_parallelism_threads, set_intra_op_parallelism_threads, thread_count
 
 ATTEMPTS = 3
@@ -84,13 +84,7 @@ def workers(n_jobs: int | None) -> int:
 
 
 def _joblib() -> Any:
-    try:
-        import joblib
-    except ImportError as error:
-        raise MissingExtraError(
-            "a sweep with n_jobs other than 1 needs joblib: pip install 'minikeras[experiments]', or joblib alone."
-        ) from error
-    return joblib
+    return imported("joblib", "a sweep with n_jobs other than 1 needs joblib")
 
 
 def _by_joblib(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import markup
-from ..errors import MissingExtraError
+from ..extras import imported
 
 _DIGITS = 4
 _MOST_ROWS = 100
@@ -90,10 +90,7 @@ class Table:
         Raises:
             MissingExtraError: without pandas.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingExtraError("to_pandas needs pandas: pip install 'minikeras[pandas]', or pandas alone.") from error
+        pandas = imported("pandas", "to_pandas needs pandas")
         return pandas.DataFrame(self.columns, index=range(len(self)))
 
 

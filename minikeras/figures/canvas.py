@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..errors import DTypeError, MissingExtraError, ShapeError
+from ..errors import DTypeError, ShapeError
+from ..extras import imported
 
 COLOURS = "RdBu_r"
 NOT_A_NUMBER = "black"
@@ -38,11 +39,7 @@ class Style(NamedTuple):
 
 def pyplot() -> Any:
     """`matplotlib.pyplot`, or an error that says how to get it."""
-    try:
-        import matplotlib.pyplot
-    except ImportError as error:
-        raise MissingExtraError("this picture needs matplotlib: pip install 'minikeras[plot]', or matplotlib alone.") from error
-    return matplotlib.pyplot
+    return imported("matplotlib.pyplot", "this picture needs matplotlib")
 
 
 def make_room(figure: Any) -> None:

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingExtraError
+from ..extras import imported
+from ..types import as_dtype
 from . import strict_json
 from .durable import write_file
 from .reading import excerpt, memory_for, opened, read_exactly, refuse_if, refused
@@ -54,19 +55,14 @@ class Entry(NamedTuple):
 
 def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> bytes:
     """The bytes of a safetensors file, with its SHA-256 among the metadata; a TypeError for a dtype without a code."""
-    try:
-        from safetensors.numpy import save
-    except ImportError:
-        raise MissingExtraError(
-            "writing checkpoints and .safetensors files needs the package safetensors: pip install 'minikeras[files]'"
-        ) from None
+    writer = imported("safetensors.numpy", "writing checkpoints and .safetensors files needs the package safetensors")
     for name, array in arrays.items():
         if array.dtype.name not in _DTYPES.values():
             raise TypeError(f"safetensors: '{name}' has dtype {array.dtype.name}, one of {sorted(_DTYPES.values())} is needed.")
     if not arrays:
         return _empty(metadata or {})
     contiguous = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
-    content = bytearray(save(contiguous, metadata={**(metadata or {}), DIGEST: _ZEROS}))
+    content = bytearray(writer.save(contiguous, metadata={**(metadata or {}), DIGEST: _ZEROS}))
     place = _place_of_digest(content[: 8 + int.from_bytes(content[:8], "little")], _ZEROS)
     content[place : place + 64] = hashlib.sha256(content).hexdigest().encode()
     return bytes(content)
@@ -175,8 +171,4 @@ def named_dtype(name: str) -> np.dtype[Any]:
     """NumPy's dtype of a name."""
     if name != "bfloat16":
         return np.dtype(name)
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise MissingExtraError("reading bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from None
-    return np.dtype(ml_dtypes.bfloat16)
+    return as_dtype(name).numpy

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MissingExtraError, kind_of
+from ...errors import kind_of
+from ...extras import imported
 from ..arguments import made_with_numpy
 from ..logs import Logs
 from .callback import Callback, Remembering, tell
@@ -321,10 +322,7 @@ class OptunaPruning(Callback):
     runs_last = True
 
     def __init__(self, trial: Any, monitor: str = "val_loss") -> None:
-        try:
-            import optuna
-        except ImportError as error:
-            raise MissingExtraError("OptunaPruning needs optuna: pip install 'minikeras[optuna]', or optuna alone.") from error
+        optuna = imported("optuna", "OptunaPruning needs optuna")
         if not isinstance(trial, optuna.trial.BaseTrial):
             raise TypeError(f"OptunaPruning: trial should be what Optuna gave to the objective, found {kind_of(trial)}.")
         if not isinstance(monitor, str):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ... import nest
-from ...errors import MissingExtraError
+from ...extras import imported
 from ...files import durable
 from ...types import as_dtype
 from ...version import VERSION
@@ -85,10 +84,7 @@ def export_model(
 
 
 def _onnx(module: str) -> Any:
-    try:
-        return importlib.import_module(f"onnx.{module}")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("export needs the package onnx: pip install 'minikeras[onnx]', or onnx alone.") from error
+    return imported(f"onnx.{module}", "export needs the package onnx")
 
 
 # What goes in and comes out ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ... import markup, nest
-from ...errors import MissingExtraError
+from ...extras import imported
 from ..layers import BatchNormalization
 from ..layers.layer import Layer
 
@@ -525,10 +525,7 @@ def _graphviz() -> bool:
 
 def _dot(name: str, boxes: list[Box], rankdir: str, dpi: int) -> Any:
     """The picture as pydot's objects."""
-    try:
-        import pydot
-    except ImportError as error:
-        raise MissingExtraError("model_to_dot needs the package pydot: pip install 'minikeras[plot]'.") from error
+    pydot = imported("pydot", "model_to_dot needs the package pydot")
     graph = pydot.Dot(_quoted(name), graph_type="digraph", rankdir=rankdir, dpi=str(dpi), concentrate="true")
     graph.set_node_defaults(shape="box", style='"rounded,filled"', fillcolor='"#f4f6f8"', fontname="Helvetica", fontsize="11")
     ends: dict[str, tuple[str, str]] = {}

@@ -15,7 +15,8 @@ from ...boundary import explaining
 from ...core import Tensor, convert_to_tensor
 from ...data import Dataset
 from ...data.pipeline import order_stream
-from ...errors import MissingExtraError, NotFoundError, ShapeError
+from ...errors import NotFoundError, ShapeError
+from ...extras import imported
 from ...functions.resizing import METHODS, resize
 from ...functions.shaping import transpose
 from ...types import TensorLike
@@ -27,11 +28,7 @@ MODES = {"grayscale": ("L", "I;16", "I"), "rgb": ("RGB",), "rgba": ("RGBA",)}
 
 def pillow(name: str) -> Any:
     """Pillow's module of images."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise MissingExtraError(f"{name} needs Pillow: pip install 'minikeras[images]', or pillow alone.") from error
-    return Image
+    return imported("PIL.Image", f"{name} needs Pillow")
 
 
 def channels_first(name: str, data_format: str | None) -> bool:
