@@ -60,12 +60,9 @@ def plot_history(history: Any, names: Sequence[str] | None = None, *, title: str
         for name in chosen
     ]
     figure, panels = room(len(chosen), axes, "plot_history")
-    make_room(figure.figure)
     for ax, name, lines in zip(panels, chosen, curves, strict=True):
         _panel(ax, name, lines)
-    if title is not None:
-        figure.suptitle(title, wrap=True)
-    return shown_once(figure) if axes is None else figure
+    return _titled(figure, title, axes)
 
 
 def picture(history: Any) -> bytes:
@@ -105,9 +102,17 @@ def room(count: int, axes: Any, asked: str) -> tuple[Any, list[Any]]:
         panels = list(np.ravel(axes))
         if len(panels) != count:
             raise ValueError(f"{asked}: {count} panels need as many axes, found {len(panels)}.")
+        make_room(panels[0].figure.figure)
         return panels[0].figure, panels
     figure = pyplot().figure(figsize=_size(count), layout="constrained")
     return figure, _subplots(figure, count)
+
+
+def _titled(figure: Any, title: str | None, axes: Any) -> Any:
+    """A figure with its title above all panels; one that was made for them is shown once."""
+    if title is not None:
+        figure.suptitle(title, wrap=True)
+    return shown_once(figure) if axes is None else figure
 
 
 def _size(count: int) -> tuple[float, float]:
@@ -177,7 +182,6 @@ def plot_bands(panels: Mapping[str, Sequence[Band]], *, title: str | None = None
     from matplotlib.ticker import MaxNLocator
 
     figure, found = room(len(panels), axes, "plot")
-    make_room(figure.figure)
     for ax, (name, bands) in zip(found, panels.items(), strict=True):
         coloured = iter(f"C{number}" for number in range(len(bands)))
         for band in reversed(bands):
@@ -199,9 +203,7 @@ def plot_bands(panels: Mapping[str, Sequence[Band]], *, title: str | None = None
         figure.legend(lines, labels, fontsize="small", loc="outside right upper")
     elif labels:
         found[-1].legend(fontsize="small")
-    if title is not None:
-        figure.suptitle(title, wrap=True)
-    return shown_once(figure) if axes is None else figure
+    return _titled(figure, title, axes)
 
 
 def plot_parallel(
@@ -325,14 +327,17 @@ def plot_comparison(
     if not drawn:
         known = dict.fromkeys(name for curve in curves.values() for name in curve.logs)
         raise ValueError(f"plot: no {name!r} was measured; there is {', '.join(known) or 'nothing, since all runs failed'}.")
-    figure, panels = _two_panels(axes)
-    make_room(figure.figure)
+    if axes is None:
+        made = pyplot().subplots(1, 2, figsize=SIZE, sharey=True, layout="constrained")[1]
+    figure, panels = room(2, made if axes is None else axes, "plot")
     lines = [_Line.of(label, curve, name) for label, curve in drawn.items()]
     for number, line in enumerate(lines):
         style = {"color": f"C{number % LINE_COLOURS}", "linestyle": DASHES[number // LINE_COLOURS % len(DASHES)]}
         for ax, positions in zip(panels, (line.steps, line.seconds), strict=True):
             _draw(ax, positions, line, style)
-    for ax, label, last in zip(panels, ("steps", "seconds of training"), _ends(lines), strict=True):
+    drawn_lines = [line for line in lines if len(line.steps)]
+    ends = [line.steps[-1] for line in drawn_lines] or [0], [line.seconds[-1] for line in drawn_lines] or [0]
+    for ax, label, last in zip(panels, ("steps", "seconds of training"), ends, strict=True):
         ax.set(xlabel=label, ylabel=name if axes is not None or ax is panels[0] else "")
         if max(last) > SPREAD * min(last) > 0:
             ax.set_xscale("log", nonpositive="mask")
@@ -340,15 +345,13 @@ def plot_comparison(
         ax.grid(alpha=0.3)
         if threshold is not None:
             ax.axhline(threshold, color="0.4", linestyle=":", linewidth=1)
-    if title is not None:
-        figure.suptitle(title, wrap=True)
     if axes is None:
         sizes = [LEGEND_MARK + len(line.label) for line in lines]
         columns = len(lines) if sum(sizes) <= LINE_OF_LEGEND else max(1, LINE_OF_LEGEND // max(sizes))
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns)
-        return shown_once(figure)
-    panels[-1].legend()
-    return figure
+    else:
+        panels[-1].legend()
+    return _titled(figure, title, axes)
 
 
 class _Line(NamedTuple):
@@ -386,12 +389,6 @@ def _draw(ax: Any, positions: Any, line: _Line, style: dict[str, Any]) -> None:
         ax.plot(positions[-1], line.middle[-1], marker="x", color=style["color"], markersize=8, clip_on=True)
 
 
-def _ends(lines: list[_Line]) -> tuple[list[float], list[float]]:
-    """Steps and seconds at the ends of lines."""
-    present = [line for line in lines if len(line.steps)]
-    return [line.steps[-1] for line in present] or [0], [line.seconds[-1] for line in present] or [0]
-
-
 def _scale(ax: Any, lines: list[_Line]) -> None:
     """A logarithmic axis for positive values, high enough for lines that did not diverge."""
     values = np.concatenate([line.low for line in lines])
@@ -402,14 +399,3 @@ def _scale(ax: Any, lines: list[_Line]) -> None:
     if calm and wild and max(wild) > max(calm):
         bottom, factor = ax.get_ylim()[0], 2.0 if ax.get_yscale() == "log" else 1.05
         ax.set_ylim(bottom, max(calm) * factor)
-
-
-def _two_panels(axes: Any) -> tuple[Any, list[Any]]:
-    """A figure and its two panels, which share the axis of the value."""
-    if axes is None:
-        figure, made = pyplot().subplots(1, 2, figsize=SIZE, sharey=True, layout="constrained")
-        return figure, list(made)
-    panels = list(np.ravel(axes))
-    if len(panels) != 2:
-        raise ValueError(f"plot: two panels need two axes, found {len(panels)}.")
-    return panels[0].figure, panels

@@ -387,7 +387,7 @@ def test_pictures_may_be_drawn_into_axes_and_of_other_values(plt):
     assert found.plot("val_mae", axes=axes) is figure and axes[0].get_ylabel() == "val_mae"
     with pytest.raises(ValueError, match="no 'accuracy' was measured; there is loss, mae, val_loss, val_mae"):
         found.plot("accuracy")
-    with pytest.raises(ValueError, match="two panels need two axes"):
+    with pytest.raises(ValueError, match="plot: 2 panels need as many axes, found 1"):
         found.plot(axes=axes[0])
 
 
