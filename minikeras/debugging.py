@@ -14,8 +14,9 @@ from .absent import late as _late
 from .core import Tensor, convert_to_tensor
 from .core.arrays import Transfers, to_numpy
 from .core.backward import sweep
+from .core.batch import innermost
 from .core.primitive import Primitive
-from .core.stack import Frame, Interpreter, current
+from .core.stack import Frame, Interpreter, interpreters
 from .core.tensor import Operand
 from .core.warnings import call_place, describe
 from .errors import InvalidArgumentError, NotFiniteError
@@ -47,8 +48,7 @@ class NumericsCheck(Interpreter):
 
 def first_bad_index(operand: Any) -> tuple[int, ...] | None:
     """The index of the first element that is NaN or infinite; None if all are finite."""
-    while hasattr(operand, "stacked"):
-        operand = operand.stacked
+    operand = innermost(operand)
     array = to_numpy(operand.array) if isinstance(operand, Operand) else operand
     if isinstance(array, (float, complex)):
         array = np.asarray(array)
@@ -64,18 +64,12 @@ def first_bad_index(operand: Any) -> tuple[int, ...] | None:
 
 def active_checks() -> list[NumericsCheck]:
     """The checks on this thread's stack."""
-    found, frame = [], current()
-    while frame is not None:
-        if isinstance(frame.interpreter, NumericsCheck):
-            found.append(frame.interpreter)
-        frame = frame.below
-    return found
+    return [one for one in interpreters() if isinstance(one, NumericsCheck)]
 
 
 def _complaint(primitive: Primitive, inputs: Sequence[Any], output: Any, index: tuple[int, ...]) -> str:
     """The message: the operation that made NaN or Inf, its inputs and result, and the place."""
-    while hasattr(output, "stacked"):
-        output = output.stacked
+    output = innermost(output)
     value = to_numpy(output.array)[index]
     kind = "NaN" if np.isnan(value) else "Inf"
     layer, differentiated = _surroundings()

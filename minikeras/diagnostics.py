@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from . import markup
+from .core.batch import innermost
 from .core.custom import hidden_from_derivatives, is_custom
 from .core.effects import State
 from .core.gradient_arguments import seeds_of
@@ -511,8 +512,7 @@ def bytes_of_tape(tape: Any) -> int:
     for record in tape.tape.records:
         outputs = record.outputs if type(record.outputs) is tuple else (record.outputs,)
         for value in (*record.inputs, *outputs, *record.params.values()):
-            while hasattr(value, "stacked"):
-                value = value.stacked
+            value = innermost(value)
             array = value.array if isinstance(value, Tensor) else value
             if hasattr(array, "nbytes"):
                 while hasattr(getattr(array, "base", None), "nbytes"):

@@ -380,6 +380,9 @@ class CheckpointManager:
         checkpoint_interval: save only if at least this number of steps was made since the last save.
         init_fn: called by `restore_or_initialize` if there is no checkpoint.
 
+    Attributes:
+        checkpoint, directory, checkpoint_interval: as given.
+
     Raises:
         ValueError: for a limit below 1, or an interval without a counter.
 
@@ -410,9 +413,9 @@ class CheckpointManager:
             raise ValueError("CheckpointManager: `step_counter` is needed for `checkpoint_interval`.")
         if not checkpoint_name or os.path.basename(checkpoint_name) != checkpoint_name:
             raise ValueError(f"CheckpointManager: checkpoint_name {checkpoint_name!r} must be a plain file name.")
-        self._checkpoint, self._directory, self._name = checkpoint, os.fspath(directory), checkpoint_name
+        self.checkpoint, self.directory, self._name = checkpoint, os.fspath(directory), checkpoint_name
         self._limit, self._hours = max_to_keep, keep_checkpoint_every_n_hours
-        self._counter, self._interval, self._init = step_counter, checkpoint_interval, init_fn
+        self._counter, self.checkpoint_interval, self._init = step_counter, checkpoint_interval, init_fn
         self._last_step: int | None = None
         state = pointer.get_checkpoint_state(directory) or pointer.CheckpointState()
         listed = self._listed().items()
@@ -422,30 +425,15 @@ class CheckpointManager:
 
     @property
     def _writer(self) -> bundle.WriterIdentity:
-        return self._checkpoint._writer.identity
+        return self.checkpoint._writer.identity
 
     def _has_own_name(self, path: str) -> bool:
         return os.path.basename(path).removeprefix(f"{self._name}-").isdecimal()
 
     def _listed(self) -> dict[str, float]:
         """The checkpoints in the folder with names that this manager gives, those of other programs too, oldest first."""
-        found = pointer.known_checkpoints(self._directory)
+        found = pointer.known_checkpoints(self.directory)
         return {path: saved for path, saved in found.items() if self._has_own_name(path)}
-
-    @property
-    def directory(self) -> str:
-        """The folder."""
-        return self._directory
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The `Checkpoint` that is saved."""
-        return self._checkpoint
-
-    @property
-    def checkpoint_interval(self) -> int | None:
-        """The number of steps between two saves, or None."""
-        return self._interval
 
     @property
     def checkpoints(self) -> list[str]:
@@ -470,11 +458,11 @@ class CheckpointManager:
         Returns:
             Its path, or None if the interval is not over. Errors are those of `Checkpoint.save`.
         """
-        last, interval = self._last_step, self._interval
+        last, interval = self._last_step, self.checkpoint_interval
         if check_interval and interval is not None and last is not None and self._step() - last < interval:
             return None
         number = None if checkpoint_number is None else int(checkpoint_number)
-        path = self._checkpoint._save_numbered(os.path.join(self._directory, self._name), number, options, self._saved)
+        path = self.checkpoint._save_numbered(os.path.join(self.directory, self._name), number, options, self._saved)
         self._last_step = None if self._counter is None else self._step()
         return path
 
@@ -495,7 +483,7 @@ class CheckpointManager:
                 self._preserved.append(oldest)
             elif bundle.may_be_of(Path(oldest), saved):
                 dropped.append(oldest)
-        pointer.write(Path(self._directory), known, self._has_own_name, dropped, self._preserved, self._last_preserved)
+        pointer.write(Path(self.directory), known, self._has_own_name, dropped, self._preserved, self._last_preserved)
         self._known = known
         for old in dropped:
             try:
@@ -505,7 +493,7 @@ class CheckpointManager:
 
     def sync(self) -> None:
         """Wait until an asynchronous save is complete; raises what went wrong in it."""
-        self._checkpoint.sync()
+        self.checkpoint.sync()
 
     def restore_or_initialize(self) -> str | None:
         """Restore the newest complete checkpoint and give its path; without any, call `init_fn` and give None.
@@ -513,15 +501,15 @@ class CheckpointManager:
         Raises:
             LoadError: if there are checkpoints, but none is complete.
         """
-        paths = [*pointer.damaged(self._directory, self._has_own_name), *self._listed()]
+        paths = [*pointer.damaged(self.directory, self._has_own_name), *self._listed()]
         if paths:
             path = pointer.newest_complete(paths)
             if path is None:
                 raise LoadError(
-                    f"{self._directory}: none of the {len(paths)} checkpoints is complete (the log says why for each). "
+                    f"{self.directory}: none of the {len(paths)} checkpoints is complete (the log says why for each). "
                     "Move them away to start anew."
                 )
-            self._checkpoint.restore(path)
+            self.checkpoint.restore(path)
             self._last_step = None if self._counter is None else self._step()
             return path
         if self._init is not None:

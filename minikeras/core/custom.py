@@ -15,7 +15,7 @@ from ..types import TensorLike
 from .arrays import is_array
 from .batch import BatchedTensor
 from .convert import convert_to_tensor
-from .families import transposed
+from .families import jvp_of
 from .gradient_tape import GradientTape
 from .primitive import Primitive
 from .stack import Evaluate, Frame, current, notify, on_top
@@ -163,11 +163,7 @@ def _rule(
         found = gradients(g)
         return [found[i] for i in wanted]
 
-    def jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        wanted = [i for i, t in enumerate(tangents) if t is not None]
-        return transposed(lambda g: vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
-
-    return Primitive(name, _kernel, vjp=vjp, jvp=jvp, registered=False)
+    return Primitive(name, _kernel, vjp=vjp, jvp=jvp_of(lambda: vjp), registered=False)
 
 
 def is_custom(primitive: Primitive) -> bool:

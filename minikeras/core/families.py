@@ -52,6 +52,16 @@ def transposed(rule: Callable[[Any], Sequence[Any]], y: TensorLike, tangents: Se
     return tuple(results) if several else results[0]
 
 
+def jvp_of(vjp: Callable[[], Rule]) -> Rule:
+    """The JVP of a primitive, from a function that gives its VJP."""
+
+    def jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        wanted = [i for i, t in enumerate(tangents) if t is not None]
+        return transposed(lambda g: vjp()(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
+
+    return jvp
+
+
 Partial = Rule | int | None
 
 
@@ -209,11 +219,7 @@ def primitive(name: str, function: Callable[..., Any], *vjps: Rule | None, **opt
         rules = [vjps[i] for i in wanted]
         return [None if rule is None else rule(g, y, *inputs, **params) for rule in rules]
 
-    def jvp(tangents: Sequence[Any], y: TensorLike, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        wanted = [i for i, t in enumerate(tangents) if t is not None]
-        return transposed(lambda g: result.vjp(wanted, g, y, inputs, params), y, [tangents[i] for i in wanted])
-
-    result: Any = Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp, **options})
+    result: Any = Primitive(name, _kernel(function), **{"vjp": vjp, "jvp": jvp_of(lambda: result.vjp), **options})
     if result.accumulates and result.vjp is vjp:
         result.vjp = rule_in_float32(vjp, result)
     return result
