@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import importlib
 from typing import Any, NamedTuple
 
 from .errors import MissingExtraError
@@ -100,8 +100,7 @@ def imported(module: str, needs: str) -> Any:
     'numpy.fft'
     """
     try:
-        __import__(module)
-        return sys.modules[module]
+        return importlib.import_module(module)
     except ImportError as error:
         name = extra_with(package := module.partition(".")[0])
         how = "" if name is None else f": {command(name)}, or {EXTRAS[name].packages[package]} alone"

@@ -126,7 +126,7 @@ IMPORT_BY_TEXT = {
     "keras.ops.symbols": "public names of functions of tensors",
     "compiler.executors.llvm.products": "other libraries",
     "distribute.communicator": "other libraries",
-    "keras.export.onnx": "other libraries",
+    "extras": "packages of extras",
     "summary": "other libraries",
 }
 """Files that import modules whose names are texts, and which."""
