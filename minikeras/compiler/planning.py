@@ -23,6 +23,8 @@ from .ir import Slot, slots_in
 
 ALIGNMENT = 64
 """In bytes: a cache line."""
+DEVICE_ALIGNMENT = 256
+"""In bytes, on a GPU: the alignment of matrices that cublasLt's choice of an algorithm assumes."""
 
 
 class Interval(NamedTuple):
@@ -144,7 +146,10 @@ def lifetimes(calls: Sequence[Any], owner: Callable[[int], int] = lambda key: ke
 
 
 def _flatten(*arrays: Array, layout: Layout) -> Array:
-    return np.concatenate([np.asarray(array, layout.dtype).reshape(-1) for array in arrays])
+    flat = np.zeros(layout.size, layout.dtype)
+    for piece, array in zip(layout.pieces(flat), arrays, strict=True):
+        piece[...] = array.reshape(piece.shape)
+    return flat
 
 
 def _read(*variables: Variable, layout: Layout) -> tuple[Array, ...]:
@@ -162,7 +167,7 @@ def _assign(*operands: Any, layout: Layout) -> tuple[()]:
 
 
 flatten = Primitive("flatten", lambda xp: _flatten, differentiable=False, uniform=False, registered=False)
-"""Arrays raveled and concatenated."""
+"""Arrays in one flat one, where its layout has them."""
 read_flat = effect("read_flat", _read, reads=(State.OPERANDS,))
 """Variables as one flat array for each column: weights, then one slot of each, then the next."""
 assign_flat = effect("assign_flat", _assign, writes=(State.OPERANDS,), escapes=True)

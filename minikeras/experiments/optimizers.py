@@ -452,7 +452,7 @@ class MembersPart(FormulaPart):
     def begin(self, writer: Writer) -> None:
         self._groups = []
         for formula, (places, decays) in zip(self._formulas, self._alike, strict=True):
-            group = FormulaGroup(formula, decays, self._states, places, True)
+            group = FormulaGroup(formula, decays, self._states, places, True, graphs=writer.graphs and not self._differ)
             if self._differ:
                 group.numbers = [writer.slot((group.layout.size,), dtype) for _, dtype in formula.body.coefficients]
             else:

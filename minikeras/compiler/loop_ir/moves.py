@@ -95,9 +95,11 @@ def side_by_side(name: str, xs: Sequence[Slot], shapes: Sequence[Shape], axis: i
 
 
 def flatten(record: Record) -> list[Launch]:
-    """Arrays, flattened and concatenated."""
+    """Arrays in one flat one, where its layout has them."""
     y = record.outputs[0] if type(record.outputs) is tuple else record.outputs
-    return side_by_side("flatten", record.inputs, [(math.prod(x.shape),) for x in record.inputs], 0, y)
+    places = zip(record.inputs, record.params["layout"].starts, strict=True)
+    pieces = [Piece(x, ((start, 1, math.prod(x.shape)),), (1,)) for x, start in places if 0 not in x.shape]
+    return [placed_nest("flatten", pieces, 0, y)]
 
 
 def concat(record: Record) -> list[Launch]:

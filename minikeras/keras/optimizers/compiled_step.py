@@ -19,6 +19,7 @@ from ...compiler.loops import Pass, SumScope, Untraceable, loop_of_parts, sums_s
 from ...compiler.passes import SIMPLIFICATIONS
 from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...compiler.passes.forward_state import forward_state
+from ...compiler.planning import DEVICE_ALIGNMENT
 from ...compiler.recorder import Recorder
 from ...core import Record, Tensor, Variable, convert_to_tensor
 from ...core.arrays import is_array, namespace, to_numpy
@@ -122,6 +123,7 @@ class FormulaGroup:
         places: the positions of those that are here.
         is_flat: whether the formula sees flattened arrays.
         projection: the constraint of the only Variable.
+        graphs: whether a graph reads each array where it lies, as a factor of products.
 
     Attributes:
         columns: the Variables, then one slot of each, then the next.
@@ -136,10 +138,13 @@ class FormulaGroup:
         places: Sequence[int],
         is_flat: bool,
         projection: Recording | None = None,
+        graphs: bool = False,
     ) -> None:
         self.places, self.is_flat, self.projection = places, is_flat, projection
         own = [states[place] for place in places]
-        self.layout = Layout([one.variable.array.shape for one in own], own[0].variable.array.dtype)
+        dtype = own[0].variable.array.dtype
+        alignment = DEVICE_ALIGNMENT // dtype.itemsize if graphs else 1
+        self.layout = Layout([one.variable.array.shape for one in own], dtype, alignment)
         self.columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
         self.traced, self.decay = traced, decay
         self.numbers: list[Slot] = []
@@ -429,7 +434,7 @@ class FormulaPart(StepPart):
             traced = TracedFormula(own, self._states[alike[0]], self._step, names, sums, clips=clips)
             found = {place: self._projections.get(self._states[place].variable.key) for place in alike}
             if free := [place for place in alike if found[place] is None]:
-                self._groups.append(FormulaGroup(traced, decay, self._states, free, self._is_flat))
+                self._groups.append(FormulaGroup(traced, decay, self._states, free, self._is_flat, graphs=writer.graphs))
             for place, projection in found.items():
                 if projection is not None:
                     self._groups.append(FormulaGroup(traced, decay, self._states, [place], False, projection))

@@ -19,9 +19,10 @@ from strict_array import StrictArray, strict
 
 from minikeras.compiler.executors.cuda_graph import device
 from minikeras.compiler.executors.cuda_graph.device import Memory
-from minikeras.compiler.executors.cuda_graph.lt import ALIGNMENT, Epilogue, mask_width
+from minikeras.compiler.executors.cuda_graph.lt import Epilogue, mask_width
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot, outputs_of
+from minikeras.compiler.planning import DEVICE_ALIGNMENT
 
 MASKS = (Epilogue.RELU_MASK_BIAS, Epilogue.MASKED, Epilogue.MASKED_BIAS_GRADIENT)
 
@@ -130,7 +131,7 @@ class Double:
     def multiply(self, matmul, operands):
         self._not_captured("asking for an algorithm")
         assert (matmul.epilogue in MASKS) == (operands.mask != 0)
-        if matmul.epilogue in self.lacking or any(address % ALIGNMENT for address in operands):
+        if matmul.epilogue in self.lacking or any(address % DEVICE_ALIGNMENT for address in operands):
             return None
         return lambda: self._enqueue(f"product {matmul.epilogue.name}", lambda: self._multiply(matmul, operands))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 
-from minikeras.compiler.executors.cuda_graph.lt import ALIGNMENT
 from minikeras.compiler.executors.cuda_graph.memory_plan import MEMORY
 from minikeras.compiler.executors.cuda_graph.nodes import ProductNode
+from minikeras.compiler.planning import DEVICE_ALIGNMENT
 from minikeras.layout import Layout
 
 
@@ -50,9 +50,9 @@ def test_factors_and_pieces_of_flat_arrays_are_aligned(double, model):
     for node in graph.schedule.nodes:
         if isinstance(node, ProductNode):
             for x in (*node.operands, *node.results):
-                assert graph._graphs.address(x) % ALIGNMENT == 0
+                assert graph._graphs.address(x) % DEVICE_ALIGNMENT == 0
     for variable in (*found.model.trainable_variables, *found.optimizer.variables[2:]):
-        assert variable.array._values.ctypes.data % ALIGNMENT == 0
+        assert variable.array._values.ctypes.data % DEVICE_ALIGNMENT == 0
 
 
 def test_gradients_are_written_where_they_lie_in_their_flat_array(double):

@@ -112,8 +112,10 @@ def test_kernels_give_the_numbers_of_numpy(group):
             memory.run(kernel, next(functions))
         assert memory.is_whole(), f"{case.name}: {case.record}"
         for slot, expected in zip(outputs_of(case.record), case.expected, strict=True):
-            if expected.size:
-                assert_close(memory.array(slot), expected, case)
+            layout = case.record.params.get("layout")  # between the arrays of a flat one nothing is written
+            parts = layout.slices if layout is not None and expected.shape == (layout.size,) else [...]
+            for part in parts if expected.size else ():
+                assert_close(memory.array(slot)[part], expected[part], case)
                 compared += 1
     assert compared >= LEAST.get(group, 800)
 

@@ -13,7 +13,8 @@ from ...ir import Slot, outputs_of, slots_in
 from ...loop_ir.bodies import DTYPES
 from ...loop_ir.groups import group
 from ...loops import Body, elementwise_body
-from .lt import ALIGNMENT, Epilogue, MatrixProduct, mask_width
+from ...planning import DEVICE_ALIGNMENT
+from .lt import Epilogue, MatrixProduct, mask_width
 from .nodes import LaunchNode, Node, ProductNode
 from .schedule import NodeSchedule
 
@@ -151,4 +152,4 @@ def _readers(schedule: NodeSchedule, y: Slot) -> list[Node]:
 def _is_aligned(schedule: NodeSchedule, x: Slot) -> bool:
     """True if a slot begins at an aligned address."""
     source, start = schedule.root(x)
-    return (start + schedule.inside.get(source.key, (None, 0))[1]) % ALIGNMENT == 0
+    return (start + schedule.inside.get(source.key, (None, 0))[1]) % DEVICE_ALIGNMENT == 0

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...planning import DEVICE_ALIGNMENT
+
 WORKSPACE = 32 << 20
 """Bytes that algorithms may use. They are fixed: memory that cuBLAS allocates itself would become a part of the graph."""
 
@@ -114,8 +116,6 @@ KINDS = {
 }
 """By name. float32 is computed as float32: TF32 would keep 10 bits of each factor. Those of 16 bits are added up in float32,
 with the bias, and rounded once."""
-ALIGNMENT = 256
-"""In bytes: the alignment of matrices that the choice of an algorithm assumes."""
 _TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _VECTOR, _MASK, _MASK_LEADING = 3, 4, 7, 8, 11, 12
 """Attributes of a product."""
 _WORKSPACE_BYTES, _REDUCTIONS = 1, 3
@@ -152,7 +152,7 @@ class CublasLt:
 
         Algorithms are asked for once for each shape, and never while a stream is captured, where CUDA 13.3 fails.
         """
-        if any(address % ALIGNMENT for address in operands):
+        if any(address % DEVICE_ALIGNMENT for address in operands):
             return None
         kind = KINDS[matmul.dtype.name]
         description = self._made("cublasLtMatmulDescCreate", ctypes.c_int(kind.compute), ctypes.c_int(kind.scale))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +11,16 @@ from ....core import Primitive, Record
 from ....core.arrays import namespace
 from ....core.registry import operations
 from ....core.variable import read_variable
-from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loop_ir.reductions import copy_body, is_float, wide
 from ...loops import loop, traced
 from ...passes.expansion import FOR_GRAPHS, Writer, add_at, inline, take_at
-from ...planning import part
-from .lt import ALIGNMENT
+from ...planning import DEVICE_ALIGNMENT
 
 
 def rounded(size: int) -> int:
     """A size rounded up to the alignment of pieces of memory."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+    return -(-size // DEVICE_ALIGNMENT) * DEVICE_ALIGNMENT
 
 
 def on_host(recorded: Program, twin: Program, optimized: Program) -> set[int]:
@@ -48,64 +46,6 @@ def on_host(recorded: Program, twin: Program, optimized: Program) -> set[int]:
         if host:
             found |= {y.key for y in outputs_of(record) if id(y) not in elsewhere}
     return found
-
-
-def with_aligned_flats(program: Program) -> Program:
-    """The program with gaps in its flat arrays, so that each part of them can be a factor of a product.
-
-    Elements in the gaps are computed like all others, and nothing reads them. Flat arrays that some instruction uses as more
-    than a list of parts stay without gaps.
-    """
-    flats = _flat_slots(program)
-    if flats is None:
-        return program
-
-    def placed(x: Any) -> Any:
-        if type(x) is tuple:
-            return tuple(map(placed, x))
-        flat = flats.get(x.key) if isinstance(x, Slot) else None
-        return x if flat is None else Slot(x.key, (flat.aligned.size,), x.dtype)
-
-    records = []
-    for record in program.records:
-        params = record.params
-        if "layout" in params:
-            params = params | {"layout": _flat(params["layout"]).aligned}
-        elif record.primitive is part and (flat := flats.get(record.inputs[0].key)) is not None:
-            params = params | {"start": flat.aligned.starts[flat.packed.starts.index(params["start"])]}
-        records.append(Record(record.primitive, list(map(placed, record.inputs)), params, placed(record.outputs)))
-    return program.with_records(records)
-
-
-class _Flat(NamedTuple):
-    """The layouts of a flat array: without gaps, and with them."""
-
-    packed: Layout
-    aligned: Layout
-
-
-def _flat(layout: Layout) -> _Flat:
-    return _Flat(layout, Layout(layout.shapes, layout.dtype, ALIGNMENT // layout.dtype.itemsize))
-
-
-def _flat_slots(program: Program) -> dict[int, _Flat] | None:
-    """By key, all flat arrays; None if one of them is more than a list of parts somewhere."""
-    found: dict[int, _Flat] = {}
-    for record in program.records:
-        slots = slots_in(record.inputs)
-        known = [found[x.key] for x in slots if x.key in found]
-        if "layout" in record.params:
-            flat = _flat(record.params["layout"])
-            found |= {x.key: flat for x in (*slots_in(record.inputs), *outputs_of(record)) if x.shape == (flat.packed.size,)}
-        elif record.primitive is loop and known:
-            others = [x for x in slots if x.key not in found and x.shape not in (None, ())]
-            starts = {tuple(flat.packed.starts) for flat in known}
-            if len(starts) > 1 or (others and len(known[0].packed.shapes) > 1):
-                return None
-            found |= {y.key: known[0] for y in outputs_of(record)}
-        elif record.primitive is not part and known:
-            return None
-    return None if any(isinstance(x, Slot) and x.key in found for x in program.results) else found
 
 
 # Softmax and its losses as loops and reductions over rows, of which a group makes one kernel --------------------------------

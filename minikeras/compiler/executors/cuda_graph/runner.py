@@ -37,7 +37,7 @@ from .homes import Homes
 from .lt import MatrixProduct
 from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, Place
 from .nodes import CallNode, Emitter, LaunchNode, Node
-from .preparation import compare_columns, on_host, rounded, with_aligned_flats
+from .preparation import compare_columns, on_host, rounded
 from .schedule import NodeSchedule, Unsupported
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ def compiled(program: Program, device: CuPyDevice) -> GraphExecutable:
     """
     recorded, twin = program, program.over_numpy()
     program = optimized(twin, kinds=DTYPES, graphs=True)
-    for run_pass in (lower_convolutions, compare_columns, fuse_groups, with_aligned_flats):
+    for run_pass in (lower_convolutions, compare_columns, fuse_groups):
         program = run_pass(program)
     hosted = on_host(recorded, twin, program)
     rollback = rollback_of(program)
