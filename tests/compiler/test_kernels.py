@@ -18,15 +18,15 @@ from interrupts import interrupt
 
 import minikeras as tf
 from minikeras.compiler.executors.llvm import jit, products, runner
-from minikeras.compiler.executors.llvm.calls import bits, loop_kernel
 from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY, Instructions
-from minikeras.compiler.executors.llvm.products import ProductKernel
 from minikeras.compiler.executors.llvm.runner import Job
 from minikeras.compiler.ir import Slot
-from minikeras.compiler.loop_ir import matrices as m
+from minikeras.compiler.loop_ir import contractions
+from minikeras.compiler.loop_ir import elements as m
 from minikeras.compiler.loop_ir import rows as table
-from minikeras.compiler.loop_ir.matrices import Kind, Output, Result, matrix_nest
+from minikeras.compiler.loop_ir.elements import Made, elements_launch, elements_nest
 from minikeras.compiler.loop_ir.reductions import arg_nest
+from minikeras.compiler.loop_ir.strided import Access
 from minikeras.compiler.loops import Body, Step, traced
 from minikeras.compiler.render.llvm import NestKernel
 from minikeras.keras.optimizers.adam import adam_step
@@ -37,8 +37,9 @@ ROUNDED = sorted({*LIBRARY, "exp", "expm1", "tanh", "log", "log1p"})
 EXACT = sorted({*FLOATS, "where", "logical_and", "logical_or", "logical_not"} - set(ROUNDED))
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e-40, -1e-40, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1.0, -1.0, 88.0, 709.0]
 LENGTHS = table.ROWS, table.COLUMNS
-KINDS = [Kind.FULL, Kind.ROW, Kind.COLUMN, Kind.SCALAR, Kind.WINDOW]
-HOWS = [Result.STORE, Result.OVER_ROWS, Result.OVER_COLUMNS, Result.OVER_ALL]
+FULL, ROW, COLUMN, SCALAR, WINDOW = KINDS = ["full", "row", "column", "scalar", "window"]
+STORED, OVER_ROWS, OVER_COLUMNS, OVER_ALL = HOWS = ["stored", "over rows", "over columns", "over all"]
+LARGEST = "largest"
 FEW, MANY = st.integers(1, 9), st.one_of(st.integers(100, 600), st.integers(m.BLOCK - 1, m.BLOCK + 1), st.just(2 * m.BLOCK + 5))
 SHAPES = st.one_of(st.tuples(st.integers(0, 9), MANY), st.tuples(MANY, FEW), st.tuples(FEW, FEW), st.tuples(FEW, st.just(130)))
 
@@ -61,10 +62,16 @@ def job_of(*instructions, parts=1):
     return Job(listed, addresses)
 
 
-def loop(body, kinds, hows, shape, inputs, outputs, by_rows=False):
+def loop(body, kinds, hows, shape, inputs, outputs):
     """An instruction; `hows` are pairs of a register and what becomes of it."""
-    kernel = NestKernel(matrix_nest(body, kinds, [Output(*how) for how in hows], by_rows))
-    return kernel, [], [*inputs, *outputs], [*shape, *[bits(value) for _, value in m.given_literals(body)]]
+    wide = shape[1]
+    strides = {FULL: (wide, 1), ROW: (0, 1), COLUMN: (1, 0), SCALAR: (0, 0), WINDOW: (wide + 3, 1)}
+    strides |= {STORED: (wide, 1), OVER_ROWS: (0, 1), OVER_COLUMNS: (1, 0), OVER_ALL: (0, 0), LARGEST: (1, 0)}
+    slots = iter([Slot(key, array.shape, array.dtype) for key, array in enumerate((*inputs, *outputs))])
+    accesses = [Access(next(slots), int(kind == WINDOW), strides[kind]) for kind in kinds]
+    made = [Made(one, Access(next(slots), 0, strides[how]), how == LARGEST) for one, how in hows]
+    launch = elements_launch(body, tuple(shape), accesses, made)
+    return NestKernel(launch.nest), [], [*inputs, *outputs], launch.sizes
 
 
 def body_of(function, *dtypes):
@@ -81,7 +88,7 @@ def normal(*shape, dtype="float32"):
 def test_bodies_whose_literals_python_calls_equal_are_other_kernels(numbers):
     """2 is a constant of a kernel, 2.0 one of its operands: told by equality alone, the second gets the kernel of the first."""
     x = np.linspace(-1.0, 1.0, 400, dtype=np.float32).reshape(4, 100)
-    loop_kernel.cache_clear()
+    elements_nest.cache_clear()
     first, second = [body_of(lambda x, number=number: np.exp(x) * number + 0.25, "float32") for number in numbers]
     assert first != second and len({first, second}) == 2
     for number in numbers:
@@ -96,8 +103,8 @@ def applied(name, *inputs):
     dtype = dtypes[1] if name == "where" else getattr(np, name).resolve_dtypes((*dtypes, None))[-1]
     body = Body(tuple(dtypes), (), (), (Step(count, name, tuple(range(count)), dtype),), (count,))
     y = np.empty(inputs[0].shape, dtype)
-    full = [Kind.FULL] * len(inputs)
-    assert carry_out(loop(body, full, [(body.outputs[0], Result.STORE)], [1, y.size], inputs, [y])) == 0
+    full = [FULL] * len(inputs)
+    assert carry_out(loop(body, full, [(body.outputs[0], STORED)], [1, y.size], inputs, [y])) == 0
     return y
 
 
@@ -152,7 +159,7 @@ def test_exponentials_and_logarithms_are_accurate_from_the_smallest_to_the_large
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
 @settings(max_examples=60)
-@example(shape=(2053, 1), kinds=[Kind.FULL, Kind.ROW], hows=[Result.OVER_ALL], of_input=True, dtype="float64")
+@example(shape=(2053, 1), kinds=[FULL, ROW], hows=[OVER_ALL], of_input=True, dtype="float64")
 @given(
     shape=SHAPES,
     kinds=st.lists(st.sampled_from(KINDS), min_size=2, max_size=4),
@@ -163,13 +170,13 @@ def test_exponentials_and_logarithms_are_accurate_from_the_smallest_to_the_large
 def test_every_kind_of_input_meets_every_kind_of_output(parts, shape, kinds, hows, of_input, dtype):
     """The result is ((x0 + x1) * x1 + x2) ...; each output is it, or the last input, stored or summed."""
     rows, columns = shape
-    across, along = Result.OVER_ROWS in hows, Result.OVER_COLUMNS in hows
-    if Result.OVER_ALL in hows or (across and along):
+    across, along = OVER_ROWS in hows, OVER_COLUMNS in hows
+    if OVER_ALL in hows or (across and (along or columns == 1)) or (along and rows == 1):
         parts = 1
-    shapes = {Kind.FULL: (rows, columns), Kind.ROW: (columns,), Kind.COLUMN: (rows, 1)}
-    shapes[Kind.WINDOW] = rows, columns + 3
+    shapes = {FULL: (rows, columns), ROW: (columns,), COLUMN: (rows, 1)}
+    shapes[WINDOW] = rows, columns + 3
     given = [np.asarray(normal(*shapes.get(kind, ()), dtype=dtype) + number) for number, kind in enumerate(kinds)]
-    inputs = [x[:, 1:-2] if kind is Kind.WINDOW else x for x, kind in zip(given, kinds, strict=True)]
+    inputs = [x[:, 1:-2] if kind == WINDOW else x for x, kind in zip(given, kinds, strict=True)]
     steps, last = [], 0
     result = np.broadcast_to(inputs[0], (rows, columns))
     for number in range(1, len(kinds)):
@@ -181,50 +188,49 @@ def test_every_kind_of_input_meets_every_kind_of_output(parts, shape, kinds, how
         result, last = (result + inputs[number]) * inputs[number], register + 1
     if of_input:
         result, last = np.broadcast_to(inputs[-1], (rows, columns)), len(kinds) - 1
-    sizes = {Result.STORE: (rows, columns), Result.OVER_ROWS: (columns,), Result.OVER_COLUMNS: (rows,), Result.OVER_ALL: ()}
+    sizes = {STORED: (rows, columns), OVER_ROWS: (columns,), OVER_COLUMNS: (rows,), OVER_ALL: ()}
     outputs = [np.full(sizes[how], np.nan, dtype) for how in hows]
     body = Body(tuple([np.dtype(dtype)] * len(kinds)), (), (), tuple(steps), (last,))
     kept = [x.copy() for x in given]
     pairs = [(last, how) for how in hows]
-    lengths = [*shape, *(number for kind in kinds if kind is Kind.WINDOW for number in (1, columns + 3))]
-    assert carry_out(loop(body, kinds, pairs, lengths, given, outputs, by_rows=not across), parts=parts) == 0
+    assert carry_out(loop(body, kinds, pairs, shape, given, outputs), parts=parts) == 0
     for found, how in zip(outputs, hows, strict=True):
-        if how is Result.STORE:
+        if how == STORED:
             np.testing.assert_array_equal(found, result)
         else:
-            axis = {Result.OVER_ROWS: 0, Result.OVER_COLUMNS: 1, Result.OVER_ALL: None}[how]
+            axis = {OVER_ROWS: 0, OVER_COLUMNS: 1, OVER_ALL: None}[how]
             exact = result.sum(axis, dtype=np.longdouble)
             size = np.abs(result).sum(axis, dtype=np.longdouble)
             # rows are added in order, as NumPy does; to a total in float64
-            in_order = how is Result.OVER_ROWS or (how is Result.OVER_ALL and dtype == "float64")
+            in_order = how == OVER_ROWS or (how == OVER_ALL and dtype == "float64")
             roundings = 64 + rows if in_order else 64
             assert np.all(np.abs(found - exact) <= roundings * np.finfo(dtype).eps * size)
     for x, before in zip(given, kept, strict=True):
         np.testing.assert_array_equal(x, before)
 
 
-@pytest.mark.parametrize("how", [Result.OVER_ROWS, Result.OVER_COLUMNS, Result.OVER_ALL])
+@pytest.mark.parametrize("how", [OVER_ROWS, OVER_COLUMNS, OVER_ALL])
 @pytest.mark.parametrize(("rows", "columns"), [(0, 3), (3, 0), (0, 0)])
 def test_sums_of_nothing_are_zero(how, rows, columns):
-    out = np.full({Result.OVER_ROWS: columns, Result.OVER_COLUMNS: rows, Result.OVER_ALL: 1}[how], np.nan, np.float32)
+    out = np.full({OVER_ROWS: columns, OVER_COLUMNS: rows, OVER_ALL: 1}[how], np.nan, np.float32)
     body = Body((np.dtype("f4"),), (), (), (), (0,))
-    carry_out(loop(body, [Kind.FULL], [(0, how)], [rows, columns], [normal(rows, columns)], [out]))
+    carry_out(loop(body, [FULL], [(0, how)], [rows, columns], [normal(rows, columns)], [out]))
     assert not out.any()
 
 
 def test_a_long_sum_of_float32_is_accurate():
     x, out = np.full(3_000_000, 0.1, np.float32), np.empty((), np.float32)
     body = Body((np.dtype("f4"),), (), (), (), (0,))
-    carry_out(loop(body, [Kind.FULL], [(0, Result.OVER_ALL)], [1, x.size], [x], [out]))
+    carry_out(loop(body, [FULL], [(0, OVER_ALL)], [1, x.size], [x], [out]))
     np.testing.assert_allclose(out, x.sum(dtype=np.float64), rtol=1e-6)
 
 
-@pytest.mark.parametrize("how", [Result.OVER_COLUMNS, Result.OVER_ALL])
+@pytest.mark.parametrize("how", [OVER_COLUMNS, OVER_ALL])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_sum_of_differences_is_nan_where_one_of_them_is(how, dtype):
     body, x, out = body_of(lambda x: x - x, dtype), np.ones(3000, dtype), np.zeros(1, dtype)
     x[1500] = np.inf
-    carry_out(loop(body, [Kind.FULL], [(body.outputs[0], how)], [1, x.size], [x], [out]))
+    carry_out(loop(body, [FULL], [(body.outputs[0], how)], [1, x.size], [x], [out]))
     assert np.isnan(out[0])
 
 
@@ -237,8 +243,8 @@ def test_outputs_may_take_the_memory_of_inputs(size, parts, dtype):
     arrays[3] = np.abs(arrays[3])
     body = body_of(lambda g, w, m, v, rate: adam_step(g, w, m, v, rate, 0.9, 0.999, 1e-7), *[dtype] * 4, float)
     expected = adam_step(*[x.copy() for x in arrays], 1e-3, 0.9, 0.999, 1e-7)
-    stored = [(register, Result.STORE) for register in body.outputs]
-    kinds = [Kind.FULL] * 4 + [Kind.SCALAR]
+    stored = [(register, STORED) for register in body.outputs]
+    kinds = [FULL] * 4 + [SCALAR]
     carry_out(loop(body, kinds, stored, [1, size], [*arrays, np.array(1e-3)], arrays[1:]), parts=parts)
     for found, one in zip(arrays[1:], expected, strict=True):
         np.testing.assert_array_equal(found, one)
@@ -246,8 +252,8 @@ def test_outputs_may_take_the_memory_of_inputs(size, parts, dtype):
 
 def test_the_loop_of_adam_is_vectorized_and_takes_packed_square_roots():
     body = body_of(lambda g, w, m, v, rate: adam_step(g, w, m, v, rate, 0.9, 0.999, 1e-7), *["f4"] * 4, float)
-    stored = [Output(register, Result.STORE) for register in body.outputs]
-    kernel = NestKernel(matrix_nest(body, [Kind.FULL] * 4 + [Kind.SCALAR], stored, False))
+    arrays, stored = [np.zeros(100, "f4") for _ in range(8)], [(register, STORED) for register in body.outputs]
+    kernel, *_ = loop(body, [FULL] * 4 + [SCALAR], stored, [1, 100], [*arrays[:4], np.array(1e-3)], arrays[4 : 4 + len(stored)])
     compiler = jit.compiler()
     text = str(compiler.optimized(kernel.text("k")))
     assert "call <" in text and "@llvm.sqrt.v" in text, text
@@ -257,8 +263,8 @@ def test_python_numbers_take_the_dtype_of_what_they_meet_and_are_computed_in_flo
     body = body_of(lambda x, a, b: x * (a / b) + (1.0 - a), "float32", float, float)
     x, y = normal(1000), np.empty(1000, np.float32)
     numbers = [np.array(0.1), np.array(0.3)]
-    kinds = [Kind.FULL, Kind.SCALAR, Kind.SCALAR]
-    carry_out(loop(body, kinds, [(body.outputs[0], Result.STORE)], [1, 1000], [x, *numbers], [y]))
+    kinds = [FULL, SCALAR, SCALAR]
+    carry_out(loop(body, kinds, [(body.outputs[0], STORED)], [1, 1000], [x, *numbers], [y]))
     np.testing.assert_array_equal(y, x * (0.1 / 0.3) + (1.0 - 0.1))
 
 
@@ -268,8 +274,8 @@ def test_dtypes_mix_as_in_numpy(other):
     body = body_of(lambda a, b: (a + b, np.where(a > 0, b, a), b.astype(np.dtype("f4"))), "float32", other)
     expected = (a + b, np.where(a > 0, b, a), b.astype("f4"))
     outputs = [np.empty(300, one.dtype) for one in expected]
-    stored = [(register, Result.STORE) for register in body.outputs]
-    carry_out(loop(body, [Kind.FULL] * 2, stored, [1, 300], [a, b], outputs))
+    stored = [(register, STORED) for register in body.outputs]
+    carry_out(loop(body, [FULL] * 2, stored, [1, 300], [a, b], outputs))
     for found, one in zip(outputs, expected, strict=True):
         np.testing.assert_array_equal(found, one)
 
@@ -289,8 +295,10 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(parts, sizes, transpo
     b = normal(*((columns, inner) if transpose_b else (inner, columns)), dtype=dtype) + 1
     out = np.full((rows, columns), np.nan, dtype)
     way = products.way_of(out.dtype, (None, None, None))
-    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b), *way, int(by_rows)]
-    assert carry_out((ProductKernel(out.dtype, multiplies=True), [], [out, a, b], numbers), parts=parts) == 0
+    nest = contractions.product(out.dtype, transpose_a, transpose_b, by_rows)
+    lines = [rows if transpose_a else inner, inner if transpose_b else columns, columns]
+    numbers = [rows, columns, inner, *lines, *way]
+    assert carry_out((NestKernel(nest, multiplies=True), [], [a, b, out], numbers), parts=parts) == 0
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     assert np.all(np.abs(out - a @ b) <= 4 * RELATIVE[dtype] * (np.abs(a) @ np.abs(b)))
 
@@ -323,7 +331,7 @@ def test_the_largest_of_each_row(rows, columns, special, parts, dtype):
     x[::2, columns // 2] = special
     largest = np.zeros(rows, dtype)
     body = Body((x.dtype,), (), (), (), (0,))
-    instruction = loop(body, [Kind.FULL], [(0, Result.LARGEST_OF_ROW)], [rows, columns], [x], [largest], by_rows=True)
+    instruction = loop(body, [FULL], [(0, LARGEST)], [rows, columns], [x], [largest])
     carry_out(instruction, parts=parts)
     np.testing.assert_array_equal(largest, x.max(1))
 
@@ -359,7 +367,7 @@ def test_losses_of_logits_without_a_largest_number_are_nan(logits):
 def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, index, parts):
     x, after, indices = normal(2, 3), np.zeros(6, np.float32), np.array([0, index])
     out = np.zeros((2, 3), np.float32)
-    copy = loop(Body((x.dtype,), (), (), (), (0,)), [Kind.FULL], [(0, Result.STORE)], [1, 6], [x], [after])
+    copy = loop(Body((x.dtype,), (), (), (), (0,)), [FULL], [(0, STORED)], [1, 6], [x], [after])
     add = table.add_number(x.dtype, indices.dtype, 1.0)
     nest = add if adds else table.take(x.dtype, indices.dtype)
     instruction = NestKernel(nest), [], [x, indices, out], [2, 3]
@@ -398,12 +406,13 @@ def test_instructions_run_in_their_order_also_in_parts(parts):
     turn = np.eye(size, dtype=np.float32)[::-1].copy()
     body = body_of(lambda x: x * 1.5 + 1.0, "float32")
     x, y = normal(size, size), np.empty((size, size), np.float32)
-    numbers = [size, size, size, 0, 0, *products.way_of(x.dtype, (None, None, None)), 1]
+    numbers = [*[size] * 6, *products.way_of(x.dtype, (None, None, None))]
+    product = NestKernel(contractions.product(x.dtype, False, False, by_rows=True), multiplies=True)
     expected, program = x.copy(), []
     for _ in range(100):
         program += [
-            (ProductKernel(x.dtype, multiplies=True), [], [y, turn, x], numbers),
-            loop(body, [Kind.FULL], [(body.outputs[0], Result.STORE)], [1, x.size], [y], [x]),
+            (product, [], [turn, x, y], numbers),
+            loop(body, [FULL], [(body.outputs[0], STORED)], [1, x.size], [y], [x]),
         ]
         expected = (turn @ expected) * np.float32(1.5) + np.float32(1)
         np.clip(expected, -1e30, 1e30, out=expected)
@@ -421,13 +430,13 @@ def test_runs_of_several_threads_share_the_workers_one_at_a_time():
     body = body_of(lambda x: np.exp(x) * 0.5, "float64")
     x = normal(20_000, dtype="float64")
     expected = np.empty_like(x)
-    stored = [(body.outputs[0], Result.STORE)]
-    carry_out(loop(body, [Kind.FULL], stored, [1, x.size], [x], [expected]))
+    stored = [(body.outputs[0], STORED)]
+    carry_out(loop(body, [FULL], stored, [1, x.size], [x], [expected]))
 
     def work():
         for _ in range(50):
             y = np.empty_like(x)
-            carry_out(*[loop(body, [Kind.FULL], stored, [1, x.size], [x], [y])] * 3, parts=2)
+            carry_out(*[loop(body, [FULL], stored, [1, x.size], [x], [y])] * 3, parts=2)
             np.testing.assert_array_equal(y, expected)
 
     in_threads(*[work] * 4)
@@ -438,7 +447,7 @@ def test_after_an_interrupt_anywhere_within_a_run_threads_share_the_next_one():
     x, y = np.zeros(100), np.zeros(100)
     interrupts = 0
     for number in range(1000):
-        job = job_of(loop(body, [Kind.FULL], [(body.outputs[0], Result.STORE)], [1, x.size], [x], [y]), parts=2)
+        job = job_of(loop(body, [FULL], [(body.outputs[0], STORED)], [1, x.size], [x], [y]), parts=2)
         try:
             with interrupt(Job.__call__, number):
                 job()

@@ -10,7 +10,7 @@ from interpreter import interpret
 
 from minikeras.compiler.executors import llvm
 from minikeras.compiler.ir import Slot
-from minikeras.compiler.loop_ir.copies import copy_of
+from minikeras.compiler.loop_ir.elements import copy_launch
 from minikeras.compiler.loop_ir.expression import Array, Axis, register, size, where
 from minikeras.compiler.loop_ir.nest import Fold, For, Nest, Store
 from minikeras.compiler.loop_ir.operations import launches
@@ -64,11 +64,11 @@ def moving(launch):
 
 def by_llvm(parts):
     from minikeras.compiler.executors.llvm import jit
-    from minikeras.compiler.executors.llvm.calls import nest_call
+    from minikeras.compiler.executors.llvm.calls import KernelCall
     from minikeras.compiler.executors.llvm.runner import Job
 
     def carry_out(launch, operands, result):
-        call = nest_call(launch, launch.operands, None)
+        call = KernelCall(launch, launch.operands, None)
         arrays = dict(zip([x.key for x in (*launch.operands, *launch.results)], [*operands, result], strict=True))
         addresses = np.array([array.ctypes.data for array in arrays.values()], np.int64)
         given = call.places(lambda slot: list(arrays).index(slot.key))
@@ -302,7 +302,7 @@ def test_what_lies_with_gaps_is_copied(key, perm):
         record, _ = record_of(primitive, [x], params)
         access = view_of(record)
         assert access.strides == tuple([stride // 4 for stride in given.strides])
-        launch = copy_of(access, Slot(7, expected.shape, expected.dtype))
+        launch = copy_launch(access, Slot(7, expected.shape, expected.dtype))
         for carry_out in [by_interpreter(False), by_interpreter(True)] + [
             by_llvm(parts) for parts in (1, 3) if llvm.installed()
         ]:

@@ -174,3 +174,20 @@ def test_wide_parts_of_a_matrix_are_read_where_they_lie(width):
         np.testing.assert_allclose(native(x, kernel), gated(x, kernel), rtol=1e-5, atol=1e-6)
     kernels = [call for call in encode(optimized(native.program(x, kernel), native=True)) if call.addressed]
     assert len(kernels) == (6 if width < NARROW else 3)  # the product, copies, and one loop; a row of the kernel is copied
+
+
+@pytest.mark.parametrize("columns", [slice(None), slice(None, None, -1)])
+def test_a_loop_does_not_write_over_what_it_reads_in_another_order(columns):
+    """The sum of a value and its rows in reverse: in the memory of the value, half of the rows would be sums already."""
+    x = np.random.default_rng(0).normal(size=(64, 64)).astype("float32")
+
+    @tf.function(jit_compile=True)
+    def step(x):
+        z = tf.exp(x) * 2.0
+        y = (z + z[::-1, columns]) * 0.5 + 1.0
+        return tf.matmul(y, y)
+
+    z = np.exp(x) * 2.0
+    y = (z + z[::-1, columns]) * 0.5 + 1.0
+    for _ in range(3):
+        np.testing.assert_allclose(step(tf.constant(x)), y @ y, rtol=1e-4)

@@ -13,7 +13,9 @@ pytest.importorskip("scipy")
 from test_kernels import DTYPES, RELATIVE, carry_out, normal
 
 from minikeras.compiler.executors.llvm import jit, products
-from minikeras.compiler.executors.llvm.products import ProductKernel, Tiles
+from minikeras.compiler.executors.llvm.products import Tiles
+from minikeras.compiler.loop_ir import contractions
+from minikeras.compiler.render.llvm import NestKernel
 
 SIZES = st.one_of(st.integers(1, 9), st.integers(14, 35), st.integers(60, 70))
 VECTORS = [16, 32, 64]
@@ -25,9 +27,10 @@ def product(vector, a, b, transpose_a, transpose_b, parts=1):
     (rows, inner), columns = a.shape[::-1] if transpose_a else a.shape, b.shape[0 if transpose_b else 1]
     memory = np.full((rows + 2, columns), 7, a.dtype)
     address = products._address(Tiles(a.dtype, vector))
-    numbers = [rows, columns, inner, int(transpose_a), int(transpose_b), address, 0, 1]
-    kernel = ProductKernel(a.dtype, multiplies=False)
-    assert carry_out((kernel, [], [memory[1:-1], a, b], numbers), parts=parts) == 0
+    kernel = NestKernel(contractions.product(a.dtype, bool(transpose_a), bool(transpose_b), by_rows=True))
+    lines = [rows if transpose_a else inner, inner if transpose_b else columns, columns]
+    numbers = [rows, columns, inner, *lines, address, 0]
+    assert carry_out((kernel, [], [a, b, memory[1:-1]], numbers), parts=parts) == 0
     assert (memory[[0, -1]] == 7).all()
     return memory[1:-1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from string import ascii_letters
@@ -9,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .expression import Array, Axis, Expr, lift, size
-from .nest import For, Matrix, Nest, Product
+from ..ir import Slot
+from .expression import Array, Axis, lift, size
+from .nest import LINE, For, Matrix, Nest, Part, Product
+from .strided import Launch, coordinates, place
 
 Sizes = dict[str, int]
 """The length of each axis, by its letter."""
@@ -92,20 +95,46 @@ def _lies_well(x: Contraction) -> bool:
     return None not in lines and not (lines[2] or (0, True))[1]
 
 
-def contraction(x: Contraction, dtype: np.dtype[Any]) -> Nest:
-    """All products; the length of the first axis is a size of the nest."""
-    count, arrays = size("count"), [Array(name, dtype) for name in "abc"]
-    t = Axis(count * x.extent(x.each[1:]))
-    places, rest = dict[str, Expr](), lift(t)
-    for letter in reversed(x.each[1:]):
-        places[letter], rest = rest % x.sizes[letter], rest // x.sizes[letter]
-    places[x.each[0]] = rest
-    matrices = []
-    for array, term in zip(arrays, (x.a, x.b, x.c), strict=True):
-        start = lift(0)
-        for letter, at in places.items():
-            start = start + at * term.stride(letter, x.sizes)
-        line, turned = term.lines(x.sizes) or (0, False)
-        matrices.append(Matrix(array, start, line, turned))
-    a, b, c = matrices
-    return Nest("contract", arrays, [count], For(t, [Product(x.product, a, b, c)]))
+class Lines(NamedTuple):
+    """A matrix of a product, or one for each point of some axes.
+
+    Attributes:
+        slot: of its elements.
+        line: elements from a row to the next.
+        is_turned: whether it is stored transposed.
+        steps: elements from a matrix to the next along each of these axes.
+    """
+
+    slot: Slot
+    line: int
+    is_turned: bool = False
+    steps: Sequence[int] = ()
+
+
+def product_launch(
+    sizes: tuple[int, int, int], factors: Sequence[Lines], y: Lines, each: Sequence[int], seconds: float, by_rows: bool = True
+) -> Launch:
+    """y (m, n) = a b for each point of axes of these lengths; threads share these points, or rows or columns of y."""
+    matrices = (*factors, y)
+    nest = product(y.slot.dtype, *[one.is_turned for one in factors], by_rows, len(each))
+    numbers = [*each, *sizes, *[one.line for one in matrices], *[step for one in matrices for step in one.steps]]
+    return Launch(nest, [one.slot for one in factors], [y.slot], numbers, seconds, most=sizes)
+
+
+@functools.cache
+def product(dtype: np.dtype[Any], a_is_turned: bool, b_is_turned: bool, by_rows: bool, axes: int = 0) -> Nest:
+    """The nest. Its sizes are the lengths of axes, m, n, k, the distances of lines, and the steps of each array along axes."""
+    lengths, arrays = [size(f"length{axis}") for axis in range(axes)], [Array(name, dtype) for name in "abc"]
+    m, n, k, start, stop = [size(name) for name in ("m", "n", "k", "start", "stop")]
+    lines = [size(f"line_{one.name}") for one in arrays]
+    steps = [[size(f"step{axis}_{one.name}") for axis in range(axes)] for one in arrays]
+    t = Axis(math.prod(lengths, start=lift(1)))
+    row, height = (start, stop - start) if by_rows and not axes else (lift(0), m)
+    column, width = (lift(0), n) if by_rows or axes else (start, stop - start)
+    firsts = row * (1 if a_is_turned else lines[0]), column * (lines[1] if b_is_turned else 1), row * lines[2] + column
+    starts = [place(own, coordinates(t, lengths)) + first for own, first in zip(steps, firsts, strict=True)]
+    turned = a_is_turned, b_is_turned, False
+    a, b, c = [Matrix(*one) for one in zip(arrays, starts, lines, turned, strict=True)]
+    one = Product((height, width, k), a, b, c)
+    grid = For(t, [one]) if axes else Part(m if by_rows else n, start, stop, [one], LINE)
+    return Nest("product", arrays, [*lengths, m, n, k, *lines, *[x for own in steps for x in own]], grid)

@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 from .expression import Array, Axis, Expr, bound, lift
 
+LINE = 16
+"""Parts of a line begin at a multiple of so many elements, so that they share no cache line."""
+
 
 class For:
     """A loop, possibly of extent 1."""
@@ -138,6 +141,23 @@ def statements(body: Sequence[Statement]) -> Iterator[Statement]:
         yield one
         if isinstance(one, For):
             yield from statements(one.body)
+
+
+def expressions(body: Sequence[Statement]) -> list[Expr]:
+    """All expressions in statements, those in loops and of their extents included, each once."""
+    seen: dict[Expr, None] = {}
+    waiting: list[Expr] = []
+    for one in statements(body):
+        if isinstance(one, For):
+            waiting.append(one.axis.extent)
+        elif isinstance(one, (Store, Fold)):
+            waiting += [one.value, *([one.index] if isinstance(one, Store) else [])]
+    while waiting:
+        x = waiting.pop()
+        if x not in seen:
+            seen[x] = None
+            waiting += x.args if x.op != "axis" else ()
+    return list(seen)
 
 
 def runs(body: Sequence[Statement]) -> Iterator[Any]:

@@ -14,7 +14,8 @@ from ...core.registry import operations
 from ...nn_ops.philox4x32 import threshold
 from ..ir import Slot
 from ..passes.expansion import add_at, take_at
-from . import contractions, copies, draws, pools, rows, windows
+from . import contractions, draws, pools, rows, windows
+from .elements import copy_launch
 from .nest import Nest
 from .reductions import arg_nest
 from .strided import Access, Launch, Temporary, contiguous
@@ -139,9 +140,12 @@ def _einsum(record: Record, temporary: Temporary) -> list[Launch] | None:
     if found is None or not found[0].each:
         return None
     x, factors = found
-    number = x.extent(x.each) * math.prod(x.product)
-    nest = contractions.contraction(x, record.outputs.dtype)
-    return [Launch(nest, factors, [record.outputs], [x.sizes[x.each[0]]], number * record.outputs.dtype.itemsize / 2e11)]
+    lines = []
+    for slot, term in zip((*factors, record.outputs), (x.a, x.b, x.c), strict=True):
+        own = term.lines(x.sizes) or (0, False)
+        lines.append(contractions.Lines(slot, *own, [term.stride(letter, x.sizes) for letter in x.each]))
+    seconds = x.extent(x.each) * math.prod(x.product) * record.outputs.dtype.itemsize / 2e11
+    return [contractions.product_launch(x.product, lines[:2], lines[2], [x.sizes[letter] for letter in x.each], seconds)]
 
 
 def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary], list[Launch] | None]:
@@ -173,8 +177,11 @@ def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
     axis = len(y.shape) + record.params["axis"]
     is_new = record.primitive is operations.stack_along
     shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) if is_new else tuple(x.shape) for x in xs]
-    places = zip(xs, shapes, copies.pieces(shapes, axis), strict=True)
-    return [copies.copy_of(Access(x, 0, contiguous(shape)), y, shape, place) for x, shape, place in places]
+    strides, start, found = contiguous(y.shape), 0, list[Launch]()
+    for x, shape in zip(xs, shapes, strict=True):
+        found.append(copy_launch(Access(x, 0, contiguous(shape)), y, shape, (start, strides)))
+        start += shape[axis] * strides[axis]
+    return found
 
 
 def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -184,7 +191,7 @@ def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
         return None
     index, adds = columns.dtype if columns.dtype in (np.int32, np.int64) else np.dtype(np.int64), record.primitive is add_at
     nest = rows.add_number(x.dtype, index, record.params["number"]) if adds else rows.take(x.dtype, index)
-    return [Launch(nest, [x, columns], [y], x.shape, y.bytes / 1e10, may_alias=(0,) if adds else ())]
+    return [Launch(nest, [x, columns], [y], x.shape, y.bytes / 1e10, may_alias=[(0,)] if adds else ())]
 
 
 def _argmax(record: Record, temporary: Temporary) -> list[Launch] | None:

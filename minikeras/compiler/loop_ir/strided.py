@@ -29,7 +29,8 @@ class Launch(NamedTuple):
         seconds: its time on one thread, roughly.
         members: the number of repetitions, each for the next member of the result.
         moving: for each operand whether it is a stack too, with a member of its own for each repetition.
-        may_alias: operands whose memory the result may take.
+        may_alias: for each result the positions of operands whose memory it may take.
+        most: upper bounds of m, n and k of its products; by default as the nest tells.
     """
 
     nest: Nest
@@ -39,7 +40,8 @@ class Launch(NamedTuple):
     seconds: float = 0.0
     members: int = 1
     moving: Sequence[bool] = ()
-    may_alias: Sequence[int] = ()
+    may_alias: Sequence[Sequence[int]] = ()
+    most: tuple[int | None, int | None, int | None] | None = None
 
 
 class NestWriter:
@@ -117,7 +119,7 @@ def merged(shape: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
     return tuple([size for size, _ in axes]), [tuple([own[i] for _, own in axes]) for i in range(len(strides))]
 
 
-def place(strides: Sequence[int], names: Sequence[Expr], offset: int = 0) -> Expr:
+def place(strides: Sequence[Any], names: Sequence[Expr], offset: int = 0) -> Expr:
     """The place of an element, by its coordinates."""
     at = lift(0)
     for stride, name in zip(strides, names, strict=True):
@@ -125,7 +127,7 @@ def place(strides: Sequence[int], names: Sequence[Expr], offset: int = 0) -> Exp
     return at + offset
 
 
-def coordinates(index: Expr, shape: Shape) -> list[Expr]:
+def coordinates(index: Expr, shape: Sequence[Any]) -> list[Expr]:
     """The coordinates of an element, from its number among all."""
     found = [index // behind for behind in contiguous(shape)]
     return [found[0], *[one % size for one, size in zip(found[1:], shape[1:], strict=True)]] if shape else []

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...core.precision import is_short
 from ..loop_ir.expression import INDEX, Array, Axis, Expr, IntTable
-from ..loop_ir.nest import Fold, For, Nest, Store, runs, statements
+from ..loop_ir.nest import Fold, For, Nest, Store, expressions, runs, statements
 from ..loop_ir.reductions import is_float, neutral
 from .cuda_functions import apply, cast, computed, literal, loaded, stored, to_store
 
@@ -159,19 +159,7 @@ def _step(x: Expr, axis: Axis) -> int:
 
 def loads_of(body: Iterable[Any]) -> list[Expr]:
     """All loads in statements, those in loops and of their extents included."""
-    seen: dict[Expr, None] = {}
-    waiting: list[Expr] = []
-    for one in statements(list(body)):
-        if isinstance(one, For):
-            waiting.append(one.axis.extent)
-        elif isinstance(one, (Store, Fold)):
-            waiting += [one.value, *([one.index] if isinstance(one, Store) else [])]
-    while waiting:
-        x = waiting.pop()
-        if x not in seen:
-            seen[x] = None
-            waiting += x.args if x.op != "axis" else ()
-    return [x for x in seen if x.op == "load"]
+    return [x for x in expressions(list(body)) if x.op == "load"]
 
 
 def written_by(body: Iterable[Any]) -> list[Array]:

@@ -1,4 +1,9 @@
-"""A nest in LLVM's language, as a kernel like those of `executors/llvm/kernels.py`.
+"""A nest in LLVM's language, as a kernel. It depends on formulas and dtypes, not on sizes, so programs share kernels.
+
+    i64 kernel(ptr operands, ptr addresses, i64 part, i64 parts)
+
+It carries out one of `parts` parts of its work and returns 0, or 1 if an index lies outside its row. `operands` are integers of
+64 bits; those that stand for arrays are places in `addresses`. All arrays are C-contiguous.
 
 Registers are cells of the stack, which LLVM promotes to registers of the processor. Elementwise functions and conversions are
 those of all kernels (executors/llvm/functions.py).
@@ -6,37 +11,60 @@ those of all kernels (executors/llvm/functions.py).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, type_of
-from ..executors.llvm.kernels import ALIGN, load_address, load_operand, part_of
 from ..executors.llvm.products import called
+from ..loop_ir.elements import WIDE
 from ..loop_ir.expression import INDEX, Array, Expr, ScratchView, lift
-from ..loop_ir.nest import Fold, For, Nest, Part, Product, Store, runs, statements
+from ..loop_ir.nest import LINE, Fold, For, Nest, Part, Product, Store, expressions, runs
 
-WIDE = {"exp", "expm1", "tanh", "log", "log1p"}
-"""Functions that gain from the longest vectors of the processor; elsewhere LLVM chooses."""
 INTEGERS = {
     **{"add": "add nsw", "subtract": "sub nsw", "multiply": "mul nsw", "floor_divide": "udiv", "remainder": "urem"},
     **{"less": "icmp slt", "less_equal": "icmp sle", "greater_equal": "icmp sge", "equal": "icmp eq"},
 }
 
 
+def load_operand(to: Instructions, number: int) -> Value:
+    """An operand of the kernel."""
+    return to.add(f"load i64, ptr {to.add(f'getelementptr i64, ptr %o, i64 {number}')}")
+
+
+def load_address(to: Instructions, number: int) -> Value:
+    """The address of the array whose place an operand is."""
+    return to.add(f"load ptr, ptr {to.add(f'getelementptr ptr, ptr %a, i64 {load_operand(to, number)}')}")
+
+
+def part_of(to: Instructions, count: Value, align: int) -> tuple[Value, Value]:
+    """The first of a part of `count`, and the one after its last; all but the last part end at a multiple of `align`."""
+
+    def bound(part: Value) -> Value:
+        at = to.add(f"sdiv i64 {to.add(f'mul i64 {count}, {part}')}, %parts")
+        return to.add(f"and i64 {at}, {-align}") if align > 1 else at
+
+    following = to.add("add i64 %part, 1")
+    is_last = to.add(f"icmp eq i64 {following}, %parts")
+    return bound("%part"), to.add(f"select i1 {is_last}, i64 {count}, i64 {bound(following)}")
+
+
 class NestKernel:
     """A nest as a kernel; parts are ranges of the outermost axis.
 
-    Its operands are the places of the arrays, then the sizes, then, if it has products, the addresses of a `Way`.
+    Its operands are the places of the arrays, then the sizes, then, if it has products, the addresses of a `Way`; of a stack
+    also the number of members, and for each array the bytes by which it moves on from member to member.
 
     Args:
         nest: the loops.
         multiplies: whether the way is BLAS.
+        is_stack: whether it is carried out for each member of a stack; parts then are members.
     """
 
-    def __init__(self, nest: Nest, multiplies: bool = False) -> None:
-        self.nest, self.multiplies = nest, multiplies
+    def __init__(self, nest: Nest, multiplies: bool = False, is_stack: bool = False) -> None:
+        self.nest, self.multiplies, self._is_stack = nest, multiplies, is_stack
         self._to = Instructions()
         self._cells: dict[Expr, Value] = {}
         self._names: dict[Any, Value] = {}
@@ -50,16 +78,11 @@ class NestKernel:
     def text(self, name: str) -> str:
         """The function, and before it that of a range of the grid."""
         if name not in self._texts:
-            self._texts[name] = NestKernel(self.nest, self.multiplies)._text(name)
+            self._texts[name] = NestKernel(self.nest, self.multiplies, self._is_stack)._text(name)
         return self._texts[name]
 
     def _text(self, name: str) -> str:
-        nest, to = self.nest, self._to
-        start, stop, head = "%start", "%stop", ""
-        if nest.in_place:
-            start, stop = self._begin()
-        else:
-            head = self._head(name)
+        nest, to, head, status = self.nest, self._to, self._head(name), "0"
         for number, one in enumerate(nest.scratch):
             self._names[one] = self._names[one.of] if isinstance(one, ScratchView) else f"%scratch{number}"
         self._entry += [
@@ -67,39 +90,30 @@ class NestKernel:
             for x in nest.scratch
             if type(x) is Array
         ]
-        status = "0"
         if nest.refused is not None:
             to.do(f"store i64 0, ptr {self._cell(nest.refused, 'i64')}")
         if isinstance(nest.grid, Part):
-            self._names |= {nest.grid.start: start, nest.grid.stop: stop}
+            self._names |= {nest.grid.start: "%start", nest.grid.stop: "%stop"}
             self._body(nest.grid.body)
         else:
-            self._loop(nest.grid, start, stop)
+            self._loop(nest.grid, "%start", "%stop")
         if nest.refused is not None:
             status = to.add(f"load i64, ptr {self._cell(nest.refused, 'i64')}")
-        whole = [] if nest.in_place else self._whole(name)
-        return "\n".join(
-            [
-                *sorted(to.declared),
-                head or f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{",
-                *("entry:", *self._entry, *to.lines, f"  ret i64 {status}", "}"),
-                *whole,
-                *self._metadata,
-            ]
-        )
+        body = ["entry:", *self._entry, *to.lines, f"  ret i64 {status}", "}"]
+        return "\n".join([*sorted(to.declared), head, *body, *self._whole(name), *self._metadata])
 
     def _head(self, name: str) -> str:
-        """The head of the function of a range: arrays are parameters, so that LLVM knows that they do not alias."""
+        """The head of the function of a range. Arrays are parameters, so that LLVM knows those that do not alias."""
         nest = self.nest
         self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
         self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
-        given = ["i64 %start", "i64 %stop", *(f"ptr noalias {self._names[x]}" for x in nest.arrays)]
+        alias, width = ("", "") if nest.in_place else (" noalias", ' "prefer-vector-width"="512"' if _is_wide(nest) else "")
+        given = ["i64 %start", "i64 %stop", *(f"ptr{alias} {self._names[x]}" for x in nest.arrays)]
         given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
-        width = ' "prefer-vector-width"="512"' if _functions(nest) & WIDE else ""
         return f"define internal i64 @{name}_range({', '.join(given)}) noinline{width} {{"
 
-    def _begin(self) -> tuple[Value, Value]:
-        """Load the operands; the range of this part."""
+    def _begin(self) -> tuple[Value, int]:
+        """Load the operands; the extent of the grid, and the number of which multiples parts begin at."""
         to, nest = self._to, self.nest
         self._names = {one: load_address(to, number) for number, one in enumerate(nest.arrays)}
         self._names |= {one: load_operand(to, len(nest.arrays) + number) for number, one in enumerate(nest.sizes)}
@@ -107,23 +121,34 @@ class NestKernel:
         if isinstance(grid, Part):
             extent, align = grid.extent, grid.align
         else:
-            extent, align = grid.axis.extent, ALIGN if grid.is_innermost else 1
-        return part_of(to, self._extent(to, extent, dict(self._names)), align)
+            extent, align = grid.axis.extent, LINE if grid.is_innermost else 1
+        return self._extent(to, extent, dict(self._names)), align
 
     def _whole(self, name: str) -> list[str]:
-        """The kernel, which calls the function of its range."""
+        """The kernel, which calls the function of its range, or that of the whole grid for each member."""
         to, nest, before = Instructions(), self.nest, self._to
         self._to = to
-        start, stop = self._begin()
+        extent, align = self._begin()
         arrays, sizes = [[self._names[one] for one in some] for some in (nest.arrays, nest.sizes)]
-        way = ["null", "null"]
-        if nest.products:
-            way = [load_operand(to, len(arrays) + len(sizes) + number) for number in range(2)]
-            way = [to.add(f"inttoptr i64 {one} to ptr") for one in way]
-        given = [f"i64 {start}", f"i64 {stop}", *(f"ptr {x}" for x in arrays), *(f"i64 {x}" for x in sizes)]
-        given += [f"ptr {x}" for x in way]
-        status = to.add(f"call i64 @{name}_range({', '.join(given)})")
-        to.do(f"ret i64 {status}")
+        behind = itertools.count(len(arrays) + len(sizes))
+        way = [load_operand(to, next(behind)) for _ in range(2 if nest.products else 0)]
+        blas = [to.add(f"inttoptr i64 {one} to ptr") for one in way] or ["null", "null"]
+
+        def call(start: Value, stop: Value, arrays: Sequence[Value]) -> Value:
+            given = [f"i64 {start}", f"i64 {stop}", *(f"ptr {x}" for x in arrays), *(f"i64 {x}" for x in sizes)]
+            return to.add(f"call i64 @{name}_range({', '.join([*given, *(f'ptr {x}' for x in blas)])})")
+
+        if self._is_stack:
+            members = load_operand(to, next(behind))
+            strides = [load_operand(to, next(behind)) for _ in arrays]
+            with to.loop(*part_of(to, members, 1)) as member:
+                moves = [to.add(f"mul i64 {member.index}, {stride}") for stride in strides]
+                moved = [to.add(f"getelementptr i8, ptr {x}, i64 {at}") for x, at in zip(arrays, moves, strict=True)]
+                with to.when(to.add(f"icmp ne i64 {call('0', extent, moved)}, 0")):
+                    to.do("ret i64 1")
+            to.do("ret i64 0")
+        else:
+            to.do(f"ret i64 {call(*part_of(to, extent, align), arrays)}")
         self._to = before
         return [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]
 
@@ -264,13 +289,6 @@ def _integer(to: Instructions, op: str, a: Value, b: Value) -> Value:
     return to.add(f"{INTEGERS[op]} i64 {a}, {b}")
 
 
-def _functions(nest: Nest) -> set[str]:
-    """The functions in a nest."""
-    seen: set[Expr] = set()
-    waiting = [one.value for one in statements(nest.body) if isinstance(one, (Store, Fold))]
-    while waiting:
-        x = waiting.pop()
-        if x not in seen:
-            seen.add(x)
-            waiting += x.args
-    return {x.op for x in seen}
+def _is_wide(nest: Nest) -> bool:
+    """True if the longest vectors pay for functions of a nest."""
+    return any(x.op in WIDE for x in expressions(nest.body))

@@ -1,4 +1,4 @@
-"""Programs as kernels that LLVM compiles for this processor, carried out by threads of our own. Read `kernels.py` first.
+"""Programs as kernels that LLVM compiles for this processor, carried out by threads of our own.
 
 llvmlite and SciPy are imported only by the modules of this folder, and these only when a program is to be compiled.
 """

@@ -6,7 +6,7 @@ import collections
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,15 @@ from ....core.registry import operations
 from ....nn_ops.scan import loop
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
-from ...loop_ir.copies import copy_of
-from ...loop_ir.matrices import Kind, Result
+from ...loop_ir.elements import Made, copy_launch, elements_launch
 from ...loop_ir.operations import contraction, has_nest, launches
-from ...loop_ir.strided import Access, contiguous, merged, view_of
+from ...loop_ir.reductions import copy_body
+from ...loop_ir.strided import Access, Launch, contiguous, spread, view_of
 from ...loops import Body, Step, elementwise_body
 from ...planning import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, CallLowering, FlattenKernel, LoweredOp, ReadFlat, View
-from .calls import Factor, KernelCall, LoopCall, Split, can_loop, known, nest_call, product_call, reduction, split_of, sum_split
+from .calls import Factor, KernelCall, can_loop, known, product_call
 from .functions import is_known
 from .phases import in_phases
 from .scans import scan_of
@@ -34,6 +34,20 @@ BOUND = 1 << 12
 """Bytes from which an argument is read in place: copying fewer takes no longer than asking for their address."""
 NARROW = 16
 """Columns from which a loop reads a part of a matrix where it lies; narrower ones are copied, and looped over as one row."""
+
+
+LARGEST_TOTAL = 1 << 17
+"""Elements of the largest loop that also sums over all, which one thread carries out; threads share other sums."""
+
+
+class _Loop(NamedTuple):
+    """A loop whose results may be reduced: what it is made of, and its position among the calls."""
+
+    body: Body
+    shape: tuple[int, ...]
+    accesses: Sequence[Access]
+    made: Sequence[Made]
+    position: int
 
 
 def encode(program: Program) -> list[LoweredOp]:
@@ -107,7 +121,7 @@ class Encoder:
         """The places of slots that are views with gaps, or in another order."""
         self._copies: dict[tuple[int, Any], Slot] = {}
         self._arguments = {slot.key for slot in program.arguments}
-        self._loops: dict[int, LoopCall] = {}
+        self._loops: dict[int, _Loop] = {}
         """The loops that make slots."""
         self._readers = collections.Counter(x.key for record in program.records for x in slots_in(record.inputs))
         self._readers.update(x.key for x in slots_in(program.results))
@@ -176,8 +190,7 @@ class Encoder:
         found = self._copies.get((x.key, wanted))
         if found is None and x.key in self.views and x.dtype == wanted:
             access, found = self.views[x.key], self.temporary(x.shape, wanted)
-            launch = copy_of(access._replace(slot=self.operand(access.slot, record)), found)
-            self.add(nest_call(launch, launch.operands, record))
+            self.add_nest(copy_launch(access._replace(slot=self.operand(access.slot, record)), found), record)
         elif found is None and x.array is not None:
             found = self.constant(np.ascontiguousarray(x.array, wanted).reshape(x.shape))
         elif found is None:
@@ -250,27 +263,14 @@ class Encoder:
             return False  # nothing would be saved
         if not can_loop(body, math.prod(shape)) or any(y.order is not None for y in outputs_of(record)):
             return False
-        shapes = [x.shape or () for x in slots]
-        windows = {number: found for number, x in enumerate(slots) if x.shape == shape and (found := self._window(x))}
-        split = split_of(shape, shapes, windows)
-        if windows and split is None:
-            windows, split = {}, split_of(shape, shapes)
-        if split is None:
-            return False
-        operands = [self.operand(self.views[x.key].slot if n in windows else x, record) for n, x in enumerate(slots)]
-        places = [number for one in windows.values() for number in one]
-        self.add_loop(LoopCall(body, split, operands, record, places))
-        return True
+        return self.add_loop(record, body, shape, [self._access(x, shape, record) for x in slots])
 
-    def _window(self, x: Slot) -> tuple[int, int] | None:
-        """The first element and the distance of the rows of a slot that is columns of a wider matrix, enough for a vector."""
-        if x.key in self.addressed or x.key not in self.views or len(x.shape) < 2 or x.shape[-1] < NARROW:
-            return None
-        access = self.views[x.key]
-        rows, (lines,) = merged(x.shape[:-1], [access.strides[:-1]])
-        if access.strides[-1] != 1 or len(rows) > 1:
-            return None
-        return access.offset, lines[0] if lines else 0
+    def _access(self, x: Slot, shape: tuple[int, ...], record: Record) -> Access:
+        """The elements of an operand of a loop: where they lie, if they are parts of rows that are long enough for a vector."""
+        view = self.views.get(x.key) if x.key not in self.addressed and x.shape == shape else None
+        if view is None or view.strides[-1] != 1 or x.shape[-1] < NARROW:
+            return spread(self.operand(x, record), shape)
+        return view._replace(slot=self.operand(view.slot, record))
 
     def nests(self, record: Record) -> bool:
         """Write the nests of an instruction, if it has any."""
@@ -278,13 +278,25 @@ class Encoder:
         for one in found or ():
             dtypes = [array.dtype for array in one.nest.arrays]
             operands = [self.operand(x, record, dtype) for x, dtype in zip(one.operands, dtypes, strict=False)]
-            self.add(nest_call(one, operands, record))
+            self.add(KernelCall(one, operands, record))
         return found is not None
 
-    def add_loop(self, call: LoopCall) -> None:
-        """Write a loop, which later reductions of its results may join."""
-        self.add(call)
-        self._loops |= {y.key: call for y in call.results}
+    def add_nest(self, launch: Launch, record: Record) -> None:
+        """Write a nest whose operands lie at known addresses."""
+        self.add(KernelCall(launch, launch.operands, record))
+
+    def add_loop(
+        self, record: Record, body: Body, shape: tuple[int, ...], accesses: Sequence[Access], made: Sequence[Made] = ()
+    ) -> bool:
+        """Write a loop, which later reductions of its results may join; by default it makes those of the instruction."""
+        outputs = zip(body.outputs, outputs_of(record), strict=True)
+        made = made or [Made(register, spread(y, shape)) for register, y in outputs]
+        launch = elements_launch(body, shape, accesses, made)
+        if launch is None:
+            return False
+        self._loops |= {one.access.slot.key: _Loop(body, shape, accesses, made, len(self._found)) for one in made}
+        self.add_nest(launch, record)
+        return True
 
     def repeat(self, record: Record, x: Slot, result: Slot) -> bool:
         """An array repeated along axes, if its memory is known, or that of an argument."""
@@ -292,27 +304,36 @@ class Encoder:
             return False
         if x.key not in self.addressed and x.key not in self._arguments:
             return False
-        split = split_of(result.shape, [x.shape])
-        if split is not None:
-            self.add_loop(LoopCall(Body((x.dtype,), (), (), (), (0,)), split, [self.operand(x, record)], record))
-        return split is not None
+        return self.add_loop(record, copy_body(x.dtype, x.dtype), result.shape, [spread(self.operand(x, record), result.shape)])
 
-    def reduce(self, record: Record, axes: Sequence[int], result: Slot, largest: bool = False) -> bool:
+    def reduce(self, record: Record, given: Sequence[int], result: Slot, largest: bool = False) -> bool:
         """A sum or maximum along neighbouring axes, at the end of the loop that makes its operand, if there is one."""
         x = record.inputs[0]
-        split = sum_split(x.shape, sorted(axis % len(x.shape) for axis in axes))
-        if x.dtype.kind != "f" or x.dtype.itemsize < 4 or split is None or x.order is not None:
+        axes = [axis % len(x.shape) for axis in given]
+        if x.dtype.kind != "f" or x.dtype.itemsize < 4 or x.order is not None or (largest and 0 in x.shape):
             return False
-        if largest:
-            if split.how is Result.OVER_ROWS or not split.columns:
-                return False
-            split = split._replace(how=Result.LARGEST_OF_ROW)
+        kept = iter(contiguous([n for axis, n in enumerate(x.shape) if axis not in axes]))
+        access = Access(result, 0, tuple([0 if axis in axes else next(kept) for axis in range(len(x.shape))]))
         loop = self._loops.get(x.key)
-        if loop is not None and loop.add_reduction(x, result, split, self._readers[x.key] == 1):
-            self.addressed.add(result.key)
-            self.made.add(result.key)
-        else:
-            self.add(reduction(split, self.operand(x, record), result, record))
+        if loop is not None and self._join(loop, x, Made(0, access, largest)):
+            return True
+        whole, body = Access(self.operand(x, record), 0, contiguous(x.shape)), copy_body(x.dtype, x.dtype)
+        return self.add_loop(record, body, tuple(x.shape), [whole], [Made(0, access, largest)])
+
+    def _join(self, loop: _Loop, x: Slot, reduced: Made) -> bool:
+        """Let a loop reduce a result too, if it can; one that no other instruction reads is not even stored."""
+        own = next(one for one in loop.made if one.access.slot is x)
+        reduced = reduced._replace(register=own.register)
+        alone = self._readers[x.key] == 1
+        made = [reduced if alone and one is own else one for one in loop.made] + ([] if alone else [reduced])
+        launch = elements_launch(loop.body, loop.shape, loop.accesses, made)
+        large = math.prod(loop.shape) >= LARGEST_TOTAL and not any(reduced.access.strides)
+        if launch is None or large:
+            return False
+        self._found[loop.position] = KernelCall(launch, launch.operands, self._found[loop.position].record)
+        self._loops |= {one.access.slot.key: loop._replace(made=made) for one in made}
+        self.addressed.add(reduced.access.slot.key)
+        self.made.add(reduced.access.slot.key)
         return True
 
 
@@ -374,9 +395,9 @@ def _one_hot(encoder: Encoder, record: Record) -> bool:
     body = Body((indices.dtype, indices.dtype), ((2, on), (3, off)), (), steps, (5,))
     if not known(body):
         return False
-    split = Split(1, math.prod(y.shape[:-1]), depth, [Kind.COLUMN, Kind.ROW], [True, True])
-    encoder.add_loop(LoopCall(body, split, [encoder.operand(indices, record), places], record))
-    return True
+    each = encoder.operand(indices, record)
+    given = [spread(Slot(each.key, (*indices.shape, 1), each.dtype), y.shape), spread(places, y.shape)]
+    return encoder.add_loop(record, body, tuple(y.shape), given)
 
 
 def _split(encoder: Encoder, record: Record) -> bool:
@@ -392,9 +413,8 @@ def _flatten(encoder: Encoder, record: Record) -> bool:
     pieces = list[Any]()
     for x in record.inputs:
         if x.key in encoder.addressed and (x.key not in encoder.made or any(x is one for one in pieces)):
-            launch = copy_of(Access(x, 0, contiguous(x.shape)), encoder.temporary(x.shape, x.dtype))
-            encoder.add(nest_call(launch, launch.operands, record))
-            (x,) = launch.results
+            access, x = Access(x, 0, contiguous(x.shape)), encoder.temporary(x.shape, x.dtype)
+            encoder.add_nest(copy_launch(access, x), record)
         pieces.append(x)
     encoder.lower(Record(record.primitive, pieces, record.params, record.outputs))
     return True

@@ -11,11 +11,14 @@ import numpy as np
 
 from ....parallel import in_parallel, thread_count
 from ....types import Array
-from ...loop_ir.matrices import Kind, Output, Result, given_literals
+from ...ir import Slot
+from ...loop_ir.elements import Made, elements_launch
+from ...loop_ir.strided import spread
 from ...loops import Body, Code, Step
+from ...render.llvm import NestKernel
 from ..numpy.blocks import writing
 from . import jit
-from .calls import Split, bits, known, loop_kernel, split_of
+from .calls import known
 from .runner import Job
 from .segment import WAKING, address_of
 
@@ -36,14 +39,14 @@ class Stage(NamedTuple):
         steps: one function of NumPy, or plain arithmetic.
         reads, writes: the registers that it takes from before it and hands on.
         address: of the machine code; 0 for NumPy's function.
-        literals: the bits of numbers, as operands of the machine code.
+        sizes: operands of the machine code.
     """
 
     steps: Sequence[Step]
     reads: Sequence[int]
     writes: Sequence[int]
     address: int = 0
-    literals: Sequence[int] = ()
+    sizes: Sequence[int] = ()
 
 
 class Scratch(NamedTuple):
@@ -61,14 +64,11 @@ class CompiledLoop:
         body: the operations on each element.
         shape: of the outputs.
         operands: their shapes; None for Python numbers.
-        split: the rows and columns of these, one member.
     """
 
-    def __init__(self, body: Body, shape: tuple[int, ...], operands: Sequence[Any], split: Split) -> None:
+    def __init__(self, body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> None:
         self._body, self._shape, self._shapes = body, shape, [*operands, *[shape] * len(body.outputs)]
-        by_rows = bool({Kind.ROW, Kind.COLUMN} & {*split.kinds})
-        self._sizes = [split.rows, split.columns] if by_rows else [1, split.rows * split.columns]
-        self._stages = list(_stages_of(body, split.kinds, by_rows))
+        self._stages = list(_stages_of(body, shape, operands))
         self._idle: list[Scratch] = []
 
     def __call__(self, *arrays: Any) -> bool:
@@ -106,8 +106,8 @@ class CompiledLoop:
         arrays = {one: np.empty(self._shape, dtypes[one]) for stage in self._stages[:-1] for one in stage.writes}
         for stage in self._stages:
             places = [*stage.reads, *stage.writes]
-            seconds = math.prod(self._sizes) * (4 * len(places) + len(stage.steps)) / 4e10
-            operands = [*range(len(places)), *self._sizes, *stage.literals]
+            seconds = math.prod(self._shape) * (4 * len(places) + len(stage.steps)) / 4e10
+            operands = [*range(len(places)), *stage.sizes]
             addresses = np.array([address_of(arrays[one]) if one in arrays else 0 for one in places], np.int64)
             instruction = stage.address, operands, threads if seconds > WAKING else 1
             jobs.append(Job([instruction], addresses) if stage.address else None)
@@ -148,7 +148,7 @@ def _turns(body: Body) -> dict[int, int]:
     return turns
 
 
-def _stages_of(body: Body, kinds: Sequence[Kind], by_rows: bool) -> Iterator[Stage]:
+def _stages_of(body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> Iterator[Stage]:
     """The stages of a body, in order."""
     turns = _turns(body)
     for turn in sorted(set(turns.values())):
@@ -157,12 +157,13 @@ def _stages_of(body: Body, kinds: Sequence[Kind], by_rows: bool) -> Iterator[Sta
             yield from (Stage([step], step.operands, [step.register]) for step in own)
         else:
             later = {register for step in body.steps if turns[step.register] > turn for register in step.operands}
-            yield _arithmetic(
-                body, kinds, by_rows, own, [step.register for step in own if step.register in {*later, *body.outputs}]
-            )
+            writes = [step.register for step in own if step.register in {*later, *body.outputs}]
+            yield _arithmetic(body, shape, operands, own, writes)
 
 
-def _arithmetic(body: Body, kinds: Sequence[Kind], by_rows: bool, steps: Sequence[Step], writes: Sequence[int]) -> Stage:
+def _arithmetic(
+    body: Body, shape: tuple[int, ...], operands: Sequence[Any], steps: Sequence[Step], writes: Sequence[int]
+) -> Stage:
     """Steps of plain arithmetic as machine code."""
     dtypes, literals, made = body.dtypes, dict(body.literals), {step.register for step in (*body.numbers, *steps)}
     taken = (*body.numbers, *steps)
@@ -172,20 +173,23 @@ def _arithmetic(body: Body, kinds: Sequence[Kind], by_rows: bool, steps: Sequenc
     for step in taken:
         values[step.register] = code.step(step.function, [values[register] for register in step.operands], step.dtype)
     part = code.body([values[register] for register in writes])
-    layout = tuple([kinds[register] if register < len(kinds) else Kind.FULL for register in reads])
-    outputs = tuple([Output(register, Result.STORE) for register in part.outputs])
-    (address,) = jit.addresses([loop_kernel(part, layout, outputs, by_rows)])
-    return Stage(steps, reads, writes, address, [bits(float(number)) for _, number in given_literals(part)])
+    given = [operands[register] if register < len(operands) else shape for register in reads]
+    accesses = [spread(Slot(n, one, part.inputs[n]), shape) for n, one in enumerate(given)]
+    results = [Slot(len(reads) + n, shape, dtypes[register]) for n, register in enumerate(writes)]
+    stored = [Made(register, spread(y, shape)) for register, y in zip(part.outputs, results, strict=True)]
+    launch = elements_launch(part, shape, accesses, stored)
+    assert launch is not None
+    (address,) = jit.addresses([NestKernel(launch.nest)])
+    return Stage(steps, reads, writes, address, launch.sizes)
 
 
 def compiled_loop(body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> CompiledLoop | None:
     """The loop of a body for operands of these shapes; None if it would save too little, or if there is no machine code."""
-    split = split_of(shape, [one or () for one in operands])
-    if split is None or split.members > 1 or not known(body) or any(step.dtype.kind not in "fb" for step in body.steps):
+    if not known(body) or any(step.dtype.kind not in "fb" for step in body.steps):
         return None
     turns = list(_turns(body).values())
     arithmetic = [turn for turn in turns if turn % 2 == 0]
-    single = [number for number, kind in enumerate(split.kinds) if kind is Kind.SCALAR]
+    single = [number for number, one in enumerate(operands) if math.prod(one or ()) == 1]
     numbers = len(arithmetic) < len(turns) and (body.early(single) or body.numbers)
     saves = len(arithmetic) >= WORTHWHILE * max(len(set(arithmetic)), 1)
-    return CompiledLoop(body, shape, operands, split) if saves and not numbers else None
+    return CompiledLoop(body, shape, operands) if saves and not numbers else None

@@ -18,7 +18,6 @@ from ....parallel import OneThread
 from ....parallel import on_one_thread as library_on_one_thread
 from . import jit
 from .functions import Instructions, Value, constant, function_text, type_of
-from .kernels import ALIGN, load_address, load_operand, part_of
 
 # Pieces of a matrix product in LLVM's language: tiles of the result, in registers, and panels of the second factor.
 #
@@ -191,44 +190,6 @@ FAR = 1 << 11
 """Distance in bytes of two rows of the second factor from which its panels are copied, so that their rows are neighbours."""
 MANY = 64
 """Rows of the result from which the copy pays."""
-
-
-class ProductKernel:
-    """A product of two matrices in rows or columns of its result.
-
-    Its operands are the places of out, a and b, then m, n, k, whether a and b are stored transposed, the addresses of a `Way`,
-    and whether parts are rows: out (m, n) = a @ b, where a is stored as (m, k) or, transposed, (k, m), and b likewise.
-
-    Args:
-        dtype: float32 or float64.
-        multiplies: whether the way is BLAS.
-    """
-
-    def __init__(self, dtype: np.dtype[Any], multiplies: bool) -> None:
-        self._dtype, self.multiplies = dtype, multiplies
-
-    def text(self, name: str) -> str:
-        """The function."""
-        to, kind = Instructions(), type_of(self._dtype)
-        out, a, b = [load_address(to, number) for number in range(3)]
-        m, n, k, transpose_a, transpose_b, function, blas, by_rows = [load_operand(to, number) for number in range(3, 11)]
-        turned_a, turned_b, rows = [to.add(f"icmp ne i64 {one}, 0") for one in (transpose_a, transpose_b, by_rows)]
-        start, stop = part_of(to, to.add(f"select i1 {rows}, i64 {m}, i64 {n}"), ALIGN)
-        count = to.add(f"sub i64 {stop}, {start}")
-        row, column = to.add(f"select i1 {rows}, i64 {start}, i64 0"), to.add(f"select i1 {rows}, i64 0, i64 {start}")
-        height, width = to.add(f"select i1 {rows}, i64 {count}, i64 {m}"), to.add(f"select i1 {rows}, i64 {n}, i64 {count}")
-        line_a = to.add(f"select i1 {turned_a}, i64 {m}, i64 {k}")
-        line_b = to.add(f"select i1 {turned_b}, i64 {k}, i64 {n}")
-        first_a = to.add(f"select i1 {turned_a}, i64 {row}, i64 {to.add(f'mul i64 {row}, {k}')}")
-        first_b = to.add(f"select i1 {turned_b}, i64 {to.add(f'mul i64 {column}, {k}')}, i64 {column}")
-        first_out = to.add(f"add i64 {to.add(f'mul i64 {row}, {n}')}, {column}")
-        places = [
-            (to.add(f"getelementptr {kind}, ptr {array}, i64 {first}"), line)
-            for array, first, line in ((a, first_a, line_a), (b, first_b, line_b), (out, first_out, n))
-        ]
-        addresses = [to.add(f"inttoptr i64 {one} to ptr") for one in (function, blas)]
-        to.do(called((addresses[0], addresses[1]), (turned_a, turned_b, "0"), (height, width, k), places))
-        return function_text(f"i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts)", to, "i64 0")
 
 
 class Way(NamedTuple):

@@ -19,8 +19,8 @@ from ....errors import InvalidArgumentError
 from ....parallel import thread_count
 from ....types import Array
 from ...ir import Slot
-from ...loop_ir.matrices import Kind, Output, Result, matrix_nest
-from ...loops import Body
+from ...loop_ir.elements import Result, elements_nest
+from ...loop_ir.reductions import copy_body
 from ...render.llvm import NestKernel
 from ..numpy.builder import Builder
 from ..numpy.memory_plan import RunMemory, Turn
@@ -70,15 +70,14 @@ def address_of(array: Array) -> int:
 
 def copy_to(value: Placed, to: int) -> Instruction:
     """Copies a value to a place."""
-    return _copying(value.slot.dtype), [value.place, to, 1, math.prod(value.slot.shape or ())], 1
+    return _copying(value.slot.dtype), [value.place, to, math.prod(value.slot.shape or ()), 0, 0], 1
 
 
 @functools.cache
 def _copying(dtype: np.dtype[Any]) -> int:
     if dtype.kind == "u":  # of which a copy is that of other integers
         dtype = np.dtype(f"i{dtype.itemsize}")
-    nest = matrix_nest(Body((dtype,), (), (), (), (0,)), [Kind.FULL], [Output(0, Result.STORE)], False)
-    return jit.addresses([NestKernel(nest)])[0]
+    return jit.addresses([NestKernel(elements_nest(copy_body(dtype, dtype), (1,), ((0, Result.STORE, 1),), 0, 0))])[0]
 
 
 class Segment:
