@@ -6,15 +6,12 @@ from minikeras.distribute.functions import compute_average_loss as compute_avera
 from minikeras.distribute.functions import scale_regularization_loss as scale_regularization_loss
 from minikeras.functions.convolution import avg_pool as avg_pool, conv_transpose as conv_transpose, convolution as convolution
 from minikeras.functions.convolution import max_pool as max_pool
-from minikeras.functions.elementwise import log_sigmoid as log_sigmoid
 from minikeras.functions.nn import batch_normalization as batch_normalization, bias_add as bias_add, crelu as crelu
 from minikeras.functions.nn import dropout as dropout, elu as elu, embedding_lookup as embedding_lookup, gelu as gelu
-from minikeras.functions.nn import l2_loss as l2_loss, leaky_relu as leaky_relu
-from minikeras.functions.nn import local_response_normalization as local_response_normalization
-from minikeras.functions.nn import log_poisson_loss as log_poisson_loss, log_softmax as log_softmax, moments as moments
-from minikeras.functions.nn import selu as selu, sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
-from minikeras.functions.nn import silu as silu, softmax as softmax
-from minikeras.functions.nn import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits, softsign as softsign
+from minikeras.functions.nn import leaky_relu as leaky_relu, local_response_normalization as local_response_normalization
+from minikeras.functions.nn import log_poisson_loss as log_poisson_loss, moments as moments, selu as selu
+from minikeras.functions.nn import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits, silu as silu
+from minikeras.functions.nn import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 from minikeras.functions.nn import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from minikeras.functions.nn import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
 from minikeras.functions.nn import weighted_moments as weighted_moments
@@ -22,7 +19,8 @@ from minikeras.functions.ordering import in_top_k as in_top_k, top_k as top_k
 from minikeras.functions.reductions import l2_normalize as l2_normalize
 from minikeras.functions.sampling import nce_loss as nce_loss, sampled_softmax_loss as sampled_softmax_loss
 from minikeras.functions.shaping import depth_to_space as depth_to_space, space_to_depth as space_to_depth
-from minikeras.math import softplus as softplus, zero_fraction as zero_fraction
+from minikeras.math import log_sigmoid as log_sigmoid, log_softmax as log_softmax, softmax as softmax, softplus as softplus
+from minikeras.math import softsign as softsign, zero_fraction as zero_fraction
 from minikeras.types import ShapeLike, TensorLike
 from typing import Any
 
@@ -36,6 +34,7 @@ def conv2d_transpose(input: TensorLike, filters: TensorLike, output_shape: Shape
 def conv3d(input: TensorLike, filters: TensorLike, strides: Any = None, padding: Any = 'VALID', data_format: str | None = None, dilations: Any = None, name: str | None = None) -> Tensor: ...
 def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: ShapeLike, strides: Any = None, padding: Any = 'SAME', data_format: str | None = None, dilations: Any = None, name: str | None = None) -> Tensor: ...
 def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: int | Sequence[int] | None = None, padding: str | Sequence[Any] = 'VALID', data_format: str | None = None, dilations: int | Sequence[int] | None = None, name: str | None = None) -> Tensor: ...
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor: ...
 def lrn(input: TensorLike, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, name: str | None = None) -> Tensor: ...
 def max_pool1d(input: TensorLike, ksize: int | Sequence[int], strides: int | Sequence[int], padding: str | Sequence[Any], data_format: str | None = None, name: str | None = None) -> Tensor: ...
 def max_pool2d(input: TensorLike, ksize: int | Sequence[int], strides: int | Sequence[int], padding: str | Sequence[Any], data_format: str | None = None, name: str | None = None) -> Tensor: ...

@@ -141,14 +141,14 @@ def named(function: F, name: str, summary: str, example: str) -> F:
     return cast(F, name_like_definition(called, name, function.__module__, _in_one_line(summary, example)))
 
 
-_OPERANDS = """a abs_ alpha angle b beta chol delta depthwise_kernel elements fill_value filters image images indices input
-    inputs kernel key lam logits matrix maxval mean minval pointwise_kernel q rhs stddev tensor updates value
+_OPERANDS = """a abs_ alpha angle b beta chol delta depthwise_kernel elements features fill_value filters image images indices
+    input inputs kernel key lam logits matrix maxval mean minval pointwise_kernel q rhs stddev t tensor updates value
     variable x x1 x2 y"""
 _TYPES = (
     dict.fromkeys(_OPERANDS.split(), "TensorLike")
     | dict.fromkeys(["axis", "axes"], "Axis")
-    | dict.fromkeys(["dtype", "output_type"], "DTypeLike")
-    | dict.fromkeys(["shape", "newshape", "size", "repeats", "output_size"], "ShapeLike")
+    | dict.fromkeys(["dtype", "out_type", "output_type"], "DTypeLike")
+    | dict.fromkeys(["dims", "shape", "newshape", "size", "repeats", "output_size"], "ShapeLike")
     | {"xs": "Sequence[TensorLike]", "name": "str | None", "initial": "float | None", "num_samples": "int"}
     | dict.fromkeys(["k", "n", "N"], "int")
     | {"M": "int | None", "data_format": "str | None"}

@@ -13,6 +13,7 @@ from ..core.batch import all_values
 from ..core.ops import arithmetic
 from ..errors import DTypeError, InvalidArgumentError
 from ..types import DType, DTypeLike, ShapeLike, TensorLike, TensorShape, as_dtype
+from .catalogue import row
 from .elementwise import cast
 from .operands import beside, integer, negative_axis, rounded_once, static_shape, tensor, tensors
 from .shaping import broadcast_to, expand_dims, reshape, transpose
@@ -64,33 +65,6 @@ def ones(shape: ShapeLike, dtype: DTypeLike = "float32", name: str | None = None
     [1. 1.]
     """
     return Tensor(creation_namespace().ones(static_shape(shape), dtype=as_dtype(dtype).numpy))
-
-
-def fill(dims: ShapeLike, value: TensorLike, name: str | None = None) -> Tensor:
-    """One value repeated over a shape.
-
-    >>> print(tf.fill([2], 7.0).numpy())
-    [7. 7.]
-    """
-    return broadcast_to(reshape(value, ()), dims)
-
-
-def zeros_like(input: TensorLike, dtype: DTypeLike = None, name: str | None = None) -> Tensor:
-    """Zeros of the shape and dtype of a tensor.
-
-    >>> print(tf.zeros_like([1, 2]).numpy())
-    [0 0]
-    """
-    return arithmetic.zeros_like(tensor(input), dtype=None if dtype is None else as_dtype(dtype).name)
-
-
-def ones_like(input: TensorLike, dtype: DTypeLike = None, name: str | None = None) -> Tensor:
-    """Ones of the shape and dtype of a tensor.
-
-    >>> print(tf.ones_like([1, 2]).numpy())
-    [1 1]
-    """
-    return arithmetic.ones_like(tensor(input), dtype=None if dtype is None else as_dtype(dtype).name)
 
 
 def eye(
@@ -269,31 +243,22 @@ def _move_last_axis(x: Tensor, axis: int) -> Tensor:
 # Asking about shapes ---------------------------------------------------------------------------------------------------
 
 
-def shape(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = None) -> Tensor:
-    """The shape as an integer Tensor.
-
-    >>> print(tf.shape([[1, 2, 3]]).numpy())
-    [1 3]
-    """
-    x = tensor(input)
-    return beside(x, np.asarray(x.shape, dtype=as_dtype(out_type).numpy))
-
-
-def size(input: TensorLike, out_type: DTypeLike = "int32", name: str | None = None) -> Tensor:
-    """The number of elements as an integer Tensor.
-
-    >>> print(tf.size([[1, 2, 3]]).numpy())
-    3
-    """
-    x = tensor(input)
-    return beside(x, x.shape.num_elements(), out_type)
-
-
-def rank(input: TensorLike, name: str | None = None) -> Tensor:
-    """The number of axes as an int32 Tensor.
-
-    >>> print(tf.rank([[1, 2, 3]]).numpy())
-    2
-    """
-    x = tensor(input)
-    return beside(x, x.ndim, "int32")
+# fmt: off
+fill = row("fill", lambda dims, value, name=None: broadcast_to(reshape(value, ()), dims), "One value repeated over a shape.",
+    "print(tf.fill([2], 7.0).numpy()) -> [7. 7.]")
+zeros_like = row("zeros_like",
+    lambda input, dtype=None, name=None:
+        arithmetic.zeros_like(tensor(input), dtype=None if dtype is None else as_dtype(dtype).name),
+    "Zeros of the shape and dtype of a tensor.", "print(tf.zeros_like([1, 2]).numpy()) -> [0 0]")
+ones_like = row("ones_like",
+    lambda input, dtype=None, name=None:
+        arithmetic.ones_like(tensor(input), dtype=None if dtype is None else as_dtype(dtype).name),
+    "Ones of the shape and dtype of a tensor.", "print(tf.ones_like([1, 2]).numpy()) -> [1 1]")
+shape = row("shape",
+    lambda input, out_type="int32", name=None: beside(x := tensor(input), np.asarray(x.shape, dtype=as_dtype(out_type).numpy)),
+    "The shape as an integer Tensor.", "print(tf.shape([[1, 2, 3]]).numpy()) -> [1 3]")
+size = row("size", lambda input, out_type="int32", name=None: beside(x := tensor(input), x.shape.num_elements(), out_type),
+    "The number of elements as an integer Tensor.", "print(tf.size([[1, 2, 3]]).numpy()) -> 3")
+rank = row("rank", lambda input, name=None: beside(x := tensor(input), x.ndim, "int32"),
+    "The number of axes as an int32 Tensor.", "print(tf.rank([[1, 2, 3]]).numpy()) -> 2")
+# fmt: on

@@ -15,7 +15,7 @@ from ..core.ops import arithmetic, transcendental
 from ..errors import DTypeError, ShapeError
 from ..nn_ops import special
 from ..types import DTypeLike, TensorLike, as_dtype
-from .catalogue import binary, unary
+from .catalogue import binary, row, unary
 from .operands import beside, inexact, rounded_once, tensor, tensors
 
 # A table: one row for each function.
@@ -137,26 +137,6 @@ def identity(x: TensorLike, name: str | None = None) -> Tensor:
     """
     x, wanted = tensor(x), chosen_device()
     return arithmetic.identity(x) if wanted in (None, x.device) else arithmetic.identity(x, device=wanted)
-
-
-def round(x: TensorLike, name: str | None = None) -> Tensor:
-    """Nearest integer, halves to even; integers stay as they are. Derivative: none.
-
-    >>> print(tf.round(2.5).numpy(), tf.round([1, 2]).numpy())
-    2.0 [1 2]
-    """
-    x = inexact("round", tensor(x), "iuf")
-    return x if x.dtype.is_integer else arithmetic.round_half_even(x)
-
-
-def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """Argument in radians, in [-pi, pi]: atan2(Im(x), Re(x)). Derivative: i x / |x|**2, and 0 at 0.
-
-    >>> print(f'{tf.math.angle(1 + 1j):.4f}')
-    0.7854
-    """
-    x = inexact("angle", tensor(input))
-    return transcendental.atan2(arithmetic.imag(x), arithmetic.real(x))
 
 
 def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
@@ -283,35 +263,6 @@ def where(condition: TensorLike, x: TensorLike = None, y: TensorLike = None, nam
     return arithmetic.select(mask, first, second)
 
 
-def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """Logarithm of the logistic function, stable at both ends: -softplus(-x).
-
-    >>> print(tf.math.log_sigmoid(-1000.0).numpy())
-    -1000.0
-    """
-    return negative(softplus(negative(inexact("log_sigmoid", tensor(x), "f"))))
-
-
-def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """Modified Bessel function of order 0: I_0(x) = sum of (x/2)**2k / k!**2. Derivative: I_1(x).
-
-    >>> print(f'{tf.math.bessel_i0(1.0):.4f}')
-    1.2661
-    """
-    x = tensor(x)
-    return bessel_i0e(x) * exp(abs(x))
-
-
-def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Modified Bessel function of order 1: I_1(x) = sum of (x/2)**(2k+1) / (k! (k+1)!). Derivative: I_0(x) - I_1(x) / x.
-
-    >>> print(f'{tf.math.bessel_i1(1.0):.4f}')
-    0.5652
-    """
-    x = tensor(x)
-    return bessel_i1e(x) * exp(abs(x))
-
-
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Derivative number a of digamma at x, (-1)**(a+1) a! zeta(a+1, x); NaN unless a = 0, 1, ... Derivative in x: polygamma(a+1, x).
 
@@ -324,15 +275,6 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     whole = logical_and(equal(floormod(order, 1.0), 0.0), order >= 0.0)
     signed = where(equal(floormod(order, 2.0), 0.0), -size, size)
     return where(equal(order, 0.0), digamma(x), where(whole, signed, float("nan")))
-
-
-def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x, and 0 where x is 0. Derivative: -1/x**2, and 0 there.
-
-    >>> print(tf.math.reciprocal_no_nan([2.0, 0.0]).numpy())
-    [0.5 0. ]
-    """
-    return divide_no_nan(1.0, inexact("reciprocal_no_nan", tensor(x)))
 
 
 def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
@@ -361,3 +303,27 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> An
     if isinstance(x, IndexedSlices):
         return IndexedSlices(multiply(x.values, scalar), x.indices, x._shape)
     return multiply(tensor(x), scalar)
+
+
+# fmt: off
+round = row("round",
+    lambda x, name=None: x if inexact("round", x := tensor(x), "iuf").dtype.is_integer else arithmetic.round_half_even(x),
+    "Nearest integer, halves to even; integers stay as they are. Derivative: none.",
+    "print(tf.round(2.5).numpy(), tf.round([1, 2]).numpy()) -> 2.0 [1 2]")
+angle = row("angle",
+    lambda input, name=None: transcendental.atan2(arithmetic.imag(x := inexact("angle", tensor(input))), arithmetic.real(x)),
+    "Argument in radians, in [-pi, pi]: atan2(Im(x), Re(x)). Derivative: i x / |x|**2, and 0 at 0.",
+    "print(f'{tf.math.angle(1 + 1j):.4f}') -> 0.7854")
+log_sigmoid = row("log_sigmoid", lambda x, name=None: negative(softplus(negative(inexact("log_sigmoid", tensor(x), "f")))),
+    "Logarithm of the logistic function, stable at both ends: -softplus(-x).",
+    "print(tf.math.log_sigmoid(-1000.0).numpy()) -> -1000.0")
+bessel_i0 = row("bessel_i0", lambda x, name=None: bessel_i0e(x := tensor(x)) * exp(abs(x)),
+    "Modified Bessel function of order 0: I_0(x) = sum of (x/2)**2k / k!**2. Derivative: I_1(x).",
+    "print(f'{tf.math.bessel_i0(1.0):.4f}') -> 1.2661")
+bessel_i1 = row("bessel_i1", lambda x, name=None: bessel_i1e(x := tensor(x)) * exp(abs(x)),
+    "Modified Bessel function of order 1: I_1(x) = sum of (x/2)**(2k+1) / (k! (k+1)!). Derivative: I_0(x) - I_1(x) / x.",
+    "print(f'{tf.math.bessel_i1(1.0):.4f}') -> 0.5652")
+reciprocal_no_nan = row("reciprocal_no_nan", lambda x, name=None: divide_no_nan(1.0, inexact("reciprocal_no_nan", tensor(x))),
+    "1 / x, and 0 where x is 0. Derivative: -1/x**2, and 0 there.",
+    "print(tf.math.reciprocal_no_nan([2.0, 0.0]).numpy()) -> [0.5 0. ]")
+# fmt: on

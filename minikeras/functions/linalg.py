@@ -336,16 +336,6 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     return stack(parts, axis=-1)
 
 
-def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor of twice the rank with `diagonal` on its diagonal.
-
-    >>> tf.linalg.tensor_diag([1.0, 2.0]).shape
-    TensorShape([2, 2])
-    """
-    x = tensor(diagonal)
-    return reshape(diag(reshape(x, (-1,))), (*x.shape, *x.shape))
-
-
 @rounded_once
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
     """The matrix exponential, by scaling and squaring a Taylor polynomial of degree 16.
@@ -539,4 +529,8 @@ eigvals = row("eigvals", lambda tensor, name=None: eig(tensor)[0],
     "print(sorted(tf.linalg.eigvals([[2.0, 5.0], [0.0, 1.0]]).numpy().real.tolist())) -> [1.0, 2.0]")
 adjoint = row("adjoint", lambda matrix, name=None: matrix_transpose(matrix, conjugate=True),
     "The conjugate transpose of each matrix.", "print(tf.linalg.adjoint([[1 + 2j, 3.0]]).numpy().ravel()) -> [1.-2.j 3.-0.j]")
+tensor_diag = row("tensor_diag",
+    lambda diagonal, name=None: reshape(diag(reshape(x := tensor(diagonal), (-1,))), (*x.shape, *x.shape)),
+    "A tensor of twice the rank with `diagonal` on its diagonal.",
+    "tf.linalg.tensor_diag([1.0, 2.0]).shape -> TensorShape([2, 2])")
 # fmt: on

@@ -16,7 +16,7 @@ from ..distribute.replica import part_of_draw
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import draws, nn, special
 from ..types import Axis, ShapeLike, TensorLike
-from .catalogue import unary
+from .catalogue import row, unary
 from .elementwise import log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
 from .operands import beside, inexact, integer, negative_axis, rounded_once, tensor, tensors
@@ -108,36 +108,6 @@ def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tens
 
     x = tensor(features)
     return relu(concat([x, -x], axis))
-
-
-def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """x / (1 + |x|).
-
-    >>> print(tf.nn.softsign([-1.0, 1.0]).numpy())
-    [-0.5  0.5]
-    """
-    x = inexact("softsign", tensor(features), "f")
-    return x / (1.0 + arithmetic.absolute(x))
-
-
-def softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis, without overflow.
-
-    >>> print(tf.nn.softmax([1000.0, 1000.0]).numpy())
-    [0.5 0.5]
-    """
-    x = inexact("softmax", tensor(logits), "f")
-    return nn.softmax(x, axis=negative_axis(axis, x.ndim, "softmax"))
-
-
-def log_softmax(logits: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """The logarithm of softmax, exact where softmax underflows.
-
-    >>> print(tf.nn.log_softmax([1000.0, 0.0]).numpy())
-    [    0. -1000.]
-    """
-    x = inexact("log_softmax", tensor(logits), "f")
-    return nn.log_softmax(x, axis=negative_axis(axis, x.ndim, "log_softmax"))
 
 
 def softmax_cross_entropy_with_logits(
@@ -279,17 +249,6 @@ def log_poisson_loss(
     counted = arithmetic.maximum(z, 1.0)
     rest = counted * transcendental.log(counted) - counted + 0.5 * transcendental.log(2.0 * math.pi * counted)
     return result + arithmetic.select(z > 1.0, rest, 0.0)
-
-
-@rounded_once
-def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """sum(t**2) / 2.
-
-    >>> print(tf.nn.l2_loss([3.0, 4.0]).numpy())
-    12.5
-    """
-    x = inexact("l2_loss", tensor(t), "f")
-    return reduce_sum(x * x) * 0.5
 
 
 def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
@@ -464,3 +423,22 @@ def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Axis = None, nam
     x = convert_to_tensor(tensor)
     length = norm(x, ord, axis, True)
     return x / (arithmetic.cast(length, dtype=x.dtype.name) if x.dtype.is_complex else length), length
+
+
+# fmt: off
+softsign = row("softsign",
+    lambda features, name=None: (x := inexact("softsign", tensor(features), "f")) / (1.0 + arithmetic.absolute(x)),
+    "x / (1 + |x|).", "print(tf.nn.softsign([-1.0, 1.0]).numpy()) -> [-0.5  0.5]")
+softmax = row("softmax",
+    lambda logits, axis=-1, name=None:
+        nn.softmax(x := inexact("softmax", tensor(logits), "f"), axis=negative_axis(axis, x.ndim, "softmax")),
+    "exp(x) / sum(exp(x)) along an axis, without overflow.", "print(tf.nn.softmax([1000.0, 1000.0]).numpy()) -> [0.5 0.5]",
+    types={"axis": "int"})
+log_softmax = row("log_softmax",
+    lambda logits, axis=-1, name=None:
+        nn.log_softmax(x := inexact("log_softmax", tensor(logits), "f"), axis=negative_axis(axis, x.ndim, "log_softmax")),
+    "The logarithm of softmax, exact where softmax underflows.",
+    "print(tf.nn.log_softmax([1000.0, 0.0]).numpy()) -> [    0. -1000.]", types={"axis": "int"})
+l2_loss = row("l2_loss", rounded_once(lambda t, name=None: reduce_sum((x := inexact("l2_loss", tensor(t), "f")) * x) * 0.5),
+    "sum(t**2) / 2.", "print(tf.nn.l2_loss([3.0, 4.0]).numpy()) -> 12.5")
+# fmt: on

@@ -192,16 +192,6 @@ def _stays_below(limit: float, minval: float, dtype: DType) -> bool:
         return bool(of(1.0 - 0.5 * float(dtype.info.eps)) * of(limit - minval) + of(minval) < of(limit))
 
 
-def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The slices along the first axis in random order.
-
-    >>> sorted(tf.random.shuffle([1, 2, 3]).numpy().tolist())
-    [1, 2, 3]
-    """
-    x = tensor(value)
-    return shuffled(x, keys_of(seed), 0) if x.ndim else x
-
-
 def shuffled(x: Tensor, keys: Keys, axis: int) -> Tensor:
     """The slices along an axis, in the order found by sorting their numbers with random bits above them."""
     place = negative_axis(axis, x.ndim, "shuffle")
@@ -412,15 +402,6 @@ class Generator:
         return [Generator(self._stream.fork()) for _ in range(number)]
 
 
-def get_global_generator() -> Generator:
-    """The generator that the functions without one draw from, which `set_seed` starts anew.
-
-    >>> tf.random.get_global_generator().normal([2]).shape
-    TensorShape([2])
-    """
-    return Generator(streams.global_stream())
-
-
 _SEED = {"seed": "int | None"}
 # fmt: off
 categorical = row("categorical",
@@ -473,4 +454,10 @@ uniform = row("uniform",
         uniform_by(keys_of(seed), shape, minval, maxval, dtype),
     "Evenly distributed numbers in [minval, maxval); maxval is 1 for floats and must be given for integers.",
     "bool(tf.reduce_all(tf.random.uniform([100], maxval=6, dtype=tf.int32) < 6)) -> True", types=_SEED)
+shuffle = row("shuffle", lambda value, seed=None, name=None: shuffled(x, keys_of(seed), 0) if (x := tensor(value)).ndim else x,
+    "The slices along the first axis in random order.", "sorted(tf.random.shuffle([1, 2, 3]).numpy().tolist()) -> [1, 2, 3]",
+    types=_SEED)
+get_global_generator = row("get_global_generator", lambda: Generator(streams.global_stream()),
+    "The generator that the functions without one draw from, which `set_seed` starts anew.",
+    "tf.random.get_global_generator().normal([2]).shape -> TensorShape([2])", returns="Generator")
 # fmt: on

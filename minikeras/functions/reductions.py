@@ -171,16 +171,6 @@ def cumsum(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool 
     return reductions.cumsum(value, axis=negative_axis(axis, value.ndim, "cumsum"), exclusive=exclusive, reverse=reverse)
 
 
-def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Running product along an axis; options as in `cumsum`. Gradients are exact with zeros, at n**2 cost in the axis.
-
-    >>> print(tf.math.cumprod([1.0, 2.0, 3.0]).numpy())
-    [1. 2. 6.]
-    """
-    value = tensor(x)
-    return reductions.cumprod(value, axis=negative_axis(axis, value.ndim, "cumprod"), exclusive=exclusive, reverse=reverse)
-
-
 def cumulative_logsumexp(
     x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
@@ -195,16 +185,6 @@ def cumulative_logsumexp(
     value = shaping.shifted(value, place, 1, -math.inf) if exclusive and value.shape[place] else value
     value = reductions.running_logsumexp(value, axis=place)
     return reverse_along(value, [place]) if reverse else value
-
-
-def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """Logarithm of the absolute value of the multivariate beta function of the last axis: sum(ln gamma(x)) - ln gamma(sum(x)).
-
-    >>> print(f'{tf.math.lbeta([2.0, 3.0]):.4f}')
-    -2.4849
-    """
-    value = inexact("lbeta", tensor(x), "f")
-    return reduce_sum(lgamma(value), -1) - lgamma(reduce_sum(value, -1))
 
 
 def _nonzero(x: Tensor) -> Tensor:
@@ -320,4 +300,13 @@ is_non_decreasing = row("is_non_decreasing", lambda x, name=None: _in_order(x, a
 is_strictly_increasing = row("is_strictly_increasing", lambda x, name=None: _in_order(x, arithmetic.greater),
     "True if each element is larger than the one before it, in row-major order.",
     "print(tf.math.is_strictly_increasing([1.0, 2.0, 2.0]).numpy()) -> False")
+cumprod = row("cumprod",
+    lambda x, axis=0, exclusive=False, reverse=False, name=None:
+        reductions.cumprod(x := tensor(x), axis=negative_axis(axis, x.ndim, "cumprod"), exclusive=exclusive, reverse=reverse),
+    "Running product along an axis; options as in `cumsum`. Gradients are exact with zeros, at n**2 cost in the axis.",
+    "print(tf.math.cumprod([1.0, 2.0, 3.0]).numpy()) -> [1. 2. 6.]", types={"axis": "int"})
+lbeta = row("lbeta",
+    lambda x, name=None: reduce_sum(lgamma(x := inexact("lbeta", tensor(x), "f")), -1) - lgamma(reduce_sum(x, -1)),
+    "Logarithm of the absolute value of the multivariate beta function of the last axis: sum(ln gamma(x)) - ln gamma(sum(x)).",
+    "print(f'{tf.math.lbeta([2.0, 3.0]):.4f}') -> -2.4849")
 # fmt: on

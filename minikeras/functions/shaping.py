@@ -15,6 +15,7 @@ from ..core.convert import holds_tensor, read
 from ..core.ops import arithmetic, indexing, shaping
 from ..errors import DTypeError, ShapeError
 from ..types import Axis, ShapeLike, TensorLike, TensorShape
+from .catalogue import row
 from .operands import beside, integer, negative_axes, negative_axis, static_shape, tensor, tensors
 
 # Moving ----------------------------------------------------------------------------------------------------------------
@@ -98,16 +99,6 @@ def squeeze(input: TensorLike, axis: Axis = None, name: str | None = None) -> Te
         if x.shape[one] != 1:
             raise ShapeError(f"squeeze: axis {one} of shape {x.shape} has size {x.shape[one]}, only size 1 can go.")
     return reshape(x, [length for i, length in enumerate(x.shape, -x.ndim) if i not in axes])
-
-
-def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """The tensor repeated to a shape, by NumPy's rules.
-
-    >>> print(tf.broadcast_to([1, 2], [2, 2]).numpy().tolist())
-    [[1, 2], [1, 2]]
-    """
-    x = tensor(input)
-    return shaping.broadcast_to(x, shape=static_shape(shape), rank=x.ndim)
 
 
 def _several(name: str, values: TensorLike) -> list[Any]:
@@ -353,3 +344,11 @@ def is_tensor(x: object) -> bool:
     (True, False)
     """
     return isinstance(x, (Tensor, Variable))
+
+
+# fmt: off
+broadcast_to = row("broadcast_to",
+    lambda input, shape, name=None: shaping.broadcast_to(x := tensor(input), shape=static_shape(shape), rank=x.ndim),
+    "The tensor repeated to a shape, by NumPy's rules.",
+    "print(tf.broadcast_to([1, 2], [2, 2]).numpy().tolist()) -> [[1, 2], [1, 2]]")
+# fmt: on

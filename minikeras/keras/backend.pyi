@@ -2,7 +2,6 @@
 from collections.abc import Iterable, Sequence
 from minikeras import sigmoid as sigmoid, tanh as tanh
 from minikeras.core.tensor import Tensor
-from minikeras.functions.nn import softsign as softsign
 from minikeras.keras.activations import elu as elu, relu as relu, softmax as softmax
 from minikeras.keras.calls import name_scope as name_scope
 from minikeras.keras.names import clear_session as clear_session, get_uid as get_uid
@@ -28,7 +27,7 @@ from minikeras.keras.settings import backend as backend, epsilon as epsilon, flo
 from minikeras.keras.settings import image_data_format as image_data_format, set_epsilon as set_epsilon
 from minikeras.keras.settings import set_floatx as set_floatx, set_image_data_format as set_image_data_format
 from minikeras.keras.variable import Variable
-from minikeras.math import softplus as softplus
+from minikeras.math import softplus as softplus, softsign as softsign
 from minikeras.types import Axis, DTypeLike, ShapeLike, TensorLike
 from typing import Any
 

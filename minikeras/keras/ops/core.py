@@ -18,6 +18,7 @@ from ...core.stack import only_shapes
 from ...errors import ShapeError
 from ...functions import control_flow, creation, indexing, shaping
 from ...functions import elementwise as tf
+from ...functions.catalogue import row as plain_row
 from ...functions.catalogue import takes_symbols
 from ...functions.creation import range as numbers
 from ...nn_ops.scan import counted_loop
@@ -57,15 +58,6 @@ def convert_to_numpy(x: TensorLike) -> np.ndarray:
     return np.asarray(to_tensor(x).numpy())
 
 
-def is_tensor(x: object) -> bool:
-    """True for a Tensor or a Variable.
-
-    >>> tf.keras.ops.is_tensor(tf.constant(1.0)), tf.keras.ops.is_tensor([1.0])
-    (True, False)
-    """
-    return shaping.is_tensor(x)
-
-
 def shape(x: TensorLike) -> tuple[Any, ...]:
     """The sizes of the axes as a tuple; of a KerasTensor with scalar KerasTensors where any size fits, which equal None.
 
@@ -76,15 +68,6 @@ def shape(x: TensorLike) -> tuple[Any, ...]:
         return tuple(to_tensor(x).shape)
     measured = takes_symbols(creation.shape)(x) if None in x.shape else ()
     return tuple([measured[axis] if size is None else size for axis, size in enumerate(x.shape)])
-
-
-def dtype(x: TensorLike) -> str:
-    """The name of the dtype.
-
-    >>> tf.keras.ops.dtype([1.0])
-    'float32'
-    """
-    return (x if isinstance(x, KerasTensor) else to_tensor(x)).dtype.name
 
 
 # Parts -----------------------------------------------------------------------------------------------------------------
@@ -393,6 +376,11 @@ vectorized_map = row("vectorized_map", lambda function, elements: control_flow.v
     "`function` of each slice along the first axis, stacked, computed for all slices at once.",
     "print(tf.keras.ops.vectorized_map(lambda x: x * x, tf.constant([1.0, 2.0])).numpy()) -> [1. 4.]",
     returns="Any", types={"function": "Callable[[Any], Any]"})
+is_tensor = plain_row("is_tensor", lambda x: shaping.is_tensor(x), "True for a Tensor or a Variable.",
+    "tf.keras.ops.is_tensor(tf.constant(1.0)), tf.keras.ops.is_tensor([1.0]) -> (True, False)",
+    returns="bool", types={"x": "object"})
+dtype = plain_row("dtype", lambda x: (x if isinstance(x, KerasTensor) else to_tensor(x)).dtype.name, "The name of the dtype.",
+    "tf.keras.ops.dtype([1.0]) -> 'float32'", returns="str")
 # fmt: on
 
 hide_imports(globals())

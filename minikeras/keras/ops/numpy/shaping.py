@@ -96,17 +96,6 @@ def _several(xs: Any) -> list[Tensor]:
     return promoted(*(list(xs) if isinstance(xs, (list, tuple)) else tf.unstack(convert_to_tensor(xs))))
 
 
-@operation
-def hstack(xs: Sequence[TensorLike]) -> Tensor:
-    """Tensors beside one another: along the second axis, vectors along their only one.
-
-    >>> print(tf.keras.ops.hstack([[1, 2], [3, 4]]).numpy())
-    [1 2 3 4]
-    """
-    tensors = [tf.reshape(x, [-1]) if x.ndim < 1 else x for x in _several(xs)]
-    return tf.concat(tensors, min(1, tensors[0].ndim - 1))
-
-
 _PART = 1000
 """The cost of making one part of a tensor, in elements that are copied in the same time."""
 
@@ -205,6 +194,10 @@ flipud = row("flipud", lambda x: tf.reverse(convert_to_tensor(x), [0]), "Backwar
     "print(tf.keras.ops.flipud([[1], [2]]).numpy().tolist()) -> [[2], [1]]")
 fliplr = row("fliplr", lambda x: tf.reverse(convert_to_tensor(x), [1]), "Backwards along the second axis.",
     "print(tf.keras.ops.fliplr([[1, 2]]).numpy()) -> [[2 1]]")
+hstack = row("hstack",
+    lambda xs: tf.concat(parts := [tf.reshape(x, [-1]) if x.ndim < 1 else x for x in _several(xs)], min(1, parts[0].ndim - 1)),
+    "Tensors beside one another: along the second axis, vectors along their only one.",
+    "print(tf.keras.ops.hstack([[1, 2], [3, 4]]).numpy()) -> [1 2 3 4]")
 vstack = row("vstack", lambda xs: tf.concat([tf.reshape(x, [1, -1]) if x.ndim < 2 else x for x in _several(xs)], 0),
     "Tensors below one another: along the first axis, vectors as rows.",
     "print(tf.keras.ops.vstack([[1, 2], [3, 4]]).numpy().tolist()) -> [[1, 2], [3, 4]]")
