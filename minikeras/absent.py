@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
+from types import ModuleType
 from typing import Any
 
 _ROWS = """
@@ -199,24 +200,39 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
     return lambda name: found(module, name, names), listed
 
 
-def facade(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`late`, and `__all__`: the names that the module holds by now or loads late, without those that begin with '_'."""
+def facade(
+    module: str, names: Mapping[str, str | None], files: Iterable[ModuleType] = (), helpers: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`late`, and `__all__`: the names that the module holds by now or loads late, without those that begin with '_'.
+
+    Args:
+        module, names: as in `late`.
+        files: what they define, or list in `__all__`, becomes the module's, without their `helpers` for other files.
+    """
+    for file in files:
+        vars(sys.modules[module]).update({name: getattr(file, name) for name in own_names(vars(file), *helpers.split())})
     asked, listed = late(module, names)
     return asked, listed, [name for name in listed() if not name.startswith("_")]
 
 
-def hide_imports(namespace: dict[str, Any], *helpers: str) -> None:
-    """Let `import *` give only what a file defines itself, without helpers that it has for other files.
+def own_names(namespace: Mapping[str, Any], *helpers: str) -> list[str]:
+    """The public names that a file lists in `__all__`, or else defines itself, without helpers that it has for other files.
 
-    Its `__all__` is set by this call, because type checkers hide what an `__all__` that they cannot read leaves out.
-
-    >>> names = {"__name__": "tools", "List": list, "made": type("made", (), {"__module__": "tools"})}
-    >>> hide_imports(names)
-    >>> names["__all__"]
+    >>> own_names({"__name__": "tools", "List": list, "made": type("made", (), {"__module__": "tools"})})
     ['made']
     """
-    public = [(name, value) for name, value in namespace.items() if name[0] != "_" and name not in helpers]
-    namespace["__all__"] = sorted([name for name, one in public if getattr(one, "__module__", "") == namespace["__name__"]])
+    public = [name for name in namespace if name[0] != "_" and name not in helpers]
+    return namespace.get("__all__") or sorted(
+        [name for name in public if getattr(namespace[name], "__module__", "") == namespace["__name__"]]
+    )
+
+
+def hide_imports(namespace: dict[str, Any], *helpers: str) -> None:
+    """Let `import *` give only the `own_names` of a file.
+
+    Its `__all__` is set by this call, because type checkers hide what an `__all__` that they cannot read leaves out.
+    """
+    namespace["__all__"] = own_names(namespace, *helpers)
 
 
 def error(module: str, name: str) -> AttributeError:

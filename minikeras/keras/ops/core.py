@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...absent import hide_imports
 from ...core import Tensor
 from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
@@ -382,5 +381,3 @@ is_tensor = plain_row("is_tensor", lambda x: shaping.is_tensor(x), "True for a T
 dtype = plain_row("dtype", lambda x: (x if isinstance(x, KerasTensor) else to_tensor(x)).dtype.name, "The name of the dtype.",
     "tf.keras.ops.dtype([1.0]) -> 'float32'", returns="str")
 # fmt: on
-
-hide_imports(globals())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-from ...absent import hide_imports
 from ...core import Tensor, convert_to_tensor
 from ...errors import ShapeError
 from ...functions.shaping import reshape, transpose
@@ -54,6 +53,3 @@ def _groups(side: str) -> list[list[str]]:
             f"rearrange: parentheses must stand in pairs, one in another nowhere; found {rest:.20} in '{side:.80}'."
         )
     return [part.strip("()").split() for part in re.findall(axis, side)]
-
-
-hide_imports(globals())

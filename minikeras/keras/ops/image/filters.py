@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError, ShapeError
 from ....functions.catalogue import row as plain_row
@@ -244,5 +243,3 @@ extract_patches_3d = plain_row("extract_patches_3d",
     "tf.keras.ops.image.extract_patches_3d(tf.ones([4, 4, 4, 1]), 2).shape -> TensorShape([2, 2, 2, 8])",
     types={"volumes": "TensorLike", "size": "Any"})
 # fmt: on
-
-hide_imports(globals(), "as_batch", "blurred")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....core.batch import all_values
 from ....core.ops.indexing import gather_rows
@@ -384,6 +383,3 @@ def crop_images(
     above, below = _third("crop_images", top_cropping, bottom_cropping, target_height, height, -1)
     left, right = _third("crop_images", left_cropping, right_cropping, target_width, width, -1)
     return back(x[:, above : height - below, left : width - right])
-
-
-hide_imports(globals(), "sampled")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from .... import nest
-from ....absent import hide_imports
 from ....core import ForwardAccumulator, Tensor, convert_to_tensor
 from ....core.batch import all_values, check_values
 from ....errors import InvalidArgumentError
@@ -269,6 +268,3 @@ cholesky_inverse = row("cholesky_inverse",
     "print(tf.keras.ops.cholesky_inverse([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()) -> [[0.25, 0.0], [0.0, 0.0625]]",
     takes=floats, types={"upper": "bool"}, cost=cost_of_matrices, example=identities)
 # fmt: on
-
-
-hide_imports(globals(), "identities")

@@ -1,6 +1,6 @@
 """`keras.ops.math`: segments, order, distances, special functions, Fourier transforms."""
 
 from ....absent import facade as _facade
-from .functions import *  # noqa: F403
+from . import functions
 
-__getattr__, __dir__, __all__ = _facade(__name__, {})
+__getattr__, __dir__, __all__ = _facade(__name__, {}, (functions,))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError, ShapeError
 from ....functions import elementwise as tf
@@ -310,5 +309,3 @@ extract_sequences = row("extract_sequences",
     "print(tf.keras.ops.extract_sequences([1, 2, 3, 4], 3, 1).numpy().tolist()) -> [[1, 2, 3], [2, 3, 4]]",
     takes=anything, types=dict.fromkeys(["sequence_length", "sequence_stride"], "int"), cost=cost_of_operands)
 # fmt: on
-
-hide_imports(globals())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....distribute.functions import moments_of_all_ranks
 from ....distribute.world import world
@@ -253,6 +252,3 @@ def _attended(
         scores = where(one, scores, -0.7 * float(scores.dtype.max))
     weights = reshape(nn.softmax(scores), (n, shared, heads // shared, places, k.shape[1]))
     return reshape(einsum("bkgts,bskh->btkgh", weights, v), (n, places, heads, v.shape[-1]))
-
-
-hide_imports(globals())

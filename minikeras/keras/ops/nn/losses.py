@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....core.batch import all_values
 from ....errors import ShapeError
@@ -266,5 +265,3 @@ psnr = row("psnr", lambda x1, x2, max_val: log(max_val**2 / reduce_mean((x1 - x2
     'print(f"{tf.keras.ops.psnr([0.0, 1.0], [0.1, 0.9], max_val=1.0):.2f}") -> 20.00',
     takes=functools.partial(_of_one_shape, "psnr"), types={"max_val": "float"}, name="PSNR")
 # fmt: on
-
-hide_imports(globals())

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....core.ops.indexing import add_rows, gather_rows
 from ....errors import ShapeError
@@ -310,5 +309,3 @@ polar = row("polar", lambda abs_, angle: to_complex(abs_ * cos(angle), abs_ * si
     "Complex numbers from their size and angle: abs (cos angle + i sin angle).",
     "print(tf.keras.ops.polar(2.0, 0.0).numpy()) -> (2+0j)", takes=floats)
 # fmt: on
-
-hide_imports(globals(), "add_up", "checked_format", "elements", "for_each", "places", "read")

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import DTypeError
 from ....functions import creation as tf
@@ -199,5 +198,3 @@ vander = row("vander",
     "print(tf.keras.ops.vander([1, 2, 3], increasing=True).numpy().tolist()) -> [[1, 1, 1], [1, 2, 4], [1, 3, 9]]",
     takes=anything, types={"N": "int | None"}, cost=cost_of_anything)
 # fmt: on
-
-hide_imports(globals())

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....core.ops import arithmetic, transcendental
 from ....functions import elementwise as tf
@@ -347,5 +346,3 @@ isreal = row("isreal", lambda x: tf.imag(x) == 0 if x.dtype.is_complex else tf.c
     "True where an element has no imaginary part.",
     "print(tf.keras.ops.isreal([1.0 + 1j, 2.0]).numpy()) -> [False  True]", takes=anything)
 # fmt: on
-
-hide_imports(globals())

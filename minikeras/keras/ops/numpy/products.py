@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import contractions as tf
@@ -171,5 +170,3 @@ slogdet = row("slogdet", lambda x: tuple(linalg.slogdet(x)),
     "print(*[one.numpy() for one in tf.keras.ops.slogdet([[2.0, 0.0], [0.0, -0.5]])]) -> -1.0 0.0",
     takes=floats, returns="tuple[Tensor, Tensor]")
 # fmt: on
-
-hide_imports(globals())

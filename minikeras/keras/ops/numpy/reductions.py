@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import contractions, elementwise, ordering
@@ -511,6 +510,3 @@ sort = row("sort",
     "The elements in ascending order along an axis; of the flattened tensor if `axis` is None.",
     "print(tf.keras.ops.sort([3, 1, 2]).numpy()) -> [1 2 3]", takes=anything, types={"axis": "int | None"})
 # fmt: on
-
-
-hide_imports(globals())

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ....absent import hide_imports
 from ....core import Tensor, convert_to_tensor
 from ....errors import ShapeError
 from ....functions import indexing
@@ -411,6 +410,3 @@ nonzero = row("nonzero", lambda x: tuple(convert_to_tensor(np.asarray(places, "i
     "[places.numpy().tolist() for places in tf.keras.ops.nonzero([[0, 1], [2, 0]])] -> [[0, 1], [1, 0]]",
     takes=anything, returns="tuple[Tensor, ...]", counts=True)
 # fmt: on
-
-
-hide_imports(globals())
