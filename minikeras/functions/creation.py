@@ -108,7 +108,9 @@ def range(
     for which, bound in zip(("start", "limit", "delta"), bounds, strict=True):
         if bound.ndim or as_dtype(bound.dtype).kind not in "iuf":
             raise InvalidArgumentError(f"range: {which} must be a real number, found {bound.dtype}{list(bound.shape)}.")
-    wanted = _widest(start, limit, delta) if dtype is None else as_dtype(dtype)
+    given = () if dtype is not None else (start, limit, delta)
+    kinds = [as_dtype(value.dtype if hasattr(value, "dtype") else tensor(value).dtype) for value in given]
+    wanted = max(kinds, key=lambda one: (one.is_floating, one.size)) if kinds else as_dtype(dtype)
     first, last, step = (bound.astype(wanted.numpy) for bound in bounds)
     if wanted.is_integer and any(one != bound for one, bound in zip((first, last, step), bounds, strict=True)):
         raise DTypeError(f"range: {', '.join(map(str, bounds))} do not all fit into {wanted.name}; give another dtype.")
@@ -122,12 +124,6 @@ def range(
         raise InvalidArgumentError(f"range: from {first} to {last} in steps of {step} there is no last number.")
     places = np.arange(max(int(count), 0), dtype="float64")
     return convert_to_tensor((float(first) + places * float(step)).astype(wanted.numpy))
-
-
-def _widest(*values: TensorLike) -> DType:
-    """The dtype of numbers beside one another: floats before integers, then the wider one."""
-    dtypes = [as_dtype(value.dtype if hasattr(value, "dtype") else tensor(value).dtype) for value in values]
-    return max(dtypes, key=lambda dtype: (dtype.is_floating, dtype.size))
 
 
 @rounded_once
@@ -205,7 +201,11 @@ def one_hot(
     kind = as_dtype(dtype if dtype is not None else tensors(*given)[0].dtype if given else "float32")
     on, off = (_number(kind, value, default) for value, default in ((on_value, 1), (off_value, 0)))
     rows = nn.one_hot(tensor(indices), depth=integer(depth), on=on, off=off, dtype=kind.numpy.name)
-    return rows if axis in (None, -1) else _move_last_axis(rows, negative_axis(axis, rows.ndim, "one_hot"))
+    if axis in (None, -1):
+        return rows
+    order = list(builtins.range(rows.ndim - 1))
+    order.insert(negative_axis(axis, rows.ndim, "one_hot") + rows.ndim, rows.ndim - 1)
+    return transpose(rows, order)
 
 
 def sequence_mask(lengths: TensorLike, maxlen: Any = None, dtype: DTypeLike = "bool", name: str | None = None) -> Tensor:
@@ -232,12 +232,6 @@ def sequence_mask(lengths: TensorLike, maxlen: Any = None, dtype: DTypeLike = "b
 def _number(dtype: DType, value: TensorLike, default: int) -> Any:
     """A value as a Python number that fits a dtype."""
     return dtype.numpy.type(default).item() if value is None else np.asarray(convert_to_tensor(value, dtype)).item()
-
-
-def _move_last_axis(x: Tensor, axis: int) -> Tensor:
-    place = axis % x.ndim
-    order = list(builtins.range(x.ndim - 1))
-    return transpose(x, [*order[:place], x.ndim - 1, *order[place:]])
 
 
 # Asking about shapes ---------------------------------------------------------------------------------------------------

@@ -432,10 +432,6 @@ def psnr(a: TensorLike, b: TensorLike, max_val: float, name: str | None = None) 
     return (2.0 * math.log(largest) - transcendental.log(errors)) * (10.0 / math.log(10.0))
 
 
-def _peak(image: TensorLike, value: float) -> Tensor:
-    return beside(tensor(image), value, tensor(image).dtype)
-
-
 # Windows and boxes -----------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from ..types import Axis, DTypeLike, TensorLike
 from .catalogue import name_like_definition, row
 from .elementwise import cast, lgamma
 from .operands import inexact, negative_axes, negative_axis, rounded_once, tensor
-from .shaping import reshape, stack
+from .shaping import expand_dims, reshape, squeeze, stack, transpose
 from .shaping import reverse as reverse_along
 
 _DOCUMENTATION = """{summary} along axes.
@@ -117,9 +117,12 @@ def norm(
     pair = isinstance(axis, (list, tuple)) and len(axis) == 2
     if ord in ("euclidean", "fro") or (ord == 2 and not pair):
         return reduce_euclidean_norm(x, axes, keepdims)
-    size = arithmetic.absolute(x)
     if pair:
-        return _matrix_norm(x, size, ord, [negative_axis(one, x.ndim, "norm") for one in axis], keepdims)
+        places = [negative_axis(one, x.ndim, "norm") for one in axis]
+        if ord not in (1, math.inf) and (ord != 2 or sorted(places) != [-2, -1]):
+            raise ValueError(f"norm: ord {ord!r} is not available for matrices along axes {places}; use 'fro', 1, 2 or inf.")
+        return matrix_norm(x, ord, sorted(places) if ord == 2 else places, keepdims)
+    size = arithmetic.absolute(x)
     if ord == math.inf:
         return reduce_max(size, axes, keepdims)
     if ord == 1:
@@ -132,19 +135,22 @@ def norm(
     return arithmetic.select(total > 0, root, arithmetic.zeros_like(total))
 
 
-def _matrix_norm(x: Tensor, size: Tensor, ord: Any, axes: Sequence[int], keepdims: bool) -> Tensor:
-    """Operator norms of matrices whose rows and columns lie along `axes`."""
-    rows, columns = axes
-    if ord in (1, math.inf):
-        inner, outer = (rows, columns) if ord == 1 else (columns, rows)
-        total = reduce_max(reduce_sum(size, inner, True), outer, True)
-        return total if keepdims else reduce_sum(total, [rows, columns])
-    if ord == 2 and sorted(axes) == [-2, -1]:
-        from ..nn_ops.linalg import singular_values
+def matrix_norm(x: Tensor, ord: Any, axes: Sequence[int], keepdims: bool) -> Tensor:
+    """Norms of matrices whose rows and columns lie along two negative axes: ord 1, -1, inf, -inf, 2, -2 or 'nuc'."""
+    from ..nn_ops.linalg import singular_values
 
-        largest = reduce_max(singular_values(x), -1)
-        return largest[..., None, None] if keepdims else largest
-    raise ValueError(f"norm: ord {ord!r} is not available for matrices along axes {list(axes)}; use 'fro', 1, 2 or inf.")
+    rows, columns = axes
+    if ord in (1, -1, math.inf, -math.inf):
+        inner, outer = (rows, columns) if ord in (1, -1) else (columns, rows)
+        extremum = reduce_max if ord > 0 else reduce_min
+        found = extremum(reduce_sum(arithmetic.absolute(x), inner, True), outer, True)
+        return found if keepdims else squeeze(found, list(axes))
+    order = [*(one for one in range(-x.ndim, 0) if one not in axes), rows, columns]
+    turned = x if order == list(range(-x.ndim, 0)) else transpose(x, order)
+    found = {2: reduce_max, -2: reduce_min, "nuc": reduce_sum}[ord](rounded_once(singular_values)(turned), -1)
+    for one in sorted([axis + x.ndim for axis in axes]) if keepdims else ():
+        found = expand_dims(found, one)
+    return found
 
 
 def _position(primitive: Primitive, name: str, value: TensorLike, axis: Axis, dtype: DTypeLike) -> Tensor:

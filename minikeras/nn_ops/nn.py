@@ -50,13 +50,9 @@ def beside_number(function: Callable[..., Any], x: Array, number: float, out: Ar
     return y
 
 
-def _rectified_array(xp: ModuleType, x: Array) -> Array:
-    return beside_number(np.maximum, x, 0) if type(x) is np.ndarray else xp.maximum(x, 0)
-
-
 relu = elementwise(
     "relu",
-    _rectified_array,
+    lambda xp, x: beside_number(np.maximum, x, 0) if type(x) is np.ndarray else xp.maximum(x, 0),
     lambda x, y: indicator(greater(y, 0), y),
     vjp=lambda wanted, g, y, inputs, params: [_rectified(g, y)],
     jvp=lambda tangents, y, inputs, params: _rectified(tangents[0], y),

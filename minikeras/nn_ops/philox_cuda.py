@@ -118,11 +118,6 @@ OPTIONS = "--std=c++17", "--fmad=false"
 """Compiler options of every kernel, here and in graphs: products and sums stay apart, so both have the same bits."""
 
 
-def draws_on(xp: ModuleType) -> bool:
-    """True if kernels draw the arrays of a library: it is CuPy."""
-    return getattr(xp, "__name__", None) == "cupy"
-
-
 @functools.cache
 def _kernel(cupy: ModuleType, name: str) -> Any:
     return cupy.RawKernel(SOURCE, name, options=OPTIONS)

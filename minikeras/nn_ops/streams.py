@@ -122,12 +122,10 @@ def is_seeded() -> bool:
 def named_stream(name: str) -> Stream:
     """The stream for one purpose: fixed by the global seed and its name, whatever else is drawn in between."""
     named = _here.named
-    return named.get(name) or named.setdefault(name, Stream(_seed_of(name)))
-
-
-def _seed_of(name: str) -> int:
-    digest = hashlib.blake2b(f"{_here.main.seed}/{name}".encode(), digest_size=7).digest()
-    return int.from_bytes(digest, "little")
+    if (found := named.get(name)) is None:
+        digest = hashlib.blake2b(f"{_here.main.seed}/{name}".encode(), digest_size=7).digest()
+        found = named.setdefault(name, Stream(int.from_bytes(digest, "little")))
+    return found
 
 
 def set_global_seed(seed: int | None) -> None:

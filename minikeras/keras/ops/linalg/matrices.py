@@ -17,7 +17,7 @@ from ....functions import reductions
 from ....functions.creation import eye, zeros
 from ....functions.elementwise import abs, cast, pow
 from ....functions.operands import negative_axes
-from ....functions.shaping import expand_dims, squeeze, transpose
+from ....functions.shaping import expand_dims, squeeze
 from ....types import DTypeLike, ShapeLike, TensorLike
 from ...promotion import floating, promoted
 from ...symbolic.operation import operation
@@ -100,7 +100,11 @@ def norm(x: TensorLike, ord: Any = None, axis: Any = None, keepdims: bool = Fals
         return _of_vectors(x, ord, axes[0], keepdims)
     if len(axes) != 2:
         raise ValueError(f"norm: ord={ord!r} is of vectors or matrices, found axis={axis!r} for shape {x.shape}. Give axis=.")
-    return _of_matrices(x, ord, tuple([one % x.ndim for one in axes]), keepdims)
+    if ord == "fro":
+        return reductions.norm(x, axis=axes, keepdims=keepdims)
+    if ord not in (1, -1, 2, -2, math.inf, -math.inf, "nuc"):
+        raise ValueError(f"norm: ord of matrices must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', found {ord!r}.")
+    return reductions.matrix_norm(x, ord, [one % x.ndim - x.ndim for one in axes], keepdims)
 
 
 def _of_vectors(x: Tensor, ord: Any, axis: int, keepdims: bool) -> Tensor:
@@ -113,25 +117,6 @@ def _of_vectors(x: Tensor, ord: Any, axis: int, keepdims: bool) -> Tensor:
     if isinstance(ord, (int, float)) and ord < 0:
         return pow(reductions.reduce_sum(pow(abs(x), float(ord)), axis, keepdims), 1.0 / ord)
     return reductions.norm(x, ord, axis, keepdims)
-
-
-def _of_matrices(x: Tensor, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    rows, columns = axes
-    if ord == "fro":
-        return reductions.norm(x, axis=axes, keepdims=keepdims)
-    if ord in (1, -1, math.inf, -math.inf):
-        inner, outer = (rows, columns) if ord in (1, -1) else (columns, rows)
-        extremum = reductions.reduce_max if ord > 0 else reductions.reduce_min
-        found = extremum(reductions.reduce_sum(abs(x), inner, True), outer, True)
-    elif ord in (2, -2, "nuc"):
-        reduce = {2: reductions.reduce_max, -2: reductions.reduce_min, "nuc": reductions.reduce_sum}[ord]
-        order = [*(one for one in range(x.ndim) if one not in axes), *axes]
-        found = reduce(tf.svd(transpose(x, order), compute_uv=False), -1)
-        for one in sorted(axes):
-            found = expand_dims(found, one)
-    else:
-        raise ValueError(f"norm: ord of matrices must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', found {ord!r}.")
-    return found if keepdims else squeeze(found, list(axes))
 
 
 @operation(cost=cost_of_matrices)

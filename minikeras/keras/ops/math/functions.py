@@ -32,11 +32,6 @@ erfinv = of_floats("erfinv", tf.erfinv)
 rsqrt = of_floats("rsqrt", tf.rsqrt)
 
 
-def _cost_of_segments(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
-    result = _math.prod(shapes[0][1:]) * max(1, int(given[-1].get("num_segments") or 1))
-    return result, result
-
-
 _SEGMENTS = """{summary} of each segment: of the slices along the first axis whose number is the same.
 
 Args:
@@ -68,7 +63,8 @@ def _segments(reduce: Callable[..., Tensor], summary: str, empty: str, expected:
 
     name = reduce.__name__.removeprefix("unsorted_")
     text = _SEGMENTS.format(summary=summary, empty=empty, name=name, expected=expected)
-    return operation(cost=_cost_of_segments, counts=True)(name_like_definition(row, name, __name__, text))
+    cost = lambda shapes, given: (_math.prod(shapes[0][1:]) * max(1, int(given[-1].get("num_segments") or 1)),) * 2
+    return operation(cost=cost, counts=True)(name_like_definition(row, name, __name__, text))
 
 
 segment_sum = _segments(indexing.unsorted_segment_sum, "Sum", "0", "[3. 3.]")
