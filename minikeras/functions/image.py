@@ -95,6 +95,9 @@ stateless_random_saturation = row("stateless_random_saturation",
     "tf.image.stateless_random_saturation(tf.ones([2, 2, 3]), 0.2, 0.5, [1, 2]).shape -> TensorShape([2, 2, 3])")
 rot90 = row("rot90", lambda image, k=1, name=None: turned_by_quarters(_images("rot90", image), k, (-3, -2)),
     "Turned `k` times by 90 degrees to the left.", "print(tf.image.rot90([[[1], [2]]]).numpy().tolist()) -> [[[2]], [[1]]]")
+grayscale_to_rgb = row("grayscale_to_rgb",
+    lambda images, name=None: tile(x := _images("grayscale_to_rgb", images, 1), [1] * (x.ndim - 1) + [3]),
+    "The one channel three times.", "tf.image.grayscale_to_rgb(tf.ones([2, 2, 1])).shape -> TensorShape([2, 2, 3])")
 # fmt: on
 
 
@@ -396,16 +399,6 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
         return tensordot(x, cast(beside(x, [[0.2989], [0.5870], [0.1140]], "float32"), x.dtype), 1)
 
     return _in_floats("rgb_to_grayscale", _images("rgb_to_grayscale", images, 3), gray)
-
-
-def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """The one channel three times.
-
-    >>> tf.image.grayscale_to_rgb(tf.ones([2, 2, 1])).shape
-    TensorShape([2, 2, 3])
-    """
-    x = _images("grayscale_to_rgb", images, 1)
-    return tile(x, [1] * (x.ndim - 1) + [3])
 
 
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:

@@ -46,28 +46,6 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
     return nn.leaky_relu(inexact("leaky_relu", x, "f"), alpha=float(alpha))
 
 
-def elu(features: TensorLike, alpha: float = 1.0, name: str | None = None) -> Tensor:
-    """x where x > 0, else alpha (e**x - 1).
-
-    Source: Clevert, Unterthiner and Hochreiter (2015), equation (15).
-
-    >>> print(tf.nn.elu([-1000.0, 2.0]).numpy())
-    [-1.  2.]
-    """
-    return transcendental.elu(inexact("elu", tensor(features), "f"), alpha=float(alpha))
-
-
-def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """1.0507 elu(x, 1.6733): keeps mean 0 and variance 1 across layers.
-
-    Source: Klambauer et al., Self-Normalizing Neural Networks (2017), equation (2).
-
-    >>> print(tf.nn.selu([0.0, 1.0]).numpy().round(4))
-    [0.     1.0507]
-    """
-    return elu(inexact("selu", tensor(features), "f"), _SELU_ALPHA) * _SELU_SCALE
-
-
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """x Phi(x), with Phi the normal distribution function; by tanh if `approximate`.
 
@@ -81,19 +59,6 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
         return 0.5 * x * (1.0 + transcendental.tanh(inner))
     return 0.5 * x * special.erfc(x * -math.sqrt(0.5))
-
-
-def silu(features: TensorLike, beta: float = 1.0, name: str | None = None) -> Tensor:
-    """x sigmoid(beta x), also known as swish.
-
-    >>> print(tf.nn.silu([0.0, 1.0]).numpy().round(4))
-    [0.     0.7311]
-    """
-    x = inexact("silu", tensor(features))
-    return x * transcendental.sigmoid(x * beta if beta != 1.0 else x)
-
-
-swish = silu
 
 
 def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
@@ -441,4 +406,17 @@ log_softmax = row("log_softmax",
     "print(tf.nn.log_softmax([1000.0, 0.0]).numpy()) -> [    0. -1000.]", types={"axis": "int"})
 l2_loss = row("l2_loss", rounded_once(lambda t, name=None: reduce_sum((x := inexact("l2_loss", tensor(t), "f")) * x) * 0.5),
     "sum(t**2) / 2.", "print(tf.nn.l2_loss([3.0, 4.0]).numpy()) -> 12.5")
+silu = swish = row("silu",
+    lambda features, beta=1.0, name=None:
+        (x := inexact("silu", tensor(features))) * transcendental.sigmoid(x * beta if beta != 1.0 else x),
+    "x sigmoid(beta x), also known as swish.", "print(tf.nn.silu([0.0, 1.0]).numpy().round(4)) -> [0.     0.7311]",
+    types={"beta": "float"})
+elu = row("elu",
+    lambda features, alpha=1.0, name=None: transcendental.elu(inexact("elu", tensor(features), "f"), alpha=float(alpha)),
+    "x where x > 0, else alpha (e**x - 1).\n\nSource: Clevert, Unterthiner and Hochreiter (2015), equation (15).",
+    "print(tf.nn.elu([-1000.0, 2.0]).numpy()) -> [-1.  2.]", types={"alpha": "float"})
+selu = row("selu", lambda features, name=None: elu(inexact("selu", tensor(features), "f"), _SELU_ALPHA) * _SELU_SCALE,
+    "1.0507 elu(x, 1.6733): keeps mean 0 and variance 1 across layers.\n\n"
+    "Source: Klambauer et al., Self-Normalizing Neural Networks (2017), equation (2).",
+    "print(tf.nn.selu([0.0, 1.0]).numpy().round(4)) -> [0.     1.0507]")
 # fmt: on

@@ -118,16 +118,6 @@ def concat(values: TensorLike, axis: int, name: str = "concat") -> Tensor:
     return shaping.concat(*parts, axis=negative_axis(axis, parts[0].ndim, "concat"))
 
 
-def stack(values: TensorLike, axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape joined along a new axis.
-
-    >>> tf.stack([[1, 2], [3, 4], [5, 6]]).shape
-    TensorShape([3, 2])
-    """
-    parts = _several("stack", _of_one_kind(list(values)))
-    return shaping.stack(parts, negative_axis(axis, parts[0].ndim + 1, "stack"))
-
-
 def _of_one_kind(values: list[Any]) -> list[Any]:
     """Python numbers and lists as they would be in one list, where a float makes the others floats; anything else as it is."""
     if holds_tensor(values) or not all(isinstance(value, (int, float, complex, list, tuple)) for value in values):
@@ -351,4 +341,9 @@ broadcast_to = row("broadcast_to",
     lambda input, shape, name=None: shaping.broadcast_to(x := tensor(input), shape=static_shape(shape), rank=x.ndim),
     "The tensor repeated to a shape, by NumPy's rules.",
     "print(tf.broadcast_to([1, 2], [2, 2]).numpy().tolist()) -> [[1, 2], [1, 2]]")
+stack = row("stack",
+    lambda values, axis=0, name="stack":
+        shaping.stack(parts := _several("stack", _of_one_kind(list(values))), negative_axis(axis, parts[0].ndim + 1, "stack")),
+    "Tensors of one shape joined along a new axis.", "tf.stack([[1, 2], [3, 4], [5, 6]]).shape -> TensorShape([3, 2])",
+    types={"axis": "int", "values": "TensorLike"})
 # fmt: on

@@ -2,9 +2,8 @@
 from collections.abc import Callable
 from minikeras import sigmoid as sigmoid, tanh as tanh
 from minikeras.core.tensor import Tensor
-from minikeras.functions.nn import selu as selu, silu as silu
 from minikeras.math import log_sigmoid as log_sigmoid, softplus as softplus, softsign as softsign
-from minikeras.nn import relu6 as relu6, swish as swish
+from minikeras.nn import relu6 as relu6, selu as selu, silu as silu, swish as swish
 from minikeras.types import Axis, TensorLike
 from typing import Any
 
