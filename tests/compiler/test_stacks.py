@@ -69,6 +69,19 @@ def test_what_is_repeated_for_each_member_and_each_row(shape, data):
     close(*both(function, x, bias))
 
 
+@pytest.mark.parametrize("axes", [(1, 0), (0, 0), (-1, -1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("shape", [(5, 7), (5, 5), (4, 5, 6)])
+def test_sums_of_sums_do_not_join_the_loop_of_the_first(shape, keepdims, axes):
+    x = normal(*shape)
+
+    def function(x):
+        y = tf.reduce_sum(tf.exp(x) * 2.0, axes[0], keepdims=keepdims)
+        return tf.reduce_sum(y, axes[1]), tf.reduce_max(tf.reduce_sum(x, axes[0], keepdims=keepdims), axes[1])
+
+    close(*both(function, x))
+
+
 def network(between):
     model = K.Sequential([K.Input((FEATURES,)), *between(), L.Dense(CLASSES)])
     loss = K.losses.SparseCategoricalCrossentropy(from_logits=True)

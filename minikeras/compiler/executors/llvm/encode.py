@@ -160,7 +160,10 @@ class Encoder:
                     axes = [axis % len(x.shape) for axis in call.record.params["perm"]]
                     if axes[-2:] == [len(axes) - 1, len(axes) - 2] and axes[:-2] == sorted(axes[:-2]):
                         self._transposed[y.key] = x
-                self._note_view(call.record)
+                known = x.key in self.addressed or x.key in self._arguments or x.key in self._reshaped
+                if known and y.shares and 0 not in y.shape and y.shape != () and x.order is None and is_known(x.dtype):
+                    found = view_of(call.record)
+                    self.views |= {} if found is None else {y.key: found}
             elif primitive in (operations.reshape, part) and x.key in self.addressed and x.array is None and y.shape != ():
                 self.addressed.add(y.key)  # the plan knows no memory of constants
             elif primitive is operations.reshape and (x.key in self._arguments or x.key in self._reshaped):
@@ -169,15 +172,6 @@ class Encoder:
             self.addressed.update(y.key for y in call.results if y.shape not in ((), None) and y.order is None)
         elif isinstance(call, (FlattenKernel, ReadFlat)):
             self.addressed.update(y.key for y in call.results)
-
-    def _note_view(self, record: Record) -> None:
-        """Remember the places of a view's elements in a kernel's result or an argument."""
-        x, y = record.inputs[0], record.outputs
-        known = x.key in self.addressed or x.key in self._arguments or x.key in self._reshaped
-        if known and y.shares and 0 not in y.shape and y.shape != () and x.order is None and is_known(x.dtype):
-            found = view_of(record)
-            if found is not None:
-                self.views[y.key] = found
 
     def operand(self, x: Slot, record: Record, dtype: np.dtype[Any] | None = None) -> Slot:
         """The slot, or another with its values, contiguous, in a dtype if one is wanted."""
@@ -294,9 +288,13 @@ class Encoder:
         launch = elements_launch(body, shape, accesses, made)
         if launch is None:
             return False
-        self._loops |= {one.access.slot.key: _Loop(body, shape, accesses, made, len(self._found)) for one in made}
+        self._keep(_Loop(body, shape, accesses, made, len(self._found)))
         self.add_nest(launch, record)
         return True
+
+    def _keep(self, loop: _Loop) -> None:
+        """Remember a loop by the results that it stores: those of its sums have other elements."""
+        self._loops |= {one.access.slot.key: loop for one in loop.made if one.access.slot.shape == loop.shape}
 
     def repeat(self, record: Record, x: Slot, result: Slot) -> bool:
         """An array repeated along axes, if its memory is known, or that of an argument."""
@@ -331,7 +329,7 @@ class Encoder:
         if launch is None or large:
             return False
         self._found[loop.position] = KernelCall(launch, launch.operands, self._found[loop.position].record)
-        self._loops |= {one.access.slot.key: loop._replace(made=made) for one in made}
+        self._keep(loop._replace(made=made))
         self.addressed.add(reduced.access.slot.key)
         self.made.add(reduced.access.slot.key)
         return True
