@@ -14,12 +14,16 @@ import pytest
 
 from minikeras.core.arrays import probe
 
-if importlib.util.find_spec("jax"):
-    import jax  # noqa: F401  # at first it draws from NumPy's global state, which no test may
-
 SCRIPT = pathlib.Path(gpu_check.__file__)
 DEVICES = ["CPU:0", "STRICT:0"]
 TIMED = gpu_check.step_times, gpu_check.fit_times, gpu_check.times_of_peers
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _jax_is_there():
+    """At first it draws from NumPy's global state, which no test may."""
+    if importlib.util.find_spec("jax"):
+        importlib.import_module("jax")
 
 
 def run(*arguments, check):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from interpreter import interpret
+from slow import drawn
 
 from minikeras.compiler.executors import llvm
 from minikeras.compiler.ir import Slot
@@ -114,9 +114,8 @@ def places_of(x, window, params):
     return places(x.shape[-len(window) - 1 : -1], window, params["strides"], params["padding"], params["dilation"])
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])  # to shrink takes minutes
-@given(
-    geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 2]), st.integers(1, 9),
+@drawn(
+    8, 25, geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 2]), st.integers(1, 9),
     st.integers(1, 4), st.sampled_from([(), (2,)]), st.booleans(),
 )  # fmt: skip
 def test_convolutions(geometry, dtype, batch, groups, channels, outputs, lead, shared):
@@ -131,8 +130,7 @@ def test_convolutions(geometry, dtype, batch, groups, channels, outputs, lead, s
     assert_nests_give_numpys_numbers(operations.correlate_windows, [x, g], params | {"window": window})
 
 
-@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate])
-@given(geometries(2), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.integers(2, 20), st.integers(1, 2))
+@drawn(5, 15, geometries(2), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.integers(2, 20), st.integers(1, 2))
 def test_convolutions_of_each_channel(geometry, dtype, batch, channels, times):
     sizes, window, params = geometry
     params = params | {"groups": channels}
@@ -159,8 +157,7 @@ def test_convolutions_of_long_lines_and_of_many_tiles(sizes):
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
-@given(geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 3, 8, 20]))
+@drawn(8, 25, geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 3, 8, 20]))
 def test_pools(geometry, dtype, batch, channels):
     sizes, window, params = geometry
     params = params | {"window": window}
@@ -214,9 +211,8 @@ def test_contractions_of_stacks(first, second):
         assert_nests_give_numpys_numbers(operations.einsum, arrays, params)
 
 
-@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
-@given(
-    st.lists(st.integers(1, 4), max_size=2), st.integers(1, 9), st.sampled_from([(), (1,), (5,), (70,), (3, 50)]),
+@drawn(
+    8, 20, st.lists(st.integers(1, 4), max_size=2), st.integers(1, 9), st.sampled_from([(), (1,), (5,), (70,), (3, 50)]),
     st.lists(st.integers(1, 7), min_size=1, max_size=2), st.sampled_from(["float32", "float64"]),
     st.sampled_from(["int32", "int64"]),
 )  # fmt: skip

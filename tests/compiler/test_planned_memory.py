@@ -90,7 +90,7 @@ def overlap(first, second):
     return first is not None and second is not None and first.start < second.stop and second.start < first.stop
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(case=cases(sizes=(0, 1, 3, 6)))
 def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     program = optimized(recorded(case)[0])

@@ -70,7 +70,7 @@ def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes
     assert_is_the_function(case)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(case=cases(instruction=PURE))
 def test_runs_in_several_threads_do_not_meet(executor, case):
     program, _ = recorded(case)
@@ -92,7 +92,7 @@ needs_llvm = pytest.mark.skipif(not llvm.installed(), reason="llvmlite and SciPy
 
 
 @needs_llvm
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(case=cases())
 @example(case=Case((0, 0), "float32", [("optimize", 0, 0, 0), ("shape", 0, 0, 0)], [0], 0, False))  # an empty view
 @example(case=Case((0, 0), "float32", [("optimize", 281, 0, 0)], [0], 3, False))  # steps on numbers among arrays without axes

@@ -39,7 +39,7 @@ def close(found, expected):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     sizes=st.tuples(SIZE, SIZE, SIZE),
     members=st.lists(st.integers(1, 4), min_size=1, max_size=2),
@@ -53,7 +53,7 @@ def test_products_of_stacks_also_with_one_matrix_for_all(sizes, members, shared,
     close(*both(lambda a, b: tf.matmul(a, b, transpose_a=turned[0], transpose_b=turned[1]) * 2.0, a, b))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(shape=st.lists(st.integers(1, 4), min_size=2, max_size=4), data=st.data())
 def test_what_is_repeated_for_each_member_and_each_row(shape, data):
     """Operands with any axes of size 1; the results are summed over any neighbouring axes."""

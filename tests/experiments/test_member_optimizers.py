@@ -85,8 +85,10 @@ class Stack:
         return [variable.numpy() for variable in self.own[place].variables]
 
 
-def trained_alone(model: Any, optimizer: Any) -> tuple[list[Any], list[Any]]:
+@functools.cache
+def trained_alone(make: Make, place: int, **options: Any) -> tuple[list[Any], list[Any]]:
     """By eager steps; what compiled ones make is told by tests/compiler."""
+    model, optimizer = build(place, **options), make(place)
     step = step_of(model, optimizer)
     with np.errstate(all="ignore"):
         for number in range(STEPS):
@@ -98,7 +100,7 @@ def assert_as_alone(make: Make, jit_compile: Any, size: int = 3, **options: Any)
     stack = Stack([build(seed, **options) for seed in range(size)], [make(i) for i in range(size)], jit_compile)
     stack.train()
     for place in range(size):
-        weights, state = trained_alone(build(place, **options), make(place))
+        weights, state = trained_alone(make, place, **options)
         for found, wanted in zip([*stack.weights_of(place), *stack.state_of(place)], [*weights, *state], strict=True):
             assert found.shape == wanted.shape
             if jit_compile is True:
@@ -268,7 +270,7 @@ def test_members_whose_first_steps_were_taken_alone_go_on_together() -> None:
     stack = Stack(models, own)
     stack.train(4, STEPS)
     for place, rate in enumerate([0.01, 0.02]):
-        weights, state = trained_alone(build(place), optimizers.Adam(rate))
+        weights, state = trained_alone(lambda _: optimizers.Adam(rate), place)  # noqa: B023
         for found, wanted in zip([*stack.weights_of(place), *stack.state_of(place)], [*weights, *state], strict=True):
             np.testing.assert_array_equal(found, wanted)
 
