@@ -54,14 +54,13 @@ LAYERS = [
     ["data"],
     ["module"],
     ["averages", "state"],
-    ["keras.saving.registry", "keras.saving.objects", "keras.saving.description"],
+    ["keras.saving.registry", "keras.saving.objects", "keras.saving.objects"],
     [
         *(
             "keras.arguments",
             "keras.calls",
             "keras.config",
             "keras.dtype_policies",
-            "keras.logs",
             "keras.mixed_precision",
             "keras.promotion",
             "keras.names",

@@ -15,7 +15,7 @@ from ..data.table import of_one_size
 from ..errors import kind_of
 from ..keras.arguments import whole
 from ..keras.batches import Feed, Source, is_iterable_of_batches, source, unpack_x_y_sample_weight
-from ..keras.logs import numbers
+from ..keras.callbacks.callback import numbers
 from ..keras.models import Model, clone_model
 from ..keras.optimizers import SecondOrder
 from ..keras.training.executions import Executions, Steps

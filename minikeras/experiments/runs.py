@@ -22,7 +22,7 @@ from ..data.pipeline import preserved_streams
 from ..errors import NotFiniteError, kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback, History, ProgressBar
-from ..keras.logs import in_notebook, readable
+from ..keras.callbacks.callback import in_notebook, readable
 from ..keras.models import Model
 from ..keras.saving import weights as weights_files
 from .ensemble import Ensemble

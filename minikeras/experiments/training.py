@@ -23,8 +23,8 @@ from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.batches import Feed, Source
 from ..keras.callbacks import CallbackList, History
+from ..keras.callbacks.callback import numbers
 from ..keras.layers.layer_weights import Contents
-from ..keras.logs import numbers
 from ..keras.training.executions import CompiledSteps, Steps
 from ..keras.training.trainer import Trainer
 from .members import (

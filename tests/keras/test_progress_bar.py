@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.keras.logs import readable
+from minikeras.keras.callbacks.callback import readable
 
 X, Y = np.ones((12, 3), "float32"), np.zeros((12, 1), "float32")
 DONE = r"{0}/{0} - \d+s - \d+[mu]?s/step"

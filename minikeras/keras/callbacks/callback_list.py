@@ -10,8 +10,7 @@ from typing import Any
 
 from ... import nest
 from ...distribute.world import is_first
-from ..logs import Logs, numbers
-from .callback import Callback, History
+from .callback import Callback, History, Logs, numbers
 from .progress_bar import ProgressBar
 
 _SHORT = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}

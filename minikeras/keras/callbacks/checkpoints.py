@@ -20,8 +20,7 @@ from ...distribute.world import is_first
 from ...errors import LoadError
 from ...files import durable, strict_json, tensors
 from ..arguments import made_with_numpy
-from ..logs import Logs
-from .callback import Callback, tell, used_if
+from .callback import Callback, Logs, tell, used_if
 from .monitor import Monitor
 
 FILE = "training_state.safetensors"

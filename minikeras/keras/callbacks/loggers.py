@@ -14,8 +14,7 @@ import numpy as np
 from ...core.arrays import to_numpy
 from ...summary import SummaryWriter, histogram_of
 from ..arguments import made_with_numpy
-from ..logs import Logs
-from .callback import Callback, Remembering, used_if
+from .callback import Callback, Logs, Remembering, used_if
 from .monitor import learning_rates
 
 

@@ -13,8 +13,7 @@ import numpy as np
 from ...errors import kind_of
 from ...extras import imported
 from ..arguments import made_with_numpy
-from ..logs import Logs
-from .callback import Callback, Remembering, tell
+from .callback import Callback, Logs, Remembering, tell
 
 
 class Monitor(Remembering):

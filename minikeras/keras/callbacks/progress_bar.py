@@ -12,8 +12,7 @@ import numpy as np
 
 from ..arguments import made_with_numpy
 from ..config import is_interactive_logging_enabled
-from ..logs import Logs, in_notebook, readable
-from .callback import Callback
+from .callback import Callback, Logs, in_notebook, readable
 
 
 @made_with_numpy

@@ -85,7 +85,7 @@ GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMa
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
 
 if _TYPE_CHECKING:
-    from ..saving.description import deserialize, serialize
+    from ..saving.objects import deserialize, serialize
     from .attention import AdditiveAttention, Attention, GroupQueryAttention, MultiHeadAttention
     from .augmentation import (
         RandomBrightness,
@@ -97,8 +97,7 @@ if _TYPE_CHECKING:
         RandomZoom,
     )
     from .mixtures import CutMix, MixUp, RandomErasing
-    from .preprocessing.discretization import Discretization
-    from .preprocessing.encoding import CategoryEncoding
+    from .preprocessing.encoding import CategoryEncoding, Discretization
     from .preprocessing.hashing import HashedCrossing, Hashing
     from .preprocessing.lookup import IntegerLookup, StringLookup
     from .preprocessing.text_vectorization import TextVectorization
@@ -112,9 +111,8 @@ _LATE = {
         "attention": "AdditiveAttention Attention GroupQueryAttention MultiHeadAttention",
         "augmentation": "RandomBrightness RandomContrast RandomCrop RandomFlip RandomRotation RandomTranslation RandomZoom",
         "mixtures": "CutMix MixUp RandomErasing",
-        ".saving.description": "deserialize serialize",
-        "preprocessing.discretization": "Discretization",
-        "preprocessing.encoding": "CategoryEncoding",
+        ".saving.objects": "deserialize serialize",
+        "preprocessing.encoding": "CategoryEncoding Discretization",
         "preprocessing.hashing": "HashedCrossing Hashing",
         "preprocessing.lookup": "IntegerLookup StringLookup",
         "preprocessing.text_vectorization": "TextVectorization",

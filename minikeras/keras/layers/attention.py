@@ -21,7 +21,7 @@ from ...types import ShapeLike, TensorLike, as_dtype
 from .. import regularizers
 from ..initializers import GlorotUniform
 from ..random import SeedGenerator
-from ..saving.description import described
+from ..saving.objects import described
 from . import layer_weights
 from .activations import Softmax
 from .core import EinsumDense

@@ -21,7 +21,7 @@ from ..arguments import made_with_numpy
 from ..calls import context as _context
 from ..calls import mask_of, without_effects
 from ..names import PathMap, auto_name
-from ..saving import description
+from ..saving import objects
 from ..symbolic.keras_tensor import LayerIO, holds_symbol, is_data, is_numbers, shapes_of_first
 from ..symbolic.trial import call_symbolically, output_shapes, output_specs
 from ..weight import CastWeight, Weight
@@ -68,7 +68,7 @@ class Layer(Module):
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
         object.__setattr__(made, "_structure", layer_weights.Structure())
-        description.record(made, Layer, arguments, options)
+        objects.record(made, Layer, arguments, options)
         return made
 
     def __init__(
@@ -152,15 +152,15 @@ class Layer(Module):
         """
         config: dict[str, Any] = {"name": self.name, "trainable": self._trainable, "dtype": self._policy.name}
         if self.activity_regularizer is not None:
-            config["activity_regularizer"] = description.described(self.activity_regularizer)
-        return config | description.options(self, Layer)
+            config["activity_regularizer"] = objects.described(self.activity_regularizer)
+        return config | objects.options(self, Layer)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """A new layer, with new weights, from `get_config`."""
         if cls.get_config is not Layer.get_config or cls.is_described:
             return cls(**config)
-        return description.made_of(cls, Layer, config)
+        return objects.made_of(cls, Layer, config)
 
     def __init_subclass__(
         cls,

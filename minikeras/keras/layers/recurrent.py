@@ -23,8 +23,7 @@ from ...nn_ops.scan import scan
 from ...types import ShapeLike, TensorLike
 from .. import activations
 from ..random import SeedGenerator
-from ..saving.description import described_kind
-from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..saving.objects import described_kind, deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
 from . import layer_weights
 from .inputs import InputSpec, unmarked

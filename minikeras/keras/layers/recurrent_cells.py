@@ -17,7 +17,7 @@ from ...functions.shaping import concat, reshape
 from ...module import snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike
 from .. import activations, initializers
-from ..saving.description import constructor_arguments
+from ..saving.objects import constructor_arguments
 from . import layer_weights
 from .inputs import InputSpec
 from .layer import Layer

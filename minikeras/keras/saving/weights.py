@@ -22,8 +22,8 @@ from ...state import Restoration, StateTree, StateValues
 from ..layers.layer import Layer
 from ..optimizers import Optimizer
 from .assignments import Assignments, ObjectPlace, overrides, places
-from .description import described_kind
 from .legacy_h5 import load_legacy_weights
+from .objects import described_kind
 
 STATES = "minikeras_states"
 SLOTS_OF = "slots_of"

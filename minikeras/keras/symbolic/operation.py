@@ -15,7 +15,7 @@ from ...functions.creation import zeros
 from ...module import snake_case
 from ...types import ShapeLike, as_dtype
 from ..names import auto_name
-from ..saving import description
+from ..saving import objects
 from .keras_tensor import holds_symbol
 from .trial import call_symbolically, output_shapes, output_specs
 
@@ -46,7 +46,7 @@ class Operation:
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__new__(cls)
-        description.record(made, Operation, arguments, options)
+        objects.record(made, Operation, arguments, options)
         return made
 
     def __init__(self, name: str | None = None) -> None:
@@ -77,12 +77,12 @@ class Operation:
         Raises:
             NotImplementedError: if an argument is no plain value and no attribute of its name.
         """
-        return {"name": self.name} | description.options(self, Operation)
+        return {"name": self.name} | objects.options(self, Operation)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Operation:
         """An operation from `get_config`."""
-        return description.made_of(cls, Operation, config)
+        return objects.made_of(cls, Operation, config)
 
     def __repr__(self) -> str:
         return f"<Operation {type(self).__name__} name={self.name}>"

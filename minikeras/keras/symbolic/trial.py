@@ -32,7 +32,7 @@ from ...types import DType, ShapeLike, as_dtype
 from ..calls import context
 from ..config import floatx
 from ..promotion import result_type
-from ..saving.description import is_described
+from ..saving.objects import is_described
 from .keras_tensor import KerasTensor, Node, Spec, is_data, is_numbers, map_shapes
 
 _PAIRS = ((2, 64), (5, 128)), ((12, 12), (24, 24)), ((2, 2), (3, 3)), ((2, 240), (4, 480))

@@ -29,9 +29,9 @@ from ...state import join, split
 from ...types import TensorLike
 from ..batches import Feed
 from ..callbacks import CallbackList
+from ..callbacks.callback import numbers
 from ..layers.layer import Layer
 from ..layers.layer_weights import Contents
-from ..logs import numbers
 from ..metrics import Metric
 from ..optimizers import Optimizer
 from ..optimizers.state import commit, name_of

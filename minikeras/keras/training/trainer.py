@@ -24,8 +24,8 @@ from .. import batches, metrics, optimizers
 from ..arguments import whole
 from ..batches import Feed, Source
 from ..callbacks import CallbackList, History
+from ..callbacks.callback import numbers
 from ..config import max_epochs
-from ..logs import numbers
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from ..weight import Weight

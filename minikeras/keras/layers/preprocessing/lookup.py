@@ -21,7 +21,7 @@ from ....functions.creation import constant
 from ....types import Array, TensorLike
 from ...arguments import whole
 from ...config import floatx
-from ...saving.description import described
+from ...saving.objects import described
 from ..layer import Layer
 from .encoding import (
     ColumnLayer,
