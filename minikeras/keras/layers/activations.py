@@ -11,7 +11,6 @@ from ...functions.elementwise import cast, where
 from ...functions.shaping import broadcast_to, reshape
 from ...types import ShapeLike, TensorLike, as_dtype
 from .. import activations
-from . import layer_weights
 from .core import SameShape
 from .inputs import InputSpec
 
@@ -107,7 +106,7 @@ class PReLU(SameShape, described=True):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        layer_weights.keep(self, "alpha", alpha_initializer, alpha_regularizer, alpha_constraint)
+        self._keep("alpha", alpha_initializer, alpha_regularizer, alpha_constraint)
         axes = (shared_axes,) if isinstance(shared_axes, int) else shared_axes
         self.shared_axes = None if axes is None else tuple(int(axis) for axis in axes)
 
@@ -120,7 +119,7 @@ class PReLU(SameShape, described=True):
         shape = tuple(1 if axis in shared else input_shape[axis] for axis in range(1, rank))
         if None in shape:
             raise ShapeError(f"Layer '{self.name}' (PReLU): axis sizes of {input_shape} must be known, or be in shared_axes.")
-        self.alpha = layer_weights.add(self, "alpha", shape)
+        self.alpha = self._add_kept("alpha", shape)
         axes = {axis: input_shape[axis] for axis in range(1, rank) if axis not in shared}
         self.input_spec = InputSpec(ndim=rank, axes=axes, fixed_by=self.alpha)
 

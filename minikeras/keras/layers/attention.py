@@ -22,7 +22,6 @@ from .. import regularizers
 from ..initializers import GlorotUniform
 from ..random import SeedGenerator
 from ..saving.objects import described
-from . import layer_weights
 from .activations import Softmax
 from .core import EinsumDense
 from .inputs import unmarked
@@ -286,8 +285,8 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
         self.attention_axes = None if axes is None else tuple(int(axis) for axis in axes)
         self.sliding_window = sliding_window
-        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
         self._penalty = regularizers.get(activity_regularizer)
         self._heads_of_values = num_heads
 

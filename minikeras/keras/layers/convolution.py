@@ -12,9 +12,8 @@ from ...functions.shaping import reshape
 from ...types import ShapeLike, TensorLike
 from .. import activations
 from ..weight import Weight
-from . import layer_weights
 from .inputs import InputSpec
-from .layer_weights import activated, without_absent
+from .layer_weights import activated
 from .windows import SpatialLayer, WindowGeometry, check_positive, one_for_each
 
 
@@ -36,11 +35,11 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
         /,
         **options: Any,
     ) -> None:
-        super().__init__(**without_absent(self, options))
+        super().__init__(**options)
         self._geometry = WindowGeometry.checked(self, *geometry)
         self.kernel_size, self.strides, self.padding, self.data_format, self.dilation_rate = self._geometry
         self.activation, self.use_bias = activations.get(activation), bool(use_bias)
-        layer_weights.keep(self, "bias", *bias)
+        self._keep("bias", *bias)
         self.bias: Any = None
 
     def check_filters(self, filters: Any, groups: Any = 1) -> None:
@@ -63,7 +62,7 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
         outputs = self.compute_output_shape(input_shape)[axis]
         kernel = self.make_kernels(channels)
         if self.use_bias:
-            self.bias = layer_weights.add(self, "bias", (outputs,))
+            self.bias = self._add_kept("bias", (outputs,))
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels}, fixed_by=kernel)
 
     def make_kernels(self, channels: int) -> Weight:
@@ -112,12 +111,12 @@ class Convolution(KernelLayer):
         super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
         self.check_filters(filters, groups)
         self.filters, self.groups = filters, groups
-        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
         self.kernel: Any = None
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, channels / groups, filters)."""
-        self.kernel = layer_weights.add(self, "kernel", (*self.kernel_size, channels // self.groups, self.filters))
+        self.kernel = self._add_kept("kernel", (*self.kernel_size, channels // self.groups, self.filters))
         return self.kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:
@@ -210,13 +209,13 @@ class Depthwise(KernelLayer):
         super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
         check_positive(self, depth_multiplier=depth_multiplier)
         self.depth_multiplier = depth_multiplier
-        layer_weights.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
+        self._keep("depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
         self.kernel: Any = None
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, channels, depth_multiplier)."""
         shape = (*self.kernel_size, channels, self.depth_multiplier)
-        self.kernel = layer_weights.add(self, "depthwise", shape, name="kernel")
+        self.kernel = self._add_kept("depthwise", shape, name="kernel")
         return self.kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:
@@ -285,8 +284,8 @@ class Separable(KernelLayer):
         super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
         check_positive(self, filters=filters, depth_multiplier=depth_multiplier)
         self.filters, self.depth_multiplier = filters, depth_multiplier
-        layer_weights.keep(self, "depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
-        layer_weights.keep(self, "pointwise", pointwise_initializer, pointwise_regularizer, pointwise_constraint)
+        self._keep("depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
+        self._keep("pointwise", pointwise_initializer, pointwise_regularizer, pointwise_constraint)
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None
 
@@ -294,8 +293,8 @@ class Separable(KernelLayer):
         """(*window, channels, depth_multiplier) and (*ones, channels * depth_multiplier, filters)."""
         deep = (*self.kernel_size, channels, self.depth_multiplier)
         mixing = (*(1,) * self.rank, channels * self.depth_multiplier, self.filters)
-        self.depthwise_kernel = layer_weights.add(self, "depthwise", deep, name="depthwise_kernel")
-        self.pointwise_kernel = layer_weights.add(self, "pointwise", mixing, name="pointwise_kernel")
+        self.depthwise_kernel = self._add_kept("depthwise", deep, name="depthwise_kernel")
+        self.pointwise_kernel = self._add_kept("pointwise", mixing, name="pointwise_kernel")
         return self.depthwise_kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:
@@ -371,12 +370,12 @@ class TransposedConvolution(KernelLayer):
                     f"{type(self).__name__}: each output_padding must be less than its stride, found "
                     f"output_padding={self.output_padding} and strides={self.strides}."
                 )
-        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
         self.kernel: Any = None
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, filters, channels)."""
-        self.kernel = layer_weights.add(self, "kernel", (*self.kernel_size, self.filters, channels))
+        self.kernel = self._add_kept("kernel", (*self.kernel_size, self.filters, channels))
         return self.kernel
 
     def convolved(self, inputs: Tensor) -> Tensor:

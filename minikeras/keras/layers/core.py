@@ -27,10 +27,9 @@ from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import activations, initializers
 from ..config import floatx
 from ..symbolic.keras_tensor import KerasTensor, Node, Spec, nodes_of
-from . import layer_weights
 from .inputs import InputSpec, attach, called_on_none
 from .layer import Layer
-from .layer_weights import activated, without_absent
+from .layer_weights import activated
 
 
 class SameShape(Layer, takes_one_tensor=True):
@@ -82,13 +81,13 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
         bias_constraint: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(activity_regularizer=activity_regularizer, **without_absent(self, options))
+        super().__init__(activity_regularizer=activity_regularizer, **options)
         if not isinstance(units, int) or isinstance(units, bool) or units <= 0:
             raise ValueError(f"Received an invalid value for `units`, expected a positive integer. Received: units={units!r}.")
         self.units = units
         self.activation, self.use_bias = activations.get(activation), bool(use_bias)
-        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
         self.kernel: Any = None
         self.bias: Any = None
         self.input_spec = InputSpec(min_ndim=2)
@@ -97,9 +96,9 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
         if not input_shape or input_shape[-1] is None:
             raise ShapeError(f"Layer '{self.name}' (Dense) needs a known number of features, found shape {tuple(input_shape)}.")
         features = input_shape[-1]
-        self.kernel = layer_weights.add(self, "kernel", (features, self.units))
+        self.kernel = self._add_kept("kernel", (features, self.units))
         if self.use_bias:
-            self.bias = layer_weights.add(self, "bias", (self.units,))
+            self.bias = self._add_kept("bias", (self.units,))
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features}, fixed_by=self.kernel)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -220,14 +219,14 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         bias_constraint: Any = None,
         **options: Any,
     ) -> None:
-        super().__init__(**without_absent(self, options))
+        super().__init__(**options)
         self.equation, self.bias_axes = equation, bias_axes
         self.partial_output_shape = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
         if any(size is not None and (not isinstance(size, int) or size < 1) for size in self.partial_output_shape):
             raise ValueError(f"EinsumDense: output_shape must hold positive ints or None, found {output_shape!r}.")
         self.activation = activations.get(activation)
-        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
         self._before, self._labels_in, self._labels_of_kernel, self._labels_out = self._parsed()
         self.kernel: Any = None
         self.bias: Any = None
@@ -246,7 +245,7 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         penalty, projection = self.kernel_regularizer, self.kernel_constraint
         self.kernel = self.add_weight(sizes.kernel, first, regularizer=penalty, constraint=projection, name="kernel")
         if sizes.bias is not None:
-            self.bias = layer_weights.add(self, "bias", sizes.bias)
+            self.bias = self._add_kept("bias", sizes.bias)
         self.input_spec = InputSpec(ndim=len(input_shape))
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -357,12 +356,12 @@ class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True)
         if options.pop("input_length", None) is not None:
             warnings.warn("Embedding: input_length is left out, as in Keras: sequences may have any length.", stacklevel=4)
         autocast = options.pop("autocast", False)  # large integers would not survive half precision
-        super().__init__(autocast=autocast, **layer_weights.without_absent(self, options))
+        super().__init__(autocast=autocast, **options)
         for name, value in (("input_dim", input_dim), ("output_dim", output_dim)):
             if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
                 raise ValueError(f"Embedding: `{name}` must be a positive integer. Received: {name}={value!r}.")
         self.input_dim, self.output_dim = input_dim, output_dim
-        layer_weights.keep(self, "embeddings", embeddings_initializer, embeddings_regularizer, embeddings_constraint)
+        self._keep("embeddings", embeddings_initializer, embeddings_regularizer, embeddings_constraint)
         self.mask_zero = self.supports_masking = bool(mask_zero)
         if weights is not None:
             self.build()
@@ -370,7 +369,7 @@ class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True)
             self.set_weights(weights if single else [weights])
 
     def build(self, input_shape: ShapeLike = None) -> None:
-        self.embeddings = layer_weights.add(self, "embeddings", (self.input_dim, self.output_dim), autocast=False)
+        self.embeddings = self._add_kept("embeddings", (self.input_dim, self.output_dim), autocast=False)
 
     def call(self, inputs: Tensor) -> Tensor:
         indices = inputs if inputs.dtype.is_integer else cast(inputs, "int32")

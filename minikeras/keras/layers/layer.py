@@ -4,19 +4,19 @@ known, `call` holds only mathematics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from operator import attrgetter
 from typing import Any
 
 from ... import nest
 from ...absent import OF_LAYERS
-from ...boundary import FAILURES, explaining, is_failure
-from ...core import Tensor, convert_to_tensor
+from ...boundary import FAILURES, is_failure
+from ...core import Tensor, Variable, convert_to_tensor
 from ...core.effects import clock
 from ...functions.elementwise import cast
 from ...module import Module, snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
-from .. import constraints, mixed_precision, regularizers
+from .. import constraints, initializers, mixed_precision, regularizers
 from ..arguments import made_with_numpy
 from ..calls import context as _context
 from ..calls import mask_of, without_effects
@@ -84,6 +84,7 @@ class Layer(Module):
         width = unknown.pop("input_dim", None)
         shape = unknown.pop("input_shape", None if width is None else (width,))
         kind = type(self).__name__
+        layer_weights.refuse_absent(self, unknown)
         if unknown:
             raise ValueError(f"Unrecognized keyword arguments passed to {kind}: {unknown}")
         if name is not None and (not isinstance(name, str) or "/" in name):
@@ -191,7 +192,8 @@ class Layer(Module):
         if "_name" in self.__dict__ and name not in self._not_walked and layer_weights.holds_state(value):
             if self._built and not self._open and earlier is not value:
                 raise ValueError(layer_weights.locked(self.name, f"attribute '{name}'"))
-            layer_weights.freeze_newcomer(self, value)
+            if isinstance(value, Variable) and not isinstance(value, Weight) and not self._trainable:
+                layer_weights.freeze(self, value)  # a Weight is made frozen, unless the user sets it otherwise
         super().__setattr__(name, value)
         may_hold_state = layer_weights.may_hold_state
         if name not in self._unwatched and (may_hold_state(value) or may_hold_state(earlier)):
@@ -226,19 +228,12 @@ class Layer(Module):
 
     # Weights -------------------------------------------------------------------------------------------------------------
 
-    def collect_contents(self) -> layer_weights.Contents:
-        """All that is held by this layer and by those within it."""
-        return layer_weights.collect(self)
+    collect_contents, weights = layer_weights.collect, property(layer_weights.weights_of)
 
     @property
     def variables(self) -> Any:
         """All Variables: own trainable ones, own others, random state, then those of the sublayers."""
         return list(self.collect_contents().variables)
-
-    @property
-    def weights(self) -> list[Any]:
-        """The Variables without random state."""
-        return layer_weights.weights_of(self)
 
     @property
     def trainable_variables(self) -> Any:
@@ -270,14 +265,7 @@ class Layer(Module):
         """The state of the metrics."""
         return [variable for metric in self.metrics for variable in metric.variables]
 
-    @property
-    def trainable(self) -> bool:
-        """True if the weights are trained. Setting it reaches all sublayers; nothing has to be compiled again."""
-        return self._trainable
-
-    @trainable.setter
-    def trainable(self, value: bool) -> None:
-        layer_weights.set_trainable(self, value)
+    trainable = property(attrgetter("_trainable"), layer_weights.set_trainable, doc="True if the weights are trained.")
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Write what this layer itself holds to a mapping, by position: '0', '1' and so on; called when a model is saved.
@@ -296,14 +284,7 @@ class Layer(Module):
         for number, variable in enumerate(layer_weights.own_variables(self)):
             store[str(number)] = variable.numpy()
 
-    def load_own_variables(self, store: Mapping[str, Any]) -> None:
-        """Read what `save_own_variables` wrote.
-
-        Raises:
-            ValueError: if the numbers of Variables differ; nothing has changed then.
-            ShapeError: if a shape differs.
-        """
-        layer_weights.load_own_variables(self, store)
+    load_own_variables, set_weights = layer_weights.load_own_variables, layer_weights.set_weights
 
     def count_params(self) -> int:
         """The number of elements of all weights.
@@ -317,11 +298,6 @@ class Layer(Module):
     def get_weights(self) -> list[Any]:
         """The values of the weights as NumPy arrays."""
         return [weight.numpy() for weight in self.weights]
-
-    @explaining
-    def set_weights(self, weights: list[Any]) -> None:
-        """Assign all weights, in the order of `weights`; nothing changes if a number or shape is wrong."""
-        layer_weights.assign_all(self.name, self.weights, weights)
 
     def add_weight(
         self,
@@ -355,7 +331,7 @@ class Layer(Module):
         Raises:
             ValueError: if a name is given where the shape belongs, or the layer is built.
         """
-        layer_weights.without_absent(self, {"overwrite_with_gradient": overwrite_with_gradient or None})
+        layer_weights.refuse_absent(self, {"overwrite_with_gradient": overwrite_with_gradient or None})
         if self._built:
             raise ValueError(layer_weights.locked(self.name, f"weight {name!r}"))
         kind, seed = as_dtype(dtype or self.variable_dtype), lambda: layer_weights.seed_for(self, name or "variable")
@@ -369,6 +345,17 @@ class Layer(Module):
         return weight
 
     add_variable = add_weight
+
+    def _keep(self, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None) -> None:
+        """Keep the options of the weight of that name, in attributes such as `kernel_initializer`."""
+        setattr(self, f"{name}_initializer", initializers.get(initializer))
+        setattr(self, f"{name}_regularizer", regularizers.get(regularizer))
+        setattr(self, f"{name}_constraint", constraints.get(constraint))
+
+    def _add_kept(self, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
+        """Make a weight with the options that `_keep` kept under a name, which is its own unless another one is given."""
+        first, penalty, limit = (getattr(self, f"{kept}_{option}") for option in ("initializer", "regularizer", "constraint"))
+        return self.add_weight(shape, first, autocast=autocast, regularizer=penalty, constraint=limit, name=name or kept)
 
     # Building ------------------------------------------------------------------------------------------------------------
 
@@ -407,9 +394,7 @@ class Layer(Module):
             given, named = layer_weights.build_arguments(self, type(self).build, self.call_spec.names, args, kwargs)
             self.build(*given, **named)
 
-    def get_build_config(self) -> dict[str, Any] | None:
-        """The shapes that the layer was built for, with None for the batch axis; None if it is not built."""
-        return layer_weights.build_config(self._build_shape)
+    get_build_config = layer_weights.get_build_config
 
     def build_from_config(self, config: dict[str, Any] | None) -> None:
         """Build for the shapes of `get_build_config`."""

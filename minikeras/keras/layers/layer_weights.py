@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from ...boundary import explaining
 from ...core import Tensor, Variable
 from ...distribute.replica import computing_on
 from ...files import limits
@@ -26,7 +27,7 @@ from ...functions.elementwise import cast
 from ...functions.operands import static_shape
 from ...module import Module, Named, attributes, elements, waiting, walk
 from ...types import DType, ShapeLike, TensorLike
-from .. import activations, constraints, initializers, regularizers
+from .. import activations, initializers
 from ..calls import context
 from ..metrics import Metric
 from ..random import SeedGenerator, SeedState, derived_seed, outermost_seed
@@ -137,12 +138,6 @@ def is_layer(value: Any) -> bool:
     return bool(getattr(type(value), "_is_layer", False))
 
 
-def freeze_newcomer(layer: WeightOwner, value: Any) -> None:
-    """Freeze what becomes an attribute of a frozen layer; a Weight is made frozen, unless the user sets it otherwise."""
-    if isinstance(value, Variable) and not isinstance(value, Weight) and not layer._trainable:
-        _freeze(layer, value)
-
-
 def forget(layer: WeightOwner, thing: Any) -> None:
     """Forget a value whose attribute is gone."""
     added, settled, frozen = layer._layer_state
@@ -178,7 +173,7 @@ def notice_unheld(caller: WeightOwner, layer: WeightOwner) -> None:
 
 
 def weights_of(layer: WeightOwner) -> list[Any]:
-    """The Variables that it and those within it hold, without random state."""
+    """The Variables without random state."""
     return [variable for variable in collect(layer).variables if not isinstance(variable, _NO_WEIGHTS)]
 
 
@@ -230,7 +225,7 @@ def learns(layer: WeightOwner, variable: Variable) -> bool:
 
 
 def set_trainable(layer: WeightOwner, value: bool) -> None:
-    """Make the weights of a layer and of all within it trainable, or freeze them."""
+    """Make the weights of a layer and of all within it trainable, or freeze them; nothing has to be compiled again."""
     for one in (layer, *collect(layer).sublayers):
         set_trainable_alone(one, value)
         for thing in held_by(one)[0]:
@@ -240,7 +235,7 @@ def set_trainable(layer: WeightOwner, value: bool) -> None:
                 _note(one, frozen=one._layer_state.frozen - {thing.key})
                 thing.trainable = True
             elif isinstance(thing, Variable) and not value:
-                _freeze(one, thing)
+                freeze(one, thing)
 
 
 def set_trainable_alone(layer: WeightOwner, value: bool) -> None:
@@ -267,10 +262,10 @@ def _freeze_newcomers(layer: WeightOwner, own: list[Any]) -> None:
         if is_layer(thing):
             thing.trainable = False
         elif not isinstance(thing, Weight):  # a Weight is made frozen, unless the user sets it otherwise
-            _freeze(layer, thing)
+            freeze(layer, thing)
 
 
-def _freeze(layer: WeightOwner, variable: Variable) -> None:
+def freeze(layer: WeightOwner, variable: Variable) -> None:
     """Stop training a Variable that was not made by `add_weight`, and remember that it was trained."""
     if variable.trainable:
         _note(layer, frozen=layer._layer_state.frozen | {variable.key})
@@ -278,7 +273,12 @@ def _freeze(layer: WeightOwner, variable: Variable) -> None:
 
 
 def load_own_variables(layer: WeightOwner, store: Mapping[str, Any]) -> None:
-    """Assign what `Layer.save_own_variables` wrote."""
+    """Read what `save_own_variables` wrote.
+
+    Raises:
+        ValueError: if the numbers of Variables differ; nothing has changed then.
+        ShapeError: if a shape differs.
+    """
     held = own_variables(layer)
     if len(store) != len(held):
         hint = " The layer is not built; call it on data, or give it a `build`." if not layer.built else ""
@@ -290,18 +290,20 @@ def load_own_variables(layer: WeightOwner, store: Mapping[str, Any]) -> None:
         variable.assign(store[str(number)])
 
 
-def assign_all(name: str, held: Sequence[Any], values: Sequence[Any]) -> None:
-    """Assign all weights of the layer of that name; nothing changes if a number or shape is wrong."""
-    if len(values) != len(held):
+@explaining
+def set_weights(layer: WeightOwner, weights: list[Any]) -> None:
+    """Assign all weights, in the order of `weights`; nothing changes if a number or shape is wrong."""
+    held = weights_of(layer)
+    if len(weights) != len(held):
         raise ValueError(
-            f"You called `set_weights(weights)` on layer '{name}' with a weight list of length {len(values)}, "
+            f"You called `set_weights(weights)` on layer '{layer.name}' with a weight list of length {len(weights)}, "
             f"but the layer was expecting {len(held)} weights."
         )
-    arrays = [weight.convert(value) for weight, value in zip(held, values, strict=True)]
+    arrays = [weight.convert(value) for weight, value in zip(held, weights, strict=True)]
     for weight, array in zip(held, arrays, strict=True):
         if tuple(array.shape) != tuple(weight.shape):
             raise ValueError(
-                f"Layer {name} weight shape {tuple(weight.shape)} ('{getattr(weight, 'path', weight.name)}') is not "
+                f"Layer {layer.name} weight shape {tuple(weight.shape)} ('{getattr(weight, 'path', weight.name)}') is not "
                 f"compatible with provided weight shape {tuple(array.shape)}."
             )
     for weight, array in zip(held, arrays, strict=True):
@@ -365,38 +367,20 @@ def locked(name: str, what: str) -> str:
 ABSENT = ("lora_rank", "lora_alpha", "quantization_config", "overwrite_with_gradient")
 
 
-def keep(layer: Module, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None) -> None:
-    """Keep the options of the weight of that name, in attributes such as `kernel_initializer`."""
-    setattr(layer, f"{name}_initializer", initializers.get(initializer))
-    setattr(layer, f"{name}_regularizer", regularizers.get(regularizer))
-    setattr(layer, f"{name}_constraint", constraints.get(constraint))
-
-
-def add(layer: Any, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
-    """Make a weight with the options that `keep` kept under a name, which is also that of the weight unless `name` is given."""
-    initializer, regularizer, constraint = (
-        getattr(layer, f"{kept}_{option}") for option in ("initializer", "regularizer", "constraint")
-    )
-    return layer.add_weight(
-        shape, initializer, autocast=autocast, regularizer=regularizer, constraint=constraint, name=name or kept
-    )
+def refuse_absent(layer: Module, options: dict[str, Any]) -> None:
+    """Take out the options of Keras that are deliberately absent here; anything but None for them is an error."""
+    for name in ABSENT:
+        if options.pop(name, None) is not None:
+            raise NotImplementedError(
+                f"{type(layer).__name__}: {name} is not available: there is no low-rank adaptation and no quantization here. "
+                "Leave it out; to train few weights, freeze layers with layer.trainable = False."
+            )
 
 
 def activated(layer: Any, y: TensorLike) -> Any:
     """The activation of a tensor, as `layer.activation` is now: an attribute that may be set at any time."""
     activation = layer.activation
     return y if activation is None or activation is activations.linear else activation(y)
-
-
-def without_absent(layer: Module, options: dict[str, Any]) -> dict[str, Any]:
-    """The options without those of Keras that are deliberately absent here; anything but None for them is an error."""
-    for name in ABSENT:
-        if options.get(name) is not None:
-            raise NotImplementedError(
-                f"{type(layer).__name__}: {name} is not available: there is no low-rank adaptation and no quantization here. "
-                "Leave it out; to train few weights, freeze layers with layer.trainable = False."
-            )
-    return {name: value for name, value in options.items() if name not in ABSENT}
 
 
 def _shapes_of(build: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -506,8 +490,9 @@ def build_arguments(
     return (), {name: shapes_of(value) for name, value in told.items() if value is not None}
 
 
-def build_config(shape: ShapeLike) -> dict[str, Any] | None:
-    """The shapes that a layer was built for, with None for the batch axis."""
+def get_build_config(layer: WeightOwner) -> dict[str, Any] | None:
+    """The shapes that the layer was built for, with None for the batch axis; None if it is not built."""
+    shape = layer._build_shape
     if shape is None:
         return None
     if isinstance(shape, dict):

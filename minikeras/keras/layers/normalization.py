@@ -17,7 +17,6 @@ from ...functions.shaping import broadcast_to, reshape
 from ...types import Axis, ShapeLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import is_data
-from . import layer_weights
 from .core import SameShape
 from .inputs import InputSpec
 
@@ -39,17 +38,17 @@ class ScalingLayer(SameShape, gives_floats=True):
     ) -> None:
         super().__init__(**{"autocast": False, **options})
         self.center, self.scale = bool(center), bool(scale)
-        layer_weights.keep(self, "beta", beta_initializer, beta_regularizer, beta_constraint)
-        layer_weights.keep(self, "gamma", gamma_initializer, gamma_regularizer, gamma_constraint)
+        self._keep("beta", beta_initializer, beta_regularizer, beta_constraint)
+        self._keep("gamma", gamma_initializer, gamma_regularizer, gamma_constraint)
         self.gamma: Any = None
         self.beta: Any = None
 
     def add_gamma_and_beta(self, shape: tuple[int, ...]) -> Any:
         """Make gamma and beta, as far as the layer has them; the result is one of them, for its shape, or None."""
         if self.scale:
-            self.gamma = layer_weights.add(self, "gamma", shape, autocast=False)
+            self.gamma = self._add_kept("gamma", shape, autocast=False)
         if self.center:
-            self.beta = layer_weights.add(self, "beta", shape, autocast=False)
+            self.beta = self._add_kept("beta", shape, autocast=False)
         return self.gamma if self.scale else self.beta
 
     def scaled(self, outputs: Tensor, x: Tensor, axes: tuple[int, ...]) -> Tensor:

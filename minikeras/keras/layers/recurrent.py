@@ -25,10 +25,8 @@ from .. import activations
 from ..random import SeedGenerator
 from ..saving.objects import described_kind, deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
-from . import layer_weights
 from .inputs import InputSpec, unmarked
 from .layer import Layer
-from .layer_weights import is_layer, without_absent
 from .windows import check_positive
 from .wrappers import LayerOfLayers
 
@@ -43,7 +41,7 @@ def _chosen(keep: Tensor, new: Tensor, old: Any) -> Tensor:
 
 
 def _called(cell: Any, inputs: Tensor, states: TensorLike, training: bool | None) -> tuple[Tensor, Any]:
-    named = {"training": training} if is_layer(cell) and cell.call_spec.takes_training else {}
+    named = {"training": training} if isinstance(cell, Layer) and cell.call_spec.takes_training else {}
     output, following = (cell if callable(cell) else cell.call)(inputs, states, **named)
     return output, following
 
@@ -62,7 +60,7 @@ def _size_of_output(cell: Any) -> Any:
 
 def _build(cell: Any, input_shape: ShapeLike) -> None:
     """Build a cell that is a layer; one whose layers are built by calls is called on zeros, as the layers in it are."""
-    if is_layer(cell) and not cell.built:
+    if isinstance(cell, Layer) and not cell.built:
         if type(cell).build is Layer.build:
             zero = layer_weights.zero_inputs(input_shape, cell.compute_dtype)
             _called(cell, zero, _first_states(cell, zero.shape[0], cell.compute_dtype), False)
@@ -106,13 +104,13 @@ class Cell(Layer, described=True):
         **options: Any,
     ) -> None:
         implementation = options.pop("implementation", 2)
-        super().__init__(**without_absent(self, options))
+        super().__init__(**options)
         check_positive(self, units=units)
         self.units, self.use_bias = units, bool(use_bias)
         self.activation = activations.get(activation)
-        layer_weights.keep(self, "kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        layer_weights.keep(self, "recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
-        layer_weights.keep(self, "bias", bias_initializer, bias_regularizer, bias_constraint)
+        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
+        self._keep("recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
+        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
         self.dropout, self.recurrent_dropout = (min(1.0, max(0.0, rate)) for rate in (dropout, recurrent_dropout))
         self._masks_of_gates = implementation == 1 or self.recurrent_dropout > 0.0
         self.seed, self.seed_generator = seed, SeedGenerator(seed)
@@ -126,8 +124,8 @@ class Cell(Layer, described=True):
     def build(self, input_shape: ShapeLike) -> None:
         width = self.units * self.gates
         shape, recurrent_shape = self.kernel_shapes(input_shape, width)
-        self.kernel = layer_weights.add(self, "kernel", shape)
-        self.recurrent_kernel = layer_weights.add(self, "recurrent", recurrent_shape, name="recurrent_kernel")
+        self.kernel = self._add_kept("kernel", shape)
+        self.recurrent_kernel = self._add_kept("recurrent", recurrent_shape, name="recurrent_kernel")
         if self.use_bias:
             self.bias = self.make_bias(width)
 
@@ -137,7 +135,7 @@ class Cell(Layer, described=True):
 
     def make_bias(self, width: int) -> Any:
         """The weight that is added."""
-        return layer_weights.add(self, "bias", (width,))
+        return self._add_kept("bias", (width,))
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
         """Zeros."""
@@ -422,7 +420,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
     @contextlib.contextmanager
     def _without_losses(self) -> Iterator[None]:
         """Within the block a cell must not add losses, which would differ from step to step: else the step is not recorded."""
-        layers = [self.cell, *self.cell.collect_contents().sublayers] if is_layer(self.cell) else []
+        layers = [self.cell, *self.cell.collect_contents().sublayers] if isinstance(self.cell, Layer) else []
         counts = [len(one.added_losses) for one in layers]
         yield
         if is_in_step() and [len(one.added_losses) for one in layers] != counts:
@@ -460,7 +458,7 @@ class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_
         self, layer: Any, merge_mode: str | None = "concat", weights: Any = None, backward_layer: Any = None, **options: Any
     ) -> None:
         for name, one in (("layer", layer), ("backward_layer", backward_layer)):
-            if (one is not None or name == "layer") and not (is_layer(one) and hasattr(one, "go_backwards")):
+            if (one is not None or name == "layer") and not (isinstance(one, Layer) and hasattr(one, "go_backwards")):
                 raise ValueError(f"Bidirectional: `{name}` must be a layer such as keras.layers.LSTM, found {one!r:.80}.")
         if merge_mode not in ("sum", "mul", "ave", "concat", None):
             raise ValueError(f"Bidirectional: merge_mode must be 'sum', 'mul', 'ave', 'concat' or None, found {merge_mode!r}.")

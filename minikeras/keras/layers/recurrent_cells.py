@@ -18,7 +18,6 @@ from ...module import snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike
 from .. import activations, initializers
 from ..saving.objects import constructor_arguments
-from . import layer_weights
 from .inputs import InputSpec
 from .layer import Layer
 from .layer_weights import activated
@@ -104,7 +103,7 @@ class GRUCell(GatedCell, described=True):
         self.reset_after = bool(reset_after)
 
     def make_bias(self, width: int) -> Any:
-        return layer_weights.add(self, "bias", (2, width) if self.reset_after else (width,))
+        return self._add_kept("bias", (2, width) if self.reset_after else (width,))
 
     def input_bias(self) -> Any:
         bias = super().input_bias()
