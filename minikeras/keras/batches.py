@@ -405,17 +405,13 @@ def source(
     for label, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise ValueError(f"{name}: `{label}` must be None when x is {kind_of(x)}; its elements hold it.")
-    found = _iterated(x, bool(shuffle))
-    return found if class_weight is None else _Weighted(found, class_weight)
-
-
-def _iterated(x: Any, shuffle: bool) -> Source:
-    """A source for an iterable of batches."""
     if isinstance(x, Dataset):
-        return _DatasetSource(x, checked=False)
-    if isinstance(x, PyDataset):
-        return _SequenceSource(x, shuffle)
-    return _IterableSource(x) if hasattr(x, "__iter__") else _SequenceSource(x, False)
+        found: Source = _DatasetSource(x, checked=False)
+    elif isinstance(x, PyDataset) or not hasattr(x, "__iter__"):
+        found = _SequenceSource(x, bool(shuffle) and isinstance(x, PyDataset))
+    else:
+        found = _IterableSource(x)
+    return found if class_weight is None else _Weighted(found, class_weight)
 
 
 def _converted(batch: Any) -> Any:

@@ -146,7 +146,8 @@ class CallbackList:
         """The number of batches for which these hooks are called once; None if all are those of a progress bar, which can be
         told of any number at a time.
         """
-        return None if all(_is_bars_own(method) for _, method in self._listeners(phase)) else self._group
+        own = vars(ProgressBar).values()  # not an override in a user's subclass
+        return None if all(getattr(method, "__func__", self) in own for _, method in self._listeners(phase)) else self._group
 
     def _listeners(self, phase: str) -> list[tuple[Callback, Callable[..., Any]]]:
         return [*self._those(f"on_{phase}_batch_begin"), *self._those(f"on_{phase}_batch_end")]
@@ -219,12 +220,6 @@ def _flat(callbacks: Any) -> list[Callback]:
         else:
             raise TypeError(f"callbacks: expected objects of keras.callbacks.Callback, found {one!r}.")
     return found
-
-
-def _is_bars_own(method: Any) -> bool:
-    """True if a hook is a method of ProgressBar itself, not an override in a user's subclass."""
-    function = getattr(method, "__func__", None)
-    return function is not None and function in vars(ProgressBar).values()
 
 
 def _does_something(callback: Callback, hook: str, method: Any) -> bool:

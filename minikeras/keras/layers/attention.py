@@ -177,6 +177,8 @@ class AdditiveAttention(Attention, described=True):
     [[[2.86 6.14]]]
     """
 
+    _not_described = ("score_mode",)
+
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **options: Any) -> None:
         super().__init__(use_scale, dropout=dropout, **options)
 
@@ -188,9 +190,6 @@ class AdditiveAttention(Attention, described=True):
     def _calculate_scores(self, query: Tensor, key: Tensor) -> Tensor:
         found = tanh(expand_dims(query, -2) + expand_dims(key, -3))
         return reduce_sum(found if self.scale is None else found * self.scale, -1)
-
-    def get_config(self) -> dict[str, Any]:
-        return {name: value for name, value in super().get_config().items() if name != "score_mode"}
 
 
 class MultiHeadAttention(Layer, described=True, gives_floats=True):
@@ -319,21 +318,9 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         self, name: str, equation: str, sizes: Any, shape: ShapeLike, activation: str | Callable[..., Any] | None = None
     ) -> EinsumDense:
         """A linear map of the last axes of an input of this shape, with the options of all the projections."""
-        made = EinsumDense(
-            equation,
-            sizes,
-            activation,
-            equation.rpartition("...")[2] if self.use_bias else None,
-            self.kernel_initializer,
-            self.bias_initializer,
-            self.kernel_regularizer,
-            self.bias_regularizer,
-            self.kernel_constraint,
-            self.bias_constraint,
-            activity_regularizer=self._penalty,
-            dtype=self.dtype_policy,
-            name=name,
-        )
+        options = {key: value for key, value in vars(self).items() if key.startswith(("kernel_", "bias_"))}
+        options |= {"activity_regularizer": self._penalty, "dtype": self.dtype_policy, "name": name}
+        made = EinsumDense(equation, sizes, activation, equation.rpartition("...")[2] if self.use_bias else None, **options)
         made.build(shape)
         return made
 

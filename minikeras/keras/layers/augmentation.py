@@ -48,6 +48,7 @@ class Augmentation(Layer):
     """
 
     gives_floats = True
+    _not_described = ("bounding_box_format",)
     moves_pixels = False
     """True if a segmentation mask is transformed along with its image."""
 
@@ -134,9 +135,6 @@ class Augmentation(Layer):
     def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """The input's."""
         return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        return {name: value for name, value in super().get_config().items() if name != "bounding_box_format"}
 
     def uniform(self, shape: ShapeLike, limits: tuple[float, float], seed: Any) -> Tensor:
         """Numbers between two limits, in float32: angles and places of pixels want its digits in half precision too."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ... import nest
@@ -14,7 +15,7 @@ from ...errors import DTypeError, ShapeError, kind_of
 from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
 from ...module import Module
-from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
+from ...types import DTypeLike, TensorLike, as_dtype
 from ..calls import mask_of
 
 
@@ -49,6 +50,7 @@ class CallSpec(NamedTuple):
         return cls(names, named[0] if named else None, training is not None, "mask" in parameters, masks, default)
 
 
+@dataclass(eq=False, repr=False)
 class InputSpec:
     """Rank, dtype and sizes that a layer expects of an input.
 
@@ -66,32 +68,28 @@ class InputSpec:
     InputSpec(min_ndim=2, axes={-1: 3})
     """
 
-    def __init__(
-        self,
-        dtype: DTypeLike = None,
-        shape: ShapeLike = None,
-        ndim: int | None = None,
-        max_ndim: int | None = None,
-        min_ndim: int | None = None,
-        axes: Mapping[int, int | None] | None = None,
-        allow_last_axis_squeeze: bool = False,
-        name: str | None = None,
-        optional: bool = False,
-        fixed_by: Any = None,
-    ) -> None:
-        self.dtype = None if dtype is None else as_dtype(dtype).name
-        self.shape = None if shape is None else tuple(shape)
-        self.ndim = len(self.shape) if self.shape is not None else ndim
-        self.max_ndim, self.min_ndim = max_ndim, min_ndim
+    dtype: DTypeLike = None
+    shape: Any = None
+    ndim: int | None = None
+    max_ndim: int | None = None
+    min_ndim: int | None = None
+    axes: Any = None
+    allow_last_axis_squeeze: bool = False
+    name: str | None = None
+    optional: bool = False
+    fixed_by: Any = None
+
+    def __post_init__(self) -> None:
+        self.dtype = None if self.dtype is None else as_dtype(self.dtype).name
+        if self.shape is not None:
+            self.shape, self.ndim = tuple(self.shape), len(self.shape)
         try:
-            self.axes = {int(axis): size for axis, size in (axes or {}).items()}
+            self.axes = {int(axis): size for axis, size in (self.axes or {}).items()}
         except (AttributeError, TypeError, ValueError):
-            raise TypeError(f"InputSpec: axes must be a dict of position and size, found {axes!r}.") from None
+            raise TypeError(f"InputSpec: axes must be a dict of position and size, found {self.axes!r}.") from None
         rank = self.ndim if self.ndim is not None else self.max_ndim
         if rank is not None and any(not -rank <= axis < rank for axis in self.axes):
             raise ValueError(f"InputSpec: axes {sorted(self.axes)} are out of range for {rank} axes.")
-        self.allow_last_axis_squeeze = allow_last_axis_squeeze
-        self.name, self.optional, self.fixed_by = name, optional, fixed_by
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, without the weight."""

@@ -55,6 +55,8 @@ class Layer(Module):
     _is_layer = True
     _open = False
     """True if further state may be added after building."""
+    _not_described: tuple[str, ...] = ()
+    """Arguments that its configuration leaves out, as Keras's does."""
     is_described, _makes_nothing = True, False
     """See `described_kind`; and True if there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     call_spec = inputs.CallSpec()
@@ -154,7 +156,8 @@ class Layer(Module):
         config: dict[str, Any] = {"name": self.name, "trainable": self._trainable, "dtype": self._policy.name}
         if self.activity_regularizer is not None:
             config["activity_regularizer"] = objects.described(self.activity_regularizer)
-        return config | objects.options(self, Layer)
+        config |= objects.options(self, Layer)
+        return {name: value for name, value in config.items() if name not in self._not_described}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:

@@ -381,7 +381,9 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
     def _repeated(self, inputs: Tensor, states: TensorLike, mask: TensorLike, training: bool | None) -> tuple[Tensor, Any]:
         """The outputs of all steps or the last one, and the last states."""
         first: list[Any] = nest.flatten(states)
-        place, count = self._place_of_output(states), len(first)
+        count = len(first)
+        known = all(isinstance(cell, Cell) and type(cell).call is described_kind(type(cell)).call for cell in self._cells)
+        place = None if not known else len(nest.flatten(states[:-1])) if self._is_stack else 0  # of the output among the states
         sliced = [_swapped(inputs)]
         if mask is not None:
             sliced.append(_swapped(cast(convert_to_tensor(mask), "bool")))
@@ -410,12 +412,6 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         if not self.return_sequences:
             return rows[0][0 if self.go_backwards else -1], states
         return _swapped(reverse(rows[0], [0]) if self.go_backwards else rows[0]), states
-
-    def _place_of_output(self, states: TensorLike) -> int | None:
-        """The position of the output among the flattened states; None if it is not known."""
-        if not all(isinstance(cell, Cell) and type(cell).call is described_kind(type(cell)).call for cell in self._cells):
-            return None
-        return len(nest.flatten(states[:-1])) if self._is_stack else 0
 
     @contextlib.contextmanager
     def _without_losses(self) -> Iterator[None]:

@@ -66,7 +66,10 @@ class Dropout(Noise, described=True, makes_nothing=True):
     def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **options: Any) -> None:
         self.rate = checked_rate(rate)
         super().__init__(seed, **options)
-        self.noise_shape = None if noise_shape is None else _checked_shape(noise_shape)
+        listed = noise_shape is None or isinstance(noise_shape, (list, tuple))
+        if not listed or any(n is not None and (not isinstance(n, int) or n < 1) for n in noise_shape or ()):
+            raise ValueError(f"Dropout: `noise_shape` must hold positive integers or None. Received: {noise_shape=}.")
+        self.noise_shape = None if noise_shape is None else tuple(noise_shape)
 
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
         if self.rate == 1.0:
@@ -120,15 +123,13 @@ class AlphaDropout(Dropout, described=True, makes_nothing=True):
 class SpatialDropout(Dropout, SpatialLayer):
     """Base of dropout of whole features: one decision for all places of a row."""
 
+    _not_described = ("noise_shape", "trainable")  # Keras's constructor takes neither
+
     def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
         super().__init__(rate, None, seed, **options)
 
     def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return self._with_sizes(shape, (1,) * self.rank)
-
-    def get_config(self) -> dict[str, Any]:
-        foreign = ("noise_shape", "trainable")  # Keras's constructor takes neither
-        return {key: value for key, value in super().get_config().items() if key not in foreign}
 
 
 class SpatialDropout1D(SpatialDropout, described=True, makes_nothing=True, rank=1):
@@ -241,7 +242,7 @@ class ActivityRegularization(SameShape, described=True, makes_nothing=True):
     ([[1.0, -3.0]], 2.0)
     """
 
-    _member_numbers = ("l1", "l2")
+    _member_numbers, _not_described = ("l1", "l2"), ("activity_regularizer",)
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **options: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **options)
@@ -249,11 +250,6 @@ class ActivityRegularization(SameShape, described=True, makes_nothing=True):
 
     def call(self, inputs: Tensor) -> Tensor:
         return inputs
-
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        del config["activity_regularizer"]
-        return config
 
 
 def dropped(inputs: Tensor, rate: float, keys: Keys) -> Tensor:
@@ -276,13 +272,3 @@ def checked_rate(rate: Any) -> float:
             f"Invalid value received for argument `rate`. Expected a float value between 0 and 1. Received: rate={rate!r}."
         )
     return float(rate)
-
-
-def _checked_shape(noise_shape: Any) -> tuple[int | None, ...]:
-    """Positive sizes, or None where the input's counts."""
-    shape = tuple(noise_shape) if isinstance(noise_shape, (list, tuple)) else (noise_shape,)
-    if not isinstance(noise_shape, (list, tuple)) or any(
-        size is not None and (not isinstance(size, int) or size < 1) for size in shape
-    ):
-        raise ValueError(f"Dropout: `noise_shape` must hold positive integers or None. Received: noise_shape={noise_shape!r}.")
-    return shape

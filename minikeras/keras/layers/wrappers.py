@@ -184,7 +184,9 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: TensorLike = None) -> Tensor:
         batch, steps, *rest = self._checked(tuple(inputs.shape), mask)
-        if self._has_separate_rows():
+        layer = self.layer
+        joins_rows = isinstance(layer, (BatchNormalization, Lambda)) or layer.activity_regularizer is not None
+        if layer.is_described and not joins_rows and not layer.collect_contents().sublayers:  # then all steps may be one batch
             flat = {} if mask is None else {"mask": reshape(mask, (batch * steps, *mask.shape[2:]))}
             y = self._on_step(reshape(inputs, (batch * steps, *rest)), training, flat)
             return reshape(y, (batch, steps, *y.shape[1:]))
@@ -195,12 +197,6 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
         """The spec of the output, by the rule of the layer: a trial would call it for each of many steps."""
         floating = x.dtype.is_floating or self.gives_floats
         return Spec(self.compute_output_shape(x.shape), as_dtype(self.compute_dtype) if floating else x.dtype)
-
-    def _has_separate_rows(self) -> bool:
-        """True if the layer is known to treat each row independently of the others, so that all steps may be one batch."""
-        layer = self.layer
-        joins_rows = isinstance(layer, (BatchNormalization, Lambda)) or layer.activity_regularizer is not None
-        return layer.is_described and not joins_rows and not layer.collect_contents().sublayers
 
     def _on_step(self, x: Tensor, training: bool | None, mask: dict[str, Any]) -> Tensor:
         given = mask if self.layer.call_spec.takes_mask else {}

@@ -98,7 +98,15 @@ class ThresholdMetric(Metric):
         labels, predictions = aligned(type(self).__name__, y_true, as_floats(y_pred, self.dtype))
         weights = spread_weights(1.0 if sample_weight is None else sample_weight, predictions)
         if self.top_k is not None:
-            predictions = _only_largest(predictions, self.top_k, type(self).__name__)
+            k = self.top_k
+            if not predictions.ndim or not 1 <= k <= predictions.shape[-1]:
+                raise ShapeError(
+                    f"{type(self).__name__}: top_k={k} of predictions of shape {predictions.shape}; expected (n, classes), "
+                    "classes >= k >= 1."
+                )
+            classes = predictions.shape[-1]
+            places = one_hot(largest(predictions, k)[1], classes, on_value=True, off_value=False, dtype="bool")
+            predictions = where(reduce_any(places, -2), predictions, -float("inf"))
         labels, weights = cast(labels != 0.0, self.dtype), broadcast_to(weights, predictions.shape)
         if self.class_id is None:
             return labels, predictions, weights
@@ -146,16 +154,6 @@ def count_at_thresholds(labels: Tensor, predictions: Tensor, weights: Tensor, th
     shape = (-1, columns) if by_label else (-1,)
     parts = (above[..., 0], above[..., 1], below[..., 1], below[..., 0])
     return Counts(*(reshape(transpose(part), shape) for part in parts))
-
-
-def _only_largest(predictions: Tensor, k: int, name: str) -> Tensor:
-    """The k largest predictions of each row; -inf in place of the others."""
-    if not predictions.ndim or not 1 <= k <= predictions.shape[-1]:
-        raise ShapeError(
-            f"{name}: top_k={k} of predictions of shape {predictions.shape}; expected (n, classes), classes >= k >= 1."
-        )
-    places = one_hot(largest(predictions, k)[1], predictions.shape[-1], on_value=True, off_value=False, dtype="bool")
-    return where(reduce_any(places, -2), predictions, -float("inf"))
 
 
 def checked_thresholds(thresholds: Thresholds, top_k: int | None = None) -> list[float]:

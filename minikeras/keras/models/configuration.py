@@ -39,13 +39,6 @@ def functional(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[s
     return {key: value for key, value in given.items() if value is not None}
 
 
-def config_of(model: Any, functional: bool) -> dict[str, Any]:
-    """The configuration that `model_of` takes."""
-    if not functional:
-        return _subclass_config(model)
-    return {"name": model.name, "trainable": model._trainable, **_written(model.layer_graph)}
-
-
 def model_of(cls: Any, config: dict[str, Any], custom_objects: Mapping[str, Any] | None) -> Any:
     """A new model of a class, with new weights, from its configuration."""
     if {"layers", "input_layers", "output_layers"} <= set(config):
@@ -57,7 +50,7 @@ def model_of(cls: Any, config: dict[str, Any], custom_objects: Mapping[str, Any]
     return made
 
 
-def _subclass_config(model: Any) -> dict[str, Any]:
+def subclass_config(model: Any) -> dict[str, Any]:
     """Name, dtype and the like, as far as the class takes them, and the arguments that it was made with, as plain data."""
     kind = type(model)
     accepted = inspect.signature(kind.__init__).parameters
@@ -90,7 +83,7 @@ def _by_name(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> 
 # Graphs ---------------------------------------------------------------------------------------------------------------
 
 
-def _written(graph: LayerGraph) -> dict[str, Any]:
+def graph_config(graph: LayerGraph) -> dict[str, Any]:
     """`layers` with their calls, `input_layers` and `output_layers`."""
     layers = []
     for operation in graph.operations:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import nest
 from ...boundary import explaining
-from ...core import Tensor, Variable
+from ...core import Variable
 from .. import batches
 from ..arguments import takes_numpy
 from ..batches import Feed
@@ -242,7 +242,9 @@ class Model(Layer, described=True):
         Raises:
             NotImplementedError: for a subclass without its own, made with arguments that are neither plain data nor have one.
         """
-        return configuration.config_of(self, functional=self._graph is not None and not self.is_overridden("__init__"))
+        if self._graph is None or self.is_overridden("__init__"):
+            return configuration.subclass_config(self)
+        return {"name": self.name, "trainable": self._trainable, **configuration.graph_config(self._graph)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
@@ -322,11 +324,7 @@ class Model(Layer, described=True):
         for metric in self.metrics:
             metric.reset_state()
 
-    def compute_loss(
-        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
-    ) -> Tensor:
-        """The loss of a batch, with everything that `add_loss` and regularizers add."""
-        return steps.compute_loss(self, y, y_pred, sample_weight)
+    compute_loss = steps.compute_loss
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Logs:
         """Let a batch enter the metrics and return all results."""
@@ -337,20 +335,7 @@ class Model(Layer, described=True):
         """The results of all metrics by name."""
         return self._trainer.results(self)
 
-    def train_step(self, data: Any) -> Logs:
-        """One batch, x, (x, y) or (x, y, sample_weight): predict, loss, gradient, apply. Gives logs by name.
-
-        Override it for another step.
-        """
-        return steps.train_step(self, data)
-
-    def test_step(self, data: Any) -> Logs:
-        """One batch of evaluation."""
-        return steps.test_step(self, data)
-
-    def predict_step(self, data: Any) -> Any:
-        """One batch of prediction."""
-        return steps.predict_step(self, data)
+    train_step, test_step, predict_step = steps.train_step, steps.test_step, steps.predict_step
 
     def learning_variables(self) -> list[Variable]:
         """All that may ever be trained, frozen or not: their slots survive freezing."""

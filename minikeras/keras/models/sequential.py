@@ -214,7 +214,9 @@ class Sequential(Model, described=True):
         chain: list[Any] = []
         places: dict[str, int] = {}
         for number, layer in enumerate(described):
-            place = places.setdefault(_name_of(layer) or f"/{number}", number)
+            inner = layer.get("config") if isinstance(layer, Mapping) else None
+            name = str(inner.get("name", "")) if isinstance(inner, Mapping) else ""
+            place = places.setdefault(name or f"/{number}", number)
             twice = place < number and described[place] == layer  # then it is one layer, which shares its weights with itself
             chain.append(chain[place] if twice else deserialize_keras_object(layer, custom_objects))
         for layer, one in zip(chain, config["layers"], strict=True):
@@ -235,12 +237,6 @@ def _only_input(layer: Any) -> KerasTensor | None:
     except AttributeError:  # a subclass that was not called on KerasTensors
         return None
     return found[0] if len(found) == 1 else None
-
-
-def _name_of(layer: Any) -> str:
-    """The name in the configuration of a layer; empty if there is none."""
-    inner = layer.get("config") if isinstance(layer, Mapping) else None
-    return str(inner.get("name", "")) if isinstance(inner, Mapping) else ""
 
 
 def _unbuilt(layer: Any) -> Any:

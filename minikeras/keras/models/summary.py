@@ -6,6 +6,7 @@ picture is made by graphviz where it is installed, else drawn in characters.
 
 from __future__ import annotations
 
+import importlib.util
 import pathlib
 import re
 import shutil
@@ -348,7 +349,7 @@ def plot_model(
     shown = _Shown(show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
     boxes = _boxes(model, expand_nested, shown)
     as_text = to_file is not None and str(to_file).endswith(".txt")
-    if as_text or not _graphviz():
+    if as_text or shutil.which("dot") is None or importlib.util.find_spec("pydot") is None:
         text = "\n".join(_rails(boxes))
         if as_text:
             pathlib.Path(to_file).write_text(text + "\n", encoding="utf-8")
@@ -513,14 +514,6 @@ def _crossing(rails: list[str | None], ends: list[int], middle: str, last: str) 
 
 
 # Drawing with graphviz ------------------------------------------------------------------------------------------------
-
-
-def _graphviz() -> bool:
-    """True if pydot and graphviz's program `dot` are installed."""
-    import importlib.util
-    import shutil
-
-    return shutil.which("dot") is not None and importlib.util.find_spec("pydot") is not None
 
 
 def _dot(name: str, boxes: list[Box], rankdir: str, dpi: int) -> Any:

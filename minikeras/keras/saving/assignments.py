@@ -167,7 +167,9 @@ class Assignments:
         held = [variable for place, _ in self._by_themselves for variable in own_variables(place.owner)]
         try:
             with preserved([*(one for one, _ in self.pairs), *held]):
-                self._refuse_misfits()
+                if (lines := self._lines()) and not self._skip:
+                    first = f"load_weights: '{self._file}' does not fit the model; nothing was changed."
+                    raise ShapeError("\n".join([first, *lines, "skip_mismatch=True loads the rest."]))
                 with np.errstate(all="ignore"):  # copies: the arrays are views of the file
                     apply_tree((one, array.astype(one.array.dtype)) for one, array in self.pairs)
                 for place, arrays in self._by_themselves:
@@ -212,12 +214,6 @@ class Assignments:
     def _lines(self) -> list[str]:
         lines = listed("mis-shaped", self.mismatched) + listed("not in the file", self.missing)
         return lines + listed("in the file, but nowhere to put", self.unexpected)
-
-    def _refuse_misfits(self) -> None:
-        lines = self._lines()
-        if lines and not self._skip:
-            first = f"load_weights: '{self._file}' does not fit the model; nothing was changed."
-            raise ShapeError("\n".join([first, *lines, "skip_mismatch=True loads the rest."]))
 
     def _warn(self) -> None:
         if lines := self._lines():

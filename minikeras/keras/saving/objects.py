@@ -216,7 +216,12 @@ def _read(config: Any, nearby: Mapping[str, Any]) -> Any:
     if len(name) > registry.LONGEST_NAME:
         raise LoadError(f"Could not parse config: the name of a class has {len(name)} characters: {name:.80}...")
     if name in _SPECIAL:
-        return _special_read(name, inner)
+        try:
+            return _SPECIAL[name](inner)
+        except LoadError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise LoadError(f"Could not parse config: {name} holds {inner!r:.80} ({type(error).__name__}: {error}).") from error
     module, registered_name = config.get("module"), config.get("registered_name") or None
     if name == "function":
         if not isinstance(inner, str):
@@ -284,15 +289,6 @@ _SPECIAL: dict[str, Callable[[Any], Any]] = {
     "__tuple__": lambda inner: tuple(_read(inner["value"] if isinstance(inner, Mapping) else inner, {})),
     "__lambda__": lambda inner: registry.find("__lambda__", None, "__lambda__", "function"),
 }
-
-
-def _special_read(name: str, inner: Any) -> Any:
-    try:
-        return _SPECIAL[name](inner)
-    except LoadError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise LoadError(f"Could not parse config: {name} holds {inner!r:.80} ({type(error).__name__}: {error}).") from error
 
 
 # Layers and operations -------------------------------------------------------------------------------------------------

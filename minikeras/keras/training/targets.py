@@ -34,11 +34,6 @@ class Compiled(NamedTuple):
         """Look up the names."""
         return cls(_looked_up(loss, _loss), loss_weights, _looked_up(plain, _metric), _looked_up(weighted, _metric))
 
-    def own_metrics(self) -> list[Any]:
-        """The metrics that are objects by now."""
-        found = nest.flatten([self.metrics, self.weighted_metrics])
-        return [one for one in found if isinstance(one, metrics.Metric)]
-
 
 def _looked_up(given: Any, get: Callable[[Any], Any]) -> Any:
     return nest.map_structure(lambda one: None if one is None else get(one), given)

@@ -127,8 +127,10 @@ class Trainer:
         held = [(metric.name, metric) for metric in model.collect_contents().metrics]
         if self._compiled is None:
             return held
-        settled = self.targets
-        chosen = [(one.name, one) for one in self._compiled.own_metrics()] if settled is None else settled.labelled()
+        settled, named = self.targets, nest.flatten([self._compiled.metrics, self._compiled.weighted_metrics])
+        chosen = (
+            [(one.name, one) for one in named if isinstance(one, metrics.Metric)] if settled is None else settled.labelled()
+        )
         return [("loss", self.loss_tracker), *chosen, *held]
 
     def logged_metrics(self, model: ModelLike) -> list[tuple[str, Any]]:
@@ -263,8 +265,13 @@ class Trainer:
             model.stop_training = True
             return found
         if validation is not None:
+            kept = snapshot(variable for metric in model.metrics for variable in metric.variables)
             run.testing = True
-            found |= {f"val_{name}": value for name, value in self._validate(model, run.hooks, validation).items()}
+            try:
+                tested = self.evaluate(model, run.hooks, Feed(validation.source, validation.wanted))
+            finally:  # the training metrics are not touched
+                restore(kept)
+            found |= {f"val_{name}": value for name, value in tested.items()}
             run.testing = False
         logs = dict(sorted(found.items()))
         epoch, run.epoch, run.batch = run.epoch, run.epoch + 1, 0
@@ -302,14 +309,6 @@ class Trainer:
         if feed.wanted is not None and run.batch < feed.wanted and not steps.ended:
             warnings.warn(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.", stacklevel=7)
         return numbers(run.logs)
-
-    def _validate(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Logs:
-        """Loss and metrics on validation data; the training metrics are not touched."""
-        kept = snapshot(variable for metric in model.metrics for variable in metric.variables)
-        try:
-            return self.evaluate(model, hooks, Feed(feed.source, feed.wanted))
-        finally:
-            restore(kept)
 
     def evaluate(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Logs:
         """Loss and metrics over data."""

@@ -229,7 +229,12 @@ def timeseries_dataset_from_array(
     ...     print(x.numpy().tolist(), y.numpy())
     [[0, 1, 2], [4, 5, 6]] [3 7]
     """
-    start, end = _bounds(len(data), start_index, end_index)
+    start, end = start_index or 0, len(data) if end_index is None else end_index
+    if not 0 <= start < end <= len(data):
+        raise ValueError(
+            f"timeseries_dataset_from_array: start_index, end_index must be rows of {len(data)} in order, found {start_index} "
+            f"and {end_index}."
+        )
     for name, number in (("sequence_stride", sequence_stride), ("sampling_rate", sampling_rate)):
         if not 0 < number < len(data):
             raise ValueError(f"timeseries_dataset_from_array: {name} must be from 1 to {len(data) - 1}, found {number}.")
@@ -255,12 +260,3 @@ def timeseries_dataset_from_array(
     found = (dataset if batch_size is None else dataset.batch(batch_size)).map(windows)
     found.batch_size = batch_size
     return found
-
-
-def _bounds(length: int, start: int | None, end: int | None) -> tuple[int, int]:
-    first, last = start or 0, length if end is None else end
-    if not 0 <= first < last <= length:
-        raise ValueError(
-            f"timeseries_dataset_from_array: start_index, end_index must be rows of {length} in order, found {start} and {end}."
-        )
-    return first, last

@@ -4,7 +4,6 @@ and folds share nothing; targets become what losses expect.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ from ...errors import MissingExtraError
 from ...types import TensorLike
 from .. import losses
 from ..models import Model, clone_model
-from ..saving.keras_file import load_model, save_model
+from ..saving.keras_file import decoded, encoded
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
@@ -128,17 +127,11 @@ class Packed:
     """A model as the bytes of a `.keras` file."""
 
     def __init__(self, model: Model) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "model.keras")
-            save_model(model, path)
-            self.content = path.read_bytes()
+        self.content = encoded(model)
 
     def unpacked(self) -> Any:
         """The model again."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "model.keras")
-            path.write_bytes(self.content)
-            return load_model(path)
+        return decoded(bytearray(self.content), Path("model.keras"), None, True, None)
 
 
 class SKLearnClassifier(ClassifierMixin, Estimator):

@@ -405,9 +405,10 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
     def _depth(self) -> int | None:
         return self.num_bins if self._boundaries is None else len(self._boundaries) + 1
 
+    _not_described = ("trainable",)
+
     def get_config(self) -> dict[str, Any]:
-        config = super().get_config() | {"bin_boundaries": self._boundaries}
-        return {name: value for name, value in config.items() if name != "trainable"}
+        return super().get_config() | {"bin_boundaries": self._boundaries}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
