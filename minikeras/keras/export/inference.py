@@ -41,6 +41,11 @@ class Size:
 BATCH = Size(2, 3)
 
 
+def open_size(axis: int) -> Size:
+    """The sizes of an open axis in both runs: different for each axis and far apart, so that results differ, too."""
+    return BATCH if axis == 0 else Size(128 * axis - 63, 184 * axis - 67)
+
+
 @dataclass(slots=True, eq=False)
 class TracedValue:
     """A tensor of both runs.
@@ -149,12 +154,7 @@ def program(operation: Any, structure: Any, specs: Sequence[tuple[tuple[int | No
     Raises:
         ExportError: if it does something that a graph cannot do, or another computation for another batch size.
     """
-    # Open axes have sizes that differ from one another, and are far apart in the two runs, so that results differ, too.
-    open_sizes = [
-        BATCH,
-        *(Size(128 * axis - 63, 184 * axis - 67) for axis in range(1, max([len(shape) for shape, _ in specs], default=0))),
-    ]
-    shapes = [tuple(open_sizes[axis] if size is None else size for axis, size in enumerate(shape)) for shape, _ in specs]
+    shapes = [tuple(open_size(axis) if size is None else size for axis, size in enumerate(shape)) for shape, _ in specs]
     runs = []
     for run, seed in enumerate((5, 8)):
         given = [_sample(shape, dtype, run, seed) for shape, (_, dtype) in zip(shapes, specs, strict=True)]
