@@ -210,7 +210,6 @@ class CallbackList:
 
 
 def _flat(callbacks: Any) -> list[Callback]:
-    """Callbacks one by one."""
     found: list[Callback] = []
     for one in [] if callbacks is None else nest.flatten(callbacks):
         if isinstance(one, CallbackList):

@@ -219,7 +219,6 @@ class BackupAndRestore(_Saver):
             self.model.set_training_state(state)
 
     def _load(self) -> dict[str, Any] | None:
-        """The content of the file."""
         if not self.path.exists():
             return None
         arrays, metadata = tensors.load(self.path)

@@ -68,7 +68,6 @@ class CSVLogger(Callback):
         self._write([row], "a")
 
     def _read(self) -> tuple[list[str], list[dict[str, Any]]]:
-        """Columns and rows of the file."""
         with open(self.filename, newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file, delimiter=self.separator)
             return list(reader.fieldnames or []), list(reader)

@@ -124,7 +124,6 @@ class Graph:
         return self.add("Concat", *[self._size(size) for size in shape], axis=0)
 
     def _size(self, size: Any) -> str:
-        """A vector of one size."""
         if not isinstance(size, Size):
             return self.constant(np.asarray([size], "int64"))
         if not self.knows(size):

@@ -145,7 +145,6 @@ def _cumsum(s: Site) -> str:
 
 
 def _sorted(s: Site) -> list[str]:
-    """The elements in order and their places."""
     axis = s.params["axis"]
     length = s.integers((s.x.shape[axis],))
     return s.graph.add_all("TopK", 2, s.names[0], length, axis=axis, largest=int(s.params["descending"]), sorted=1)
@@ -283,7 +282,6 @@ def _roll(s: Site) -> str:
 
 
 def _sliced(s: Site, name: str, parts: dict[int, slice]) -> str:
-    """Slices of some axes."""
     if not parts:
         return name
     bounds = []

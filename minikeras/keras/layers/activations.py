@@ -51,10 +51,9 @@ class ReLU(SameShape, described=True, makes_nothing=True):
         self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0, **options: Any
     ) -> None:
         super().__init__(**options)
-        if max_value is not None:
-            _at_least_zero(self, "max_value", max_value)
-        _at_least_zero(self, "negative_slope", negative_slope)
-        _at_least_zero(self, "threshold", threshold)
+        _at_least_zero(
+            self, negative_slope=negative_slope, threshold=threshold, max_value=0.0 if max_value is None else max_value
+        )
         self.max_value, self.negative_slope, self.threshold = max_value, negative_slope, threshold
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -76,7 +75,7 @@ class LeakyReLU(SameShape, described=True, makes_nothing=True):
         if "alpha" in options:
             negative_slope = options.pop("alpha")
         super().__init__(**options)
-        _at_least_zero(self, "negative_slope", negative_slope)
+        _at_least_zero(self, negative_slope=negative_slope)
         self.negative_slope = negative_slope
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -188,6 +187,7 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     return len(shape) <= len(target) and all(size in (1, whole) for size, whole in sizes)
 
 
-def _at_least_zero(layer: Any, name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise ValueError(f"{name} of {kind_of(layer)} layer cannot be None or negative. Received: {name}={value!r}.")
+def _at_least_zero(layer: Any, **numbers: Any) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+            raise ValueError(f"{name} of {kind_of(layer)} layer cannot be None or negative. Received: {name}={value!r}.")

@@ -265,13 +265,10 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        for name, value, optional in (
-            ("num_heads", num_heads, False),
-            ("key_dim", key_dim, False),
-            ("value_dim", value_dim, True),
-            ("sliding_window", sliding_window, True),
-        ):
-            if not (optional and value is None) and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim, "sliding_window": sliding_window}
+        for name, value in sizes.items():
+            optional = name in ("value_dim", "sliding_window") and value is None
+            if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise ValueError(
                     f"Received an invalid value for argument `{name}`, expected a positive integer. Received: {name}={value!r}."
                 )

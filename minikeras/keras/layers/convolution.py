@@ -26,20 +26,14 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
     groups = 1
     may_be_causal = False
 
-    def __init__(
-        self,
-        geometry: tuple[Any, ...],
-        activation: str | Callable[..., Any] | None,
-        use_bias: bool,
-        bias: tuple[Any, ...],
-        /,
-        **options: Any,
-    ) -> None:
+    filters: int
+
+    def __init__(self, geometry: tuple[Any, ...], activation: Any, bias: tuple[Any, ...], /, **options: Any) -> None:
         super().__init__(**options)
         self._geometry = WindowGeometry.checked(self, *geometry)
         self.kernel_size, self.strides, self.padding, self.data_format, self.dilation_rate = self._geometry
-        self.activation, self.use_bias = activations.get(activation), bool(use_bias)
-        self._keep("bias", *bias)
+        self.activation, self.use_bias = activations.get(activation), bool(bias[0])
+        self._keep("bias", *bias[1:])
         self.bias: Any = None
 
     def check_filters(self, filters: Any, groups: Any = 1) -> None:
@@ -72,6 +66,10 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
     def convolved(self, inputs: Tensor) -> Tensor:
         """The inputs under the kernels."""
         raise NotImplementedError
+
+    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
+        """(batch, *places, filters)."""
+        return self._geometry.output_shape(self, input_shape, self.filters)
 
     def call(self, inputs: Tensor) -> Tensor:
         y = self.convolved(inputs)
@@ -107,8 +105,8 @@ class Convolution(KernelLayer):
         **options: Any,
     ) -> None:
         geometry = kernel_size, strides, padding, data_format, dilation_rate
-        bias = bias_initializer, bias_regularizer, bias_constraint
-        super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
+        bias = use_bias, bias_initializer, bias_regularizer, bias_constraint
+        super().__init__(geometry, activation, bias, activity_regularizer=activity_regularizer, **options)
         self.check_filters(filters, groups)
         self.filters, self.groups = filters, groups
         self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
@@ -129,10 +127,6 @@ class Convolution(KernelLayer):
         if padding == "CAUSAL":
             padding = [(self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)]
         return functions.convolution(inputs, kernel, self.strides, padding, self.data_format, self.dilation_rate)
-
-    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
-        """(batch, *places, filters)."""
-        return self._geometry.output_shape(self, input_shape, self.filters)
 
 
 class Conv1D(Convolution, described=True, rank=1):
@@ -205,8 +199,8 @@ class Depthwise(KernelLayer):
         **options: Any,
     ) -> None:
         geometry = kernel_size, strides, padding, data_format, dilation_rate
-        bias = bias_initializer, bias_regularizer, bias_constraint
-        super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
+        bias = use_bias, bias_initializer, bias_regularizer, bias_constraint
+        super().__init__(geometry, activation, bias, activity_regularizer=activity_regularizer, **options)
         check_positive(self, depth_multiplier=depth_multiplier)
         self.depth_multiplier = depth_multiplier
         self._keep("depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
@@ -280,8 +274,8 @@ class Separable(KernelLayer):
         **options: Any,
     ) -> None:
         geometry = kernel_size, strides, padding, data_format, dilation_rate
-        bias = bias_initializer, bias_regularizer, bias_constraint
-        super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
+        bias = use_bias, bias_initializer, bias_regularizer, bias_constraint
+        super().__init__(geometry, activation, bias, activity_regularizer=activity_regularizer, **options)
         check_positive(self, filters=filters, depth_multiplier=depth_multiplier)
         self.filters, self.depth_multiplier = filters, depth_multiplier
         self._keep("depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
@@ -302,10 +296,6 @@ class Separable(KernelLayer):
         deep, mixing = self.depthwise_kernel.read_value(), self.pointwise_kernel.read_value()
         geometry = (self.strides, self.padding.upper(), self.data_format, self.dilation_rate)
         return functions.separable_conv(inputs, deep, mixing, *geometry)
-
-    def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
-        """(batch, *places, filters)."""
-        return self._geometry.output_shape(self, input_shape, self.filters)
 
 
 class SeparableConv1D(Separable, described=True, rank=1):
@@ -359,8 +349,8 @@ class TransposedConvolution(KernelLayer):
         **options: Any,
     ) -> None:
         geometry = kernel_size, strides, padding, data_format, dilation_rate
-        bias = bias_initializer, bias_regularizer, bias_constraint
-        super().__init__(geometry, activation, use_bias, bias, activity_regularizer=activity_regularizer, **options)
+        bias = use_bias, bias_initializer, bias_regularizer, bias_constraint
+        super().__init__(geometry, activation, bias, activity_regularizer=activity_regularizer, **options)
         self.check_filters(filters)
         self.filters, self.output_padding = filters, None
         if output_padding is not None:

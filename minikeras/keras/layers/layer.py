@@ -28,6 +28,10 @@ from ..weight import CastWeight, Weight
 from . import inputs, layer_weights
 
 
+def _chosen(held: str, trained: bool, doc: str) -> property:
+    return property(lambda layer: [one for one in getattr(layer, held) if one._trainable is trained], doc=doc)
+
+
 class Layer(Module):
     """Base class of layers.
 
@@ -238,25 +242,10 @@ class Layer(Module):
         """All Variables: own trainable ones, own others, random state, then those of the sublayers."""
         return list(self.collect_contents().variables)
 
-    @property
-    def trainable_variables(self) -> Any:
-        """The Variables that an optimizer changes."""
-        return [variable for variable in self.collect_contents().variables if variable._trainable]
-
-    @property
-    def non_trainable_variables(self) -> Any:
-        """The Variables that an optimizer leaves alone."""
-        return [variable for variable in self.collect_contents().variables if not variable._trainable]
-
-    @property
-    def trainable_weights(self) -> list[Any]:
-        """The weights that an optimizer changes."""
-        return [weight for weight in self.weights if weight._trainable]
-
-    @property
-    def non_trainable_weights(self) -> list[Any]:
-        """The weights that an optimizer leaves alone."""
-        return [weight for weight in self.weights if not weight._trainable]
+    trainable_variables: Any = _chosen("variables", True, "The Variables that an optimizer changes.")
+    non_trainable_variables: Any = _chosen("variables", False, "The Variables that an optimizer leaves alone.")
+    trainable_weights = _chosen("weights", True, "The weights that an optimizer changes.")
+    non_trainable_weights = _chosen("weights", False, "The weights that an optimizer leaves alone.")
 
     @property
     def metrics(self) -> list[Any]:

@@ -7,7 +7,7 @@ predictions have one shape, save that (n,) and (n, 1) stand for each other; weig
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
@@ -237,8 +237,8 @@ class FunctionLoss(LossFunctionWrapper):
     """
 
     _function: ClassVar[Callable[..., Tensor]]
-    _names: ClassVar[tuple[str, ...]]
-    """The names of the options, which are attributes."""
+    _configured: ClassVar[tuple[str, ...]] = ()
+    """The names of the options and `reduction`, which are attributes; see `Catalogue.add`."""
 
     def __post_init__(self) -> None:
         super().__init__(self._function, self.reduction, self.name, self.dtype)
@@ -246,7 +246,7 @@ class FunctionLoss(LossFunctionWrapper):
     @property
     def options(self) -> Mapping[str, Any]:
         """The arguments of the function beside labels and predictions. The attributes can be changed, this only read."""
-        return MappingProxyType({name: getattr(self, name) for name in self._names})
+        return MappingProxyType({name: getattr(self, name) for name in self._configured if name != "reduction"})
 
 
 @dataclass(eq=False, repr=False)
@@ -268,7 +268,6 @@ def loss(fn: Callable[..., Tensor], *names: str) -> Callable[[L], L]:
     def made(cls: L) -> L:
         kind: Any = dataclass(eq=False, repr=False)(cls)
         kind._function = staticmethod(fn)
-        kind._names = tuple(one.name for one in fields(kind) if one.name not in ("reduction", "name", "dtype"))
         entered: L = catalogue.add(*names)(kind)
         return entered
 

@@ -58,7 +58,6 @@ def result_of(noted: tuple[Metric, Any]) -> Any:
 
 
 def _noting(result: Callable[..., Any]) -> Callable[..., Any]:
-    """A method `result` that can be noted."""
 
     @functools.wraps(result)
     def noting(self: Metric, *arguments: Any, **options: Any) -> Any:

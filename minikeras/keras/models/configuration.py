@@ -131,7 +131,6 @@ class _Reading:
         self._results: dict[str, list[list[KerasTensor]]] = {}
 
     def add(self, described: Mapping[str, Any]) -> None:
-        """Make a layer."""
         name = described["name"]
         if name in self.layers:
             raise LoadError(f"Could not parse config: two layers are called '{name}'.")
@@ -143,7 +142,6 @@ class _Reading:
         self._results[name] = [[entrance(layer)]] if isinstance(layer, InputLayer) else []
 
     def call(self, name: str, described: Any) -> None:
-        """Repeat one call."""
         if isinstance(described, Mapping):
             args, kwargs = self._revived(described["args"]), self._revived(described["kwargs"])
         else:  # the layout of the older HDF5 files: [[layer, call, result, kwargs], ...]
@@ -159,7 +157,6 @@ class _Reading:
         return not sound or call < len(self._results[name])
 
     def tensor(self, name: Any, call: Any, position: Any) -> KerasTensor:
-        """A tensor by its place."""
         if not isinstance(name, str) or name not in self.layers:
             raise LoadError(f"Could not parse config: a call refers to layer {name!r}, which is not there.")
         if not isinstance(call, int) or not isinstance(position, int) or call < 0 or position < 0:
@@ -184,7 +181,6 @@ class _Reading:
         return [self._revived(element) for element in value] if isinstance(value, (list, tuple)) else value
 
     def ends(self, structure: Any) -> Any:
-        """The inputs or outputs of the model."""
         if isinstance(structure, Mapping):
             return {key: self.ends(element) for key, element in structure.items()}
         if isinstance(structure, (list, tuple)) and len(structure) == 3 and isinstance(structure[0], str):

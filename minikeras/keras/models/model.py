@@ -532,14 +532,7 @@ class Model(Layer, described=True):
 
     @explaining
     def save_weights(self, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
-        """Write weights and the state of the optimizer to a '.weights.h5' or '.safetensors' file.
-
-        >>> import tempfile
-        >>> model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
-        >>> path = tempfile.mkdtemp() + "/model.weights.h5"
-        >>> model.save_weights(path)
-        >>> model.load_weights(path)
-        """
+        """Write weights and the state of the optimizer to a file: see `keras.saving.save_weights`."""
         from ..saving.weights import save_weights
 
         save_weights(self, filepath, overwrite)

@@ -487,7 +487,6 @@ def _rails(boxes: list[Box]) -> list[str]:
 
 
 def _free(rails: list[str | None], start: int) -> int:
-    """The first place without a rail from `start` on; made if there is none."""
     if None not in rails[start:]:
         rails.append(None)
     return rails.index(None, start)

@@ -397,7 +397,6 @@ def _tree_of(variables: Sequence[Variable], value_format: str) -> State:
 
 
 def _leaves(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of a tree by path."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{above}{name}/")

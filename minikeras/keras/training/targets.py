@@ -120,7 +120,6 @@ class Targets:
         return tuple(terms)
 
     def _factors(self, chosen: list[list[Any]], weights: Any) -> list[float | None]:
-        """One weight for each loss."""
         count = sum(map(len, chosen))
         if weights is None:
             return [None] * count
@@ -332,6 +331,5 @@ def _without_rows(leaf: Any) -> Any:
 
 
 def _shown(structure: Any) -> Any:
-    """A nest with its leaves short."""
     plain = (str, float, int, type(None))
     return nest.map_structure(lambda leaf: leaf if isinstance(leaf, plain) else type(leaf).__name__, structure)

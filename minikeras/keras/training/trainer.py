@@ -249,7 +249,6 @@ class Trainer:
         return hooks.history
 
     def _finalize(self, model: ModelLike) -> None:
-        """Let averages of weights take their place, where the optimizer keeps them."""
         if model.optimizer is not None:
             model.optimizer.finalize_variable_values(model.trainable_variables)
 

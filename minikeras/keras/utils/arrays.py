@@ -109,7 +109,6 @@ def _in_one_order(given: Any) -> tuple[Dataset, int | None]:
 
 
 def _sizes(left: float | None, right: float | None, total: int) -> tuple[int, int]:
-    """Numbers of elements of two parts."""
     counts = [_count(*side, total) for side in (("left_size", left), ("right_size", right))]
     if None in counts:
         given = next((count for count in counts if count is not None), None)

@@ -91,7 +91,6 @@ class Estimator(BaseEstimator):
         return y.reshape(-1, 1) if y.ndim == 1 else y
 
     def _model(self, X: Rows, y: Rows) -> Any:
-        """The model to train."""
         if self.warm_start and hasattr(self, "model_"):
             return self.model_
         if not isinstance(self.model, Model):
@@ -105,7 +104,6 @@ class Estimator(BaseEstimator):
         return model
 
     def _outputs(self, X: TensorLike) -> Rows:
-        """The outputs of the fitted model."""
         check_is_fitted(self)
         return self.model_.predict(validate_data(self, X, reset=False, allow_nd=True), verbose=0)
 
