@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...absent import hide_imports
 from ...core import Tensor
 from ...errors import ShapeError
 from ...functions import convolution as functions
@@ -435,3 +436,6 @@ class Conv3DTranspose(TransposedConvolution, described=True, rank=3):
 
 
 Convolution1DTranspose, Convolution2DTranspose, Convolution3DTranspose = Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
+
+hide_imports(globals(), "Convolution", "Depthwise", "KernelLayer", "Separable", "TransposedConvolution")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...absent import hide_imports
 from ...core import Tensor
 from ...core.arrays import namespace
 from ...distribute.replica import part_of_draw
@@ -272,3 +273,6 @@ def checked_rate(rate: Any) -> float:
             f"Invalid value received for argument `rate`. Expected a float value between 0 and 1. Received: rate={rate!r}."
         )
     return float(rate)
+
+
+hide_imports(globals(), "Noise", "SpatialDropout", "checked_rate", "dropped")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...absent import hide_imports
 from ...core import Tensor
 from ...core.ops.indexing import getitem
 from ...core.ops.shaping import broadcast_to, reshape
@@ -483,3 +484,6 @@ class UpSampling3D(UpSampling, described=True, makes_nothing=True, rank=3):
     def __init__(self, size: int | Sequence[int] = 2, data_format: str | None = None, **options: Any) -> None:
         super().__init__(size, **options)
         self.data_format = checked_format(self, data_format)
+
+
+hide_imports(globals(), "Cropping", "Margins", "OfSize", "Resized", "UpSampling", "ZeroPadding")

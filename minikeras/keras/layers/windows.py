@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from ...absent import hide_imports
 from ...core import Tensor
 from ...errors import ShapeError
 from ...functions import convolution as functions
@@ -392,3 +393,15 @@ class AdaptiveMaxPooling3D(AdaptivePooling, described=True, makes_nothing=True, 
     >>> tf.keras.layers.AdaptiveMaxPooling3D(3)(tf.ones([2, 7, 5, 6, 3])).shape
     TensorShape([2, 3, 3, 3, 3])
     """
+
+
+AvgPool1D, AvgPool2D, AvgPool3D = AveragePooling1D, AveragePooling2D, AveragePooling3D
+MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D
+GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D
+GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D
+
+hide_imports(
+    globals(),
+    *("AdaptivePooling", "GlobalPooling", "Pooling", "PoolingLayer", "SpatialLayer", "WindowGeometry", "check_positive"),
+    *("checked_format", "checked_padding", "one_for_each"),
+)
