@@ -5,14 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ...absent import facade as _facade
 from .objects import ObjectSharingScope, deserialize_keras_object, serialize_keras_object
-from .registry import (
-    CustomObjectScope,
-    custom_object_scope,
-    get_custom_objects,
-    get_registered_name,
-    get_registered_object,
-    register_keras_serializable,
-)
+from .registry import *  # noqa: F403
 
 if _TYPE_CHECKING:
     from .keras_file import load_model, save_model

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...absent import hide_imports
 from ...errors import UnknownObjectError
 
 _registered: dict[str, Any] = {}
@@ -218,3 +219,6 @@ def unknown(name: str, module: str | None, registered_name: str | None = None, k
         f"with `@keras.saving.register_keras_serializable()` and their module is imported, or pass "
         f"custom_objects={{{name!r}: ...}}."
     )
+
+
+hide_imports(globals(), "LONGEST_NAME", "find", "know", "place_of", "unknown")

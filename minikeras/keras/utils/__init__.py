@@ -10,16 +10,8 @@ from ..config import disable_interactive_logging, enable_interactive_logging, is
 from ..models.summary import model_drawing, model_to_dot, plot_model
 from ..names import clear_session
 from ..random import set_random_seed
-from ..saving import (
-    CustomObjectScope,
-    custom_object_scope,
-    deserialize_keras_object,
-    get_custom_objects,
-    get_registered_name,
-    get_registered_object,
-    register_keras_serializable,
-    serialize_keras_object,
-)
+from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..saving.registry import *  # noqa: F403
 from .arrays import normalize, split_dataset, to_categorical
 
 if _TYPE_CHECKING:
