@@ -197,16 +197,6 @@ def called_on_none(layer: Any) -> str:
     )
 
 
-def refuse_values(layer: Module, extras: tuple[Any, ...]) -> None:
-    """Refuse plain values among the positional arguments behind the first one."""
-    for extra in extras:
-        if not isinstance(extra, list) and any(isinstance(leaf, (bool, int, float, str)) for leaf in nest.flatten(extra)):
-            raise ValueError(
-                f"Only input tensors may be passed as positional arguments to {type(layer).__name__} ('{layer.name}'); "
-                f"{extra!r} should be passed as a keyword argument, for example training={extra!r}."
-            )
-
-
 def only_tensor(taker: str, given: Any) -> Any:
     """The tensor in a list, tuple or dict of one, for a layer or input that takes one tensor."""
     leaves = nest.flatten(given)

@@ -213,7 +213,10 @@ class Layer(Module):
 
     def __getattr__(self, name: str) -> Any:
         if "_name" not in self.__dict__ and not name.startswith("__"):
-            raise RuntimeError(layer_weights.forgotten(self))
+            raise RuntimeError(
+                f"In layer {type(self).__name__}, you forgot to call `super().__init__()` as the first statement in "
+                "`__init__()`. Go add it!"
+            )
         try:
             return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
         except AttributeError as error:
@@ -536,7 +539,12 @@ class Layer(Module):
         """The positional arguments as Tensors, and the masks that count; keyword arguments are changed in place."""
         first = self.call_spec.names[0] if self.call_spec.names else ""
         masks = inputs.masks_of(args[0] if args else kwargs.get(first))
-        inputs.refuse_values(self, args[1:])
+        for extra in args[1:]:
+            if not isinstance(extra, list) and any(isinstance(leaf, (bool, int, float, str)) for leaf in nest.flatten(extra)):
+                raise ValueError(
+                    f"Only input tensors may be passed as positional arguments to {type(self).__name__} ('{self.name}'); "
+                    f"{extra!r} should be passed as a keyword argument, for example training={extra!r}."
+                )
         args = tuple(map(self._tensors, self._single(args)))
         for name, value in kwargs.items():
             if is_data(value) or (name == "mask" and is_numbers(value)):

@@ -349,11 +349,6 @@ def holds_state(value: Any) -> bool:
     return isinstance(value, (list, tuple, Mapping)) and any(holds_state(child) for _, child in elements(value))
 
 
-def forgotten(layer: Any) -> str:
-    name = type(layer).__name__
-    return f"In layer {name}, you forgot to call `super().__init__()` as the first statement in `__init__()`. Go add it!"
-
-
 def locked(name: str, what: str) -> str:
     return (
         f"You cannot add new elements of state (variables or sub-layers) to a layer that is already built ('{name}', "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
@@ -24,7 +25,7 @@ from ..layers import inputs as masks
 from ..layers import layer_weights
 from ..layers.core import InputLayer
 from ..layers.layer import Layer
-from ..saving.objects import serialize_keras_object
+from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..training import state, steps, trainer
 from ..training.executions import on_host
 from ..training.state import Logs, Snapshot, State, Transaction
@@ -508,7 +509,10 @@ class Model(Layer, described=True):
         >>> sorted(state["arrays"])[0], state["values"]["position"]
         ('metrics/loss/0/total', None)
         """
-        return self._trainer.get_state(self)
+        run = self._trainer.run
+        if run is not None and run.testing:
+            raise RuntimeError("The state of training cannot be taken during validation. Take it after a batch or an epoch.")
+        return state.capture(self, run)
 
     def set_training_state(self, state: State) -> None:
         """Restore what `get_training_state` gave. If it was taken within `fit`, the next `fit` (or the one under way, in
@@ -565,7 +569,14 @@ class Model(Layer, described=True):
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
         """Compile as `get_compile_config` says; a class with a `compile` of its own overrides both, or compiles again."""
-        self._trainer.compile_from_config(self, config)
+        if not self.is_overridden("compile"):
+            self.compile(**deserialize_keras_object(dict(config)))
+            return
+        warnings.warn(
+            f"The model '{self.name}' was loaded without being compiled, since its `compile` is custom. Override "
+            "`get_compile_config` and `compile_from_config` in its class, or call `compile`.",
+            stacklevel=2,
+        )
 
 
 class Functional(Model, described=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..batches import Source
 from ..optimizers.exchange import is_distributed
 from ..random import SeedState
 from .executions import CompiledSteps, StepFunction, Steps
-from .state import ModelLike
+from .state import ModelLike, named_variables
 
 _COUNTED = re.compile(r"_\d+(?=[/_'\"]|$)")
 _GIVE = (
@@ -127,13 +127,11 @@ class RankedSteps(Steps):
         return BatchSplit((BatchPart(sum(self._counts[:rank]), self._counts[rank], total),), False)
 
     def own(self, element: Any, split: BatchSplit | None) -> Any:
-        """The element that stands for the rows of this rank."""
         if split is None or not self._strategy.auto_shard_dataset:
             return element
         return self._source.cut(element, split.rows)
 
     def step(self, split: BatchSplit | None) -> StepFunction:
-        """The step on these rows."""
         steps: CompiledSteps = self._model.training_loops.steps
         return steps.of(self._model, self._name, None if self._predicts else split)
 
@@ -220,11 +218,7 @@ def _build(model: ModelLike, data: Any, predicts: bool) -> None:
 
 
 def _variables(model: ModelLike) -> list[Variable]:
-    holders: list[Any] = [*model.metrics] if model.training_loops.compiled else []
-    if model.optimizer is not None:
-        holders.append(model.optimizer)
-    found: Iterable[Variable] = [*model.collect_contents().variables, *(one for holder in holders for one in holder.variables)]
-    return list({variable.key: variable for variable in found}.values())
+    return list({variable.key: variable for variable in named_variables(model).values()}.values())
 
 
 def _check_structure(model: ModelLike) -> None:
