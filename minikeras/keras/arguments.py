@@ -21,7 +21,7 @@ from ..boundary import explaining
 from ..core.effects import watched
 from ..module import snake_case
 from .names import is_auto_name
-from .saving.objects import deserialize_keras_object, serialize_keras_object
+from .saving.objects import described, deserialize_keras_object, serialize_keras_object
 from .saving.registry import get_registered_object
 from .settings import floatx
 
@@ -124,8 +124,8 @@ class Configured:
     """The names of these arguments."""
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {name: getattr(self, name) for name in self._configured}
+        """The constructor's arguments; arrays as lists, objects by their configurations."""
+        return {name: described(getattr(self, name)) for name in self._configured}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

@@ -59,10 +59,6 @@ class Feature(Configured):
         self.dtype, self.output_mode = as_dtype(dtype).name, output_mode
         self.preprocessor = deserialize_keras_object(preprocessor) if isinstance(preprocessor, Mapping) else preprocessor
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return super().get_config() | {"preprocessor": serialize_keras_object(self.preprocessor)}
-
 
 def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
     if value not in known:

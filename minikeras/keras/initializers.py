@@ -100,10 +100,6 @@ class Constant(Initializer):
             raise ValueError(f"Constant: a value of shape {value.shape} cannot be broadcast to the shape {sizes}.") from None
         return Tensor(to_device(np.array(spread)))
 
-    def get_config(self) -> dict[str, Any]:
-        held = self.value.numpy() if hasattr(self.value, "numpy") else self.value
-        return {"value": held.tolist() if hasattr(held, "tolist") else held}
-
 
 @catalogue.add("IdentityInitializer")
 class Identity(Initializer):
@@ -192,10 +188,6 @@ class STFT(Initializer):
             raise ValueError(f"STFT: the window has shape {window.shape}, the frame has {frame} values.")
         scale = {None: 1.0, "density": np.sqrt((window**2).sum()), "spectrum": np.abs(window).sum()}[self.scaling]
         return window / scale
-
-    def get_config(self) -> dict[str, Any]:
-        window = self.window.tolist() if hasattr(self.window, "tolist") else self.window
-        return {"side": self.side, "window": window, "periodic": self.periodic, "scaling": self.scaling}
 
 
 class RandomInitializer(Initializer):

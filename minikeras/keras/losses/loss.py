@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class Loss:
         return {"name": self.name, "reduction": self.reduction}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Loss:
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """A loss from `get_config`."""
         return cls(**config)
 
@@ -219,7 +219,7 @@ class LossFunctionWrapper(Loss):
         return {**super().get_config(), **own, **self.options}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Loss:
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """A loss from `get_config`, in which a function may stand as its configuration."""
         return cls(**with_function(config))
 

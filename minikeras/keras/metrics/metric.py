@@ -9,7 +9,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from ...core import Tensor, Variable
 from ...core.effects import watched
@@ -254,7 +254,7 @@ class Metric:
         return {"name": self.name, "dtype": self.dtype, **{name: getattr(self, name) for name in self._configured}}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Metric:
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """A metric from `get_config`."""
         return cls(**config)
 
@@ -369,7 +369,7 @@ class MeanMetricWrapper(Mean):
         return self._options
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Metric:
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """A metric from `get_config`, in which a function may stand as its configuration."""
         return cls(**with_function(config))
 
