@@ -17,12 +17,7 @@ if _TYPE_CHECKING:
     from .checkpoints import BackupAndRestore, ModelCheckpoint, SwapEMAWeights
     from .loggers import CSVLogger, TensorBoard
 
-_LATE = {
-    "BackupAndRestore": "checkpoints",
-    "CSVLogger": "loggers",
-    "ModelCheckpoint": "checkpoints",
-    "SwapEMAWeights": "checkpoints",
-    "TensorBoard": "loggers",
-}
+_LATE = dict.fromkeys(("BackupAndRestore", "ModelCheckpoint", "SwapEMAWeights"), "checkpoints")
+_LATE |= dict.fromkeys(("CSVLogger", "TensorBoard"), "loggers")
 
 __getattr__, __dir__, __all__ = _facade(__name__, _LATE)

@@ -142,21 +142,11 @@ def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dic
     nodes = _without_dead_nodes(graph.nodes, set(results))
     read = {name for node in nodes for name in node.input}
     weights = [_onnx("numpy_helper").from_array(array, key) for key, array in graph.constants.items() if key in read]
-    described = helper.make_graph(
-        nodes,
-        name,
-        [_described(helper, graph, graph.values[id(value)], value) for value in found.inputs],
-        [_described(helper, graph, key, value) for key, value in results.items()],
-        weights,
-    )
+    given = [_described(helper, graph, graph.values[id(value)], value) for value in found.inputs]
+    outputs = [_described(helper, graph, key, value) for key, value in results.items()]
     operators = [helper.make_opsetid("", version)]
-    made = helper.make_model(
-        described,
-        opset_imports=operators,
-        ir_version=helper.find_min_ir_version_for(operators),
-        producer_name="minikeras",
-        producer_version=VERSION,
-    )
+    told = {"ir_version": helper.find_min_ir_version_for(operators), "producer_name": "minikeras", "producer_version": VERSION}
+    made = helper.make_model(helper.make_graph(nodes, name, given, outputs, weights), opset_imports=operators, **told)
     if made.ByteSize() < LARGEST:
         _onnx("checker").check_model(made)
     return made

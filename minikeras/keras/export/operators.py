@@ -22,36 +22,21 @@ _SAME_NAME = (
 )
 """Primitives whose operator has the same inputs and meaning, and the same name but for its capitals."""
 
-_OTHER_NAME = {
-    "IsInf": "IsInf",
-    "IsNan": "IsNaN",
-    "absolute": "Abs",
-    "greater_equal": "GreaterOrEqual",
-    "less_equal": "LessOrEqual",
-    "logical_and": "And",
-    "logical_not": "Not",
-    "logical_or": "Or",
-    "logical_xor": "Xor",
-    "matrix_product": "MatMul",
-    "maximum": "Max",
-    "minimum": "Min",
-    "multiply": "Mul",
-    "negative": "Neg",
-    "power": "Pow",
-    "select": "Where",
-    "subtract": "Sub",
-}
-"""Primitive to the operator with the same inputs and the same meaning."""
+_OTHER_NAME = (
+    "IsInf=IsInf IsNan=IsNaN absolute=Abs greater_equal=GreaterOrEqual less_equal=LessOrEqual logical_and=And logical_not=Not "
+    "logical_or=Or logical_xor=Xor matrix_product=MatMul maximum=Max minimum=Min multiply=Mul negative=Neg power=Pow "
+    "select=Where subtract=Sub"
+)
+"""Primitive and the operator with the same inputs and the same meaning."""
 
-_REDUCTIONS = {
-    "reduce_euclidean_norm": "ReduceL2",
-    "reduce_logsumexp": "ReduceLogSumExp",
-    "reduce_max": "ReduceMax",
-    "reduce_mean": "ReduceMean",
-    "reduce_min": "ReduceMin",
-    "reduce_prod": "ReduceProd",
-    "reduce_sum": "ReduceSum",
-}
+_REDUCTIONS = (
+    "reduce_euclidean_norm=ReduceL2 reduce_logsumexp=ReduceLogSumExp reduce_max=ReduceMax reduce_mean=ReduceMean "
+    "reduce_min=ReduceMin reduce_prod=ReduceProd reduce_sum=ReduceSum"
+)
+
+
+def _rows(text: str) -> dict[str, str]:
+    return dict(row.split("=") for row in text.split())
 
 
 def _direct(operator: str) -> Rule:
@@ -172,8 +157,8 @@ def _einsum(s: Site) -> str:
 
 RULES: dict[str, Rule] = {
     **{name: _direct(name.title().replace("_", "")) for name in _SAME_NAME.split()},
-    **{name: _direct(operator) for name, operator in _OTHER_NAME.items()},
-    **{name: _reduction(operator) for name, operator in _REDUCTIONS.items()},
+    **{name: _direct(operator) for name, operator in _rows(_OTHER_NAME).items()},
+    **{name: _reduction(operator) for name, operator in _rows(_REDUCTIONS).items()},
     "IsFinite": lambda s: s.add("Not", s.add("Or", s.add("IsNaN", *s.names), s.add("IsInf", *s.names))),
     "affine": lambda s: s.add("Add", s.add("MatMul", *s.names[:2]), s.names[2]),
     "argmax": _extreme_place("ArgMax"),

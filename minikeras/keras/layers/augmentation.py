@@ -175,11 +175,7 @@ class RandomFlip(Augmentation, described=True, makes_nothing=True):
     moves_pixels = True
 
     def __init__(
-        self,
-        mode: str = "horizontal_and_vertical",
-        seed: int | None = None,
-        data_format: str | None = None,
-        **options: Any,
+        self, mode: str = "horizontal_and_vertical", seed: int | None = None, data_format: str | None = None, **options: Any
     ) -> None:
         super().__init__(seed, data_format, **options)
         if mode not in ("horizontal", "vertical", "horizontal_and_vertical"):

@@ -519,14 +519,8 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
         return self.batch_shape
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "batch_shape": self.batch_shape,
-            "dtype": self.dtype,
-            "sparse": False,
-            "ragged": False,
-            "name": self.name,
-            "optional": self.optional,
-        }
+        told = {"batch_shape": self.batch_shape, "dtype": self.dtype, "sparse": False, "ragged": False}
+        return told | {"name": self.name, "optional": self.optional}
 
     def get_build_config(self) -> None:
         """None: there is nothing to build."""

@@ -11,12 +11,7 @@ if _TYPE_CHECKING:
     from ..saving.keras_file import load_model, save_model
     from .cloning import clone_model, model_from_config, model_from_json
 
-_LATE = {
-    "clone_model": "cloning",
-    "load_model": ".saving.keras_file",
-    "model_from_config": "cloning",
-    "model_from_json": "cloning",
-    "save_model": ".saving.keras_file",
-}
+_LATE = dict.fromkeys(("clone_model", "model_from_config", "model_from_json"), "cloning")
+_LATE |= dict.fromkeys(("load_model", "save_model"), ".saving.keras_file")
 
 __getattr__, __dir__, __all__ = _facade(__name__, _LATE)

@@ -229,14 +229,8 @@ class FitProgress:
 
     def position(self, stopped: bool) -> dict[str, Any]:
         """The state from which another run goes on, apart from Variables."""
-        return {
-            "epoch": self.epoch,
-            "batch": self.batch,
-            "stopped": stopped,
-            "logs": numbers(self.logs),
-            "data": self.feed.state(),
-            "callbacks": self.hooks.get_state(),
-        }
+        place = {"epoch": self.epoch, "batch": self.batch, "stopped": stopped, "logs": numbers(self.logs)}
+        return place | {"data": self.feed.state(), "callbacks": self.hooks.get_state()}
 
     def go_to(self, position: Mapping[str, Any]) -> bool:
         """Go to the position of another run; True if that one was told to stop."""

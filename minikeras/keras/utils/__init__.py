@@ -21,14 +21,7 @@ if _TYPE_CHECKING:
     from ..feature_space import FeatureSpace
     from ..symbolic.keras_tensor import get_source_inputs
     from .arrays import pad_sequences, timeseries_dataset_from_array
-    from .files import (
-        array_to_img,
-        image_dataset_from_directory,
-        img_to_array,
-        load_img,
-        save_img,
-        text_dataset_from_directory,
-    )
+    from .files import array_to_img, image_dataset_from_directory, img_to_array, load_img, save_img, text_dataset_from_directory
 
 Sequence = PyDataset
 """The older name."""

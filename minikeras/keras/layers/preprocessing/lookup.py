@@ -23,13 +23,7 @@ from ...arguments import whole
 from ...config import floatx
 from ...saving.objects import described
 from ..layer import Layer
-from .encoding import (
-    ColumnLayer,
-    as_column,
-    batches,
-    encode,
-    texts,
-)
+from .encoding import ColumnLayer, as_column, batches, encode, texts
 from .hashing import bins_of, checked_salt
 
 _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
@@ -346,13 +340,8 @@ class IndexLookup(ColumnLayer):
         found = _look_up(self._keys(inputs), vocabulary=self._vocabulary, oov=oov, encoding=self.encoding)
         if self.output_mode == "int":
             return found
-        rows = encode(
-            found,
-            self.output_mode.replace("tf_idf", "count"),
-            self._depth or 0,
-            floatx(),
-            some_absent=self.mask_token is not None,
-        )
+        mode, some_absent = self.output_mode.replace("tf_idf", "count"), self.mask_token is not None
+        rows = encode(found, mode, self._depth or 0, floatx(), some_absent=some_absent)
         return rows * self.idf_weights if self.output_mode == "tf_idf" else rows
 
     # Files -----------------------------------------------------------------------------------------------------------------

@@ -141,16 +141,14 @@ class TextVectorization(ColumnLayer, described=True):
         self.standardize, self.split, self.encoding = standardize, split, encoding
         self.ngrams = ngrams if ngrams is None or isinstance(ngrams, int) else tuple(ngrams)
         self.output_sequence_length = output_sequence_length
-        self._lookup_layer = StringLookup(
-            max_tokens,
-            mask_token="",
-            vocabulary=vocabulary,
-            idf_weights=idf_weights,
-            output_mode=self.output_mode,
-            pad_to_max_tokens=pad_to_max_tokens,
-            encoding=encoding,
-            vocabulary_size=size,
-        )
+        told: dict[str, Any] = {
+            "vocabulary": vocabulary,
+            "idf_weights": idf_weights,
+            "vocabulary_size": size,
+            "encoding": encoding,
+        }
+        told |= {"output_mode": self.output_mode, "pad_to_max_tokens": pad_to_max_tokens}
+        self._lookup_layer = StringLookup(max_tokens, mask_token="", **told)
 
     def _tokens(self, x: Tensor) -> Tensor:
         x = self._lookup_layer._keys(x)
