@@ -346,7 +346,7 @@ def plot_model(
     """
     if rankdir not in _DIRECTIONS:
         raise ValueError(f"plot_model: rankdir must be one of {_DIRECTIONS}, found {rankdir!r}.")
-    shown = _Shown(show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
+    shown = (show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
     boxes = _boxes(model, expand_nested, shown)
     as_text = to_file is not None and str(to_file).endswith(".txt")
     if as_text or shutil.which("dot") is None or importlib.util.find_spec("pydot") is None:
@@ -387,7 +387,7 @@ def model_to_dot(
     >>> "head" in tf.keras.utils.model_to_dot(model).to_string()
     True
     """
-    shown = _Shown(show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
+    shown = (show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
     return _dot(model.name, _boxes(model, expand_nested, shown), rankdir, dpi)
 
 
@@ -402,24 +402,14 @@ def model_drawing(model: Any, show_shapes: bool = False, expand_nested: bool = F
     ●  x (InputLayer)
     ●  d (Dense)
     """
-    return "\n".join(_rails(_boxes(model, expand_nested, _Shown(show_shapes, False, True, False, show_trainable))))
+    return "\n".join(_rails(_boxes(model, expand_nested, (show_shapes, False, True, False, show_trainable))))
 
 
 # Collecting -----------------------------------------------------------------------------------------------------------
 
 
-class _Shown(NamedTuple):
-    """The text in a box."""
-
-    shapes: bool
-    dtype: bool
-    names: bool
-    activations: bool
-    trainable: bool
-
-
-def _boxes(model: Any, expand: bool, shown: _Shown, prefix: str = "") -> list[Box]:
-    """The boxes of a model, each after those that arrows come from."""
+def _boxes(model: Any, expand: bool, shown: tuple[bool, ...], prefix: str = "") -> list[Box]:
+    """The boxes of a model, each after those that arrows come from. `shown` are the choices of `plot_model`, in their order."""
     if not model.built:
         raise ValueError(
             f"plot_model: model '{model.name}' is not built, so its connections are not known. Begin with an Input, or call it."
@@ -439,18 +429,19 @@ def _boxes(model: Any, expand: bool, shown: _Shown, prefix: str = "") -> list[Bo
     return boxes
 
 
-def _written(layer: Any, model: Any, shown: _Shown) -> list[str]:
+def _written(layer: Any, model: Any, shown: tuple[bool, ...]) -> list[str]:
     """The lines in the box of a layer."""
+    shapes, dtype, names, activations, trainable = shown
     kind = type(layer).__name__
-    lines = [f"{layer.name} ({kind})" if shown.names else kind]
+    lines = [f"{layer.name} ({kind})" if names else kind]
     activation = getattr(layer, "activation", None)
-    if shown.activations and activation is not None:
+    if activations and activation is not None:
         lines.append(getattr(activation, "__name__", type(activation).__name__))
-    if shown.shapes:
+    if shapes:
         lines.append("".join(shapes_in(model, layer)))
-    if shown.dtype:
+    if dtype:
         lines.append(", ".join(dict.fromkeys(spec.dtype.name for node in calls_in(model, layer) for spec in node.specs)) or "?")
-    if shown.trainable:
+    if trainable:
         lines.append("trainable: " + "".join(mode(layer, model)))
     return lines
 
