@@ -6,8 +6,8 @@ Dicts are visited by their sorted keys and packed in their own order. Views such
 from __future__ import annotations
 
 import functools
-from collections import defaultdict, deque
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections import defaultdict
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 __all__ = ["assert_same_structure", "flatten", "flatten_up_to", "is_nested", "map_structure", "pack", "pack_sequence_as"]
@@ -140,20 +140,17 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if not is_nested(structure):
         return next(leaves)
     structure = _listed(structure)
-    names = keys(structure)
-    return rebuilt(structure, names, [_pack(structure[key], leaves) for key in names])
-
-
-def rebuilt(structure: Any, names: Iterable[Any], parts: Iterable[Any]) -> Any:
-    """A container like this one with other parts, given in the order of these keys."""
     kind: Any = type(structure)
     if isinstance(structure, Mapping):
-        found = dict(zip(names, parts, strict=True))
-        pairs = [(key, found[key]) for key in structure]
-        return kind(structure.default_factory, pairs) if isinstance(structure, defaultdict) else kind(pairs)
-    if isinstance(structure, deque):
-        return kind(parts, structure.maxlen)
-    return kind(*parts) if hasattr(structure, "_fields") else kind(parts)
+        packed = {key: _pack(structure[key], leaves) for key in keys(structure)}
+        pairs = [(key, packed[key]) for key in structure]
+        if isinstance(structure, defaultdict):
+            return kind(structure.default_factory, pairs)
+        return kind(pairs)
+    elements = [_pack(element, leaves) for element in structure]
+    if hasattr(structure, "_fields"):
+        return kind(*elements)
+    return kind(elements)
 
 
 def pair(structure: Any, *others: Any, check_types: bool = True) -> list[tuple[Any, ...]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import nest
-from ..nest import keys, rebuilt
+from ..nest import keys
 from ..types import TensorLike
 
 __all__ = [
@@ -86,7 +86,7 @@ def map_structure_up_to(shallow_structure: Any, func: Callable[..., Any], *struc
         return func(*structures)
     known = [_children_like(shallow_structure, structure) for structure in structures]
     parts = [map_structure_up_to(part, func, *[one[key] for one in known]) for key, part in _children(shallow_structure)]
-    return rebuilt(shallow_structure, dict(_children(shallow_structure)), parts)
+    return _rebuilt(shallow_structure, parts)
 
 
 def map_shape_structure(func: Callable[[Any], Any], structure: Any) -> Any:
@@ -129,7 +129,7 @@ def traverse(func: Callable[[Any], Any], structure: Any, top_down: bool = True) 
     found = func(structure) if top_down else None
     if found is None:
         parts = [traverse(func, child, top_down) for _, child in _children(structure)] if is_nested(structure) else None
-        structure = structure if parts is None else rebuilt(structure, dict(_children(structure)), parts)
+        structure = structure if parts is None else _rebuilt(structure, parts)
         found = None if top_down else func(structure)
     if found is None:
         return structure
@@ -179,6 +179,20 @@ def _children(structure: Any) -> list[tuple[Any, Any]]:
     return [(key, structure[key]) for key in (structure if isinstance(structure, OrderedDict) else keys(structure))]
 
 
+def _rebuilt(structure: Any, parts: Iterable[Any]) -> Any:
+    """A container like this one with other parts, given in the order of `_children`."""
+    kind: Any = type(structure)
+    if isinstance(structure, Mapping):
+        found = dict(zip([key for key, _ in _children(structure)], parts, strict=True))
+        pairs = [(key, found[key]) for key in structure]
+        if isinstance(structure, defaultdict):
+            return kind(structure.default_factory, pairs)
+        return kind(pairs)
+    if isinstance(structure, deque):
+        return kind(parts, structure.maxlen)
+    return kind(*parts) if hasattr(structure, "_fields") else kind(parts)
+
+
 def _walk(structure: Any, is_leaf: Callable[[Any], bool], path: Path) -> Iterator[tuple[Path, Any]]:
     if not is_nested(structure) or is_leaf(structure):
         yield path, structure
@@ -190,9 +204,7 @@ def _walk(structure: Any, is_leaf: Callable[[Any], bool], path: Path) -> Iterato
 def _packed(structure: Any, leaves: Iterator[Any], is_leaf: Callable[[Any], bool]) -> Any:
     if not is_nested(structure) or is_leaf(structure):
         return next(leaves)
-    return rebuilt(
-        structure, dict(_children(structure)), [_packed(child, leaves, is_leaf) for _, child in _children(structure)]
-    )
+    return _rebuilt(structure, [_packed(child, leaves, is_leaf) for _, child in _children(structure)])
 
 
 def _children_like(a: TensorLike, b: TensorLike) -> dict[Any, Any]:

@@ -4,7 +4,7 @@ known, `call` holds only mathematics.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from operator import attrgetter
 from typing import Any
 
@@ -28,8 +28,12 @@ from ..weight import CastWeight, Weight
 from . import inputs, layer_weights
 
 
-def _chosen(held: str, trained: bool, doc: str) -> property:
-    return property(lambda layer: [one for one in getattr(layer, held) if one._trainable is trained], doc=doc)
+def _chosen(held: Callable[[Any], list[Any]], trained: bool, doc: str) -> property:
+    return property(lambda layer: [one for one in held(layer) if one._trainable is trained], doc=doc)
+
+
+def _variables(layer: Layer) -> list[Variable]:
+    return layer.collect_contents().variables
 
 
 class Layer(Module):
@@ -245,10 +249,10 @@ class Layer(Module):
         """All Variables: own trainable ones, own others, random state, then those of the sublayers."""
         return list(self.collect_contents().variables)
 
-    trainable_variables: Any = _chosen("variables", True, "The Variables that an optimizer changes.")
-    non_trainable_variables: Any = _chosen("variables", False, "The Variables that an optimizer leaves alone.")
-    trainable_weights = _chosen("weights", True, "The weights that an optimizer changes.")
-    non_trainable_weights = _chosen("weights", False, "The weights that an optimizer leaves alone.")
+    trainable_variables: Any = _chosen(_variables, True, "The Variables that an optimizer changes.")
+    non_trainable_variables: Any = _chosen(_variables, False, "The Variables that an optimizer leaves alone.")
+    trainable_weights = _chosen(attrgetter("weights"), True, "The weights that an optimizer changes.")
+    non_trainable_weights = _chosen(attrgetter("weights"), False, "The weights that an optimizer leaves alone.")
 
     @property
     def metrics(self) -> list[Any]:
