@@ -166,12 +166,6 @@ def check_rows(name: str, number: int, batch: Any) -> None:
         raise ShapeError(f"{name}: batch {number} has no rows (shapes {shapes}). Leave empty batches out of the data.")
 
 
-def batching_hint(batch: Any) -> str:
-    """The advice after an element of a Dataset or generator, which is taken for a batch, did not fit."""
-    shapes = [tuple(leaf.shape) for leaf in nest.flatten(batch) if leaf is not None]
-    return f" The data gave a batch of shapes {shapes}; if that is a single row, use dataset.batch(32)."
-
-
 def split(columns: tuple[Any, Any, Any], share: float) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Training rows, the first floor(n (1 - share)), and validation rows, the rest, in their given order."""
     if not 0 < share < 1:

@@ -139,14 +139,18 @@ def _output_names(model: Any, found: OpenProgram) -> list[tuple[str, TracedValue
 
 def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dict[str, TracedValue], version: int) -> Any:
     """The model as ONNX's object, checked."""
-    nodes = _without_dead_nodes(graph.nodes, set(results))
+    nodes, needed = [], set(results)
+    for node in reversed(graph.nodes):  # those that the outputs depend on
+        if needed.intersection(node.output):
+            nodes.append(node)
+            needed.update(node.input)
     read = {name for node in nodes for name in node.input}
     weights = [_onnx("numpy_helper").from_array(array, key) for key, array in graph.constants.items() if key in read]
     given = [_described(helper, graph, graph.values[id(value)], value) for value in found.inputs]
     outputs = [_described(helper, graph, key, value) for key, value in results.items()]
     operators = [helper.make_opsetid("", version)]
     told = {"ir_version": helper.find_min_ir_version_for(operators), "producer_name": "minikeras", "producer_version": VERSION}
-    made = helper.make_model(helper.make_graph(nodes, name, given, outputs, weights), opset_imports=operators, **told)
+    made = helper.make_model(helper.make_graph(nodes[::-1], name, given, outputs, weights), opset_imports=operators, **told)
     if made.ByteSize() < LARGEST:
         _onnx("checker").check_model(made)
     return made
@@ -155,16 +159,6 @@ def _made(helper: Any, name: str, graph: Graph, found: OpenProgram, results: dic
 def _described(helper: Any, graph: Graph, name: str, value: TracedValue) -> Any:
     sizes = [size if isinstance(size, int) else graph.symbols.get(size) for size in value.shape]
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), sizes)
-
-
-def _without_dead_nodes(nodes: list[Any], needed: set[str]) -> list[Any]:
-    """The nodes that the outputs depend on."""
-    kept = []
-    for node in reversed(nodes):
-        if needed.intersection(node.output):
-            kept.append(node)
-            needed.update(node.input)
-    return kept[::-1]
 
 
 def _write(path: Path, made: Any) -> None:

@@ -255,16 +255,6 @@ def marked(inputs: TensorLike, mask: TensorLike) -> Any:
     return carrying
 
 
-def give_masks(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], masks: Any) -> None:
-    """Let `call` have the masks it asks for: `mask` for the first argument, 'query_mask' for one called query."""
-    if masks is not None and layer.call_spec.takes_mask and "mask" in layer.call_spec.names[len(args) :]:
-        kwargs["mask"] = masks
-    given = dict(zip(layer.call_spec.names, args, strict=False)) | kwargs
-    for name in layer.call_spec.masks:
-        if given.get(name) is None:
-            kwargs[name] = masks_of(given.get(name.removesuffix("_mask")))
-
-
 def pass_masks(layer: Any, x: TensorLike, outputs: Any, masks: Any) -> None:
     """Let the outputs carry the masks that `compute_mask` has for them."""
     if layer.supports_masking:

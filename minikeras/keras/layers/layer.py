@@ -482,7 +482,12 @@ class Layer(Module):
             if self._made_in_call and _context.caller is not None:
                 layer_weights.notice_unheld(_context.caller, self)
         if masks is not None or spec.masks:
-            inputs.give_masks(self, args, kwargs, masks)
+            if masks is not None and spec.takes_mask and "mask" in spec.names[len(args) :]:
+                kwargs["mask"] = masks
+            given = dict(zip(spec.names, args, strict=False)) | kwargs
+            for name in spec.masks:  # 'query_mask' for an argument called query
+                if given.get(name) is None:
+                    kwargs[name] = inputs.masks_of(given.get(name.removesuffix("_mask")))
         context = _context
         outer, caller = context.training, context.caller
         if training is None:

@@ -35,7 +35,13 @@ def summary(
     """The lines of the table, and of the totals below it; the arguments are those of `Model.summary`."""
     columns, rows = _table(model, expand_nested, show_trainable, layer_range)
     widest = max(line_length or shutil.get_terminal_size((100, 24)).columns, _NARROWEST_LAYOUT)
-    widths = _given_widths(positions, widest, len(columns)) if positions else _widths(columns, rows, widest)
+    widths = [] if positions else _widths(columns, rows, widest)
+    if positions:
+        ends = [int(end * widest) if end <= 1 else int(end) for end in positions]
+        if len(ends) < len(columns) or sorted(ends) != ends:
+            told = f"positions must be {len(columns)} increasing numbers, one for each column; found {positions}."
+            raise ValueError(f"summary: {told}")
+        widths = [max(end - start - 3, 4) for start, end in zip([0, *ends], ends[: len(columns)], strict=False)]
     return [f'Model: "{model.name}"', *_drawn(columns, rows, widths), *_totals(model)]
 
 
@@ -192,13 +198,6 @@ def _branches(model: Any) -> bool:
             return True
         previous = nest.flatten(node.outputs)
     return False
-
-
-def _given_widths(positions: Sequence[float], widest: int, count: int) -> list[int]:
-    ends = [int(end * widest) if end <= 1 else int(end) for end in positions]
-    if len(ends) < count or sorted(ends) != ends:
-        raise ValueError(f"summary: positions must be {count} increasing numbers, one for each column; found {positions}.")
-    return [max(end - start - 3, 4) for start, end in zip([0, *ends], ends[:count], strict=False)]
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Row], widest: int) -> list[int]:

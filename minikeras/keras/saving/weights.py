@@ -214,18 +214,14 @@ def _by_old_names(walked: list[ObjectPlace], root: hdf5.StoredGroup) -> list[Obj
         path = current[id(place.owner)]
         group = root.get(path) if path else root
         for name in group.members if isinstance(group, hdf5.StoredGroup) else ():
-            held = getattr(place.owner, name, None) if _is_own_property(type(place.owner), name) else None
+            found = getattr(type(place.owner), name, None)
+            own = isinstance(found, property) and found is not getattr(described_kind(type(place.owner)), name, None)
+            held = getattr(place.owner, name, None) if own else None
             before, after = current.get(id(held)), f"{path}/{name}".lstrip("/")
             if before and before != after and root.get(before) is None:
                 inside = {key: one for key, one in current.items() if one == before or one.startswith(f"{before}/")}
                 current |= {key: after + one.removeprefix(before) for key, one in inside.items()}
     return [place._replace(path=current[id(place.owner)]) for place in walked]
-
-
-def _is_own_property(kind: type, name: str) -> bool:
-    """True if a name is a property that a class does not inherit from the described class that it is derived from."""
-    found = getattr(kind, name, None)
-    return isinstance(found, property) and found is not getattr(described_kind(kind), name, None)
 
 
 def _candidates(model: Any, weights: list[Variable], group: Any) -> Iterator[list[Variable]]:

@@ -200,7 +200,9 @@ class Executions:
         except ShapeError as error:
             if self._source.checked:
                 raise
-            raise ShapeError(f"{error}{batches.batching_hint(batch)}") from error
+            shapes = [tuple(leaf.shape) for leaf in nest.flatten(batch) if leaf is not None]
+            hint = f"The data gave a batch of shapes {shapes}; if that is a single row, use dataset.batch(32)."
+            raise ShapeError(f"{error} {hint}") from error
 
     def _check(self, batch: Any) -> None:
         if not self._source.checked:

@@ -232,13 +232,9 @@ class _Part:
     def __init__(self, gradients: list[Any], variables: list[Variable], logs: Logs, measured: Logs, state: _State) -> None:
         self.gradients, self.variables, self.logs, self.measured = gradients, variables, logs, measured
         self.present = [convert_to_tensor(g) for g in gradients if g is not None]
-        self.plain = {key: _as_float(value) for key, value in logs.items() if key not in measured}
+        plain = {key: convert_to_tensor(value) for key, value in logs.items() if key not in measured}
+        self.plain = {key: one if one.dtype.is_floating else cast(one, "float32") for key, one in plain.items()}
         self.changes, self.sums = state.changes()
-
-
-def _as_float(value: Any) -> Tensor:
-    found = convert_to_tensor(value)
-    return found if found.dtype.is_floating else cast(found, "float32")
 
 
 def _run_part(model: ModelLike, name: str, split: BatchSplit, part: BatchPart, data: Any, state: _State) -> _Part:
