@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 
 from ... import nest
 from ...boundary import explaining
-from ...core import Variable
+from ...core import Tensor, Variable
 from .. import batches
 from ..arguments import takes_numpy
 from ..batches import Feed
@@ -25,7 +24,7 @@ from ..layers import inputs as masks
 from ..layers import layer_weights
 from ..layers.core import InputLayer
 from ..layers.layer import Layer
-from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..saving.objects import serialize_keras_object
 from ..training import state, steps, trainer
 from ..training.executions import on_host
 from ..training.state import Logs, Snapshot, State, Transaction
@@ -325,7 +324,11 @@ class Model(Layer, described=True):
         for metric in self.metrics:
             metric.reset_state()
 
-    compute_loss = steps.compute_loss
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Tensor:
+        """The loss of a batch, with everything that `add_loss` and regularizers add."""
+        return steps.compute_loss(self, y, y_pred, sample_weight)
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> Logs:
         """Let a batch enter the metrics and return all results."""
@@ -336,7 +339,20 @@ class Model(Layer, described=True):
         """The results of all metrics by name."""
         return self._trainer.results(self)
 
-    train_step, test_step, predict_step = steps.train_step, steps.test_step, steps.predict_step
+    def train_step(self, data: Any) -> Logs:
+        """One batch, x, (x, y) or (x, y, sample_weight): predict, loss, gradient, apply. Gives logs by name.
+
+        Override it for another step.
+        """
+        return steps.train_step(self, data)
+
+    def test_step(self, data: Any) -> Logs:
+        """One batch of evaluation."""
+        return steps.test_step(self, data)
+
+    def predict_step(self, data: Any) -> Any:
+        """One batch of prediction."""
+        return steps.predict_step(self, data)
 
     def learning_variables(self) -> list[Variable]:
         """All that may ever be trained, frozen or not: their slots survive freezing."""
@@ -569,14 +585,7 @@ class Model(Layer, described=True):
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
         """Compile as `get_compile_config` says; a class with a `compile` of its own overrides both, or compiles again."""
-        if not self.is_overridden("compile"):
-            self.compile(**deserialize_keras_object(dict(config)))
-            return
-        warnings.warn(
-            f"The model '{self.name}' was loaded without being compiled, since its `compile` is custom. Override "
-            "`get_compile_config` and `compile_from_config` in its class, or call `compile`.",
-            stacklevel=2,
-        )
+        self._trainer.compile_from_config(self, config)
 
 
 class Functional(Model, described=True):

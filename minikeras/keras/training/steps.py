@@ -53,10 +53,7 @@ class Predicted(NamedTuple):
 
 
 def train_step(model: ModelLike, data: Any) -> Logs:
-    """One batch, x, (x, y) or (x, y, sample_weight): predict, loss, gradient, apply. Gives logs by name.
-
-    Override it for another step.
-    """
+    """One batch of training."""
     if getattr(model.optimizer, "needs_loss", False):
         return _minimize(model, *batches.unpack_x_y_sample_weight(data))
     gradients, variables, found = gradients_of(model, data)
@@ -144,9 +141,7 @@ def predict_step(model: ModelLike, data: Any) -> Any:
     return y_pred
 
 
-def compute_loss(
-    model: ModelLike, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
-) -> Tensor:
+def compute_loss(model: ModelLike, y: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> Tensor:
     """The loss of a batch, with everything that `add_loss` and regularizers add."""
     terms = [] if model.loss is None else model.training_loops.settle(model, y, y_pred).loss(y, y_pred, sample_weight)
     terms += model.losses

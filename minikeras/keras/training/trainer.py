@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..batches import Feed, Source
 from ..callbacks import CallbackList, History
 from ..callbacks.callback import numbers
 from ..config import max_epochs
-from ..saving.objects import serialize_keras_object
+from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from ..weight import Weight
 from . import state as states
@@ -108,6 +108,17 @@ class Trainer:
                 f"How the model was compiled cannot be saved; call `compile` again after loading it. {error}", stacklevel=4
             )
             return None
+
+    def compile_from_config(self, model: ModelLike, config: Mapping[str, Any]) -> None:
+        """Compile as `compile_config` says."""
+        if model.is_overridden("compile"):
+            warnings.warn(
+                f"The model '{model.name}' was loaded without being compiled, since its `compile` is custom. Override "
+                "`get_compile_config` and `compile_from_config` in its class, or call `compile`.",
+                stacklevel=3,
+            )
+            return
+        model.compile(**deserialize_keras_object(dict(config)))
 
     # Metrics -------------------------------------------------------------------------------------------------------------
 
