@@ -186,7 +186,7 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
 
     A file of the module's folder is no name of the module, unless `names` has it.
 
-    >>> asked, listed = late("minikeras.keras.saving", {"load_model": "keras_file"})
+    >>> asked, listed = late("minikeras.keras.saving", {"load_model": "model_files"})
     >>> asked("load_model").__name__, "load_model" in listed(), "registry" in listed()
     ('load_model', True, False)
     """

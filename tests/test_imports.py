@@ -118,7 +118,7 @@ def test_keras_does_not_load_what_only_some_need() -> None:
     loaded = loaded_after("import minikeras.keras") - loaded_after("import numpy")
     unwanted = {"json", "zipfile", "csv", "urllib.request", "numpy.testing", "numpy.random", "minikeras.figures"}
     files = {"minikeras.files.hdf5", "minikeras.files.archive", "minikeras.checkpoint.checkpoint"}
-    parts = {f"minikeras.keras.{name}" for name in ("datasets", "export", "utils", "wrappers", "saving.weights")}
+    parts = {f"minikeras.keras.{name}" for name in ("datasets", "export", "utils", "wrappers", "saving.model_files")}
     assert not loaded & (unwanted | files | parts)
 
 

@@ -23,8 +23,7 @@ from ..keras.batches import Feed
 from ..keras.callbacks import BackupAndRestore, CallbackList
 from ..keras.models import Model
 from ..keras.random import default_seed
-from ..keras.saving.keras_file import decoded, encoded
-from ..keras.saving.weights import may_write
+from ..keras.saving.model_files import decoded, encoded, may_write
 from ..keras.training import trainer
 from ..types import Array
 from .members import EnsembleMember, MemberSource, check_apart, folds_of, resampled

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..files import hdf5, limits
 from ..keras.callbacks import History
-from ..keras.saving.weights import load_tree
+from ..keras.saving.model_files import load_tree
 from .grid import Named, Run, called, cell, encoded
 from .journal import Journal
 from .runs import Outcome, compiled_model

@@ -12,7 +12,7 @@ from ...extras import imported
 from ...files import durable
 from ...types import as_dtype
 from ...version import VERSION
-from ..saving.weights import may_write
+from ..saving.model_files import may_write
 from . import operators
 from .graph import Graph
 from .inference import OpenProgram, TracedValue, program

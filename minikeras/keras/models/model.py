@@ -546,14 +546,14 @@ class Model(Layer, described=True):
     @explaining
     def save(self, filepath: str | os.PathLike[str], overwrite: bool = True, **kwargs: Any) -> None:
         """Write the whole model to a '.keras' file: see `keras.saving.save_model`."""
-        from ..saving.keras_file import save_model
+        from ..saving.model_files import save_model
 
         save_model(self, filepath, overwrite, **kwargs)
 
     @explaining
     def save_weights(self, filepath: str | os.PathLike[str], overwrite: bool = True) -> None:
         """Write weights and the state of the optimizer to a file: see `keras.saving.save_weights`."""
-        from ..saving.weights import save_weights
+        from ..saving.model_files import save_weights
 
         save_weights(self, filepath, overwrite)
 
@@ -562,7 +562,7 @@ class Model(Layer, described=True):
         self, filepath: str | os.PathLike[str], skip_mismatch: bool = False, by_name: bool = False, cast: bool = False
     ) -> None:
         """Read weights, and the state of the optimizer if the file holds one: see `keras.saving.load_weights`."""
-        from ..saving.weights import load_weights
+        from ..saving.model_files import load_weights
 
         load_weights(self, filepath, skip_mismatch, by_name, cast)
 

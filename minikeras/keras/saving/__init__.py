@@ -8,9 +8,8 @@ from .objects import ObjectSharingScope, deserialize_keras_object, serialize_ker
 from .registry import *  # noqa: F403
 
 if _TYPE_CHECKING:
-    from .keras_file import load_model, save_model
-    from .weights import load_weights, save_weights
+    from .model_files import load_model, load_weights, save_model, save_weights
 
-_LATE = {"load_model": "keras_file", "load_weights": "weights", "save_model": "keras_file", "save_weights": "weights"}
+_LATE = dict.fromkeys(("load_model", "load_weights", "save_model", "save_weights"), "model_files")
 
 __getattr__, __dir__, __all__ = _facade(__name__, _LATE)

@@ -13,7 +13,7 @@ from ...errors import MissingExtraError
 from ...types import TensorLike
 from .. import losses
 from ..models import Model, clone_model
-from ..saving.keras_file import decoded, encoded
+from ..saving.model_files import decoded, encoded
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
