@@ -315,7 +315,8 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         self, name: str, equation: str, sizes: Any, shape: ShapeLike, activation: str | Callable[..., Any] | None = None
     ) -> EinsumDense:
         """A linear map of the last axes of an input of this shape, with the options of all the projections."""
-        options = {key: value for key, value in vars(self).items() if key.startswith(("kernel_", "bias_"))}
+        kept = [f"{weight}_{kind}" for weight in ("kernel", "bias") for kind in ("initializer", "regularizer", "constraint")]
+        options: dict[str, Any] = {key: getattr(self, key) for key in kept}
         options |= {"activity_regularizer": self._penalty, "dtype": self.dtype_policy, "name": name}
         made = EinsumDense(equation, sizes, activation, equation.rpartition("...")[2] if self.use_bias else None, **options)
         made.build(shape)
