@@ -4,7 +4,7 @@ that small updates are not lost; small gradients vanish in float16 unless `optim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from ..absent import late
@@ -19,18 +19,12 @@ __all__ = [
 __getattr__, __dir__ = late(__name__, {"LossScaleOptimizer": ".optimizers"})
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class DTypePolicy:
     """The dtypes of a layer: of its computation and of its weights.
 
     Args:
         name: a dtype for both, such as 'float32' or 'bfloat16'; or 'mixed_float16', 'mixed_bfloat16': computation in half
             precision over weights in float32. None: that of `global_policy`.
-
-    Attributes:
-        name: from which it was made.
-        compute_dtype: the dtype of inputs, and of weights as they are read.
-        variable_dtype: the dtype of weights as they are kept.
 
     Raises:
         ValueError: if there is no policy of that name.
@@ -43,10 +37,6 @@ class DTypePolicy:
     ('float16', 'float32')
     """
 
-    name: str
-    compute_dtype: str
-    variable_dtype: str
-
     def __init__(self, name: Any = None) -> None:
         name = global_policy().name if name is None else name
         try:
@@ -56,20 +46,30 @@ class DTypePolicy:
         mixed = isinstance(name, str) and name.startswith("mixed_")
         if mixed and dtype not in ("float16", "bfloat16"):
             raise ValueError(_unknown(name))
-        wide = "float32" if mixed else dtype
-        vars(self).update(name=f"mixed_{dtype}" if mixed else dtype, compute_dtype=dtype, variable_dtype=wide)
+        self._name = f"mixed_{dtype}" if mixed else dtype
+        self._compute_dtype, self._variable_dtype = dtype, "float32" if mixed else dtype
+
+    name = property(attrgetter("_name"), doc="The name from which it was made.")
+    compute_dtype = property(attrgetter("_compute_dtype"), doc="The dtype of inputs, and of weights as they are read.")
+    variable_dtype = property(attrgetter("_variable_dtype"), doc="The dtype of weights as they are kept.")
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"name": self.name}
+        return {"name": self._name}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> DTypePolicy:
         """A policy from `get_config`."""
         return cls(**config)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DTypePolicy) and other._name == self._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
     def __repr__(self) -> str:
-        return f'<DTypePolicy "{self.name}">'
+        return f'<DTypePolicy "{self._name}">'
 
 
 Policy = FloatDTypePolicy = DTypePolicy
