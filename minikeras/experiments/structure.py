@@ -29,8 +29,7 @@ from ..files import strict_json
 from ..keras import layers, regularizers
 from ..keras.layers.layer import Layer
 from ..keras.models import Model
-from ..keras.saving.objects import is_described
-from ..keras.saving.objects import serialize_keras_object
+from ..keras.saving.objects import is_described, serialize_keras_object
 from ..keras.weight import Weight
 from .members import MemberNumber
 from .session import fresh_session

@@ -27,6 +27,7 @@ from ..saving.objects import described_kind, deserialize_keras_object, serialize
 from ..weight import CarriedState
 from .inputs import InputSpec, unmarked
 from .layer import Layer
+from .layer_weights import zero_inputs
 from .windows import check_positive
 from .wrappers import LayerOfLayers
 
@@ -62,7 +63,7 @@ def _build(cell: Any, input_shape: ShapeLike) -> None:
     """Build a cell that is a layer; one whose layers are built by calls is called on zeros, as the layers in it are."""
     if isinstance(cell, Layer) and not cell.built:
         if type(cell).build is Layer.build:
-            zero = layer_weights.zero_inputs(input_shape, cell.compute_dtype)
+            zero = zero_inputs(input_shape, cell.compute_dtype)
             _called(cell, zero, _first_states(cell, zero.shape[0], cell.compute_dtype), False)
         else:
             cell.build(input_shape)
