@@ -24,7 +24,7 @@ from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback, History, ProgressBar
 from ..keras.callbacks.callback import in_notebook, readable
 from ..keras.models import Model
-from ..keras.saving import weights as weights_files
+from ..keras.saving import model_files
 from .ensemble import Ensemble
 from .members import EnsembleMember
 from .session import Failure, fresh_session
@@ -133,7 +133,7 @@ class Training:
             {name: direction for name, direction in directions.items() if direction is not None},
             seconds,
             failure,
-            weights_files.encode(model) if kept else None,
+            model_files.encode(model) if kept else None,
             model.get_build_config() if kept else None,
         )
 

@@ -298,12 +298,14 @@ def test_flipped_bits_and_truncations_are_refused(path):
 
 def test_a_file_without_the_second_of_two_sequentials_is_refused(tmp_path, monkeypatch):
     """Older files of a Sequential that holds several lack their weights."""
-    from minikeras.keras.saving import weights
+    from minikeras.keras.saving import model_files
 
     inner = [tf.keras.Sequential([tf.keras.layers.Dense(4)]) for _ in range(2)]
-    model, places = tf.keras.Sequential([tf.keras.Input((4,)), *inner]), weights.places
+    model, places = tf.keras.Sequential([tf.keras.Input((4,)), *inner]), model_files.places
     with monkeypatch.context() as old:
-        old.setattr(weights, "places", lambda m: [one for one in places(m) if not one.path.startswith("layers/sequential_1")])
+        old.setattr(
+            model_files, "places", lambda m: [one for one in places(m) if not one.path.startswith("layers/sequential_1")]
+        )
         model.save(tmp_path / "m.keras")
         model.save_weights(tmp_path / "m.weights.h5")
     missing = r"(?s)not in the file \(2\):\n    layers/sequential_1/layers/dense/0 .*skip_mismatch=True loads the rest"
