@@ -12,7 +12,7 @@ import functools
 import inspect
 import os
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -27,6 +27,14 @@ from .settings import floatx
 
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=type)
+
+
+def unrecognized(made: Any, unknown: Mapping[str, Any], common: Iterable[str]) -> ValueError:
+    """The error for arguments that the class of an object does not take; `common` are names that its kin take."""
+    kind = type(made).__name__
+    near = difflib.get_close_matches(next(iter(unknown)), {*inspect.signature(type(made)).parameters, *common}, n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"help({kind}) says what it takes."
+    return ValueError(f"Unrecognized keyword arguments passed to {kind}: {unknown}. {hint}")
 
 
 def plain(value: Any) -> Any:

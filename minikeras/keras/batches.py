@@ -151,10 +151,11 @@ def count_rows(name: str, *columns: Any) -> int:
         raise ValueError(f"{name}: there is no data, x is None. Give arrays, a Dataset or another source of batches.")
     sizes = {int(leaf.shape[0]) if len(leaf.shape) else -1 for leaf in leaves}
     if len(sizes) != 1 or min(sizes) <= 0:
-        shapes = [tuple(leaf.shape) for leaf in leaves]
+        shapes = [tuple(leaf.shape) for leaf in leaves[:9]]
         if sizes == {0}:
             raise ShapeError(f"{name}: the data has no rows (shapes {shapes}). Check how it was loaded or filtered.")
-        raise ShapeError(f"{name}: make sure all arrays contain the same number of samples; found shapes {shapes}.")
+        rows = " A list of arrays is one of inputs; of rows, np.array(rows) makes one array." if len(leaves) > 3 else ""
+        raise ShapeError(f"{name}: make sure all arrays contain the same number of samples; found shapes {shapes}.{rows}")
     return sizes.pop()
 
 

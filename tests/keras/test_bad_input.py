@@ -438,3 +438,19 @@ def test_two_inputs_for_one_are_told_by_models(unharmed):
             with pytest.raises(ValueError, match="Join them first|doesn't match the expected structure"):
                 use([x, x])
     assert np.array_equal(functional([[x]]), functional(x))
+
+
+def test_a_misspelt_argument_is_told_the_name_that_was_meant():
+    with pytest.raises(ValueError, match=r"passed to Dense: \{'actvation': 'relu'\}\. Did you mean activation\?"):
+        Dense(2, actvation="relu")
+    with pytest.raises(ValueError, match=r"passed to SGD: \{'clipnrm': 1\.0\}\. Did you mean clipnorm\?"):
+        tf.keras.optimizers.SGD(clipnrm=1.0)
+    with pytest.raises(ValueError, match=r"passed to Adam: \{'lr': 0\.1\}\. help\(Adam\) says what it takes\."):
+        tf.keras.optimizers.Adam(lr=0.1)
+
+
+def test_rows_in_a_list_and_missing_labels_are_told_what_to_give(unharmed):
+    with pytest.raises(ShapeError, match=r"of rows, np\.array\(rows\) makes one array\."):
+        unharmed.fit(list(X), list(Y), verbose=0)
+    with pytest.raises(ValueError, match=r"the data holds no y\. Give labels beside x, .* validation_data too: \(x, y\)\."):
+        unharmed.evaluate(X, verbose=0)

@@ -17,7 +17,7 @@ from ...functions.elementwise import cast
 from ...module import Module, snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import constraints, initializers, mixed_precision, regularizers
-from ..arguments import made_with_numpy
+from ..arguments import made_with_numpy, unrecognized
 from ..calls import context as _context
 from ..calls import mask_of, without_effects
 from ..names import PathMap, auto_name
@@ -96,7 +96,7 @@ class Layer(Module):
         kind = type(self).__name__
         layer_weights.refuse_absent(self, unknown)
         if unknown:
-            raise ValueError(f"Unrecognized keyword arguments passed to {kind}: {unknown}")
+            raise unrecognized(self, unknown, ("name", "dtype", "trainable", "activity_regularizer"))
         if name is not None and (not isinstance(name, str) or "/" in name):
             raise ValueError(f"{kind}: name must be a string without '/', found {name!r}.")
         if not isinstance(trainable, bool):

@@ -15,7 +15,7 @@ from ... import markup
 from ...core import Variable
 from ...core.arrays import namespace, to_numpy
 from ...types import Array
-from ..arguments import as_call, as_text
+from ..arguments import as_call, as_text, unrecognized
 from ..config import floatx
 from .state import host_variable
 
@@ -32,7 +32,7 @@ def check(optimizer: Any, unknown: dict[str, Any]) -> None:
     if unknown.pop("decay", None):
         warnings.warn(f"{kind}: decay is left out, as in Keras; give learning_rate a schedule.", stacklevel=8)
     if unknown:
-        raise ValueError(f"Unrecognized keyword arguments passed to {kind}: {unknown}")
+        raise unrecognized(optimizer, unknown, (*COMMON, "name"))
     limits = {name: getattr(optimizer, name) for name in ("clipnorm", "clipvalue", "global_clipnorm")}
     chosen = {name: value for name, value in limits.items() if value is not None}
     if len(chosen) > 1 or any(value <= 0 for value in chosen.values()):

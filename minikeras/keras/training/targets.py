@@ -239,7 +239,10 @@ class Targets:
         values = []
         for output, loss, weight, label, tracker in self.losses:
             if labels[output] is None:
-                raise ValueError(f"The loss '{loss.name}' compares predictions with labels, but the data holds no y.")
+                raise ValueError(
+                    f"The loss '{loss.name}' compares predictions with labels, but the data holds no y. Give labels beside x, "
+                    "in batches and validation_data too: (x, y)."
+                )
             value = loss(labels[output], predictions[output], weights[output])
             if tracker is not None:
                 if value.ndim:
