@@ -199,35 +199,6 @@ def test_a_counter_in_a_closure_makes_a_function_eager(caplog):
     runs_eagerly(step, caplog, "it changes variable 'count' around function step", results=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
 
-def holders():
-    log, record, state, found, waiting = [], {}, Box(), set(), collections.deque()
-    counts, buffer, total = collections.Counter(), bytearray(1), np.zeros(1)
-
-    def numbered(x):
-        numbered.calls += 1
-        return x
-
-    numbered.calls = 0
-    return {
-        "appends to a list": (lambda x: log.append(1) or x, lambda: len(log)),
-        "stores a tensor in an attribute": (lambda x: setattr(state, "last", x) or x, lambda: 6 * (state.last is not None)),
-        "sets a key": (lambda x: record.__setitem__(len(record), x) or x, lambda: len(record)),
-        "adds to a set": (lambda x: found.add(len(found)) or x, lambda: len(found)),
-        "appends to a deque": (lambda x: waiting.append(x) or x, lambda: len(waiting)),
-        "counts in a Counter": (lambda x: counts.update("a") or x, lambda: counts["a"]),
-        "writes to an array": (lambda x: total.__iadd__(1.0) is None or x, lambda: int(total[0])),
-        "writes bytes": (lambda x: buffer.append(1) or x, lambda: len(buffer) - 1),
-        "counts in its own attribute": (numbered, lambda: numbered.calls),
-    }
-
-
-@pytest.mark.parametrize("kind", holders())
-def test_what_outlives_the_run_is_written_at_each_call(caplog, kind):
-    function, count = holders()[kind]
-    runs_eagerly(function, caplog, "it changes")
-    assert count() == 6
-
-
 def test_writing_in_a_helper_or_a_nested_function_is_seen(caplog):
     state = Box([])
 

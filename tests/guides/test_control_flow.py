@@ -73,45 +73,6 @@ def test_gradients_go_through_a_function_of_any_order():
     assert (y.numpy(), first.numpy(), outer.gradient(first, x).numpy()) == (8.0, 12.0, 12.0)
 
 
-def test_a_tape_may_be_inside_a_function():
-    """T119."""
-
-    @tf.function
-    def slope(x):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = x * x
-        return tape.gradient(y, x)
-
-    assert slope(tf.constant(3.0)).numpy() == 6.0
-
-
-def test_variables_are_read_anew_and_assigned_in_each_call():
-    """T119."""
-    v = tf.Variable(1.0)
-
-    @tf.function
-    def step(x):
-        v.assign_add(x)
-        return v * x
-
-    assert [step(tf.constant(2.0)).numpy() for _ in range(3)] == [6.0, 10.0, 14.0]
-    v.assign(0.0)
-    assert step(tf.constant(1.0)).numpy() == 1.0
-
-
-def test_an_if_may_depend_on_a_tensor():
-    """T119."""
-
-    @tf.function
-    def positive(x):
-        if tf.reduce_sum(x) > 0.0:
-            return x * 2.0
-        return x * -3.0
-
-    assert gradient(positive, 1.0) == 2.0 and gradient(positive, -1.0) == -3.0
-
-
 def test_a_function_keeps_its_name_and_the_function_that_was_decorated():
     """T119: with and without arguments of the decorator, also on methods."""
 
