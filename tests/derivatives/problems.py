@@ -7,13 +7,32 @@ import numpy as np
 import minikeras as tf
 
 
+def watched(function, *values, dtype=None, persistent=False):
+    """A tape that watched tensors of these values, the tensors, and what `function` made of them."""
+    tensors = [tf.constant(value, dtype=dtype) for value in values]
+    with tf.GradientTape(persistent=persistent) as tape:
+        tape.watch(tensors)
+        y = function(*tensors)
+    return tape, tensors, y
+
+
 def gradient(function, *values, **options):
-    """The gradients of a function at float32 constants."""
-    xs = [tf.constant(value) for value in values]
-    with tf.GradientTape() as tape:
-        tape.watch(xs)
-        y = function(*xs)
-    return tape.gradient(y, xs, **options)
+    """The gradients of a function at constants."""
+    tape, tensors, y = watched(function, *values)
+    return tape.gradient(y, tensors, **options)
+
+
+def slopes(function, value):
+    """The first and the second derivative at a constant, as arrays."""
+
+    def slope(x):
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = function(x)
+        return inner.gradient(y, x)
+
+    outer, (x,), first = watched(slope, value)
+    return first.numpy(), outer.gradient(first, x).numpy()
 
 
 class Network:
@@ -62,6 +81,12 @@ def looped_hessian(loss, variables):
         return tf.concat([tf.reshape(g, [-1]) for g in found], 0)
 
     return looped_jacobian(gradient, variables)
+
+
+def second_derivative(function, x):
+    """The Hessian of a function of one tensor."""
+    v = tf.Variable(x)
+    return looped_hessian(lambda: function(v), [v])
 
 
 def raveled(tensors):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from derivatives.problems import gradient
+from derivatives.problems import gradient, slopes
 
 import minikeras as tf
 
@@ -246,14 +246,7 @@ def test_second_order_differentiates_the_operations_of_the_rule():
     def f(x):
         return x * x, lambda upstream: upstream * 5.0 * x**3
 
-    x = tf.constant(2.0)
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        with tf.GradientTape() as inner:
-            inner.watch(x)
-            y = f(x)
-        slope = inner.gradient(y, x)
-    assert slope.numpy() == 40.0 and outer.gradient(slope, x).numpy() == 60.0
+    assert slopes(f, 2.0) == (40.0, 60.0)
 
 
 def test_the_rule_may_have_a_custom_gradient_of_its_own():
@@ -267,14 +260,7 @@ def test_the_rule_may_have_a_custom_gradient_of_its_own():
     def f(x):
         return x * 1.0, lambda upstream: upstream * slope_of(x)
 
-    x = tf.constant(2.0)
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        with tf.GradientTape() as inner:
-            inner.watch(x)
-            y = f(x)
-        slope = inner.gradient(y, x)
-    assert slope.numpy() == 10.0 and outer.gradient(slope, x).numpy() == 100.0
+    assert slopes(f, 2.0) == (10.0, 100.0)
 
 
 def test_it_works_in_jacobians_and_in_maps():

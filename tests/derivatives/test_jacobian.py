@@ -2,18 +2,9 @@
 
 import numpy as np
 import pytest
+from derivatives.problems import watched
 
 import minikeras as tf
-
-
-def watched(function, *arrays, persistent=False):
-    """The tape, the sources and the result of one run."""
-    xs = [tf.constant(x) for x in arrays]
-    with tf.GradientTape(persistent=persistent) as tape:
-        tape.watch(xs)
-        y = function(*xs)
-    return tape, xs, y
-
 
 # jacobian -------------------------------------------------------------------------------------------------------------
 

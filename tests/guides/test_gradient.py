@@ -5,20 +5,12 @@ import enum
 
 import numpy as np
 import pytest
+from derivatives.problems import watched
 from in_one_test import in_one_test
 
 import minikeras as tf
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
-
-
-def recorded(function, *values, dtype=None, persistent=False):
-    """A tape that watched tensors of these values, the tensors, and what `function` made of them."""
-    tensors = [tf.constant(value, dtype=dtype) for value in values]
-    with tf.GradientTape(persistent=persistent) as tape:
-        tape.watch(tensors)
-        y = function(*tensors)
-    return tape, tensors, y
 
 
 # Sources -------------------------------------------------------------------------------------------------------------
@@ -55,7 +47,7 @@ def test_the_result_has_the_structure_of_the_sources(structure):
 
 def test_a_single_source_gives_a_single_tensor_and_no_source_gives_none():
     """T33."""
-    tape, (x,), y = recorded(lambda x: x * x, 3.0, persistent=True)
+    tape, (x,), y = watched(lambda x: x * x, 3.0, persistent=True)
     assert isinstance(tape.gradient(y, x), tf.Tensor)
     assert tape.gradient(y, []) == []
     assert tape.gradient(y, {}) == {}
@@ -63,7 +55,7 @@ def test_a_single_source_gives_a_single_tensor_and_no_source_gives_none():
 
 def test_repeated_sources_each_get_the_full_gradient():
     """T38."""
-    tape, (x,), y = recorded(lambda x: x * x, 3.0)
+    tape, (x,), y = watched(lambda x: x * x, 3.0)
     assert [g.numpy() for g in tape.gradient(y, [x, x])] == [6.0, 6.0]
 
 
@@ -82,7 +74,7 @@ def test_intermediate_results_are_sources_too():
 
 def test_several_targets_and_their_elements_are_summed():
     """T34."""
-    tape, (x,), (y, z) = recorded(lambda x: (x * x, x * 3.0), [1.0, 2.0], persistent=True)
+    tape, (x,), (y, z) = watched(lambda x: (x * x, x * 3.0), [1.0, 2.0], persistent=True)
     assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0]
     for nest in ([y, z], {"y": y, "z": z}, ([y], {"z": (z,)})):
         assert tape.gradient(nest, x).numpy().tolist() == [5.0, 7.0]
@@ -92,7 +84,7 @@ def test_several_targets_and_their_elements_are_summed():
 
 def test_none_is_no_target():
     """T35."""
-    tape, (x,), y = recorded(lambda x: x * x, 3.0)
+    tape, (x,), y = watched(lambda x: x * x, 3.0)
     with pytest.raises(TypeError, match=r"Argument `target` should be a list or nested structure of Tensors.* received None"):
         tape.gradient(None, x)
     for target, sources in (([y, None], x), (y, None), (y, [x, None])):
@@ -103,7 +95,7 @@ def test_none_is_no_target():
 @pytest.mark.parametrize("value", [3.0, np.array(3.0)], ids=["number", "ndarray"])
 def test_numbers_and_arrays_are_refused_by_position_and_type(value):
     """T35 and 18.2."""
-    tape, (x,), y = recorded(lambda x: x * x, 3.0)
+    tape, (x,), y = watched(lambda x: x * x, 3.0)
     kind = type(value).__name__
     with pytest.raises(
         TypeError,
@@ -118,7 +110,7 @@ def test_numbers_and_arrays_are_refused_by_position_and_type(value):
 
 def test_a_target_that_is_also_a_source_has_slope_one():
     """T36: [x, x*x] at 2 gives 5; watched or not, recorded or not."""
-    tape, (x,), y = recorded(lambda x: x * x, 2.0, persistent=True)
+    tape, (x,), y = watched(lambda x: x * x, 2.0, persistent=True)
     assert tape.gradient([x, y], x).numpy() == 5.0
     assert tape.gradient(y, y).numpy() == 1.0
     stranger = tf.constant([1.0, 2.0])
@@ -142,7 +134,7 @@ def test_a_variable_may_be_the_target():
 
 def test_bools_and_integers_are_targets_without_slope():
     """T47."""
-    tape, (x,), targets = recorded(lambda x: [x > 0.0, tf.cast(x, "int32"), tf.argmax(x)], [1.0, 2.0], persistent=True)
+    tape, (x,), targets = watched(lambda x: [x > 0.0, tf.cast(x, "int32"), tf.argmax(x)], [1.0, 2.0], persistent=True)
     assert [tape.gradient(target, x) for target in targets] == [None] * 3
     assert tape.gradient([*targets, x * 1.0], x, unconnected_gradients="zero").numpy().tolist() == [0.0, 0.0]
 
@@ -153,7 +145,7 @@ def test_bools_and_integers_are_targets_without_slope():
 def test_unconnected_sources_give_none_or_zeros():
     """T40: zeros of the source's own shape and dtype."""
     sources = [tf.constant([1.0, 2.0]), tf.Variable([[1, 2]]), tf.Variable(1.0, dtype="float64")]
-    tape, (x,), y = recorded(lambda x: x * x, 3.0, persistent=True)
+    tape, (x,), y = watched(lambda x: x * x, 3.0, persistent=True)
     for nothing in ("none", tf.UnconnectedGradients.NONE):
         assert tape.gradient(y, sources, unconnected_gradients=nothing) == [None] * 3
     for zero in ("zero", tf.UnconnectedGradients.ZERO):
@@ -164,7 +156,7 @@ def test_unconnected_sources_give_none_or_zeros():
 
 def test_another_word_for_unconnected_is_refused():
     """T40."""
-    tape, (x,), y = recorded(lambda x: x * x, 3.0)
+    tape, (x,), y = watched(lambda x: x * x, 3.0)
     with pytest.raises(ValueError, match=r"^Unknown value for unconnected_gradients: 'nonsense'$"):
         tape.gradient(y, x, unconnected_gradients="nonsense")
     assert issubclass(tf.UnconnectedGradients, enum.Enum)
@@ -187,7 +179,7 @@ CUTS = {
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 def test_paths_that_are_not_recorded_give_none(cut):
     """T41, T67, T77."""
-    tape, (x,), y = recorded(cut, 3.0)
+    tape, (x,), y = watched(cut, 3.0)
     assert tape.gradient(y, x) is None
 
 
@@ -210,7 +202,7 @@ def test_paths_that_are_not_recorded_give_none(cut):
 @pytest.mark.parametrize("wrap", [lambda y: y, lambda y: [y]], ids=["single target", "list of one target"])
 def test_seeds_weigh_the_elements_of_a_target(seed, wrap):
     """T42: y = x*x at [1, 2, 3] with [1, 0, 10] gives [2, 0, 60]."""
-    tape, (x,), y = recorded(lambda x: x * x, [1.0, 2.0, 3.0])
+    tape, (x,), y = watched(lambda x: x * x, [1.0, 2.0, 3.0])
     if isinstance(seed, list) and isinstance(seed[0], list) and wrap(y) is y:
         seed = seed[0]
     elif isinstance(seed, list) and seed == [1, 0, 10] and wrap(y) is not y:
@@ -220,7 +212,7 @@ def test_seeds_weigh_the_elements_of_a_target(seed, wrap):
 
 def test_each_target_has_its_own_seed():
     """T42: loss = x*y with targets [loss, x] and [1, 2] gives 4 at y = 2."""
-    tape, (x, _), loss = recorded(lambda x, y: x * y, 5.0, 2.0, persistent=True)
+    tape, (x, _), loss = watched(lambda x, y: x * y, 5.0, 2.0, persistent=True)
     assert tape.gradient([loss, x], x, output_gradients=[1.0, 2.0]).numpy() == 4.0
     seeds = {"loss": tf.constant(1.0), "x": 2.0}
     assert tape.gradient({"loss": loss, "x": x}, x, output_gradients=seeds).numpy() == 4.0
@@ -228,7 +220,7 @@ def test_each_target_has_its_own_seed():
 
 def test_a_seed_must_be_like_its_target():
     """T43 and 18.2: both shapes, or both dtypes, are named; a scalar does not stand for a vector."""
-    tape, (x,), y = recorded(lambda x: x * x, [1.0, 2.0, 3.0], persistent=True)
+    tape, (x,), y = watched(lambda x: x * x, [1.0, 2.0, 3.0], persistent=True)
     for seed, found in (([1.0, 2.0], r"float32\[2\]"), (2.0, r"float32\[\]"), (tf.ones([3, 1]), r"float32\[3,1\]")):
         with pytest.raises(
             tf.errors.InvalidArgumentError, match=rf"output_gradient is {found}, its target float32\[3\]"
@@ -244,7 +236,7 @@ def test_a_seed_must_be_like_its_target():
 @pytest.mark.parametrize("count", [1, 3])
 def test_there_is_one_seed_for_each_target(count):
     """T43 and 18.2: both counts are named."""
-    tape, (x,), (y, z) = recorded(lambda x: (x * x, x * 3.0), [1.0, 2.0])
+    tape, (x,), (y, z) = watched(lambda x: (x * x, x * 3.0), [1.0, 2.0])
     with pytest.raises(ValueError, match=f"{count} output_gradients for 2 targets"):
         tape.gradient([y, z], x, output_gradients=[tf.ones([2])] * count)
 
@@ -264,9 +256,9 @@ def test_gradients_flow_to_the_seeds_in_an_outer_tape():
 
 def test_paths_that_meet_add_up():
     """T45: diamonds, and one tensor as both operands."""
-    tape, (x,), y = recorded(lambda x: tf.sin(x) * tf.cos(x) + x * x, 0.5, dtype="float64")
+    tape, (x,), y = watched(lambda x: tf.sin(x) * tf.cos(x) + x * x, 0.5, dtype="float64")
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), np.cos(1.0) + 1.0)
-    tape, (v,), y = recorded(lambda v: tf.tensordot(v, v, axes=1), [1.0, 2.0])
+    tape, (v,), y = watched(lambda v: tf.tensordot(v, v, axes=1), [1.0, 2.0])
     assert tape.gradient(y, v).numpy().tolist() == [2.0, 4.0]
 
 
@@ -278,7 +270,7 @@ def test_three_thousand_operations_are_no_problem():
             x = x * 1.0
         return x
 
-    tape, (x,), y = recorded(repeated, 3.0)
+    tape, (x,), y = watched(repeated, 3.0)
     assert tape.gradient(y, x).numpy() == 1.0
 
 
@@ -286,16 +278,16 @@ def test_three_thousand_operations_are_no_problem():
 @pytest.mark.parametrize("shape", [(), (3,), (0,)], ids=str)
 def test_gradients_keep_their_dtype(dtype, shape):
     """T48, T116."""
-    tape, (x,), y = recorded(lambda x: tf.exp(x * 2.0) / (x * x + 1.0) - x, np.full(shape, 0.5), dtype=dtype)
+    tape, (x,), y = watched(lambda x: tf.exp(x * 2.0) / (x * x + 1.0) - x, np.full(shape, 0.5), dtype=dtype)
     gradient = tape.gradient(y, x)
     assert y.dtype == gradient.dtype == dtype and gradient.shape == shape
 
 
 def test_the_gradient_of_complex_functions_is_the_conjugate_derivative():
     """T48: z*z at 1+2i gives 2-4i, and |z| at 3+4i gives 0.6+0.8i."""
-    tape, (z,), y = recorded(lambda z: z * z, 1 + 2j)
+    tape, (z,), y = watched(lambda z: z * z, 1 + 2j)
     assert tape.gradient(y, z).numpy() == 2 - 4j
-    tape, (z,), y = recorded(tf.abs, 3 + 4j)
+    tape, (z,), y = watched(tf.abs, 3 + 4j)
     np.testing.assert_allclose(tape.gradient(y, z).numpy(), 0.6 + 0.8j)
 
 
@@ -322,14 +314,14 @@ def test_loops_of_python_are_recorded_as_they_run():
             b = b * 2.0
         return b if tf.reduce_sum(b) > 0.0 else 100.0 * b
 
-    tape, (a,), d = recorded(doubled_until_large, 3.0)
+    tape, (a,), d = watched(doubled_until_large, 3.0)
     assert tape.gradient(d, a).numpy() == d.numpy() / 3.0
 
 
 def test_a_shared_numpy_scalar_does_not_leak_into_the_result():
     """Gradients are Tensors of their own: writing to what numpy() returned changes neither seed nor source."""
     seed = np.ones(2, "float32")
-    tape, (x,), y = recorded(lambda x: x + 0.0, [1.0, 2.0], persistent=True)
+    tape, (x,), y = watched(lambda x: x + 0.0, [1.0, 2.0], persistent=True)
     gradient = tape.gradient(y, x, output_gradients=seed)
     seed[:] = 7.0
     gradient.numpy()[:] = 9.0

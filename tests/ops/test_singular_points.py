@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from derivatives.problems import second_derivative, slopes
 from in_one_test import in_one_test
 from scipy import special
 
@@ -259,26 +260,7 @@ def test_a_branch_that_was_not_taken_adds_nothing_even_where_its_slope_is_infini
 
 def test_second_derivatives_at_the_origin_are_finite_where_the_first_ones_were_chosen():
     for function in (lambda x: tf.norm(x) ** 2, lambda x: tf.reduce_logsumexp(x), lambda x: tf.reduce_prod(x)):
-        x = tf.constant([0.0, 0.0])
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = function(x)
-            first = inner.gradient(y, x)
-        assert np.isfinite(outer.gradient(first, x).numpy()).all()
-
-
-def second_derivative(function, x):
-    """The Hessian, by nested tapes."""
-    with tf.GradientTape(persistent=True) as outer:
-        outer.watch(x)
-        with tf.GradientTape() as inner:
-            inner.watch(x)
-            y = function(x)
-        first = inner.gradient(y, x)
-        parts = tf.unstack(tf.reshape(first, [-1]))
-    return np.array([outer.gradient(part, x, unconnected_gradients="zero").numpy().reshape(-1) for part in parts])
+        assert np.isfinite(slopes(function, [0.0, 0.0])[1]).all()
 
 
 def test_the_square_of_a_norm_has_its_second_derivative_where_it_is_written_without_the_norm():
