@@ -272,25 +272,18 @@ def compare(
                 run = OptimizerRun(name, seed)
                 runs.append(run)
                 with fresh_session(seed), own_data(problem.data):
-                    _train(run, given, problem, weights, Milestones(planned[name], seconds, every))
+                    _train(run, given, problem, weights, planned[name], seconds, every)
                 progress.show(len(runs))
         progress.finish()
     return Comparison(runs, threshold, about)
 
 
-class Milestones(NamedTuple):
-    """The points at which the loss is measured, and the end of a run: after `steps` steps, or at the point after `seconds`."""
-
-    steps: int | None
-    seconds: float | None
-    every: int | None
-
-    def points(self, growth: float) -> Iterator[int]:
-        """The steps after which the loss is measured."""
-        point = 0
-        while self.steps is None or point < self.steps:
-            point += self.every or max(1, int(growth * point))
-            yield point if self.steps is None else min(point, self.steps)
+def milestones(steps: int | None, every: int | None, growth: float) -> Iterator[int]:
+    """The steps after which the loss is measured: each `every` steps, or after that fraction of the steps taken so far."""
+    point = 0
+    while steps is None or point < steps:
+        point += every or max(1, int(growth * point))
+        yield point if steps is None else min(point, steps)
 
 
 def _start(problem: Problem, seed: int) -> tuple[list[Any], str]:
@@ -314,20 +307,22 @@ def _built(problem: Problem, seed: int) -> Model:
     return model
 
 
-def _train(run: OptimizerRun, given: Any, problem: Problem, weights: list[Any], schedule: Milestones) -> None:
-    """Fill a run: points until the schedule ends it, or an error."""
+def _train(
+    run: OptimizerRun, given: Any, problem: Problem, weights: list[Any], steps: int | None, seconds: float | None, every: Any
+) -> None:
+    """Fill a run: points until its steps are taken, or at the first one after its seconds; or an error."""
     try:
         model = _built(problem, run.seed)
         problem.compile(model, _optimizer(given, model))
         problem.measure(model)  # metrics have their Variables then, before anything is recorded
         model.set_weights(weights)
-        timed = TimedSteps(model, problem, schedule.steps or MANY)
+        timed = TimedSteps(model, problem, steps or MANY)
         run.first_step = timed.warm_up()
         run.note(timed, problem.measure(model))
-        for step in schedule.points(FULL_BATCH_GROWTH if problem.is_full_batch else MINI_BATCH_GROWTH):
+        for step in milestones(steps, every, FULL_BATCH_GROWTH if problem.is_full_batch else MINI_BATCH_GROWTH):
             timed.take(step - timed.steps)
             run.note(timed, problem.measure(model))
-            if run.diverged or (schedule.seconds is not None and timed.seconds >= schedule.seconds):
+            if run.diverged or (seconds is not None and timed.seconds >= seconds):
                 break
     except Exception as error:
         run.failure = Failure.of(error)

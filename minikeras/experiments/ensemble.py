@@ -249,9 +249,7 @@ class Ensemble:
             reduce: 'mean' or 'std' over the members (the spread, with n in the denominator), a quantile such as 0.5, or a list
                 of these, whose results then stand along the first axis in place of the members.
         """
-        reduce = (
-            list(map(plain, reduce)) if isinstance(reduce, (list, tuple, np.ndarray)) and np.ndim(reduce) else plain(reduce)
-        )
+        reduce = plain(list(reduce) if isinstance(reduce, np.ndarray) and reduce.ndim else reduce)
         reduced = _reduction(reduce)
         trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
         source = batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self[0]))

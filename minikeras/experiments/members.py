@@ -40,7 +40,7 @@ from ..nn_ops import streams
 from ..nn_ops import streams as random
 from ..nn_ops.streams import generator_at
 from ..types import Array, DType, TensorLike
-from .session import fresh_session, takes_seed
+from .session import built_with, fresh_session
 
 
 class EnsembleMember:
@@ -77,7 +77,7 @@ class EnsembleMember:
         The seed is its argument if it has a parameter without default.
         """
         with fresh_session(seed):
-            model = build(seed) if takes_seed(build) else build()
+            model = built_with(build, seed)
             if not isinstance(model, Model):
                 raise TypeError(f"build: a keras.Model is needed, found {kind_of(model)}.")
             return cls(model, seed, streams.states())
@@ -111,23 +111,19 @@ def check_apart(members: Sequence[EnsembleMember]) -> None:
                 )
 
 
-Coefficient = tuple[int, Any]
-"""The register of a number, and the dtype in which it is combined with elements."""
-
-
 class MemberBody(NamedTuple):
     """A loop's body for the elements of all members.
 
     Attributes:
         single: the body for the elements of one, with Python numbers.
         arrays: the number of inputs that are elements; the rest are numbers.
-        coefficients: the values made of its numbers that elements are combined with.
+        coefficients: the values made of its numbers that elements are combined with, as registers, and the dtypes they take.
         body: the same steps, with an input for each coefficient after the elements.
     """
 
     single: Body
     arrays: int
-    coefficients: tuple[Coefficient, ...]
+    coefficients: tuple[tuple[int, Any], ...]
     body: Body
 
     def values(self, numbers: Sequence[Array]) -> list[Array]:
@@ -442,6 +438,10 @@ class MemberSource(Source):
         members: their random streams draw the orders, as a single `fit` of each would.
         rows: for each member the numbers of its rows, as many for each; None for all rows.
         batch_size, shuffle: as in `fit`.
+
+    Attributes:
+        chosen: the places of the members that batches are given to.
+        ended: those of members whose random streams stay as they are, whatever is still drawn for their rows.
     """
 
     checked = True
@@ -464,16 +464,8 @@ class MemberSource(Source):
             with member.drawing():
                 self._orders.append(of_arrays(numbers, None, None, count, drawn, shuffle))
         super().__init__(-(-count // self._size))
-        self._chosen = list(range(len(members)))
-        self._ended: set[int] = set()
-
-    def end(self, places: Iterable[int]) -> None:
-        """Leave the random streams of these members as they are, whatever is still drawn for their rows."""
-        self._ended.update(places)
-
-    def choose(self, places: Sequence[int]) -> None:
-        """Give batches to these members only."""
-        self._chosen = list(places)
+        self.chosen = list(range(len(members)))
+        self.ended: set[int] = set()
 
     def from_position(self, start: int) -> Iterator[Any]:
         orders = []
@@ -481,11 +473,11 @@ class MemberSource(Source):
             before = member.streams
             with member.drawing():
                 orders.append(np.concatenate([numbered(part) for part in source.from_position(0)]))
-            if place in self._ended:
+            if place in self.ended:
                 member.streams = before
-        whole = np.stack([orders[place] for place in self._chosen])
+        whole = np.stack([orders[place] for place in self.chosen])
         if self._rows is not None:
-            whole = np.take_along_axis(np.stack([self._rows[place] for place in self._chosen]), whole, axis=1)
+            whole = np.take_along_axis(np.stack([self._rows[place] for place in self.chosen]), whole, axis=1)
         for first in range(start * self._size, whole.shape[1], self._size):
             yield whole[:, first : first + self._size]
 

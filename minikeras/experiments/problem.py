@@ -21,7 +21,7 @@ from ..keras.optimizers import SecondOrder
 from ..keras.training.executions import Executions, Steps
 from ..keras.training.state import Transaction
 from .runs import own_data
-from .session import takes_seed
+from .session import built_with
 
 _OPTIONS = [name for name in inspect.signature(Model.compile).parameters if name not in ("self", "optimizer", "loss")]
 _FEWEST_ROWS = 1024
@@ -106,7 +106,7 @@ class Problem:
             if self.build.built:
                 model.set_weights(self.build.get_weights())
             return model
-        model = self.build(seed) if takes_seed(self.build) else self.build()
+        model = built_with(self.build, seed)
         if not isinstance(model, Model):
             raise TypeError(f"Problem: build should return a model, found {kind_of(model)}.")
         return model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,9 @@ from ..keras.callbacks import History
 from ..keras.saving.model_files import load_tree
 from .grid import Named, Run, called, cell, encoded
 from .journal import Journal
-from .runs import Outcome, compiled_model
+from .runs import Outcome
 from .session import fresh_session
+from .structure import need_compiled
 from .table import Table, shown
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class RunResult:
                 f"{self.parameters[named[0]]}. Make the model with build(...), and read its weights with load_weights."
             )
         with fresh_session(self.seed):
-            made = compiled_model(functools.partial(called, build, self.parameters))
+            made = need_compiled(called(build, self.parameters))
             if not made.built and self._outcome.built_for is not None:
                 with limits.loading(limits.Budget.of_file(len(content), len(content), None)):
                     made.build_from_config(self._outcome.built_for)
@@ -94,7 +94,8 @@ class RunResult:
 
     def __repr__(self) -> str:
         found = self.error or ", ".join(f"{name}={value:.4g}" for name, value in self.scalars.items())
-        return f"<run {self.number}: {described(self.parameters, self.seed)}: {found}>"
+        told = ", ".join([*(f"{name}={cell(value)}" for name, value in self.parameters.items()), f"seed={self.seed}"])
+        return f"<run {self.number}: {told}: {found}>"
 
 
 class SweepResults(Sequence[RunResult]):
@@ -277,12 +278,6 @@ class SweepResults(Sequence[RunResult]):
         if kind == "parallel":
             return _parallel(self, **options)
         return _curves(self, [self.objective] if names is None else names, **options)
-
-
-def described(parameters: dict[str, Any], seed: int | None = None) -> str:
-    """Parameters in a line."""
-    found = [f"{name}={cell(value)}" for name, value in parameters.items()]
-    return ", ".join(found if seed is None else [*found, f"seed={seed}"])
 
 
 def _grouped(runs: Iterable[RunResult], kind: Callable[[RunResult], Any]) -> list[list[RunResult]]:

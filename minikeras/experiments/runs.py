@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import logging
 import math
 import sys
@@ -19,15 +18,17 @@ import numpy as np
 from .. import nest
 from ..data import Dataset
 from ..data.pipeline import preserved_streams
-from ..errors import NotFiniteError, kind_of
+from ..errors import NotFiniteError
 from ..keras.batches import is_iterable_of_batches
 from ..keras.callbacks import Callback, History, ProgressBar
 from ..keras.callbacks.callback import in_notebook, readable
 from ..keras.models import Model
 from ..keras.saving import model_files
 from .ensemble import Ensemble
+from .grid import Run, called
 from .members import EnsembleMember
 from .session import Failure, fresh_session
+from .structure import need_compiled
 
 Logs = Callable[[], Any]
 """A function that gives the numbers to show; not called if there is no bar."""
@@ -73,7 +74,8 @@ class RunsProgress:
 
 _logger = logging.getLogger("minikeras")
 
-Build = Callable[[], Any]
+Build = Callable[..., Any]
+Makes = Callable[[Run], Any]
 DATA = ("x", "y", "sample_weight", "validation_data")
 """The arguments of `fit` that hold data."""
 
@@ -138,61 +140,54 @@ class Training:
         )
 
 
-def train_group(
-    builds: Sequence[Build], seeds: Sequence[int], callbacks: Sequence[Callable[[], list[Any]]], training: Training
-) -> list[Outcome]:
-    """Train models of one structure: together if that can be, and otherwise in turn.
+def train_group(build: Build, runs: Sequence[Run], callbacks: Makes | None, training: Training) -> list[Outcome]:
+    """Train runs whose models have one structure: together if that can be, and otherwise in turn.
 
     Args:
-        builds: for each run the function that makes its compiled model.
-        seeds: for each run the argument of `set_random_seed` before that.
-        callbacks: for each run the function that makes its callbacks.
+        build, callbacks: functions that make the compiled model of a run from its parameters, and its callbacks.
+        runs: with their seeds.
         training: the same for all.
     """
-    found = train_together(builds, seeds, callbacks, training) if len(builds) > 1 else None
-    return found or [train(*one, training) for one in zip(builds, seeds, callbacks, strict=True)]
+    found = train_together(build, runs, callbacks, training) if len(runs) > 1 else None
+    return found or [train(build, run, callbacks, training) for run in runs]
 
 
-def train_together(
-    builds: Sequence[Build], seeds: Sequence[int], callbacks: Sequence[Callable[[], list[Any]]], training: Training
-) -> list[Outcome] | None:
+def train_together(build: Build, runs: Sequence[Run], callbacks: Makes | None, training: Training) -> list[Outcome] | None:
     """Train runs as members of an ensemble; None if one of them raises: trained in turn, the others have results."""
-    began, guards = time.perf_counter(), [StopAtNonFinite(training.objective) for _ in builds]
+    began, guards = time.perf_counter(), [StopAtNonFinite(training.objective) for _ in runs]
     try:
-        with fresh_session(seeds[0]), warnings.catch_warnings():
+        with fresh_session(runs[0].seed), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Member .* ends in epoch")  # it is a row with that error
-            models = [functools.partial(compiled_model, build) for build in builds]
-            ensemble = Ensemble.of([EnsembleMember.built(*one) for one in zip(models, seeds, strict=True)])
+            member = lambda run: EnsembleMember.built(lambda: need_compiled(called(build, run.parameters)), run.seed)
+            ensemble = Ensemble.of(list(map(member, runs)))
             with own_data(training.arguments) as arguments:
-                ensemble.fit(**arguments, callbacks=lambda place: [*callbacks[place](), guards[place]], verbose=0)
+                own = lambda place: [*_made(callbacks, runs[place]), guards[place]]
+                ensemble.fit(**arguments, callbacks=own, verbose=0)
     except Exception as error:
-        _logger.warning("Sweep: %d runs are trained in turn, not together: %s", len(builds), Failure.of(error).message)
+        _logger.warning("Sweep: %d runs are trained in turn, not together: %s", len(runs), Failure.of(error).message)
         return None
-    seconds = (time.perf_counter() - began) / len(builds)
+    seconds = (time.perf_counter() - began) / len(runs)
     return [training.outcome(model, seconds, guard.failure) for model, guard in zip(ensemble, guards, strict=True)]
 
 
-def train(build: Build, seed: int, callbacks: Callable[[], list[Any]], training: Training) -> Outcome:
+def train(build: Build, run: Run, callbacks: Makes | None, training: Training) -> Outcome:
     """A run by itself: `set_random_seed(seed)`, `build()` and `fit`, as it would be written by hand."""
     began, model, failure = time.perf_counter(), None, None
     guard = StopAtNonFinite(training.objective)
-    with fresh_session(seed):
+    with fresh_session(run.seed):
         try:
-            model = compiled_model(build)
+            model = need_compiled(called(build, run.parameters))
             with own_data(training.arguments) as arguments:
-                model.fit(**arguments, callbacks=[*callbacks(), guard], verbose=0)
+                model.fit(**arguments, callbacks=[*_made(callbacks, run), guard], verbose=0)
         except Exception as error:
             failure = Failure.of(error)
         return training.outcome(model, time.perf_counter() - began, failure or guard.failure)
 
 
-def compiled_model(build: Build) -> Model:
-    """Call `build`, which has to return a compiled model."""
-    model = build()
-    if not isinstance(model, Model) or not model.compiled:
-        found = "a model that is not compiled" if isinstance(model, Model) else kind_of(model)
-        raise TypeError(f"Sweep: build should return a compiled model, found {found}.")
-    return model
+def _made(callbacks: Makes | None, run: Run) -> list[Any]:
+    """The callbacks of a run."""
+    found = [] if callbacks is None else callbacks(run)
+    return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
 @contextlib.contextmanager

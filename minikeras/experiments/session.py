@@ -51,13 +51,13 @@ def checked_seeds(name: str, given: Any) -> list[int]:
     return seeds
 
 
-def takes_seed(build: Callable[..., Any]) -> bool:
-    """True if a function that builds a model takes the seed: its first parameter has no default."""
+def built_with(build: Callable[..., Any], seed: int) -> Any:
+    """The result of `build`, which is given the seed if its first parameter has no default."""
     try:
-        parameters = list(inspect.signature(build).parameters.values())
+        first = next(iter(inspect.signature(build).parameters.values()), None)
     except (TypeError, ValueError):
-        return False
-    return bool(parameters) and parameters[0].kind in (0, 1) and parameters[0].default is inspect.Parameter.empty
+        first = None
+    return build() if first is None or first.kind not in (0, 1) or first.default is not inspect.Parameter.empty else build(seed)
 
 
 @dataclass(frozen=True)

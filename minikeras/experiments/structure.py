@@ -80,12 +80,12 @@ def compare(models: Sequence[Model]) -> list[str]:
     >>> compare([build(8, 0.1), build(8, 0.2), build(9, 0.1)])
     ["Dense 'a', units: 8 in member 0, 9 in member 2"]
     """
-    for described in (Description.parts, Description.weights):
-        first = described(Description(models[0]))
+    for described in (parts_of, weights_of):
+        first = described(models[0])
         for place, model in enumerate(models[1:], start=1):
             found = [
                 f"{path}: {_text(one)} in member 0, {_text(other)} in member {place}"
-                for path, one, other in _differences(first, described(Description(model)), "")
+                for path, one, other in _differences(first, described(model), "")
             ]
             if found:
                 return found[:MOST]
@@ -105,35 +105,31 @@ def check_structure(models: Sequence[Model]) -> None:
 _ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
 
 
-class Description:
-    """The common part of models that can be members of one ensemble, as plain data without the optimizer."""
+def parts_of(model: Model) -> dict[str, Any]:
+    """The common part of models that can be members of one ensemble, as plain data: configuration, layers and losses, but no
+    optimizer. Numbered names ('dense_3') are those of any model made like this.
+    """
+    layers = [model, *model.collect_contents().sublayers]
+    config, custom = _config(model), {layer.name: layer for layer in layers if not layer.is_described}
+    known = dict.fromkeys(_names_in(config, custom))
+    counted = dict.fromkeys([*(layer.name for layer in layers), *known])
+    names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
+    found: dict[str, Any] = {"class": type(model).__name__}
+    found |= {} if config is None else _plain(config, names, custom)
+    beside = [layer for layer in layers if layer.name not in known and (config is None or layer is not model)]
+    found["within"] = [_layer(layer, names) for layer in beside]
+    if model.compiled:
+        told = model.training_loops.arguments.items()
+        found["compile"] = {name: _plain(_config_of(one), names) for name, one in told if name != "optimizer"}
+    return found
 
-    def __init__(self, model: Model) -> None:
-        self._model, self._layers = model, [model, *model.collect_contents().sublayers]
 
-    def parts(self) -> dict[str, Any]:
-        """Configuration, layers and losses. Numbered names ('dense_3') are those of any model made like this."""
-        model, layers = self._model, self._layers
-        config, custom = _config(model), {layer.name: layer for layer in layers if not layer.is_described}
-        known = dict.fromkeys(_names_in(config, custom))
-        counted = dict.fromkeys([*(layer.name for layer in layers), *known])
-        names = {name: f"{_NUMBER.sub('', name)} (layer {place})" for place, name in enumerate(counted)}
-        found: dict[str, Any] = {"class": type(model).__name__}
-        found |= {} if config is None else _plain(config, names, custom)
-        found["within"] = [
-            _layer(layer, names) for layer in layers if layer.name not in known and (config is None or layer is not model)
-        ]
-        if model.compiled:
-            told = model.training_loops.arguments.items()
-            found["compile"] = {name: _plain(_config_of(one), names) for name, one in told if name != "optimizer"}
-        return found
-
-    def weights(self) -> dict[str, Any]:
-        """Names, shapes and dtypes of the weights, and which of them are trainable."""
-        weights = [variable for variable in self._model.collect_contents().variables if isinstance(variable, Weight)]
-        paths = ["/".join(_NUMBER.sub("", part) for part in one.path.split("/")) for one in weights]
-        described = zip(paths, weights, strict=True)
-        return {"weights": [(path, tuple(one.shape), one.dtype.name, one.trainable) for path, one in described]}
+def weights_of(model: Model) -> dict[str, Any]:
+    """Names, shapes and dtypes of the weights, and which of them are trainable."""
+    weights = [variable for variable in model.collect_contents().variables if isinstance(variable, Weight)]
+    paths = ["/".join(_NUMBER.sub("", part) for part in one.path.split("/")) for one in weights]
+    described = zip(paths, weights, strict=True)
+    return {"weights": [(path, tuple(one.shape), one.dtype.name, one.trainable) for path, one in described]}
 
 
 def _names_in(config: Any, custom: Mapping[str, Any]) -> Iterator[str]:
@@ -286,25 +282,29 @@ class ModelKind(NamedTuple):
     most: int
 
 
-def structure_of(build: Callable[[], Any], seed: int) -> ModelKind:
-    """The structure of the model that `build` returns; a unique one if it raises, as it will again in training.
+def need_compiled(model: Any) -> Model:
+    """What `build` has returned, which has to be a compiled model.
 
     Raises:
         TypeError: if it is no Model.
         ValueError: if it is not compiled.
     """
+    if not isinstance(model, Model):
+        raise TypeError(f"Sweep: build should return a compiled model, found {kind_of(model)}.")
+    if not model.compiled:
+        raise ValueError(f"Sweep: build returned a model, '{model.name}', that is not compiled: call model.compile(...) in it.")
+    return model
+
+
+def structure_of(build: Callable[[], Any], seed: int) -> ModelKind:
+    """The structure of the model that `build` returns; a unique one if it raises, as it will again in training."""
     with fresh_session(seed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             model = build()
         except Exception:
             return ModelKind(None, None, 1)
-        if not isinstance(model, Model):
-            raise TypeError(f"Sweep: build should return a compiled model, found {kind_of(model)}.")
-        if not model.compiled:
-            raise ValueError(
-                f"Sweep: build returned a model, '{model.name}', that is not compiled: call model.compile(...) in it."
-            )
+        need_compiled(model)
         shapes = [(weight.path, list(weight.shape), str(weight.dtype)) for weight in model.weights] if model.built else []
         size = sum(weight.dtype.size * math.prod(weight.shape) for weight in model.weights) if model.built else 0
         alone = model.optimizer is None or model.optimizer.needs_loss or model.run_eagerly
@@ -316,8 +316,7 @@ def structure_of(build: Callable[[], Any], seed: int) -> ModelKind:
     if compiled is None:
         return ModelKind(None, _digest([described, shapes]), most)
     optimizer = _without_numbers(compiled["optimizer"])
-    own = Description(model)
-    return ModelKind(_digest([own.parts() | own.weights(), optimizer]), _digest([described, shapes]), most)
+    return ModelKind(_digest([parts_of(model) | weights_of(model), optimizer]), _digest([described, shapes]), most)
 
 
 def _without_numbers(described: Any) -> Any:

@@ -161,7 +161,7 @@ class Sweep:
         """The structure of the model of each combination, for all its runs."""
         first = self._seeds[0]
         each = [run for run in self.runs if run.seed == first]
-        found = [structure.structure_of(self._built(run), run.seed) for run in each]
+        found = [structure.structure_of(functools.partial(grid.called, self.build, run.parameters), run.seed) for run in each]
         return [one for one in found for _ in self._seeds]
 
     def _groups(self, kinds: list[structure.ModelKind], given: Mapping[str, Any], workers: int) -> list[list[int]]:
@@ -184,9 +184,6 @@ class Sweep:
                 found[name] = repr(grid.encoded(value))
         return found
 
-    def _built(self, run: Run) -> Callable[[], Any]:
-        return functools.partial(grid.called, self.build, run.parameters)
-
     # Runs ---------------------------------------------------------------------------------------------------------------------
 
     def _carry_out(
@@ -203,11 +200,7 @@ class Sweep:
         results = {number: RunResult(self.runs[number], outcome, self.build, journal) for number, outcome in done.items()}
         yield results
         left = {i: group for i, group in enumerate(plan.groups) if not done.keys() >= set(group)}
-        tasks = {}
-        for i, group in left.items():
-            runs = [self.runs[number] for number in group]
-            makers = [functools.partial(_made, callbacks, run) for run in runs]
-            tasks[i] = [self._built(run) for run in runs], [run.seed for run in runs], makers, training
+        tasks = {i: (self.build, [self.runs[number] for number in left[i]], callbacks, training) for i in left}
         for i, found in engine.carry_out(train_group, tasks, n_jobs):
             died = isinstance(found, engine.WorkerDied)
             outcomes = [Outcome(failure=Failure.of(found))] * len(left[i]) if died else found
@@ -216,12 +209,6 @@ class Sweep:
                 journal.write(new)
             results |= {number: RunResult(self.runs[number], outcome, self.build, journal) for number, outcome in new.items()}
             yield results
-
-
-def _made(callbacks: Callable[[Run], Any] | None, run: Run) -> list[Any]:
-    """The callbacks of a run."""
-    found = [] if callbacks is None else callbacks(run)
-    return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
 def _check(given: Mapping[str, Any], n_jobs: Any, objective: Any, mode: Any, callbacks: Any) -> None:

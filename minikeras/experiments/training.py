@@ -547,7 +547,7 @@ class MemberHooks:
             self._hooks[member].call("on_train_end", self._last.get(member, {}))
         self.set_nothing = self.set_nothing and clock.now == before
         for source in self._sources:
-            source.end(ending)
+            source.ended.update(ending)
         if self._active and len(self._active) * 2 <= len(self._order):
             self._stack_anew()
 
@@ -561,4 +561,4 @@ class MemberHooks:
         steps, self.trainer.steps = self.trainer.steps, CompiledSteps()
         self.trainer.steps.planned = steps.planned
         for source in self._sources:
-            source.choose(self._order)
+            source.chosen = list(self._order)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.experiments.comparison import Milestones, OptimizerRun, _reached_by_all
+from minikeras.experiments.comparison import OptimizerRun, _reached_by_all, milestones
 
 keras = tf.keras
 optimizers = keras.optimizers
@@ -277,7 +277,7 @@ def test_each_optimizer_may_have_its_number_of_steps():
     [(0.01, None, [*range(1, 200), 200, 202, 204]), (0.1, None, [*range(1, 20), 20, 22, 24]), (0.1, 50, [50, 100, 120])],
 )
 def test_the_loss_is_measured_often_at_first(growth, every, points):
-    assert list(Milestones(points[-1], None, every).points(growth)) == points
+    assert list(milestones(points[-1], every, growth)) == points
 
 
 def test_evaluations_of_a_line_search_are_counted():

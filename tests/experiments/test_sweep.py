@@ -133,9 +133,9 @@ def test_runs_of_one_structure_are_trained_together(kind, monkeypatch, caplog):
     grid, made_by, arguments, sizes = GROUPS[kind]
     found = []
 
-    def noted(builds, *others):
-        found.append(len(builds))
-        return train_group(builds, *others)
+    def noted(made_by, runs, *others):
+        found.append(len(runs))
+        return train_group(made_by, runs, *others)
 
     monkeypatch.setattr(sweep, "train_group", noted)
     results = swept(grid, made_by=made_by, **arguments)
