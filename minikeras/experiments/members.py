@@ -37,8 +37,6 @@ from ..keras.symbolic.trial import Trial
 from ..keras.weight import HostVariable, KerasVariable
 from ..layout import Layout
 from ..nn_ops import streams
-from ..nn_ops import streams as random
-from ..nn_ops.streams import generator_at
 from ..types import Array, DType, TensorLike
 from .session import built_with, fresh_session
 
@@ -346,7 +344,7 @@ class Members(Batch):
 
     def _global_keys(self, source: Callable[[], Any]) -> Array:
         """Keys of all members for a draw from the global stream: `source` is called with each member's stream in its place."""
-        stream, found, rows = random.global_stream(), [], self.streams.array.tolist()
+        stream, found, rows = streams.global_stream(), [], self.streams.array.tolist()
         outer = stream.state
         try:
             for place, state in enumerate(rows):
@@ -493,7 +491,7 @@ def resampled(source: Source, members: Sequence[EnsembleMember]) -> list[Array]:
     Source: Breiman, Bagging predictors (1996), section 2.
     """
     count = _length(source)
-    return [generator_at(derived_seed(member.seed, "bootstrap"), 0).integers(count, size=count) for member in members]
+    return [streams.generator_at(derived_seed(member.seed, "bootstrap"), 0).integers(count, size=count) for member in members]
 
 
 def folds_of(source: Source, folds: int, members: int) -> tuple[list[Array], list[Array]]:
