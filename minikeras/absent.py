@@ -156,35 +156,15 @@ OF_LAYERS = {
 """Methods that layers and models do not have, and what to do."""
 
 
-def found(module: str, name: str, late: Mapping[str, str | None]) -> Any:
-    """The value of a name of a module that is loaded at its first use. The module keeps it, so this is asked once.
+def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module for names that are loaded at their first use, and kept by the module then.
+
+    A file of the module's folder is no name of the module, unless `names` has it. For any other name there is `error`.
 
     Args:
-        module: the dotted name of the module that was asked.
-        name: the name that it does not hold.
-        late: the names that are loaded late, each with the submodule that defines it, and behind a colon its name
-            there if it is another one; None for a submodule itself.
-
-    Raises:
-        AttributeError: for any other name; see `error`.
-
-    >>> import minikeras
-    >>> found("minikeras", "data", {"data": None}) is minikeras.data
-    True
-    """
-    if name not in late:
-        raise error(module, name)
-    place, _, own = (late[name] or "").partition(":")
-    source = importlib.import_module(f".{place or name}", module)
-    value = getattr(source, own or name) if place else source
-    setattr(sys.modules[module], name, value)
-    return value
-
-
-def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a module for names that are loaded late, as in `found`.
-
-    A file of the module's folder is no name of the module, unless `names` has it.
+        module: the dotted name of the module.
+        names: each with the submodule that defines it, and behind a colon its name there if it is another one; None for a
+            submodule itself.
 
     >>> asked, listed = late("minikeras.keras.saving", {"load_model": "model_files"})
     >>> asked("load_model").__name__, "load_model" in listed(), "registry" in listed()
@@ -193,11 +173,20 @@ def late(module: str, names: Mapping[str, str | None]) -> tuple[Callable[[str], 
     if not hasattr(sys.modules[module], "__path__"):  # Python asks finders for names that it lacks, and one explains them
         sys.modules[module].__path__ = []  # type: ignore[attr-defined]
 
+    def asked(name: str) -> Any:
+        if name not in names:
+            raise error(module, name)
+        place, _, own = (names[name] or "").partition(":")
+        source = importlib.import_module(f".{place or name}", module)
+        value = getattr(source, own or name) if place else source
+        setattr(sys.modules[module], name, value)
+        return value
+
     def listed() -> list[str]:
         held = vars(sys.modules[module])
         return sorted({*names, *(name for name, value in held.items() if sys.modules.get(f"{module}.{name}") is not value)})
 
-    return lambda name: found(module, name, names), listed
+    return asked, listed
 
 
 def facade(

@@ -118,7 +118,7 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
 
 def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
     """The spec that a layer itself gives of its output, where a trial could not find it; else None."""
-    knows = hasattr(operation, "output_spec") and args and all(map(_is_symbol, nest.flatten(args[0])))
+    knows = hasattr(operation, "output_spec") and args and len(_symbols(args[0])) == len(nest.flatten(args[0]))
     return operation.output_spec(args[0]) if knows else None
 
 
@@ -135,7 +135,7 @@ def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str
                 found.append(trial.run(functools.partial(_call, operation, args, kwargs, sizes, example)))
         return found
 
-    symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
+    symbols = _symbols([args, kwargs])
     if not any(None in symbol.shape or symbol.node.measured for symbol in symbols):
         return tried(Sizes(*_PAIRS[0][0]))
     attempts = itertools.islice(_attempts(operation, args, kwargs, symbols), 40 if trial.is_of_layer else 400)
@@ -211,10 +211,6 @@ def _without_sizes(error: Exception, other: Exception) -> Exception:
     return error
 
 
-def _is_symbol(leaf: Any) -> bool:
-    return isinstance(leaf, KerasTensor)
-
-
 def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Sizes, example: Callable[..., Tensor]) -> Any:
     """The results for what `example` makes of shapes and dtypes; sizes are those of the trial."""
     filled = functools.partial(_filled, example, sizes, {})
@@ -222,10 +218,9 @@ def _call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: 
         given, named = nest.map_structure(filled, [args, kwargs])
         return operation(*given, **named)
     except Exception as error:
-        symbols = [leaf for leaf in nest.flatten([args, kwargs]) if _is_symbol(leaf)]
         error.add_note(
             f"This happened when '{operation.name}' ({type(operation).__name__}) was tried on zeros to find the shape of its "
-            f"output for {', '.join(map(repr, symbols))}."
+            f"output for {', '.join(map(repr, _symbols([args, kwargs])))}."
         )
         raise
 
@@ -237,7 +232,7 @@ def _repeated(numbers: Sequence[int], shape: tuple[int, ...], dtype: DType) -> T
 
 def _filled(example: Callable[..., Tensor], sizes: Sizes, measured: dict[int, Any], leaf: Any) -> Any:
     """An argument for a trial; sizes, and what is computed of them, are kept in `measured` by their Nodes."""
-    if not _is_symbol(leaf):
+    if not isinstance(leaf, KerasTensor):
         return leaf
     node = leaf.node
     if not node.measured:
@@ -258,7 +253,7 @@ def _merged(operation: Any, outputs: Sequence[Tensor]) -> Spec:
                 f"'{operation.name}' gives {first.shape} or {other.shape}: its number of axes depends on the batch size."
             )
     shape = tuple([sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*(one.shape for one in outputs), strict=True)])
-    return Spec(shape, first.dtype, rank_of_mask(first))
+    return Spec(shape, first.dtype, None if first.attached is None else first.attached.ndim)
 
 
 class Trial(Interpreter):
@@ -413,11 +408,6 @@ def masked(x: Tensor, rank: int | None) -> Tensor:
     if rank is not None:
         x.attached = ones(x.shape[:rank], "bool")
     return x
-
-
-def rank_of_mask(x: Tensor) -> int | None:
-    """The number of axes of the mask that a tensor carries; None if it carries none."""
-    return None if x.attached is None else x.attached.ndim
 
 
 def check_trial(
