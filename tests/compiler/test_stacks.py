@@ -82,6 +82,13 @@ def test_sums_of_sums_do_not_join_the_loop_of_the_first(shape, keepdims, axes):
     close(*both(function, x))
 
 
+@pytest.mark.parametrize("perm", [(0, 3, 2, 1), (1, 0, 3, 2), (2, 1, 0, 3)])
+@pytest.mark.parametrize("reduce", [tf.reduce_sum, tf.reduce_max, tf.reduce_mean])
+def test_sums_of_what_lies_in_another_order_are_in_the_order_of_their_axes(perm, reduce):
+    """NumPy gives the sum of a transposed array an order of its own, which other calls of the program expect."""
+    close(*both(lambda x: (reduce(tf.transpose(x, perm), -1), reduce(tf.transpose(x, perm), 1) * 2.0), normal(6, 5, 3, 2)))
+
+
 def network(between):
     model = K.Sequential([K.Input((FEATURES,)), *between(), L.Dense(CLASSES)])
     loss = K.losses.SparseCategoricalCrossentropy(from_logits=True)

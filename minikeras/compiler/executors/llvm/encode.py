@@ -81,13 +81,14 @@ def supports(record: Record) -> bool:
 
 
 def in_usual_order(program: Program) -> Program:
-    """The program with elementwise results in C order, also where NumPy's are transposed."""
+    """The program with elementwise results and sums in C order, also where NumPy's are transposed."""
+    sums = operations.reduce_sum, operations.reduce_mean, operations.reduce_max
     renamed: dict[int, Slot] = {}
     records = []
     for record in program.records:
         outputs, operands = outputs_of(record), [renamed.get(x.key, x) for x in slots_in(record.inputs)]
         freed = any(y.order is not None for y in outputs) and all(x.order is None for x in operands)
-        if freed and elementwise_body(record)[1] is not None:
+        if freed and (record.primitive in sums or elementwise_body(record)[1] is not None):
             found = tuple([Slot(y.key, y.shape, y.dtype, y.xp, y.fixed, y.array) for y in outputs])
             renamed |= {y.key: y for y in found}
             given = found if type(record.outputs) is tuple else found[0]
@@ -308,7 +309,8 @@ class Encoder:
         """A sum or maximum along neighbouring axes, at the end of the loop that makes its operand, if there is one."""
         x = record.inputs[0]
         axes = [axis % len(x.shape) for axis in given]
-        if x.dtype.kind != "f" or x.dtype.itemsize < 4 or x.order is not None or (largest and 0 in x.shape):
+        ordered = x.order is not None or result.order is not None
+        if x.dtype.kind != "f" or x.dtype.itemsize < 4 or ordered or (largest and 0 in x.shape):
             return False
         kept = iter(contiguous([n for axis, n in enumerate(x.shape) if axis not in axes]))
         access = Access(result, 0, tuple([0 if axis in axes else next(kept) for axis in range(len(x.shape))]))
