@@ -228,7 +228,7 @@ for _name, _function in {
 }.items():
     setattr(Traced, f"__{_name}__", _operator(_function, False))
 
-_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg"}
+NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg"}
 """Functions of Python numbers alone: the operator whose result is a Python number too."""
 
 
@@ -251,9 +251,9 @@ class Code:
         """A step of one of NumPy's functions."""
         kinds = [x.dtype if isinstance(x, Traced) else type(x) for x in operands]
         if all(kind is float or kind is int for kind in kinds):  # NumPy calls its own float64 equal to Python's float
-            if function not in _NUMBERS:
+            if function not in NUMBERS:
                 raise Untraceable(f"{function} of Python numbers")
-            return self.step(_NUMBERS[function], operands, float)
+            return self.step(NUMBERS[function], operands, float)
         if any(kind is bool for kind in kinds):
             raise Untraceable("a Python bool among arrays")
         resolved = getattr(np, function).resolve_dtypes((*kinds, None))

@@ -64,7 +64,9 @@ class ProgramComparison:
         """True if operands, parameters or constants are the same; other objects are compared by their class alone."""
         kind = type(one)
         if kind is Slot and type(other) is Slot:
-            return self._same_slot(one, other)
+            if (one.shape, one.dtype) != (other.shape, other.dtype) or (one.array is None) != (other.array is None):
+                return False
+            return self._alike(one.array, other.array) and self._slots.setdefault(one.key, other.key) == other.key
         if same(one, other) or not depth:
             return True
         if kind is not type(other) or isinstance(one, (Variable, type, types.CodeType, np.generic, *CONSTANTS)):
@@ -80,11 +82,6 @@ class ProgramComparison:
         if isinstance(one, (list, tuple)):
             return len(one) == len(other) and all(self._alike(x, y, depth - 1) for x, y in zip(one, other, strict=True))
         return True
-
-    def _same_slot(self, one: Slot, other: Slot) -> bool:
-        if (one.shape, one.dtype) != (other.shape, other.dtype) or (one.array is None) != (other.array is None):
-            return False
-        return self._alike(one.array, other.array) and self._slots.setdefault(one.key, other.key) == other.key
 
 
 def _shown(record: Record) -> str:

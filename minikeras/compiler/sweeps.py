@@ -187,7 +187,11 @@ class SweepPlans:
         """
         entry = self._plans.get(sweep.key)
         if entry is None:
-            return self._made(sweep, make) if self._is_due(sweep) else None
+            with self._lock:  # count a sighting
+                count = self._seen[sweep.key] = self._seen.pop(sweep.key, 0) + 1
+                while len(self._seen) > 4 * PLANS:
+                    self._seen.popitem(last=False)
+            return self._made(sweep, make) if count > self._wanted else None
         entry.uses += 1
         if entry is not self._latest:  # mostly it is, and needs no lock
             with self._lock:
@@ -195,15 +199,6 @@ class SweepPlans:
                     self._plans.move_to_end(sweep.key)
                 self._latest = entry
         return entry.plan
-
-    def _is_due(self, sweep: SweepQuery) -> bool:
-        """Count a sighting of a sweep without a plan; True if there were enough."""
-        with self._lock:
-            count = self._seen.pop(sweep.key, 0) + 1
-            self._seen[sweep.key] = count
-            while len(self._seen) > 4 * PLANS:
-                self._seen.popitem(last=False)
-        return count > self._wanted
 
     def _made(self, sweep: SweepQuery, make: Callable[[], Any]) -> Plan | None:
         plan = make()  # not with the lock held: other threads sweep on

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..loops import KINDS, Body, Step
+from ..loops import KINDS, NUMBERS, Body, Step
 from .expression import TRUTH, Expr, cast
 
 DTYPES = KINDS + "V"
@@ -15,9 +15,7 @@ DTYPES = KINDS + "V"
 
 NUMBER = np.dtype(np.float64)
 """The dtype of Python numbers."""
-
-_NUMBERS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "neg": "negative"}
-"""NumPy's functions for operators of Python numbers."""
+_UFUNCS = {operator: ufunc for ufunc, operator in NUMBERS.items()}
 
 
 class NoNest(Exception):
@@ -74,7 +72,7 @@ class _Inlined:
         return converted(self._known[register], dtype)
 
     def _number(self, step: Step) -> Expr:
-        return Expr(_NUMBERS[step.function], tuple([self.operand(one, NUMBER) for one in step.operands]), NUMBER)
+        return Expr(_UFUNCS[step.function], tuple([self.operand(one, NUMBER) for one in step.operands]), NUMBER)
 
     def _result(self, step: Step) -> Expr:
         if step.function == "astype":

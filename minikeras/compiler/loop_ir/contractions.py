@@ -85,14 +85,10 @@ def contraction_of(terms: Sequence[str], result: str, shapes: Sequence[Sequence[
         m, k = ["".join(one for one in first if one not in each and (one in second) is shared) for shared in (False, True)]
         n = "".join(one for one in second if one not in first)
         found = Contraction(each, Term(first, m, k), Term(second, k, n), Term(result, m, n), sizes)
-        if set(m + n) <= set(result) and _lies_well(found):
+        a, b, c = [term.lines(sizes) for term in (found.a, found.b, found.c)]
+        if set(m + n) <= set(result) and a and b and c and not c[1]:
             return found, swapped
     return None
-
-
-def _lies_well(x: Contraction) -> bool:
-    lines = [term.lines(x.sizes) for term in (x.a, x.b, x.c)]
-    return None not in lines and not (lines[2] or (0, True))[1]
 
 
 class Lines(NamedTuple):

@@ -228,8 +228,11 @@ class _Passes:
         for one in members:
             if one.primitive is operations.reshape:
                 self._kept[one.outputs.key] = self._kept[one.inputs[0].key]
-            elif not is_full(one, self._domain) and not is_reduction(one):
-                self._for_each_point(one)
+            elif not is_full(one, self._domain) and not is_reduction(one):  # a loop over values, one for each point
+                outputs = outputs_of(one)
+                values = [self._operand(x, outputs[0].shape, None, {}) for x in slots_in(one.inputs)]
+                for y, value in zip(outputs, inlined(_body_of(one), values), strict=True):
+                    self._keep(y, value)
 
     def _elements(self, full: Sequence[Record], sums: Sequence[Record]) -> None:
         """All elements of a point: loops, what they store, and reductions."""
@@ -270,10 +273,3 @@ class _Passes:
         if x.key in self._kept:
             return self._kept[x.key]
         return self._writer.array(x)[self._where(x, shape, inside)]
-
-    def _for_each_point(self, record: Record) -> None:
-        """A loop over values, one for each point."""
-        outputs = outputs_of(record)
-        values = [self._operand(x, outputs[0].shape, None, {}) for x in slots_in(record.inputs)]
-        for y, value in zip(outputs, inlined(_body_of(record), values), strict=True):
-            self._keep(y, value)

@@ -206,15 +206,12 @@ def _lines(body: Sequence[Statement], names: dict[Expr, str], indent: str) -> It
                 yield f"{indent}t{len(known)} = {_shown(one, known)}"
                 known[one] = f"t{len(known)}"
             for one in run:
-                yield f"{indent}{_statement(one, names, known)}"
-
-
-def _statement(one: Store | Fold, names: dict[Expr, str], known: dict[Expr, str]) -> str:
-    value = _shown(one.value, known)
-    if isinstance(one, Store):
-        return f"{one.array.name}[{_shown(one.index, known)}] {'+=' if one.adds else '='} {value}"
-    name = names.setdefault(one.register, f"r{len(names)}")
-    return f"{name} = {value if one.op == 'set' else f'{one.op}({name}, {value})'}"
+                value = _shown(one.value, known)
+                if isinstance(one, Store):
+                    yield f"{indent}{one.array.name}[{_shown(one.index, known)}] {'+=' if one.adds else '='} {value}"
+                else:
+                    name = names.setdefault(one.register, f"r{len(names)}")
+                    yield f"{indent}{name} = {value if one.op == 'set' else f'{one.op}({name}, {value})'}"
 
 
 def _shared(run: Sequence[Store | Fold]) -> list[Expr]:

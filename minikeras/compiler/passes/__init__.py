@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from ...core import Primitive
 from ..ir import Program
 from ..loops import KINDS
 from .expansion import expand
@@ -28,10 +27,8 @@ def simplified(program: Program) -> Program:
     return program
 
 
-def optimized(
-    program: Program, whole: Sequence[Primitive] = (), kinds: str = KINDS, graphs: bool = False, native: bool = False
-) -> Program:
-    """The program after all passes; instructions of `whole`, for which an executor has kernels, stay what they are.
+def optimized(program: Program, kinds: str = KINDS, graphs: bool = False, native: bool = False) -> Program:
+    """The program after all passes.
 
     Args:
         kinds: the kinds of dtypes that the executor has loops for.
@@ -39,5 +36,5 @@ def optimized(
             value, and sums over each of several flattened arrays become one.
         native: whether loops become kernels, in which a select costs nothing.
     """
-    program = expand(simplified(program), whole, graphs, native)
+    program = expand(simplified(program), graphs, native)
     return fuse(forward_state(program, graphs), kinds, graphs)

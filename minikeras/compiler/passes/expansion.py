@@ -380,8 +380,8 @@ def _read_together(writer: Writer, record: Record) -> bool:
     return True
 
 
-def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = False, native: bool = False) -> Program:
-    """The program with composite instructions expanded, where they are on NumPy's arrays and not to stay `whole`."""
+def expand(program: Program, graphs: bool = False, native: bool = False) -> Program:
+    """The program with composite instructions expanded, where they are on NumPy's arrays."""
     writer = Writer(program, graphs, native)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
     EXPANSIONS.setdefault(read_flat, _read_together)
@@ -394,7 +394,7 @@ def expand(program: Program, whole: Sequence[Primitive] = (), graphs: bool = Fal
     rules = EXPANSIONS | FOR_GRAPHS if graphs else EXPANSIONS
     for record in program.records:
         rule = rules.get(record.primitive)
-        if rule is None or record.primitive in whole or not _on_host(record) or not rule(writer, record):
+        if rule is None or not _on_host(record) or not rule(writer, record):
             writer.keep(record)
     return program.with_records(writer.records, writer.renamed, guards=writer.guards)
 

@@ -31,13 +31,6 @@ class _Group:
         self.read.update(x.key for x in slots_in(record.inputs))
         self.steps += len(body.steps)
 
-    def is_read_by(self, record: Record) -> bool:
-        return any(x.key in self.made for x in slots_in(record.inputs))
-
-    def is_related(self, record: Record) -> bool:
-        """True if an instruction shares a value with the group."""
-        return any(x.key in self.made or x.key in self.read for x in slots_in(record.inputs))
-
 
 def fuse(program: Program, kinds: str = KINDS, graphs: bool = False) -> Program:
     """The program with elementwise chains fused into loops, of these kinds of dtypes.
@@ -62,13 +55,14 @@ def fuse(program: Program, kinds: str = KINDS, graphs: bool = False) -> Program:
 
     for record in program.records:
         shape, body = find(record, kinds)
-        for group in [one for one in groups if one.is_read_by(record) and (body is None or one.shape != shape)]:
+        read = {x.key for x in slots_in(record.inputs)}
+        for group in [one for one in groups if one.made & read and (body is None or one.shape != shape)]:
             close(group)
         if body is None:
             kept.append(record)
             continue
         joined = _Group(shape)
-        for group in [one for one in groups if one.shape == shape and (graphs or one.is_related(record))]:
+        for group in [one for one in groups if one.shape == shape and (graphs or (one.made | one.read) & read)]:
             if joined.steps + group.steps + len(body.steps) > LONGEST:
                 close(group)
                 continue
