@@ -317,22 +317,16 @@ class FlatVariables:
         held = self._current
         if held is None or not held.is_held_by(self._variables):
             held = buffer_of([variable.array for variable in self._variables], self._columns)
-            if held is None:
-                held = self._adopted()
+            if held is None:  # before the first one, and after it, free memory is given back
+                give = give_back if self._current is None else lambda: None
+                held = FlatBuffer(self._layout, self._columns)
+                give()
+                held.adopt(self._variables)
+                give()
         self._current = held  # its memory must stay while it is read by its address
         if held not in self._buffers:
             self._buffers = [*self._buffers[-1:], held]
         return held
-
-    def _adopted(self) -> FlatBuffer:
-        """A new buffer that adopts the Variables. Before the first one, and after it, free memory is given back."""
-        buffer, is_first = FlatBuffer(self._layout, self._columns), self._current is None
-        if is_first:
-            give_back()
-        buffer.adopt(self._variables)
-        if is_first:
-            give_back()
-        return buffer
 
     @property
     def writes_in_place(self) -> bool:

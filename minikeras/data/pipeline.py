@@ -180,7 +180,7 @@ class Iterator:
         return self
 
     def __next__(self) -> Any:
-        return self._passes.take()
+        return next(self._passes.rest())
 
     def get_next(self) -> Any:
         """The next element; OutOfRangeError after the last one."""
@@ -276,14 +276,6 @@ class Passes:
             self.taken += 1
             yield element
         self._pass, self.taken = None, 0
-
-    def take(self) -> Any:
-        """The next element of the pass under way; StopIteration after the last one."""
-        for element in self._pass or ():
-            self.taken += 1
-            return element
-        self._pass, self.taken = None, 0
-        raise StopIteration
 
     def state(self) -> dict[str, Any]:
         """The position, as plain values: random streams now and at the beginning of the pass under way, elements taken."""

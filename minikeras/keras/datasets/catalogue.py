@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...errors import InvalidArgumentError
 
-_KERAS = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
+KERAS = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
 
 
 class DataFile(NamedTuple):
@@ -50,7 +50,7 @@ def _table(name: str, file: str, size: int, sha256: str) -> DatasetForm:
 
 def _published(name: str, size: int, sha256: str, url: str = "", licence: str = "not stated; see its source") -> DatasetForm:
     """A dataset of one file that was not at hand: size and hash are those that Keras or TensorFlow Datasets publish."""
-    address = url or f"{_KERAS}{name}.npz"
+    address = url or f"{KERAS}{name}.npz"
     return DatasetForm(name, (DataFile(address.rpartition("/")[2], size, sha256, (address,)),), licence)
 
 
@@ -78,7 +78,7 @@ FASHION_MNIST_6K = DatasetForm(
 FASHION_MNIST = DatasetForm(
     "fashion_mnist",
     _idx_files(
-        (_KERAS, "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"),
+        (KERAS, "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"),
         (
             "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
             "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",

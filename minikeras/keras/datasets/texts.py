@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidArgumentError, LoadError
-from .catalogue import IMDB, REUTERS
+from .catalogue import IMDB, KERAS, REUTERS
 from .download import get_file
 from .locate import find
 
-_KERAS = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
 Texts = tuple[NDArray[Any], NDArray[Any]]
 
 
@@ -190,7 +189,7 @@ def _limit_words(texts: Sequence[list[int]], num_words: int | None, skip_top: in
 
 def _word_index(path: str, name: str, md5: str) -> dict[str, int]:
     """The numbers of words, most frequent first; Keras publishes an MD5 of the file only."""
-    with open(get_file(path, _KERAS + name, md5_hash=md5), encoding="utf-8") as file:
+    with open(get_file(path, KERAS + name, md5_hash=md5), encoding="utf-8") as file:
         return json.load(file)
 
 

@@ -188,13 +188,9 @@ class BlockMatrix:
         turned = [vectors.swapaxes(0, 1) @ gradient[place] for (_, vectors), place in zip(eigen, self.places, strict=True)]
         g = np.concatenate([to_numpy(part).astype(np.float64) for part in turned])
         coordinates, multiplier = _trust_region(values, g, radius)
-        result = namespace(gradient).zeros_like(gradient)
-        start = 0
-        for (_, vectors), place in zip(eigen, self.places, strict=True):
-            part = namespace(gradient).asarray(coordinates[start : start + len(place)].astype(gradient.dtype))
-            result[place] = vectors @ part
-            start += len(place)
-        return result, multiplier
+        parts = iter(np.split(coordinates.astype(gradient.dtype), np.cumsum([len(place) for place in self.places])[:-1]))
+        found = self._each(gradient, lambda i, _: eigen[i][1] @ namespace(gradient).asarray(next(parts)))
+        return found, multiplier
 
 
 def extreme_eigenvalues(matrix: Array, steps: int = 40) -> tuple[float, float]:

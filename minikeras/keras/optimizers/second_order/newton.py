@@ -103,7 +103,7 @@ class Newton(SecondOrder):
         size = 1.0
         if self.globalization == "line_search":
             loss, slope = number(problem.loss), number(problem.gradient @ step)
-            size, _ = backtrack(lambda a: problem.value(step * a), loss, slope, rounding(loss, step.dtype))
+            size = backtrack(lambda a: problem.value(step * a), loss, slope, rounding(loss, step.dtype))
         return step * size, self.change(step_size=size, indefinite=self.number("indefinite") + repaired)
 
     def _damped(

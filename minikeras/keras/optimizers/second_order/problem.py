@@ -70,36 +70,27 @@ class Objective:
         return loss if extra is None else loss + extra
 
 
-class JoinedOutputs:
-    """The outputs of an objective as one tensor of the variables' dtype: several are put side by side, row by row."""
+def joined(found: Any, dtype: DTypeLike) -> Tensor:
+    """Outputs as one tensor of a dtype: several are put side by side, row by row."""
+    if not nest.is_nested(found):
+        return found if type(found) is Tensor and found.dtype == dtype else cast(found, dtype)
+    parts = [cast(part, dtype) for part in nest.flatten(found)]
+    if any(part.ndim == 0 or part.shape[0] != parts[0].shape[0] for part in parts):
+        shapes = ", ".join(str(part.shape) for part in parts)
+        raise ShapeError(f"minimize: several outputs need the same number of rows to be put side by side, found {shapes}.")
+    return concat([reshape(part, [part.shape[0], -1]) for part in parts], axis=1)
 
-    def __init__(self, objective: Objective, dtype: DTypeLike) -> None:
-        self._objective, self._dtype = objective, dtype
-        self._like: Any = None
 
-    def outputs(self) -> Tensor:
-        """Run the outputs."""
-        self._like = found = self._objective.outputs()
-        if not nest.is_nested(found):
-            return found if type(found) is Tensor and found.dtype == self._dtype else cast(found, self._dtype)
-        parts = [cast(part, self._dtype) for part in nest.flatten(found)]
-        if any(part.ndim == 0 or part.shape[0] != parts[0].shape[0] for part in parts):
-            shapes = ", ".join(str(part.shape) for part in parts)
-            raise ShapeError(f"minimize: several outputs need the same number of rows to be put side by side, found {shapes}.")
-        return concat([reshape(part, [part.shape[0], -1]) for part in parts], axis=1)
-
-    def loss_of(self, z: Tensor) -> Tensor:
-        """The loss of what `outputs` gave."""
-        if z is self._like:
-            return scalar(self._objective.loss_of_outputs(z))
-        if not nest.is_nested(self._like):
-            return scalar(self._objective.loss_of_outputs(_like(z, self._like)))
-        parts, start = [], 0
-        for part in nest.flatten(self._like):
-            stop = start + math.prod(part.shape[1:])
-            parts.append(_like(reshape(z[:, start:stop], part.shape), part))
-            start = stop
-        return scalar(self._objective.loss_of_outputs(nest.pack(self._like, parts)))
+def parted(z: Tensor, like: Any) -> Any:
+    """The outputs that were `joined`, from what they became."""
+    if not nest.is_nested(like):
+        return z if z is like else _like(z, like)
+    parts, start = [], 0
+    for part in nest.flatten(like):
+        stop = start + math.prod(part.shape[1:])
+        parts.append(_like(reshape(z[:, start:stop], part.shape), part))
+        start = stop
+    return nest.pack(like, parts)
 
 
 def _like(z: Tensor, original: Any) -> Tensor:
@@ -114,8 +105,15 @@ def _like(z: Tensor, original: Any) -> Tensor:
 def run_objective(loss_fn: Any, variables: Sequence[Variable], decisions: list[Decision] | None) -> OutputCurvature:
     """Run an `Objective`; its outputs are one tensor of the variables' dtype."""
     objective = objective_of(loss_fn)
-    joined = JoinedOutputs(objective, variables[0].dtype)
-    return OutputCurvature.run(joined.outputs, joined.loss_of, variables, objective.penalty, decisions=decisions)
+    found: Any = None
+
+    def outputs() -> Tensor:
+        nonlocal found
+        found = objective.outputs()
+        return joined(found, variables[0].dtype)
+
+    loss_of = lambda z: scalar(objective.loss_of_outputs(parted(z, found)))
+    return OutputCurvature.run(outputs, loss_of, variables, objective.penalty, decisions=decisions)
 
 
 def noted(curvature: OutputCurvature, ask: Callable[[OutputCurvature], Sequence[Tensor]]) -> list[Any]:
@@ -322,10 +320,10 @@ class LossProblem:
 
         def bend(given: Tensor) -> Tensor:
             parts = unflatten(given, self.variables)
-            again = JoinedOutputs(objective_of(self.loss_fn), self.variables[0].dtype)
+            again = lambda: joined(objective_of(self.loss_fn).outputs(), self.variables[0].dtype)
             with ForwardAccumulator(self.variables, parts) as outer:
                 with ForwardAccumulator(self.variables, parts) as inner:
-                    z = self.runs.again(again.outputs)
+                    z = self.runs.again(again)
                 slope = inner.jvp(z, "zero")
             return flatten(self.curvature.back(self.curvature.bent(outer.jvp(slope, "zero"))))
 

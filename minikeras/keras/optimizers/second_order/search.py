@@ -22,18 +22,10 @@ def rounding(loss: float, dtype: DTypeLike) -> float:
 
 def backtrack(
     value: Callable[[float], float], loss: float, slope: float, noise: float, factor: float = 0.5, most: int = 30
-) -> tuple[float, int]:
-    """The first of 1, 1/2, 1/4, ... with value(a) <= loss + 1e-4 a slope, up to rounding; 0 if there is none.
-
-    Returns:
-        The step size and the number of evaluations.
-    """
-    size = 1.0
-    for count in range(1, most + 1):
-        if value(size) <= loss + SUFFICIENT * size * slope + noise:
-            return size, count
-        size *= factor
-    return 0.0, most
+) -> float:
+    """The first of 1, 1/2, 1/4, ... with value(a) <= loss + 1e-4 a slope, up to rounding; 0 if there is none."""
+    sizes = (factor**count for count in range(most))
+    return next((size for size in sizes if value(size) <= loss + SUFFICIENT * size * slope + noise), 0.0)
 
 
 def strong_wolfe(
