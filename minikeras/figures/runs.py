@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ShapeError
-from .canvas import make_room, numbers, pyplot, shown_once
+from .matrices import make_room, numbers, pyplot, shown_once
 
 # Pictures of training: a panel for each quantity, with training and validation as two lines on one scale.
 

@@ -157,31 +157,19 @@ def _power_by_exponent(a: TensorLike, b: TensorLike, y: TensorLike) -> Any:
 
 
 power = elementwise("power", "power", _power_by_base, _power_by_exponent, guarded=True)
-maximum = elementwise(
-    "maximum",
-    ordered("maximum", lambda xp, a, b: xp.maximum(a, b)),
-    lambda a, b, y: indicator(greater_equal(a, b), y),
-    lambda a, b, y: indicator(less(a, b), y),
-)
-fmax = elementwise(
-    "fmax",
-    ordered("fmax", lambda xp, a, b: xp.fmax(a, b)),
-    lambda a, b, y: indicator(equal(a, y), y),
-    lambda a, b, y: indicator(not_equal(a, y), y),
-)
-fmin = elementwise(
-    "fmin",
-    ordered("fmin", lambda xp, a, b: xp.fmin(a, b)),
-    lambda a, b, y: indicator(equal(a, y), y),
-    lambda a, b, y: indicator(not_equal(a, y), y),
-)
+
+
+def _chosen(name: str, first: Callable[..., Any], second: Callable[..., Any]) -> Primitive:
+    """NumPy's function that gives the first operand where `first(a, b, y)` holds, and the other where `second` does."""
+    kernel = ordered(name, lambda xp, a, b: getattr(xp, name)(a, b))
+    return elementwise(name, kernel, *[lambda a, b, y, at=at: indicator(at(a, b, y), y) for at in (first, second)])
+
+
+maximum = _chosen("maximum", lambda a, b, y: greater_equal(a, b), lambda a, b, y: less(a, b))
+minimum = _chosen("minimum", lambda a, b, y: less_equal(a, b), lambda a, b, y: greater(a, b))
+fmax = _chosen("fmax", lambda a, b, y: equal(a, y), lambda a, b, y: not_equal(a, y))
+fmin = _chosen("fmin", lambda a, b, y: equal(a, y), lambda a, b, y: not_equal(a, y))
 nextafter = elementwise("nextafter", "nextafter", 1, None)
-minimum = elementwise(
-    "minimum",
-    ordered("minimum", lambda xp, a, b: xp.minimum(a, b)),
-    lambda a, b, y: indicator(less_equal(a, b), y),
-    lambda a, b, y: indicator(greater(a, b), y),
-)
 
 
 def _absolute_vjp(g: TensorLike, y: TensorLike, x: TensorLike) -> Any:
