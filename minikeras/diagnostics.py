@@ -506,8 +506,8 @@ class TapeSummary:
         return f"{self.records} records, {self.bytes} bytes, watching {names}"
 
 
-def bytes_of_tape(tape: Any) -> int:
-    """Bytes of the arrays that the Records of a tape hold, each buffer counted once."""
+def summary_of_tape(tape: Any) -> TapeSummary:
+    """The number of Records, the bytes of the arrays that they hold, each buffer counted once, and the watched Variables."""
     buffers: dict[int, int] = {}
     for record in tape.tape.records:
         outputs = record.outputs if type(record.outputs) is tuple else (record.outputs,)
@@ -518,10 +518,5 @@ def bytes_of_tape(tape: Any) -> int:
                 while hasattr(getattr(array, "base", None), "nbytes"):
                     array = array.base
                 buffers[id(array)] = int(array.nbytes)
-    return sum(buffers.values())
-
-
-def summary_of_tape(tape: Any) -> TapeSummary:
-    """The number of Records, the bytes that they hold and the watched Variables."""
     names = [variable_name(tape.tape.accessed[key]) for key in sorted(tape.tape.accessed)]
-    return TapeSummary(len(tape.tape.records), bytes_of_tape(tape), tuple(names))
+    return TapeSummary(len(tape.tape.records), sum(buffers.values()), tuple(names))

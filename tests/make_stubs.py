@@ -25,7 +25,7 @@ from typing import Any
 import minikeras
 
 ROOT = pathlib.Path(minikeras.__file__).parent
-MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise", "distribute"]
+MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise", "distribute", "data"]
 MODULES += [
     *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
     "keras.activations",

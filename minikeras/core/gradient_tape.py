@@ -393,7 +393,7 @@ class GradientTape:
         >>> tape.memory()
         16
         """
-        return int(hook("bytes_of_tape")(self))
+        return int(self.summary().bytes)
 
     def summary(self) -> Any:
         """The number of Records, the bytes that they hold and the watched Variables: a `TapeSummary`.

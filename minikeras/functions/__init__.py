@@ -7,4 +7,4 @@ from ..core.registry import register_hooks
 
 register_hooks("minikeras.derivatives.hessian", "DerivativesOfTape")
 register_hooks("minikeras.parallel", "product", "quiet_blas")
-register_hooks("minikeras.diagnostics", "Inquiry", "Trace", "bytes_of_tape", "summary_of_tape")
+register_hooks("minikeras.diagnostics", "Inquiry", "Trace", "summary_of_tape")

@@ -282,7 +282,12 @@ class RecordedStep:
         runs = Repeatable(lambda: None, self._assigned)
 
         def carry_out(name: str, function: Any, *given: Tensor) -> Sequence[Any]:
-            sweep = self._sweep(name)
+            if name not in self.sweeps:
+                raise CompileError(
+                    f"{self.name} asks for the sweep {name!r}, which its recorded step did without and its `sweeps` do not "
+                    "name. Name there what every step asks for; if that differs from step to step, let `sweeps` be None."
+                )
+            sweep = self.sweeps[name]
             values.update(zip(sweep.given, [x.array for x in given], strict=True))
             operands = [values[key] for key in sweep.read]
             results = runs.again(lambda: sweep.replay(operands)) if runs_loss(name) else sweep.replay(operands)
@@ -296,14 +301,6 @@ class RecordedStep:
                 carry_out(name, None)
         self.optimizer.commit(changes)
         return tuple([values[slot.key] if slot.array is None else slot.array for slot in self._handed])
-
-    def _sweep(self, name: str) -> RecordedSweep:
-        if name not in self.sweeps:
-            raise CompileError(
-                f"{self.name} asks for the sweep {name!r}, which its recorded step did without and its `sweeps` do not "
-                "name. Name there what every step asks for; if that differs from step to step, let `sweeps` be None."
-            )
-        return self.sweeps[name]
 
 
 optimizer_minimize = effect(
