@@ -227,7 +227,8 @@ def test_images_go_to_files_and_back(tmp_path):
 
 
 def test_without_pillow_the_extra_is_named(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    for name in ("PIL", "PIL.Image"):  # another test may have loaded it
+        monkeypatch.setitem(sys.modules, name, None)
     for call in (lambda: utils.load_img("x.png"), lambda: utils.image_dataset_from_directory(tmp_path)):
         with pytest.raises(MissingExtraError, match=r"needs Pillow: pip install 'minikeras\[images\]'"):
             call()
