@@ -206,6 +206,10 @@ def _with_defaults(name: str, function: Callable[..., Any], defaults: dict[str, 
     return name_like_definition(call, name, __name__)  # where a pickle finds it
 
 
+__path__: list[str] = []
+"""As `absent.late` sets it: Python asks finders for names that are not here, and one explains them."""
+
+
 def __getattr__(name: str) -> Any:
     """A name of the table, found when it is first used."""
     if name not in _OPS:

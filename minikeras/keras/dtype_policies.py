@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
-from ..absent import error as _error
+from ..absent import late
 from .mixed_precision import DTypePolicy, FloatDTypePolicy, get
 from .names import PathMap, check_patterns
 from .saving.objects import deserialize_keras_object, serialize_keras_object
@@ -80,6 +80,4 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     return deserialize_keras_object(config, custom_objects, module_objects=known)
 
 
-def __getattr__(name: str) -> NoReturn:
-    """Refuse a name; one that Keras has and this package has not is explained."""
-    raise _error(__name__, name)
+__getattr__, __dir__ = late(__name__, {})  # what Keras has and this package has not is explained

@@ -16,7 +16,7 @@ import operator
 import warnings
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...boundary import explaining
 from ...core import Tensor, Variable
@@ -116,6 +116,7 @@ class LayerPlace(NamedTuple):
     drawn: dict[str, int] = {}  # replaced, never changed
 
 
+@runtime_checkable
 class WeightOwner(Protocol):
     """A layer, as the search for its state, freezing and building see it: it has these attributes."""
 
