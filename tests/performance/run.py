@@ -20,7 +20,7 @@ if not __package__:  # run as a file: run again as a module, so that imports wor
     runpy.run_module("tests.performance", run_name="__main__", alter_sys=True)
     sys.exit()
 
-from . import report, targets
+from . import environments, report, targets
 from .report import Row
 from .settings import OPTIONAL, PEERS, Settings, limit_threads, machine
 
@@ -41,6 +41,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
         "--without", metavar="MODULE", action="append", choices=(*PEERS, *OPTIONAL), default=[], help="leave one out"
     )
     parser.add_argument("--no-peers", action="store_true", help="this project and NumPy by hand alone")
+    parser.add_argument(
+        "--environments", metavar="FOLDER", type=Path, help="give each framework an environment of its own there"
+    )
     parser.add_argument("--accuracy", action="store_true", help="train to the end, with three seeds")
     parser.add_argument("--model", metavar="NAME", action="append", help="one of the section `models`, instead of all")
     parser.add_argument("--before", type=Path, metavar="FILE", help="what --json wrote earlier, to stand beside the targets")
@@ -64,6 +67,8 @@ def main(given: Sequence[str] | None = None) -> None:
     options = arguments(given)
     limit_threads(options.threads)
     without = (*options.without, *(PEERS if options.no_peers else ()))
+    if options.environments:
+        environments.make(options.environments, tuple([name for name in environments.NEEDS if name not in without]))
     settings = Settings(options.threads, options.rounds, without=without, accuracy=options.accuracy, models=options.model or ())
     if options.quick:
         settings = settings._replace(rounds=2, block=0.002, repeats=1, steps=20, quick=True)

@@ -9,6 +9,8 @@ import platform
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from . import environments
+
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("torch", "jax", "tensorflow", "keras", "autograd", "mygrad")
 OPTIONAL = ("llvmlite", "scipy", "mpi4py")
@@ -54,7 +56,8 @@ class Settings(NamedTuple):
 
     def has(self, *modules: str) -> bool:
         """Whether candidates that need these modules take part. Nothing is imported to find out."""
-        return all(module not in self.without and importlib.util.find_spec(module) is not None for module in modules)
+        there = [importlib.util.find_spec(module) is not None or environments.has(module) for module in modules]
+        return all(there) and not any(module in self.without for module in modules)
 
 
 def limit_threads(threads: int) -> None:
@@ -86,7 +89,7 @@ def machine(threads: int) -> dict[str, Any]:
 
 def _version(package: str) -> str | None:
     try:
-        return importlib.metadata.version(package)
+        return environments.version(package) or importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
 

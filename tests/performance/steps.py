@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from . import clock
@@ -13,15 +14,20 @@ from .settings import Settings
 from .worker import Prepared, workers
 
 FIRST = 5
+WARM = 2.0
+"""Seconds that each candidate runs before it is measured: the loops of eager steps are compiled after half a second."""
 
 
-def prepare(name: str, label: str) -> Prepared:
-    """A candidate's step and its first losses; the matrix products alone have none."""
+def prepare(name: str, label: str, seconds: float) -> Prepared:
+    """A candidate's step after so many seconds of it, and its first losses; the matrix products alone have none."""
     problem = PROBLEMS[label]
     if name in ALONE:
         return Prepared(None, alone(name, problem))
     step = named(name).setup(problem, first_weights(problem.sizes), one_batch(problem))
-    return Prepared([float(step()) for _ in range(FIRST)], step)
+    losses, begun = [float(step()) for _ in range(FIRST)], time.perf_counter()
+    while time.perf_counter() - begun < seconds:
+        step()
+    return Prepared(losses, step)
 
 
 def measure(settings: Settings) -> list[dict[str, Any]]:
@@ -32,7 +38,8 @@ def measure(settings: Settings) -> list[dict[str, Any]]:
             continue
         names = [one.name for one in available(settings, problem)]
         names += [name for name, needs in ALONE.items() if settings.has(needs)]
-        with workers("steps", {name: (name, label) for name in names}) as processes:
+        seconds_before = 0.0 if settings.quick else WARM
+        with workers("steps", {name: (name, label, seconds_before) for name in names}) as processes:
             losses = {name: process.answer for name, process in processes.items() if process.answer}
             seconds = clock.compare(processes, settings.rounds, settings.block)
         wrong = agree(losses)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from . import by_hand, chain, document, peers, report, targets, training  # noqa: F401  (by_hand and peers enter their candidates)
+from . import by_hand, chain, document, environments, peers, report, targets, training  # noqa: F401  (by_hand and peers enter their candidates)
 from .candidates import CANDIDATES
 from .derivative_candidates import SETUPS
 from .derivative_tasks import TASKS
@@ -104,6 +104,24 @@ SMALL = PROBLEMS["small"].title("small")
 def _row(candidate: str, minimum: float, problem: str = "tiny 4-16-3, batch 16") -> report.Row:
     row = {"section": "steps", "problem": problem, "candidate": candidate, "unit": "ms", "median": 1.0, "minimum": minimum}
     return {**row, "blocks": 2}
+
+
+def test_a_peer_runs_by_the_interpreter_of_its_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "_made", {})
+    for framework in ("torch", "tensorflow"):
+        python = environments._python(tmp_path / framework)
+        python.parent.mkdir(parents=True)
+        python.symlink_to(sys.executable)
+        site = tmp_path / framework / "lib/python3.11/site-packages" / framework
+        site.mkdir(parents=True)
+    environments.make(tmp_path, ("torch", "tensorflow"))
+    for candidate in ("PyTorch eager", "Keras fit on torch"):
+        assert environments.interpreter(candidate) == str(environments._python(tmp_path / "torch"))
+    assert environments.interpreter("tf.function, XLA") == str(environments._python(tmp_path / "tensorflow"))
+    for candidate in ("minikeras, tf.function", "NumPy by hand", "JAX jit"):
+        assert environments.interpreter(candidate) == sys.executable
+    assert environments.has("tensorflow") and not environments.has("mygrad")
+    assert Settings().has("tensorflow") and not Settings(without=("tensorflow",)).has("tensorflow")
 
 
 def test_a_target_is_judged_by_the_minima_of_one_problem() -> None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from .environments import OWN, interpreter
 from .settings import ROOT
 
 
@@ -62,7 +63,7 @@ class Worker:
         self, section: str, *arguments: Any, environment: Mapping[str, str] | None = None, launcher: Sequence[str] = ()
     ) -> None:
         started = [word for module in [launcher, ("tests.performance.worker",)] if module for word in ("-m", *module)]
-        program = [sys.executable, *started, section, json.dumps(arguments)]
+        program = [interpreter(arguments[0] if arguments else OWN), *started, section, json.dumps(arguments)]
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed with the process)
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
