@@ -184,16 +184,16 @@ def _attributes(module: Module) -> Iterator[tuple[str, Any]]:
             yield name if plain in vars(module) else plain, child
 
 
-def is_trackable(value: Any) -> bool:
+def is_trackable(value: object) -> bool:
     """True if a value is, or may hold, something that belongs in a checkpoint."""
     return isinstance(value, (Variable, Module, Mapping, list, tuple)) or is_stateful(value) or _holds(value)
 
 
-def _holds(value: Any) -> bool:
+def _holds(value: object) -> bool:
     return hasattr(type(value), "checkpoint_children")
 
 
-def is_stateful(value: Any) -> bool:
+def is_stateful(value: object) -> bool:
     """True if a value has a state of plain data: `tf.random.Generator`, or an object with `get_state` and `set_state`.
 
     A Module or an optimizer with such methods is still saved by what it holds.

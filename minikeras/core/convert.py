@@ -61,7 +61,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     return Tensor(to_array(value, None if dtype is None else as_dtype(dtype)))
 
 
-def holds_tensor(value: Any) -> bool:
+def holds_tensor(value: object) -> bool:
     """True for a Tensor, a Variable, and for nested lists with one somewhere inside."""
     if isinstance(value, (list, tuple)):
         return any(holds_tensor(element) for element in value)

@@ -37,7 +37,7 @@ def _those_that_see_all(frame: Frame) -> Frame:
     return Frame(frame.interpreter, below) if frame.interpreter.sees_all else below
 
 
-def _is_argument(value: Any) -> bool:
+def _is_argument(value: object) -> bool:
     """True for what gets a gradient; False for objects such as `self`."""
     return isinstance(value, (Operand, int, float, complex, np.generic)) or is_array(value)
 

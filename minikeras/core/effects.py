@@ -195,6 +195,6 @@ def watched(cls: type[Owner]) -> type[Owner]:
     return cls
 
 
-def is_watched(value: Any) -> bool:
+def is_watched(value: object) -> bool:
     """True if the clock ticks when an attribute of this object is set."""
     return hasattr(type(value), "_unwatched")

@@ -59,11 +59,11 @@ def _operator(name: str, reflected: str | None = None, of_bools: str | None = No
     """
     known = vars(operations)
 
-    def before(self: Any, other: TensorLike) -> Any:
+    def before(self: Operand, other: TensorLike) -> Any:
         chosen = name if of_bools is None or self.array.dtype.kind != "b" else of_bools
         return known["bind"](known[chosen], (self, other), {}, reflected)
 
-    def behind(self: Any, other: TensorLike) -> Any:
+    def behind(self: Operand, other: TensorLike) -> Any:
         chosen = name if of_bools is None or self.array.dtype.kind != "b" else of_bools
         return known["bind"](known[chosen], (other, self), {})
 

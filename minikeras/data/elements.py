@@ -191,7 +191,7 @@ def need_function(method: str, given: Any) -> None:
         raise TypeError(f"Dataset.{method}: expected a function, found {given!r:.200}.")
 
 
-def is_dataset(value: Any) -> bool:
+def is_dataset(value: object) -> bool:
     """True if a value is a Dataset, whose module imports this one."""
     return hasattr(value, "rows_from")
 

@@ -308,7 +308,13 @@ def _built(problem: Problem, seed: int) -> Model:
 
 
 def _train(
-    run: OptimizerRun, given: Any, problem: Problem, weights: list[Any], steps: int | None, seconds: float | None, every: Any
+    run: OptimizerRun,
+    given: Any,
+    problem: Problem,
+    weights: list[Any],
+    steps: int | None,
+    seconds: float | None,
+    every: int | None,
 ) -> None:
     """Fill a run: points until its steps are taken, or at the first one after its seconds; or an error."""
     try:

@@ -10,7 +10,7 @@ The members' own optimizers stay the place to read and set: their learning rates
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -378,7 +378,9 @@ class MembersPart(FormulaPart):
         self._counters = [[one.state.iterations for one in group] for group in (optimizers, holders) if group]
         before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
         clips = (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None)
-        if clips or any(one.assigns or not is_usual(one, states) or _hides(one, first) for one in optimizers):
+        if clips or any(one.assigns or not is_usual(one, states) for one in optimizers):
+            raise Untraceable("a step that members take in turn")
+        if any(not one.is_own and _hide_differences(vars(one), vars(first)) for one in optimizers):
             raise Untraceable("a step that members take in turn")
         self._step = first.begin_step(1, first._rate())
         if not self._is_free() or sight_of(first, states, self._step) is not Sight.ELEMENT:
@@ -571,14 +573,10 @@ _BESIDE = ("clipnorm", "global_clipnorm", "ema_momentum")
 """Options that the formula does not read."""
 
 
-def _hides(optimizer: Optimizer, first: Optimizer) -> bool:
-    """True if a user's optimizer has private attributes that differ from those of the first member's."""
-    if optimizer.is_own:
-        return False
-    return any(
-        name.startswith("_") and name not in _OWN and (type(value) not in PLAIN or repr(value) != repr(vars(first).get(name)))
-        for name, value in vars(optimizer).items()
-    )
+def _hide_differences(attributes: Mapping[str, Any], first: Mapping[str, Any]) -> bool:
+    """True if private attributes of a user's optimizer differ from those of the first member's."""
+    own = {name: value for name, value in attributes.items() if name.startswith("_") and name not in _OWN}
+    return any(type(value) not in PLAIN or repr(value) != repr(first.get(name)) for name, value in own.items())
 
 
 _OWN = frozenset(vars(Optimizer()))

@@ -282,7 +282,7 @@ class ModelKind(NamedTuple):
     most: int
 
 
-def need_compiled(model: Any) -> Model:
+def need_compiled(model: object) -> Model:
     """What `build` has returned, which has to be a compiled model.
 
     Raises:

@@ -163,7 +163,7 @@ def _entry(name: str, value: Any, file: object) -> Entry:
     return Entry(dtype, tuple(shape), offsets[0], offsets[1])
 
 
-def _counts(value: Any) -> bool:
+def _counts(value: object) -> bool:
     return isinstance(value, list) and all(type(count) is int and 0 <= count < 2**48 for count in value)
 
 

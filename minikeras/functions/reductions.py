@@ -135,7 +135,7 @@ def norm(
     return arithmetic.select(total > 0, root, arithmetic.zeros_like(total))
 
 
-def matrix_norm(x: Tensor, ord: Any, axes: Sequence[int], keepdims: bool) -> Tensor:
+def matrix_norm(x: Tensor, ord: float | str, axes: Sequence[int], keepdims: bool) -> Tensor:
     """Norms of matrices whose rows and columns lie along two negative axes: ord 1, -1, inf, -inf, 2, -2 or 'nuc'."""
     from ..nn_ops.linalg import singular_values
 

@@ -57,7 +57,7 @@ def activation(*names: str, symbolic: Callable[[Any], Callable[..., Any]] | None
 
 
 def _entered(
-    name: str, function: Callable[..., Any], summary: str, example: str, *names: str, symbolic: Any = None
+    name: str, function: Callable[..., Any], summary: str, example: str, *names: str, symbolic: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
     """A function from one row, as in the catalogue, entered under its own and further names; options are floats."""
     types = dict.fromkeys(("alpha", "b", "threshold", "default_value"), "float")

@@ -29,7 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=type)
 
 
-def unrecognized(made: Any, unknown: Mapping[str, Any], common: Iterable[str]) -> ValueError:
+def unrecognized(made: object, unknown: Mapping[str, Any], common: Iterable[str]) -> ValueError:
     """The error for arguments that the class of an object does not take; `common` are names that its kin take."""
     kind = type(made).__name__
     near = difflib.get_close_matches(next(iter(unknown)), {*inspect.signature(type(made)).parameters, *common}, n=1)

@@ -131,7 +131,7 @@ def _kinds(value: Any) -> list[str]:
     return [getattr(dtype, "kind", "O") for dtype in value.dtypes] if is_frame else []
 
 
-def _is_sparse(value: Any) -> bool:
+def _is_sparse(value: object) -> bool:
     """True for SciPy's sparse arrays."""
     return hasattr(value, "tocoo") and hasattr(value, "toarray")
 

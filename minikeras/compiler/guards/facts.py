@@ -171,7 +171,7 @@ class Guards:
         return self._plain.changed() if self._plain.expected else None
 
 
-def is_generator(value: Any) -> bool:
+def is_generator(value: object) -> bool:
     """True if a value has a state that decides what it returns: a generator of random numbers, or a file to read from."""
     if isinstance(value, io.IOBase):
         return not value.closed and value.readable()

@@ -475,7 +475,7 @@ def _names(parameters: inspect.Signature) -> Iterator[str]:
         yield name
 
 
-def _has_shape(value: Any) -> bool:
+def _has_shape(value: object) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
@@ -494,7 +494,7 @@ def _in_tensors(result: Any) -> Any:
     return convert_to_tensor(result) if _is_value(result) else result
 
 
-def _is_value(value: Any) -> bool:
+def _is_value(value: object) -> bool:
     """True if a value is a Variable, a number or an array of numbers, but no Tensor."""
     is_array = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc"
     return is_array or isinstance(value, (bool, int, float, complex, Variable))

@@ -83,7 +83,7 @@ def namespace(*arrays: Array) -> Any:
     return np
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """True for arrays and array scalars of every known library, not for Python numbers, lists or Tensors."""
     kind = type(value)
     if isinstance(value, (np.ndarray, np.generic)) or kind in _FOREIGN:

@@ -182,7 +182,7 @@ def _absolute_vjp(g: TensorLike, y: TensorLike, x: TensorLike) -> Any:
 absolute = primitive("absolute", lambda xp, x: abs(x), _absolute_vjp, batching="keep", elementwise=True)
 
 
-def _sign_change(change: Any, y: TensorLike, x: TensorLike) -> Any:
+def _sign_change(change: TensorLike, y: TensorLike, x: TensorLike) -> Any:
     """The change of y = x / |x| for a change of x: its part at right angles to y, by |x|; 0 at 0. Its own transpose."""
     if not is_complex(x):
         return multiply(multiply(y, 0), change)

@@ -111,7 +111,7 @@ def _inputs(model: Any, signature: Any) -> tuple[Any, list[str], list[tuple[tupl
     return structure, names, [_spec(leaf) for leaf in leaves]
 
 
-def _is_shape(value: Any) -> bool:
+def _is_shape(value: object) -> bool:
     return isinstance(value, tuple) and all(size is None or isinstance(size, int) for size in value)
 
 

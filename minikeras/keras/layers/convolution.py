@@ -29,7 +29,9 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
 
     filters: int
 
-    def __init__(self, geometry: tuple[Any, ...], activation: Any, bias: tuple[Any, ...], /, **options: Any) -> None:
+    def __init__(
+        self, geometry: tuple[Any, ...], activation: str | Callable[..., Any] | None, bias: tuple[Any, ...], /, **options: Any
+    ) -> None:
         super().__init__(**options)
         self._geometry = WindowGeometry.checked(self, *geometry)
         self.kernel_size, self.strides, self.padding, self.data_format, self.dilation_rate = self._geometry

@@ -134,7 +134,7 @@ class WeightOwner(Protocol):
     def _restore(self, attributes: dict[str, Any]) -> None: ...
 
 
-def is_layer(value: Any) -> bool:
+def is_layer(value: object) -> bool:
     """True if a value is a layer or a model."""
     return bool(getattr(type(value), "_is_layer", False))
 
@@ -311,12 +311,12 @@ def set_weights(layer: WeightOwner, weights: list[Any]) -> None:
         weight.assign(Tensor(array))
 
 
-def may_hold_state(value: Any) -> bool:
+def may_hold_state(value: object) -> bool:
     """True if a value is state, or may lead to some."""
     return isinstance(value, (Variable, Module, SeedGenerator, Metric, Mapping, list, tuple))
 
 
-def _is_state(value: Any) -> bool:
+def _is_state(value: object) -> bool:
     """True if a value is state or a layer. What such a value holds in its turn is not searched."""
     return isinstance(value, (Variable, SeedGenerator, Metric)) or is_layer(value)
 
@@ -343,7 +343,7 @@ def _distinct(items: list[Any]) -> list[Any]:
     return list({id(item): item for item in items}.values())
 
 
-def holds_state(value: Any) -> bool:
+def holds_state(value: object) -> bool:
     """True for a Variable, a layer, or a container with one inside."""
     if isinstance(value, Variable) or is_layer(value):
         return True

@@ -59,7 +59,7 @@ def _size_of_output(cell: Any) -> Any:
     return nest.flatten(cell.state_size)[0] if found is None else found
 
 
-def _build(cell: Any, input_shape: ShapeLike) -> None:
+def _build(cell: object, input_shape: ShapeLike) -> None:
     """Build a cell that is a layer; one whose layers are built by calls is called on zeros, as the layers in it are."""
     if isinstance(cell, Layer) and not cell.built:
         if type(cell).build is Layer.build:

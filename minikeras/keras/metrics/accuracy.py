@@ -203,7 +203,7 @@ _STATE = ("true_positives", "false_positives", "false_negatives", "intermediate_
 _AVERAGES = (None, "micro", "macro", "weighted")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 

@@ -75,11 +75,11 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
                 names[name] += 1
 
 
-def _is_container(value: Any) -> bool:
+def _is_container(value: object) -> bool:
     return isinstance(value, (list, tuple, Mapping))
 
 
-def _has_place(value: Any) -> bool:
+def _has_place(value: object) -> bool:
     """Layers and optimizers; losses and metrics that say how they are saved."""
     if isinstance(value, (Loss, Metric)):
         return any(overrides(value, name) for name in STATE_METHODS)

@@ -249,7 +249,7 @@ _OF_NUMPY = {
 """Functions of NumPy that are operators, and their names in `keras.ops`."""
 
 
-def holds_symbol(value: Any) -> bool:
+def holds_symbol(value: object) -> bool:
     """True for a KerasTensor and for a nest with one inside; lists in a list that begins with a number are skipped."""
     if isinstance(value, KerasTensor):
         return True
@@ -301,7 +301,7 @@ class LayerIO:
         return inputs[0] if len(inputs) == 1 else inputs
 
 
-def is_data(value: Any) -> bool:
+def is_data(value: object) -> bool:
     """True for Tensors, Variables and arrays."""
     return isinstance(value, Operand) or (hasattr(value, "shape") and hasattr(value, "dtype"))
 
