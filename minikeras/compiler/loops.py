@@ -7,7 +7,7 @@ shapes, sums or branches on values is no loop: tracing fails.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -285,9 +285,9 @@ class Code:
         """A sum over elements, which is not an elementwise step."""
         raise Untraceable("a sum of elements")
 
-    def inlined(self, body: Body, operands: Sequence[Any]) -> list[Traced]:
-        """Add the steps of another body, for these operands; its results."""
-        values: dict[int, Any] = dict(enumerate(operands)) | dict(body.literals)
+    def inlined(self, body: Body, operands: Sequence[Any] | Mapping[int, Any]) -> list[Traced]:
+        """Add the steps of another body, for these operands, in order or by register; its results."""
+        values: dict[int, Any] = dict(operands if isinstance(operands, Mapping) else enumerate(operands)) | dict(body.literals)
         for step in (*body.numbers, *body.steps):
             values[step.register] = self.step(step.function, [values[register] for register in step.operands], step.dtype)
         return [values[register] for register in body.outputs]

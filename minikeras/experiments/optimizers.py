@@ -378,9 +378,8 @@ class MembersPart(FormulaPart):
         self._counters = [[one.state.iterations for one in group] for group in (optimizers, holders) if group]
         before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
         clips = (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None)
-        if clips or any(one.assigns or not is_usual(one, states) for one in optimizers):
-            raise Untraceable("a step that members take in turn")
-        if any(not one.is_own and _hide_differences(vars(one), vars(first)) for one in optimizers):
+        hides = any(not one.is_own and _hide_differences(vars(one), vars(first)) for one in optimizers)
+        if clips or hides or any(one.assigns or not is_usual(one, states) for one in optimizers):
             raise Untraceable("a step that members take in turn")
         self._step = first.begin_step(1, first._rate())
         if not self._is_free() or sight_of(first, states, self._step) is not Sight.ELEMENT:

@@ -255,7 +255,6 @@ def publish(
             name_like_definition(taking, public, module)
     namespace["__getattr__"], _ = late(module, names)
     namespace["__dir__"] = lambda: [*namespace, *names]
-    namespace["__path__"] = []  # a package without modules: Python asks finders for names that it lacks, and one explains them
     namespace["__all__"] = [public for public in (*namespace, *names) if not public.startswith("_")]
 
 

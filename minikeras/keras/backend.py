@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..absent import error as _error
+from ..absent import late
 from ..core import Tensor, convert_to_tensor
 from ..core.tensor import Operand
 from ..errors import ShapeError
@@ -206,14 +206,13 @@ def _with_defaults(name: str, function: Callable[..., Any], defaults: dict[str, 
     return name_like_definition(call, name, __name__)  # where a pickle finds it
 
 
-__path__: list[str] = []
-"""As `absent.late` sets it: Python asks finders for names that are not here, and one explains them."""
+_explained, _ = late(__name__, {})
 
 
 def __getattr__(name: str) -> Any:
     """A name of the table, found when it is first used."""
     if name not in _OPS:
-        raise _error(__name__, name)
+        return _explained(name)
     place, defaults = _OPS[name]
     module, _, attribute = place.partition(".")
     function = getattr(importlib.import_module(f".{module}", __package__), attribute)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .environments import OWN
 from .settings import Settings
-
-OWN = "minikeras"
 
 
 class Executor(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,25 +36,26 @@ class Stage(NamedTuple):
     """Steps of a body that are taken together.
 
     Attributes:
-        steps: one function of NumPy, or plain arithmetic.
         reads, writes: the registers that it takes from before it and hands on.
-        address: of the machine code; 0 for NumPy's function.
-        sizes: operands of the machine code.
+        function: of NumPy, for a single step; it writes into its last argument. None for plain arithmetic.
+        address, sizes: the machine code of arithmetic, and its operands behind the arrays.
+        seconds: its time on one thread, roughly.
     """
 
-    steps: Sequence[Step]
     reads: Sequence[int]
     writes: Sequence[int]
+    function: Callable[..., Any] | None = None
     address: int = 0
     sizes: Sequence[int] = ()
+    seconds: float = 0.0
 
 
 class Scratch(NamedTuple):
-    """What one call at a time uses: an array for each register between stages, and for each stage of arithmetic a job."""
+    """What one call at a time uses: an array for each register between stages, and for each stage a job, None for NumPy's."""
 
     threads: int
     arrays: dict[int, Array]
-    jobs: list[Job | None]
+    jobs: list[Any]
 
 
 class CompiledLoop:
@@ -68,7 +69,10 @@ class CompiledLoop:
 
     def __init__(self, body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> None:
         self._body, self._shape, self._shapes = body, shape, [*operands, *[shape] * len(body.outputs)]
-        self._stages = list(_stages_of(body, shape, operands))
+        self._stages, dtypes = list(_stages_of(body, shape, operands)), body.dtypes
+        self._literals = dict(body.literals)
+        self._handed = {register: dtypes[register] for stage in self._stages[:-1] for register in stage.writes}
+        """The dtypes of registers between stages."""
         self._idle: list[Scratch] = []
 
     def __call__(self, *arrays: Any) -> bool:
@@ -77,21 +81,22 @@ class CompiledLoop:
         if not all([x.shape == shape and x.flags.c_contiguous for x, shape in known if shape is not None]):
             return False
         body, scratch = self._body, self._scratch(thread_count())
-        outputs = dict(zip(body.outputs, arrays[len(body.inputs) :], strict=True))
-        values = dict(enumerate(arrays[: len(body.inputs)])) | scratch.arrays
-        values |= {register: outputs[register] for register in self._stages[-1].writes}
+        outputs = list(zip(body.outputs, arrays[len(body.inputs) :], strict=True))
+        known_outputs = dict(outputs)
+        values = self._literals | dict(enumerate(arrays[: len(body.inputs)])) | scratch.arrays
+        values |= {register: known_outputs[register] for register in self._stages[-1].writes}
         held = []
         for stage, job in zip(self._stages, scratch.jobs, strict=True):
-            if job is None:
-                _by_numpy(stage.steps[0], dict(body.literals), values)
+            if stage.function is not None:
+                _by_numpy(stage.function, [values[register] for register in (*stage.reads, *stage.writes)])
                 continue
             for place, register in enumerate((*stage.reads, *stage.writes)):
-                if register not in scratch.arrays:
+                if register not in self._handed:
                     x = values[register]
                     held.append(np.asarray(float(x)) if type(x) in (int, float) else x)
                     job.addresses[place] = address_of(held[-1])
             job()
-        for register, y in zip(body.outputs, arrays[len(body.inputs) :], strict=True):
+        for register, y in outputs:
             if values[register] is not y:
                 y[...] = values[register]
         self._idle.append(scratch)
@@ -102,26 +107,24 @@ class CompiledLoop:
             with contextlib.suppress(IndexError):  # another thread took it
                 if (found := self._idle.pop()).threads == threads:
                     return found
-        dtypes, jobs = self._body.dtypes, list[Job | None]()
-        arrays = {one: np.empty(self._shape, dtypes[one]) for stage in self._stages[:-1] for one in stage.writes}
+        arrays = {register: np.empty(self._shape, dtype) for register, dtype in self._handed.items()}
+        jobs: list[Any] = []
         for stage in self._stages:
             places = [*stage.reads, *stage.writes]
-            seconds = math.prod(self._shape) * (4 * len(places) + len(stage.steps)) / 4e10
-            operands = [*range(len(places)), *stage.sizes]
             addresses = np.array([address_of(arrays[one]) if one in arrays else 0 for one in places], np.int64)
-            instruction = stage.address, operands, threads if seconds > WAKING else 1
-            jobs.append(Job([instruction], addresses) if stage.address else None)
+            parts = threads if stage.seconds > WAKING else 1
+            instruction = stage.address, [*range(len(places)), *stage.sizes], parts
+            jobs.append(Job([instruction], addresses) if stage.function is None else None)
         return Scratch(threads, arrays, jobs)
 
 
-def _by_numpy(step: Step, literals: dict[int, Any], values: dict[int, Any]) -> None:
-    """A function of NumPy, by several threads if all its operands have one shape."""
-    function, values = writing(step.function, [literals.get(register) for register in step.operands]), literals | values
-    given, y = [values[register] for register in step.operands], values[step.register]
-    if any(getattr(x, "shape", y.shape) != y.shape for x in given):
-        function(*given, y)
+def _by_numpy(function: Callable[..., Any], arrays: Sequence[Any]) -> None:
+    """A function of NumPy that writes into its last argument, by several threads if all have one shape."""
+    y = arrays[-1]
+    if any(getattr(x, "shape", y.shape) != y.shape for x in arrays):
+        function(*arrays)
         return
-    flat = [x.reshape(-1) if isinstance(x, np.ndarray) else x for x in (*given, y)]
+    flat = [x.reshape(-1) if isinstance(x, np.ndarray) else x for x in arrays]
     in_parallel(lambda start, stop: function(*[x[start:stop] if isinstance(x, np.ndarray) else x for x in flat]), y.size)
 
 
@@ -150,11 +153,13 @@ def _turns(body: Body) -> dict[int, int]:
 
 def _stages_of(body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> Iterator[Stage]:
     """The stages of a body, in order."""
-    turns = _turns(body)
+    turns, literals = _turns(body), dict(body.literals)
     for turn in sorted(set(turns.values())):
         own = [step for step in body.steps if turns[step.register] == turn]
         if turn % 2:
-            yield from (Stage([step], step.operands, [step.register]) for step in own)
+            for step in own:
+                numbers = [literals.get(register) for register in step.operands]
+                yield Stage(step.operands, [step.register], writing(step.function, numbers))
         else:
             later = {register for step in body.steps if turns[step.register] > turn for register in step.operands}
             writes = [step.register for step in own if step.register in {*later, *body.outputs}]
@@ -165,14 +170,12 @@ def _arithmetic(
     body: Body, shape: tuple[int, ...], operands: Sequence[Any], steps: Sequence[Step], writes: Sequence[int]
 ) -> Stage:
     """Steps of plain arithmetic as machine code."""
-    dtypes, literals, made = body.dtypes, dict(body.literals), {step.register for step in (*body.numbers, *steps)}
-    taken = (*body.numbers, *steps)
-    reads = sorted({register for step in taken for register in step.operands} - made - {*literals})
+    taken, dtypes = (*body.numbers, *steps), body.dtypes
+    made = {*[step.register for step in taken], *dict(body.literals)}
+    reads = sorted({register for step in taken for register in step.operands} - made)
     code = Code([dtypes[register] for register in reads])
-    values: dict[int, Any] = literals | dict(zip(reads, code.elements(), strict=True))
-    for step in taken:
-        values[step.register] = code.step(step.function, [values[register] for register in step.operands], step.dtype)
-    part = code.body([values[register] for register in writes])
+    own = body._replace(steps=tuple(steps), outputs=tuple(writes))
+    part = code.body(code.inlined(own, dict(zip(reads, code.elements(), strict=True))))
     given = [operands[register] if register < len(operands) else shape for register in reads]
     accesses = [spread(Slot(n, one, part.inputs[n]), shape) for n, one in enumerate(given)]
     results = [Slot(len(reads) + n, shape, dtypes[register]) for n, register in enumerate(writes)]
@@ -180,7 +183,7 @@ def _arithmetic(
     launch = elements_launch(part, shape, accesses, stored)
     assert launch is not None
     (address,) = jit.addresses([NestKernel(launch.nest)])
-    return Stage(steps, reads, writes, address, launch.sizes)
+    return Stage(reads, writes, None, address, launch.sizes, launch.seconds)
 
 
 def compiled_loop(body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> CompiledLoop | None:
