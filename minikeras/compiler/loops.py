@@ -326,33 +326,20 @@ def traced(function: Callable[..., Any], inputs: Sequence[Any], kinds: str = KIN
 
 
 class _Summing(Code):
-    """A body in the making that may read sums; unknown sums, and all values computed from them, have no register.
-
-    Args:
-        inputs: as of `Code`.
-        known: for each sum that is known its number among all, and its dtype.
+    """A body in the making that may read sums.
 
     Attributes:
-        wanted: the elements of the sums that are not known but could be, by their numbers.
+        sums: the summed elements, by the register of the sum.
     """
 
-    def __init__(self, inputs: Sequence[Any], known: dict[int, Any]) -> None:
-        super().__init__([*inputs, *known.values()])
-        self.wanted: dict[int, Traced] = {}
-        self._sums = dict(zip(known, self.elements()[len(inputs) :], strict=True))
-        self._asked = 0
+    def __init__(self, inputs: Sequence[Any]) -> None:
+        super().__init__(inputs)
+        self.sums: dict[int, Traced] = {}
 
     def total(self, x: Traced) -> Traced:
-        number, self._asked = self._asked, self._asked + 1
-        if number in self._sums:
-            return self._sums[number]
-        if x.register >= 0:
-            self.wanted[number] = x
-        return Traced(self, -1, x.dtype)
-
-    def step(self, function: str, operands: Sequence[Any], dtype: Any) -> Traced:
-        unknown = any(isinstance(x, Traced) and x.register < 0 for x in operands)
-        return Traced(self, -1, dtype) if unknown else super().step(function, operands, dtype)
+        register, self._count = self._count, self._count + 1
+        self.sums[register] = x
+        return Traced(self, register, x.dtype)
 
 
 class Pass(NamedTuple):
@@ -373,33 +360,38 @@ def traced_passes(function: Callable[..., Any], inputs: Sequence[Any]) -> list[P
     (1,) r1 = multiply(r0, r0) -> r1
     (0, 2) r2 = sqrt(r1); r3 = divide(r0, r2) -> r3
     """
-    known: dict[int, Any] = {}
-    found: list[Pass] = []
+    code = _Summing(inputs)
     try:
-        while True:
-            code = _Summing(inputs, known)
-            with np.errstate(all="ignore"):
-                result = function(*code.elements()[: len(inputs)])
-            results = list(code.wanted.values()) or (result if type(result) is tuple else (result,))
-            found.append(_needed(code.body(results)))
-            if not code.wanted:
-                return found
-            known |= {number: x.dtype for number, x in code.wanted.items()}
+        with np.errstate(all="ignore"):
+            result = function(*code.elements())
+        body, sums = code.body(result if type(result) is tuple else (result,)), code.sums
+        operands = {step.register: step.operands for step in (*body.numbers, *body.steps)}
+        turns: dict[int, int] = {}
+        """The number of passes before a register is known."""
+        for register in sorted([*operands, *sums]):
+            read = operands.get(register) or (sums[register].register,)
+            turns[register] = (register in sums) + max([turns.get(one, 0) for one in read])
+        known = dict(enumerate(body.inputs))
+        found: list[Pass] = []
+        for turn in range(1, 1 + max([turns[register] for register in sums], default=0)):
+            own = {register: x for register, x in sums.items() if turns[register] == turn}
+            found.append(_needed(body._replace(outputs=tuple([x.register for x in own.values()])), known))
+            known |= {register: x.dtype for register, x in own.items()}
+        return [*found, _needed(body, known)]
     except (Untraceable, TypeError, AttributeError, ValueError):
         return None
 
 
-def _needed(body: Body) -> Pass:
-    """A body without the steps and inputs that its results do not need."""
+def _needed(body: Body, known: Mapping[int, Any]) -> Pass:
+    """A body without the steps that its results do not need, from those of the known registers that they need."""
     needed = set(body.outputs)
     for step in (*reversed(body.steps), *reversed(body.numbers)):
         needed |= {*step.operands} if step.register in needed else set()
-    reads = tuple([number for number in range(len(body.inputs)) if number in needed])
-    code = Code([body.inputs[number] for number in reads])
-    given = dict(zip(reads, code.elements(), strict=True))
-    numbers, steps = [[step for step in some if step.register in needed] for some in (body.numbers, body.steps)]
-    smaller = body._replace(numbers=tuple(numbers), steps=tuple(steps))
-    return Pass(code.body(code.inlined(smaller, [given.get(number) for number in range(len(body.inputs))])), reads)
+    given = {number: register for number, register in enumerate(known) if register in needed}
+    code = Code([known[register] for register in given.values()])
+    numbers, steps = [tuple([step for step in some if step.register in needed]) for some in (body.numbers, body.steps)]
+    smaller = body._replace(numbers=numbers, steps=steps)
+    return Pass(code.body(code.inlined(smaller, dict(zip(given.values(), code.elements(), strict=True)))), tuple(given))
 
 
 _bodies: dict[Any, Any] = {}

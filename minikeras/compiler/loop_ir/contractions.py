@@ -32,8 +32,9 @@ class Term(NamedTuple):
     columns: str
 
     def stride(self, letters: str, sizes: Sizes) -> int:
-        """The distance, in elements, from one point of neighbouring axes to the next."""
-        return math.prod([sizes[one] for one in self.letters[self.letters.index(letters[-1]) + 1 :]]) if letters else 1
+        """The distance, in elements, from one point of neighbouring axes to the next; 0 along an axis that it does not have."""
+        behind = self.letters.partition(letters[-1])[2] if letters else ""
+        return math.prod([sizes[one] for one in behind]) if letters[-1:] in self.letters else 0
 
     def lines(self, sizes: Sizes) -> tuple[int, bool] | None:
         """The distance of lines, and whether lines are columns; None if its elements do not lie in lines."""
@@ -64,6 +65,16 @@ class Contraction(NamedTuple):
         """m, n and k."""
         return self.extent(self.a.rows), self.extent(self.b.columns), self.extent(self.a.columns)
 
+    def launch(self, factors: Sequence[Slot], y: Slot, by_rows: bool = True) -> Launch:
+        """The products of two slots; threads share the points of `each`, or rows or columns of y."""
+        terms = self.a, self.b, self.c
+        lines = [term.lines(self.sizes) or (0, False) for term in terms]
+        nest = product(y.dtype, lines[0][1], lines[1][1], by_rows, len(self.each))
+        numbers = [*[self.sizes[letter] for letter in self.each], *self.product, *[line for line, _ in lines]]
+        numbers += [term.stride(letter, self.sizes) for term in terms for letter in self.each]
+        seconds = self.extent(self.each) * math.prod(self.product) * y.dtype.itemsize / 2e11
+        return Launch(nest, factors, [y], numbers, seconds, most=self.product)
+
 
 def contraction_of(terms: Sequence[str], result: str, shapes: Sequence[Sequence[int]]) -> tuple[Contraction, bool] | None:
     """The products, and whether the second array is the first factor; None if some axis is no part of a product.
@@ -79,42 +90,16 @@ def contraction_of(terms: Sequence[str], result: str, shapes: Sequence[Sequence[
     sizes = dict(pairs)
     if any(sizes[letter] != n for letter, n in pairs):  # an axis of size 1 is broadcast
         return None
-    for swapped in (False, True):
+    both = "".join(one for one in result if one in terms[0] and one in terms[1])
+    for swapped, each in ((False, both), (True, both), (False, result[:1] + both.replace(result[:1], ""))):
         first, second = terms[::-1] if swapped else terms
-        each = "".join(one for one in result if one in first and one in second)
         m, k = ["".join(one for one in first if one not in each and (one in second) is shared) for shared in (False, True)]
-        n = "".join(one for one in second if one not in first)
+        n = "".join(one for one in second if one not in first + each)
         found = Contraction(each, Term(first, m, k), Term(second, k, n), Term(result, m, n), sizes)
         a, b, c = [term.lines(sizes) for term in (found.a, found.b, found.c)]
         if set(m + n) <= set(result) and a and b and c and not c[1]:
             return found, swapped
     return None
-
-
-class Lines(NamedTuple):
-    """A matrix of a product, or one for each point of some axes.
-
-    Attributes:
-        slot: of its elements.
-        line: elements from a row to the next.
-        is_turned: whether it is stored transposed.
-        steps: elements from a matrix to the next along each of these axes.
-    """
-
-    slot: Slot
-    line: int
-    is_turned: bool = False
-    steps: Sequence[int] = ()
-
-
-def product_launch(
-    sizes: tuple[int, int, int], factors: Sequence[Lines], y: Lines, each: Sequence[int], seconds: float, by_rows: bool = True
-) -> Launch:
-    """y (m, n) = a b for each point of axes of these lengths; threads share these points, or rows or columns of y."""
-    matrices = (*factors, y)
-    nest = product(y.slot.dtype, *[one.is_turned for one in factors], by_rows, len(each))
-    numbers = [*each, *sizes, *[one.line for one in matrices], *[step for one in matrices for step in one.steps]]
-    return Launch(nest, [one.slot for one in factors], [y.slot], numbers, seconds, most=sizes)
 
 
 @functools.cache

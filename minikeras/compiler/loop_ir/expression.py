@@ -10,7 +10,19 @@ import numpy as np
 
 INDEX = np.dtype(np.int64)
 TRUTH = np.dtype(bool)
-COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or"}
+PREDICATES = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isfinite"}
+"""Functions whose results are bools; those of bools are too."""
+_OF_BOOLS = {f"bitwise_{name}": f"logical_{name}" for name in ("and", "or", "xor")}
+
+
+def _operator(function: str, swapped: bool = False) -> Callable[[Expr, Any], Expr]:
+    """The method of a Python operator."""
+
+    def method(self: Expr, other: Any) -> Expr:
+        name = _OF_BOOLS.get(function, function) if self.dtype == TRUTH else function
+        return apply(name, *((other, self) if swapped else (self, other)))
+
+    return method
 
 
 class Expr:
@@ -31,41 +43,16 @@ class Expr:
     def __init__(self, op: str, args: tuple[Expr, ...] = (), dtype: Any = INDEX, value: Any = None) -> None:
         self.op, self.args, self.dtype, self.value = op, args, np.dtype(dtype), value
 
-    def __add__(self, other: Any) -> Expr:
-        return apply("add", self, other)
+    __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", swapped=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", swapped=True)
+    __truediv__, __floordiv__, __mod__ = _operator("divide"), _operator("floor_divide"), _operator("remainder")
+    __lt__, __le__, __gt__, __ge__ = [_operator(name) for name in ("less", "less_equal", "greater", "greater_equal")]
+    __and__, __or__, __xor__ = [_operator(f"bitwise_{name}") for name in ("and", "or", "xor")]
+    __lshift__, __rshift__ = _operator("left_shift"), _operator("right_shift")
 
-    def __sub__(self, other: Any) -> Expr:
-        return apply("subtract", self, other)
-
-    def __mul__(self, other: Any) -> Expr:
-        return apply("multiply", self, other)
-
-    def __floordiv__(self, other: Any) -> Expr:
-        return apply("floor_divide", self, other)
-
-    def __mod__(self, other: Any) -> Expr:
-        return apply("remainder", self, other)
-
-    def __truediv__(self, other: Any) -> Expr:
-        return apply("divide", self, other)
-
-    def __radd__(self, other: Any) -> Expr:
-        return apply("add", other, self)
-
-    def __rsub__(self, other: Any) -> Expr:
-        return apply("subtract", other, self)
-
-    def __rmul__(self, other: Any) -> Expr:
-        return apply("multiply", other, self)
-
-    def __lt__(self, other: Any) -> Expr:
-        return apply("less", self, other)
-
-    def __le__(self, other: Any) -> Expr:
-        return apply("less_equal", self, other)
-
-    def __ge__(self, other: Any) -> Expr:
-        return apply("greater_equal", self, other)
+    def __invert__(self) -> Expr:
+        return apply("logical_not", self)
 
     @property
     def number(self) -> Any:
@@ -102,7 +89,7 @@ def apply(op: str, *args: Any) -> Expr:
             return b
         if (op == "multiply" and 0 in (a.number, b.number)) or (op, b.number) == ("remainder", 1):
             return lift(0)
-    return Expr(op, operands, TRUTH if op in COMPARISONS else dtype)
+    return Expr(op, operands, TRUTH if op in PREDICATES else dtype)
 
 
 def minimum(a: Any, b: Any) -> Expr:
@@ -130,7 +117,7 @@ def all_of(conditions: list[Expr]) -> Expr:
     for one in conditions:
         if one.number is True:
             continue
-        found = one if found.number is True else Expr("logical_and", (found, one), TRUTH)
+        found = one if found.number is True else found & one
     return found
 
 

@@ -12,7 +12,7 @@ from ...types import as_dtype
 from ..ir import Slot
 from . import rows
 from .bodies import constant, converted
-from .expression import TRUTH, Array, Axis, Expr, cast, lift, minimum, where
+from .expression import Array, Axis, Expr, apply, cast, lift, minimum, where
 from .moves import Names, element_nest, whole
 from .nest import For, Store
 from .reductions import folded_over, wide
@@ -72,7 +72,7 @@ def add_along(record: Record) -> list[Launch] | None:
     inside = [*names[:axis], k, *names[axis + 1 :]]
     at = checked(writer.array(indices)[place(_broadcast_strides(indices.shape, g.shape), inside)], y.shape[axis])
     own = cast(whole(writer, g, inside), dtype)
-    total, body = folded_over(k, "add", where(Expr("equal", (at, names[axis]), TRUTH), own, constant(0, dtype)))
+    total, body = folded_over(k, "add", where(apply("equal", at, names[axis]), own, constant(0, dtype)))
     return [writer.lowered("add_along", For(i, [*body, Store(writer.result(y), i, converted(total, y.dtype))]))]
 
 
@@ -131,7 +131,7 @@ def scatter_nest(name: str, rows: Rows) -> Launch:
         return axis, coordinates(first + axis, (rows.lead, rows.behind))
 
     def here(k: Expr) -> Expr:
-        return Expr("equal", (rows.row(writer, k), row), TRUTH)
+        return apply("equal", rows.row(writer, k), row)
 
     def own(names: Sequence[Expr]) -> Expr:
         return place((rows.size * rows.behind, rows.behind, 1), (names[0], row, names[1]))

@@ -11,7 +11,7 @@ import numpy as np
 from ...core import Record
 from ..ir import Slot
 from .bodies import NUMBER, constant, converted
-from .expression import INDEX, TRUTH, Axis, Expr, all_of, cast, lift, minimum, register, where
+from .expression import INDEX, Axis, Expr, all_of, apply, cast, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .reductions import copy_nest, is_float
 from .strided import Launch, NestWriter, Shape, contiguous, coordinates, place, spread, view_of
@@ -57,7 +57,7 @@ def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> Lau
                 reached = where(beyond >= 0, beyond, 0)  # a dividend must not be negative
                 inner.append(reached // abs(step))
                 tests += [beyond >= 0] if (first or step < 0) else []
-                tests += [Expr("equal", (reached % abs(step), lift(0)), TRUTH)] if abs(step) != 1 else []
+                tests += [apply("equal", reached % abs(step), lift(0))] if abs(step) != 1 else []
                 tests += [inner[-1] < count] if (first, step, count) != (0, 1, size) else []
             there = all_of(tests)
             at = place(piece.strides, inner)
@@ -189,7 +189,7 @@ def identity_like(record: Record) -> list[Launch]:
     """The identity matrix."""
     y = record.outputs
     one, zero = constant(1, y.dtype), constant(0, y.dtype)
-    return [element_nest("identity", y, lambda _, names: where(Expr("equal", (names[0], names[1]), TRUTH), one, zero))]
+    return [element_nest("identity", y, lambda _, names: where(apply("equal", names[0], names[1]), one, zero))]
 
 
 def one_hot(record: Record) -> list[Launch]:
@@ -200,7 +200,7 @@ def one_hot(record: Record) -> list[Launch]:
 
     def value(writer: NestWriter, names: Names) -> Expr:
         given = cast(whole(writer, indices, names[:-1]), kind)
-        return where(Expr("equal", (given, cast(names[-1], kind)), TRUTH), on, off)
+        return where(apply("equal", given, cast(names[-1], kind)), on, off)
 
     return [element_nest("one_hot", y, value)]
 
@@ -244,17 +244,12 @@ def rank(positions: bool) -> Callable[[Record], list[Launch]]:
         names, strides = coordinates(i, (lead, length, behind)), (length * behind, behind, 1)
         array = writer.array(x)
         own, other = array[place(strides, names)], array[place(strides, (names[0], k, names[2]))]
-        first = other, own
-        before = Expr("greater" if descending else "less", first, TRUTH)
-        equal = Expr("equal", first, TRUTH)
+        before, equal = (other > own if descending else other < own), apply("equal", other, own)
         if is_float(x.dtype):
-            missing = [Expr("not_equal", (one, one), TRUTH) for one in first]
-            nan = missing[0] if descending else missing[1]
-            apart = Expr("logical_xor", tuple(missing), TRUTH)
-            before = Expr("logical_or", (before, Expr("logical_and", (nan, apart), TRUTH)), TRUTH)
-            equal = Expr("logical_or", (equal, Expr("logical_and", tuple(missing), TRUTH)), TRUTH)
-        earlier = Expr("logical_and", (k < names[1], equal), TRUTH)
-        counts = cast(Expr("logical_or", (before, earlier), TRUTH), INDEX)
+            missing = [apply("not_equal", one, one) for one in (other, own)]
+            before |= missing[0 if descending else 1] & (missing[0] ^ missing[1])
+            equal |= missing[0] & missing[1]
+        counts = cast(before | ((k < names[1]) & equal), INDEX)
         place_of = register(INDEX)
         value = converted(names[1], y.dtype) if positions else own
         store = Store(writer.result(y), place(strides, (names[0], place_of, names[2])), value)
@@ -278,14 +273,12 @@ def searchsorted(record: Record) -> list[Launch] | None:
     v = cast(writer.array(values)[i], dtype)
     x = cast(writer.array(sequence)[row + minimum(middle, count - 1)], dtype)
     left = record.params["side"] == "left"
-    before = Expr("less" if left else "less_equal", (x, v), TRUTH)
+    before = x < v if left else x <= v
     if is_float(dtype):
-        missing = Expr("not_equal", (v, v), TRUTH)
-        there = Expr("logical_and", (missing, Expr("equal", (x, x), TRUTH)), TRUTH) if left else missing
-        before = Expr("logical_or", (before, there), TRUTH)
+        missing = apply("not_equal", v, v)
+        before |= missing & apply("equal", x, x) if left else missing
     open_ = low < high
-    rises = Expr("logical_and", (open_, before), TRUTH)
-    sinks = Expr("logical_and", (open_, Expr("logical_not", (before,), TRUTH)), TRUTH)
+    rises, sinks = open_ & before, open_ & ~before
     body = [Fold(low, "set", where(rises, middle + 1, low)), Fold(high, "set", where(sinks, middle, high))]
     begin = [Fold(low, "set", lift(0)), Fold(high, "set", lift(count))]
     return [writer.lowered("search", For(i, [*begin, For(turn, body), Store(writer.result(y), i, converted(low, y.dtype))]))]

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...core import Record
 from ...core.registry import operations
-from ...nn_ops.philox4x32 import threshold
 from ..ir import Slot
 from ..passes.expansion import add_at, take_at
 from . import contractions, draws, pools, rows, windows
@@ -137,15 +136,7 @@ def contraction(record: Record) -> tuple[contractions.Contraction, list[Slot]] |
 
 def _einsum(record: Record, temporary: Temporary) -> list[Launch] | None:
     found = contraction(record)
-    if found is None or not found[0].each:
-        return None
-    x, factors = found
-    lines = []
-    for slot, term in zip((*factors, record.outputs), (x.a, x.b, x.c), strict=True):
-        own = term.lines(x.sizes) or (0, False)
-        lines.append(contractions.Lines(slot, *own, [term.stride(letter, x.sizes) for letter in x.each]))
-    seconds = x.extent(x.each) * math.prod(x.product) * record.outputs.dtype.itemsize / 2e11
-    return [contractions.product_launch(x.product, lines[:2], lines[2], [x.sizes[letter] for letter in x.each], seconds)]
+    return None if found is None else [found[0].launch(found[1], record.outputs)]
 
 
 def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary], list[Launch] | None]:
@@ -201,27 +192,22 @@ def _argmax(record: Record, temporary: Temporary) -> list[Launch] | None:
     if not last or x.dtype.kind not in "fi" or x.dtype.itemsize < 4 or dtype not in (np.int32, np.int64) or y.shape == ():
         return None
     shape = math.prod(x.shape[:-1]), x.shape[-1]
-    found = arg_nest("argmax", x, (rows.ROWS, rows.COLUMNS, 1), y, [rows.ROWS, rows.COLUMNS])
-    return [found._replace(sizes=shape, seconds=math.prod(shape) * 1.5e-9)]
+    found = arg_nest("argmax", x, (*shape, 1), y, fixed=False)
+    return [found._replace(seconds=math.prod(shape) * 1.5e-9)]
 
 
 def _next_key(record: Record, temporary: Temporary) -> list[Launch] | None:
-    key, y = record.inputs[0], record.outputs
-    if record.params.get("mix", 0):
-        return None
-    return [Launch(draws.moved(key.dtype, y.dtype, draws.COUNT), [key], [y], [math.prod(y.shape[:-1])])]
+    return None if record.params.get("mix", 0) else draws.next_key(record, fixed=False)
 
 
-def _drawn(record: Record, temporary: Temporary) -> list[Launch] | None:
-    """A mask of dropout, or uniform numbers."""
-    key, y = record.inputs[0], record.outputs
-    if y.dtype not in (np.float32, np.float64) or record.params["xp"] is not np or key.shape != (2,) or y.shape == ():
-        return None
-    sizes, nest = [math.prod(y.shape), record.params.get("start", 0)], draws.uniform(key.dtype, y.dtype)
-    if record.primitive is operations.dropout_mask:
-        rate, nest = record.params["rate"], draws.mask(key.dtype, y.dtype)
-        sizes += [threshold(rate), int(np.float64(1.0 / (1.0 - rate)).view(np.int64))]
-    return [Launch(nest, [key], [y], sizes, sizes[0] / 4e9)]
+def _drawn(rule: Callable[..., list[Launch] | None]) -> Callable[[Record, Temporary], list[Launch] | None]:
+    """A rule for a draw of floats."""
+
+    def find(record: Record, temporary: Temporary) -> list[Launch] | None:
+        known = record.outputs.dtype in (np.float32, np.float64) and record.outputs.shape != ()
+        return rule(record, fixed=False) if known and record.params["xp"] is np else None
+
+    return find
 
 
 @functools.cache
@@ -233,8 +219,8 @@ def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
         add_at: _at_columns,
         operations.argmax: _argmax,
         operations.next_key: _next_key,
-        operations.dropout_mask: _drawn,
-        operations.random_uniform: _drawn,
+        operations.dropout_mask: _drawn(draws.dropout_mask),
+        operations.random_uniform: _drawn(draws.random_uniform),
         operations.convolve: functools.partial(_of_windows, "y", windows.convolution, pools.convolution_of_channels),
         operations.spread_windows: functools.partial(_of_windows, "x", windows.by_input, pools.channels_by_input),
         operations.correlate_windows: _correlate,

@@ -13,7 +13,7 @@ from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
 from .bodies import constant, converted
-from .expression import TRUTH, Axis, Expr, all_of, cast, register, where
+from .expression import Axis, Expr, all_of, apply, cast, register, where
 from .moves import Names, element_nest, whole
 from .nest import Fold, For, Statement, Store
 from .reductions import Pieces, Reduced, Values, neutral, reduction_nests, reduction_of, wide
@@ -72,9 +72,8 @@ class Windowed:
         exists, at = w.under_all(names[-rank - 1 : -1], coordinates(t, w.window))
         own = cast(_there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", x.dtype)), dtype)
         peak, first = register(dtype), register(y.dtype)
-        missing = [Expr("not_equal", (one, one), TRUTH) for one in (own, peak)]
-        number = Expr("logical_and", (missing[0], Expr("logical_not", (missing[1],), TRUTH)), TRUTH)
-        larger = Expr("logical_or", (peak < own, number), TRUTH)
+        missing = [apply("not_equal", one, one) for one in (own, peak)]
+        larger = (peak < own) | (missing[0] & ~missing[1])
         body: list[Statement] = [
             Fold(peak, "set", constant(neutral("maximum", dtype), dtype)),
             Fold(first, "set", constant(0, y.dtype)),
@@ -166,7 +165,7 @@ class Windowed:
 
 def _is_tap(chosen: Expr, w: Windows, inside: Names) -> Expr:
     """True where an element of the window is the chosen one."""
-    return Expr("equal", (chosen, cast(place(contiguous(w.window), inside), chosen.dtype)), TRUTH)
+    return apply("equal", chosen, cast(place(contiguous(w.window), inside), chosen.dtype))
 
 
 def _are_plain(record: Record, *operands: Slot) -> bool:
@@ -176,4 +175,4 @@ def _are_plain(record: Record, *operands: Slot) -> bool:
 
 def _product(a: Expr, b: Expr, y: Slot) -> Expr:
     dtype = wide(y.dtype)
-    return Expr("multiply", (converted(a, dtype), converted(b, dtype)), dtype)
+    return converted(a, dtype) * converted(b, dtype)

@@ -12,7 +12,7 @@ from ...core.precision import is_short
 from ..ir import Slot
 from ..loops import Body, Step
 from .bodies import constant, converted, inlined
-from .expression import INDEX, TRUTH, Axis, Expr, cast, lift, minimum, register, where
+from .expression import INDEX, TRUTH, Axis, Expr, apply, cast, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place
 
@@ -103,9 +103,7 @@ def reduction_of(name: str, dtype: np.dtype[Any], count: int = 0, result: Any = 
     if total.kind == "b" or (name == "mean" and not is_float(total)):
         total = INDEX
     if name == "euclid":
-        return FoldRule(
-            op, total, lambda x: Expr("multiply", (cast(x, total), cast(x, total)), total), lambda x: Expr("sqrt", (x,), total)
-        )
+        return FoldRule(op, total, lambda x: cast(x, total) * cast(x, total), lambda x: apply("sqrt", x))
     finish = (lambda x: _mean(x, count)) if name == "mean" else (lambda x: x)
     return FoldRule(op, total, lambda x: cast(x, total), finish)
 
@@ -113,7 +111,7 @@ def reduction_of(name: str, dtype: np.dtype[Any], count: int = 0, result: Any = 
 def _mean(total: Expr, count: int) -> Expr:
     """A quotient; of integers it is truncated toward zero."""
     if is_float(total.dtype):
-        return Expr("divide", (total, constant(count, total.dtype)), total.dtype)
+        return total / constant(count, total.dtype)
     return where(total < 0, 0 - (0 - total) // count, total // count)
 
 
@@ -219,23 +217,24 @@ def folded_over(axis: Axis, op: str, value: Expr) -> tuple[Expr, list[Statement]
 # Folds that carry more than a number: two passes over the same elements -------------------------------------------------------
 
 
-def arg_nest(name: str, x: Slot, shape: tuple[Any, Any, Any], y: Slot, sizes: Sequence[Expr] = ()) -> Launch:
+def arg_nest(name: str, x: Slot, shape: tuple[int, int, int], y: Slot, fixed: bool = True) -> Launch:
     """The position of the first largest, or smallest, element along the middle axis of (lead, length, behind); NaN wins."""
-    lead, length, behind = shape
-    writer, o, dtype = NestWriter(), Axis(lead * behind), wide(x.dtype)
+    writer, behind, dtype = NestWriter(fixed), shape[2], wide(x.dtype)
+    lead, length = map(writer.size, shape[:2])
+    o = Axis(lead * behind)
     names = coordinates(o, (lead, behind))
 
     def value(k: Expr) -> Expr:
-        return cast(writer.load(Access(x, 0, (length * behind, behind, 1)), [names[0], k, names[1]]), dtype)
+        return cast(writer.array(x)[place((length * behind, behind, 1), [names[0], k, names[1]])], dtype)
 
     j, k = Axis(length, "reduced"), Axis(length, "reduced")
     peak, first = folded_over(j, "maximum" if name == "argmax" else "minimum", value(j))
     own = value(k)
-    attains = Expr("equal", (own, peak), TRUTH)
+    attains = apply("equal", own, peak)
     if is_float(dtype):
-        attains = Expr("logical_or", (attains, Expr("not_equal", (own, own), TRUTH)), TRUTH)
+        attains = attains | apply("not_equal", own, own)
     at, second = folded_over(k, "minimum", where(attains, k, length))
-    return writer.lowered(name, For(o, [*first, *second, Store(writer.result(y), o, converted(at, y.dtype))]), sizes=sizes)
+    return writer.lowered(name, For(o, [*first, *second, Store(writer.result(y), o, converted(at, y.dtype))]))
 
 
 def logsumexp_nest(x: Slot, kept: Shape, folded: Shape, access: Access, y: Slot) -> Launch:
@@ -247,7 +246,7 @@ def logsumexp_nest(x: Slot, kept: Shape, folded: Shape, access: Access, y: Slot)
     first, second = [cast(values(writer, names, coordinates(axis, inner))[0][0], dtype) for axis in (j, k)]
     peak, before = folded_over(j, "maximum", first)
     shift = register(dtype)
-    kept_one = Fold(shift, "set", where(Expr("isfinite", (peak,), TRUTH), peak, 0.0))
-    total, behind = folded_over(k, "add", Expr("exp", (second - shift,), dtype))
-    result = converted(Expr("log", (total,), dtype) + shift, y.dtype)
+    kept_one = Fold(shift, "set", where(apply("isfinite", peak), peak, 0.0))
+    total, behind = folded_over(k, "add", apply("exp", second - shift))
+    result = converted(apply("log", total) + shift, y.dtype)
     return writer.lowered("logsumexp", For(o, [*before, kept_one, *behind, Store(writer.result(y), o, result)]))

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core import Record
 from ..ir import Slot
-from .bodies import NUMBER
-from .expression import Array, Expr, lift
+from .bodies import NUMBER, constant
+from .expression import INDEX, Array, Expr, bits, cast, lift, size
 from .nest import For, Nest
 
 Shape = tuple[int, ...]
@@ -45,9 +45,15 @@ class Launch(NamedTuple):
 
 
 class NestWriter:
-    """A nest in the making, with an array for each slot."""
+    """A nest in the making, with an array for each slot.
 
-    def __init__(self) -> None:
+    Args:
+        fixed: whether sizes and numbers are constants, as for a GPU; else they are given, so that programs share machine code.
+    """
+
+    def __init__(self, fixed: bool = True) -> None:
+        self.fixed = fixed
+        self._given: dict[Expr, int] = {}
         self._read: dict[int, tuple[Slot, Array]] = {}
         self._written: dict[int, tuple[Slot, Array]] = {}
 
@@ -64,15 +70,29 @@ class NestWriter:
         dtype = NUMBER if slot.shape is None else slot.dtype
         return known.setdefault(slot.key, (slot, Array(f"{letter}{len(known)}", dtype)))[1]
 
-    def load(self, access: Access, names: Sequence[Expr]) -> Expr:
-        """An element by its coordinates."""
-        return self.array(access.slot)[place(access.strides, names, access.offset)]
+    def size(self, number: int) -> Expr:
+        """An integer."""
+        if self.fixed:
+            return lift(number)
+        self._given[found := size(f"size{len(self._given)}")] = number
+        return found
 
-    def lowered(self, name: str, grid: For, scratch: Sequence[Array] = (), sizes: Sequence[Expr] = ()) -> Launch:
-        """The finished nest."""
-        operands, results = list(self._read.values()), list(self._written.values())
-        nest = Nest(name, [array for _, array in (*operands, *results)], sizes, grid, scratch)
-        return Launch(nest, tuple([slot for slot, _ in operands]), tuple([slot for slot, _ in results]))
+    def number(self, x: float, dtype: Any) -> Expr:
+        """A number in a dtype."""
+        if self.fixed:
+            return constant(x, dtype)
+        given = bits(self.size(int(NUMBER.type(x).view(INDEX)))) if isinstance(x, float) else self.size(x)
+        return cast(given, dtype)
+
+    def lowered(
+        self, name: str, grid: For, scratch: Sequence[Array] = (), refused: Expr | None = None, in_place: bool = False
+    ) -> Launch:
+        """The finished nest; its time is that of its memory traffic."""
+        arrays = [array for _, array in (*self._read.values(), *self._written.values())]
+        nest = Nest(name, arrays, list(self._given), grid, scratch, refused, in_place)
+        operands, results = [tuple([slot for slot, _ in some.values()]) for some in (self._read, self._written)]
+        seconds = sum(slot.bytes for slot in (*operands, *results) if slot.shape is not None) / 1e10
+        return Launch(nest, operands, results, list(self._given.values()), seconds)
 
 
 class Access(NamedTuple):
@@ -95,7 +115,7 @@ def contiguous(shape: Sequence[Any]) -> Shape:
 def spread(slot: Slot, shape: Shape) -> Access:
     """A slot that is broadcast to a shape like NumPy; a number has no strides."""
     own = slot.shape or ()
-    strides = [0 if size == 1 else stride for size, stride in zip(own, contiguous(own), strict=True)]
+    strides = [0 if length == 1 else stride for length, stride in zip(own, contiguous(own), strict=True)]
     return Access(slot, 0, (0,) * (len(shape) - len(own)) + tuple(strides))
 
 
@@ -108,15 +128,15 @@ def merged(shape: Shape, strides: Sequence[Shape]) -> tuple[Shape, list[Shape]]:
     ((24,), [(1,), (0,)])
     """
     axes: list[tuple[int, list[int]]] = []
-    for axis, size in enumerate(shape):
+    for axis, length in enumerate(shape):
         own = [one[axis] for one in strides]
-        if size == 1:
+        if length == 1:
             continue
-        if axes and all(before == size * now for before, now in zip(axes[-1][1], own, strict=True)):
-            axes[-1] = axes[-1][0] * size, own
+        if axes and all(before == length * now for before, now in zip(axes[-1][1], own, strict=True)):
+            axes[-1] = axes[-1][0] * length, own
         else:
-            axes.append((size, own))
-    return tuple([size for size, _ in axes]), [tuple([own[i] for _, own in axes]) for i in range(len(strides))]
+            axes.append((length, own))
+    return tuple([length for length, _ in axes]), [tuple([own[i] for _, own in axes]) for i in range(len(strides))]
 
 
 def place(strides: Sequence[Any], names: Sequence[Expr], offset: int = 0) -> Expr:
@@ -130,7 +150,7 @@ def place(strides: Sequence[Any], names: Sequence[Expr], offset: int = 0) -> Exp
 def coordinates(index: Expr, shape: Sequence[Any]) -> list[Expr]:
     """The coordinates of an element, from its number among all."""
     found = [index // behind for behind in contiguous(shape)]
-    return [found[0], *[one % size for one, size in zip(found[1:], shape[1:], strict=True)]] if shape else []
+    return [found[0], *[one % length for one, length in zip(found[1:], shape[1:], strict=True)]] if shape else []
 
 
 def view_of(record: Record) -> Access | None:

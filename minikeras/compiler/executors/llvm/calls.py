@@ -6,16 +6,12 @@ A stack has members along its first axes; a kernel does for each member what it 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ....core import Record
 from ...ir import Slot
 from ...loop_ir.bodies import NoNest
-from ...loop_ir.contractions import Lines, product_launch
 from ...loop_ir.elements import Result, elements_nest
 from ...loop_ir.nest import Nest
 from ...loop_ir.strided import Launch
@@ -71,46 +67,6 @@ class KernelCall(Call):
 def _kernel_of(nest: Nest, multiplies: bool, is_stack: bool) -> NestKernel:
     """The kernel of a nest, whose text is written once."""
     return NestKernel(nest, multiplies, is_stack)
-
-
-# Products ------------------------------------------------------------------------------------------------------------------
-
-
-class Factor(NamedTuple):
-    """A matrix, or a stack of them, as a product takes it.
-
-    Attributes:
-        slot: of its elements.
-        turned: 1 if it is stored transposed.
-    """
-
-    slot: Slot
-    turned: int
-
-    @property
-    def members(self) -> int:
-        """The number of matrices."""
-        return math.prod(self.slot.shape[:-2])
-
-
-def product_call(a: Factor, b: Factor, sizes: tuple[int, int, int], y: Slot, record: Record) -> KernelCall:
-    """A product of matrices, one (m, k) and one (k, n); of stacks one for each member, or with one factor for all.
-
-    A stack that is multiplied by one matrix is one matrix with more rows.
-    """
-    m, n, k = sizes
-    members = max(a.members, b.members)
-    seconds = 2.0 * members * m * n * k / (1e11 if y.dtype == np.float32 else 5e10)
-    if b.members == 1 and not a.turned:
-        m, members = m * members, 1
-    each = [members] if members > 1 else []
-    steps = [[math.prod(one.slot.shape[-2:]) if one.members > 1 else 0 for _ in each] for one in (a, b)]
-    factors = [Lines(a.slot, m if a.turned else k, bool(a.turned), steps[0])]
-    factors.append(Lines(b.slot, k if b.turned else n, bool(b.turned), steps[1]))
-    # Each thread of BLAS packs what all threads need: the smaller one of the two.
-    by_rows = m > n or not products.way_of(y.dtype, (m, n, k)).blas
-    launch = product_launch((m, n, k), factors, Lines(y, n, steps=[m * n for _ in each]), each, seconds, by_rows)
-    return KernelCall(launch, launch.operands, record)
 
 
 # Loops -------------------------------------------------------------------------------------------------------------------

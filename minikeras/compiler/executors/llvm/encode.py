@@ -17,6 +17,7 @@ from ....core.registry import operations
 from ....nn_ops.scan import loop
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
+from ...loop_ir.contractions import Contraction, contraction_of
 from ...loop_ir.elements import Made, copy_launch, elements_launch
 from ...loop_ir.operations import contraction, has_nest, launches
 from ...loop_ir.reductions import copy_body
@@ -25,9 +26,10 @@ from ...loops import Body, Step, elementwise_body
 from ...planning import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, CallLowering, FlattenKernel, LoweredOp, ReadFlat, View
-from .calls import Factor, KernelCall, can_loop, known, product_call
+from .calls import KernelCall, can_loop, known
 from .functions import is_known
 from .phases import in_phases
+from .products import way_of
 from .scans import scan_of
 
 BOUND = 1 << 12
@@ -204,13 +206,19 @@ class Encoder:
         self.addressed.add(slot.key)
         return slot
 
-    def matrix(self, x: Slot, record: Record, dtype: np.dtype[Any]) -> Factor:
-        """A matrix, or a stack of them, as a product takes it."""
+    def matrix(self, x: Slot, record: Record, dtype: np.dtype[Any]) -> tuple[Slot, bool]:
+        """A matrix, or a stack of them, as a product takes it, and whether it is stored transposed."""
         base = self._transposed.get(x.key)
         if base is None or (x.key in self.addressed and x.dtype == dtype):
-            return Factor(self.operand(x, record, dtype), 0)
+            return self.operand(x, record, dtype), False
         found, turned = self.matrix(base, record, dtype)
-        return Factor(found, 1 - turned)
+        return found, not turned
+
+    def contract(self, x: Contraction, factors: Sequence[Slot], record: Record) -> None:
+        """Write a product. Each thread of BLAS packs what all threads need: the smaller factor."""
+        m, n, _ = x.product
+        by_rows = m > n or not way_of(record.outputs.dtype, x.product).blas
+        self.add_nest(x.launch(factors, record.outputs, by_rows), record)
 
     def calls(self) -> Iterator[LoweredOp]:
         """All calls but views that nothing reads; operands are copied early, where they do not split a segment."""
@@ -345,14 +353,21 @@ def _product(encoder: Encoder, record: Record) -> bool:
     y = record.outputs
     if not (isinstance(a, Slot) and isinstance(b, Slot)) or min(len(a.shape), len(b.shape)) < 2 or y.order is not None:
         return False
-    sizes = m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
+    m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
     members = math.prod(y.shape[:-2])
     if y.dtype not in (np.float32, np.float64) or max(m * members, n, k) >= 1 << 31:
         return False
     if len(y.shape) > 2 and (0 in (*a.shape, *b.shape) or any(math.prod(x.shape[:-2]) not in (1, members) for x in (a, b))):
         return False
-    one, other = [encoder.matrix(x, record, y.dtype) for x in (a, b)]
-    encoder.add(product_call(one, other, sizes, y, record))
+    terms, shapes = list[str](), list[tuple[int, ...]]()
+    factors, turned = zip(*[encoder.matrix(x, record, y.dtype) for x in (a, b)], strict=True)
+    for x, flag, letters in zip((a, b), turned, ("ij", "jk"), strict=True):
+        stack = [members] if math.prod(x.shape[:-2]) > 1 else []
+        terms.append("n" * len(stack) + letters[:: -1 if flag else 1])
+        shapes.append((*stack, *x.shape[-2:][:: -1 if flag else 1]))
+    found = contraction_of(terms, "nik" if members > 1 else "ik", shapes)
+    assert found is not None
+    encoder.contract(found[0], factors, record)
     return True
 
 
@@ -363,14 +378,9 @@ def _einsum(encoder: Encoder, record: Record) -> bool:
     if record.params["terms"] == ("nij",) and record.params["result"] == "nj":
         return encoder.reduce(record, (-2,), record.outputs)
     found = contraction(record)
-    if found is None or found[0].each or 0 in found[0].product:
-        return encoder.nests(record)
-    (m, n, k), factors = found[0].product, list[Factor]()
-    for x, term, shape in zip(found[1], (found[0].a, found[0].b), ((m, k), (k, n)), strict=True):
-        turned = (term.lines(found[0].sizes) or (0, False))[1]
-        source = encoder.operand(x, record)
-        factors.append(Factor(Slot(source.key, shape[::-1] if turned else shape, source.dtype), int(turned)))
-    encoder.add(product_call(factors[0], factors[1], (m, n, k), record.outputs, record))
+    if found is None or 0 in found[0].sizes.values():
+        return False
+    encoder.contract(found[0], [encoder.operand(x, record) for x in found[1]], record)
     return True
 
 
