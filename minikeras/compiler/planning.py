@@ -223,18 +223,9 @@ class FlatBuffer:
         _by_base[id(self._base)] = self
 
     @property
-    def is_held_alone(self) -> bool:
-        """True if each part has one reference beside programs, by its Variable if one holds it, until it is written."""
-        return IS_LOCKED and self._owned.is_shared_by(len(self.pieces))
-
-    @property
     def in_use(self) -> bool:
         """True if anything beside programs refers to any part: a Variable, a Tensor, a view."""
         return self._owned.is_shared
-
-    def is_held_by(self, variables: Sequence[Variable]) -> bool:
-        """True if the Variables hold this buffer's pieces."""
-        return are_held(self.pieces, variables)
 
     def adopt(self, variables: Sequence[Variable]) -> None:
         """Copy the Variables' values, and let them hold the copies; a value that another thread assigns meanwhile stays."""
@@ -291,31 +282,36 @@ class FlatVariables:
     Args:
         variables: column by column.
         layout: of one column.
-        in_place: whether a buffer that nothing but the Variables refers to is written where it is read: the executor then
-            chooses the buffer right before it writes.
+        in_place: whether a buffer is written where it is read if nothing but the Variables refers to it, as the executor finds
+            out in the call that writes; another thread cannot assign them meanwhile, for want of their lock.
+
+    Attributes:
+        alone: where new values go in place, the parts of the buffer, and the expected number of references, see `FlatBuffer`.
     """
 
-    __slots__ = ("_buffers", "_columns", "_current", "_layout", "_next", "_variables", "in_place")
+    __slots__ = ("_buffers", "_columns", "_current", "_layout", "_next", "_variables", "alone", "in_place")
 
     def __init__(self, variables: Sequence[Variable], layout: Layout, in_place: bool = False) -> None:
-        self._variables, self._layout, self.in_place = variables, layout, in_place
+        self._variables, self._layout, self.in_place = variables, layout, in_place and IS_LOCKED
         self._columns = len(variables) // len(layout.shapes)
         self._buffers: list[FlatBuffer] = []
         self._current: FlatBuffer | None = None
         self._next: FlatBuffer | None = None
+        self.alone: tuple[Owned, int] | None = None
 
     def begin(self) -> FlatBuffer:
-        """The buffer for new values: one that only programs see, or, in place, the one that is read."""
-        if self.in_place and (held := self._current) is not None and held.is_held_alone and held.is_held_by(self._variables):
-            self._next = held
-            return held
+        """The buffer for new values: one that only programs see."""
         self._next = unused_buffer(self._buffers, self._layout, self._columns, self._current if self.in_place else None)
+        self.alone = None
         return self._next
 
     def read(self) -> FlatBuffer:
-        """The buffer that the Variables hold, which may be another program's, or a new one that adopts them."""
+        """The buffer that the Variables hold, which may be another program's, or a new one that adopts them.
+
+        In place it is the one for new values too, until `begin` chooses another.
+        """
         held = self._current
-        if held is None or not held.is_held_by(self._variables):
+        if held is None or not are_held(held.pieces, self._variables):
             held = buffer_of([variable.array for variable in self._variables], self._columns)
             if held is None:  # before the first one, and after it, free memory is given back
                 give = give_back if self._current is None else lambda: None
@@ -326,24 +322,20 @@ class FlatVariables:
         self._current = held  # its memory must stay while it is read by its address
         if held not in self._buffers:
             self._buffers = [*self._buffers[-1:], held]
+        if self.in_place:
+            self.alone = held.held
         return held
 
     @property
-    def writes_in_place(self) -> bool:
-        """True if the buffer for new values is that of the present ones."""
-        return self._next is self._current
-
-    @property
-    def held(self) -> tuple[Owned, int]:
-        """The parts of the buffer for new values, and the expected number of references, see `FlatBuffer`."""
-        assert self._next is not None
-        return self._next.held
+    def is_held_alone(self) -> bool:
+        """True if new values go in place as far as one can tell before the call that writes."""
+        return self.alone is not None and self.alone[0].is_shared_by(self.alone[1])
 
     def assign(self) -> None:
         """Let the Variables hold the written values."""
-        assert self._next is not None
-        if self.writes_in_place:
+        if self.alone is not None:
             return
+        assert self._next is not None
         self._next.assign(self._variables)
         if self._buffers[-1] is not self._next:
             self._buffers.reverse()  # the last is the one to be read next, the first most likely free

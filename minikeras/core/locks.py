@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable
 from threading import get_ident
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from weakref import ReferenceType, WeakValueDictionary, ref
 
 T = TypeVar("T")
 
@@ -236,7 +236,7 @@ class Before(dict[int, tuple[Any, Any]]):
     def __init__(self) -> None:
         super().__init__()
         self._thread, self._torn = get_ident(), False
-        _watching[id(self)] = self
+        _watching.append(ref(self, _watching.remove))
 
     def put_back(self) -> bool:
         """Have the Variables hold it again; False, and nothing was done, if another thread has updated one of them since."""
@@ -257,11 +257,11 @@ class Before(dict[int, tuple[Any, Any]]):
             self._torn = True
 
 
-_watching: WeakValueDictionary[int, Before] = WeakValueDictionary()
+_watching: list[ReferenceType[Before]] = []
 
 
 def _tell(lock: UpdateLock, variable: Any = None) -> None:
-    for reference in _watching.valuerefs():
+    for reference in list(_watching):
         if (before := reference()) is not None:
             before.tell(lock, variable)
 

@@ -116,6 +116,21 @@ def test_assignments_between_steps_are_not_lost():
     assert values(v) == [[2 * STEPS]]
 
 
+def test_slots_are_assigned_between_two_steps():
+    w = tf.Variable(tf.zeros([3]))
+    optimizer = tf.keras.optimizers.Adam()
+    optimizer.build([w])
+    optimizer.apply([tf.ones([3])], [w])
+    for variable in optimizer.variables[2:]:
+        with HeldLocks(optimizer.state.locks.all):  # as in the middle of a step
+            other = threading.Thread(target=variable.assign, args=(tf.zeros([3]),))
+            other.start()
+            other.join(0.05)
+            assert other.is_alive() and variable.numpy().all()
+        other.join(PATIENCE)
+        assert not variable.numpy().any()
+
+
 @pytest.mark.parametrize("jit", [False, None])
 def test_no_compiled_step_is_lost(jit):
     v, w = tf.Variable(tf.zeros([64])), tf.Variable(tf.zeros([3]))

@@ -168,7 +168,7 @@ class Guards:
             if (found := self._tracked.changed()) is not None:
                 return found
             self._version = now
-        return self._plain.changed() if self._plain.expected else None
+        return self._plain.changed()
 
 
 def is_generator(value: object) -> bool:

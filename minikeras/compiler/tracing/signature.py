@@ -44,6 +44,8 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
         if type(value) is Tensor and type(array := value.array) is np.ndarray and value.attached is None:
             tensors.append(value)
             found.append((array.shape, array.dtype, array.flags.c_contiguous or _order(array)))
+        elif type(value) is dict and not value:  # the keywords of most calls
+            found.append(dict)
         else:
             count = len(tensors)
             found.append(_described(value, tensors))
@@ -61,8 +63,6 @@ def _described(value: Any, tensors: list[Tensor]) -> Hashable:
         array = value.array
         host = namespace(array) is np
         return array.shape, array.dtype, (array.flags.c_contiguous or _order(array)) if host else device_name(array)
-    if kind is dict and not value:  # the keywords of most calls
-        return dict
     if kind is tuple:
         return kind, tuple([_described(one, tensors) for one in value])
     if kind in _BY_VALUE:

@@ -83,7 +83,7 @@ class OptimizerState:
         iterations: the number of steps taken.
         own: the slots that are here and not in a part. Never changed in place.
         added: Variables that an optimizer written for Keras has added, in its order.
-        locks: of all Variables that have slots.
+        locks: of all Variables that have slots, and of these.
     """
 
     def __init__(self, owner: str, parts: Sequence[OptimizerState] = ()) -> None:
@@ -111,9 +111,9 @@ class OptimizerState:
 
     def add(self, new: Iterable[SlotState]) -> None:
         added = {found.variable.key: found for found in new}
-        self.locks.join([*(found.variable for found in added.values()), self.iterations])
         for key, found in added.items():
             found.slots.update(self._early.pop(key, {}))
+        self.locks.join([*_with_slots(added), self.iterations])
         self.own = self.own | added  # last: another thread that finds them takes a step
 
     def begin(self) -> None:
@@ -154,7 +154,7 @@ class OptimizerState:
         return StepOf(self)
 
     def _join_locks(self) -> None:
-        self.locks.join(found.variable for found in self.own.values())
+        self.locks.join(_with_slots(self.own))
         for part in self._parts:
             self.locks.include(part.locks.all)
 
@@ -168,6 +168,11 @@ class OptimizerState:
         self.__dict__.update(state)
         self.own = {found.variable.key: found for found in self.own.values()}
         self._join_locks()
+
+
+def _with_slots(states: Mapping[int, SlotState]) -> list[Variable]:
+    """The Variables that a step of these changes: it holds their locks."""
+    return [one for found in states.values() for one in (found.variable, *found.slots.values())]
 
 
 class StepOf:

@@ -265,8 +265,7 @@ class _Run:
         """Look up the memory of Variables; False if they must not be written there."""
         for flat in self._memory.flat:
             flat.bind_read(self.registers, self._turn)
-            flat.bind_written(self._turn)
-        return all(flat.writes_in_place for flat in self._memory.flat)
+        return all(flat.is_held_alone for flat in self._memory.flat)
 
     def job(self, writing: Segment, stacked: bool) -> Job:
         """The kernels of all steps, over addresses that advance from step to step."""
@@ -284,7 +283,7 @@ class _Run:
         kept = [homes[variable.key] for variable, _ in layout.assigned]
         gathered = [array for pair in self._gathers.values() for array in pair]
         addresses[known:] = list(map(address_of, (*kept, *self._outputs, *gathered)))
-        job.steps, job.alone = self._count, [flat.held for flat in self._memory.flat]
+        job.steps, job.alone = self._count, [flat.alone for flat in self._memory.flat if flat.alone]
         job.forget()
         self._job = job
         return job
@@ -374,7 +373,8 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> tuple[lis
     computing = [call for call in calls if long and not {y.key for y in call.results} <= flats]
     writing = Segment([call for call in calls if call not in computing], builder, holds=True, flushes=True)
     exported = [register for call in calls if call not in computing for register in builder.exported(call)]
-    counting, assigning = [closure for _, closure in joined[first:at]], [closure for _, closure in joined[at + 1 :]]
+    counting = [closure for _, closure in joined[first:at]]
+    assigning = [closure for calls, closure in joined[at + 1 :] if not isinstance(calls[0], AssignFlat)]
     optimizers = [one[0].record.params["optimizer"] for one, _ in joined[first:at]]
     held = {variable.key for call in flat for variable in variables_of(call.record)}
     counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]

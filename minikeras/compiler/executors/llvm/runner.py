@@ -286,7 +286,8 @@ class Job:
         if self.parts > 1 and (team := _team()) is not self._team:
             self._head[MAILBOXES], self._head[WORKERS] = team.mailboxes.ctypes.data, team.workers
             self._team = team
-        return int(called_with_others(self._run, self._place, self.alone) if self.alone else self._run(self._place, 0))
+        status: int = called_with_others(self._run, self._place, self.alone) if self.alone else self._run(self._place, 0)
+        return status
 
     @property
     def steps(self) -> int:

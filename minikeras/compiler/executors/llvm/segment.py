@@ -5,7 +5,6 @@ The kernels never change; only addresses differ from run to run, and are written
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import Variable
-from ....core.variable import restore, snapshot
+from ....core.variable import restore
 from ....errors import InvalidArgumentError
 from ....parallel import thread_count
 from ....types import Array
@@ -23,7 +22,7 @@ from ...loop_ir.elements import Result, elements_nest
 from ...loop_ir.reductions import copy_body
 from ...render.llvm import NestKernel
 from ..numpy.builder import Builder
-from ..numpy.memory_plan import RunMemory, Turn
+from ..numpy.memory_plan import Turn
 from ..numpy.replay import Closure, copy_of
 from . import jit
 from .calls import SHARED, KernelCall
@@ -99,7 +98,7 @@ class Segment:
         self._seconds, self._holds, self._flushes = [call.seconds for call in calls], holds, flushes
         self._instructions = list(zip(functions, operands, strict=True))
         products = any(call.kernel.multiplies and call.seconds >= SHARED for call in calls)
-        self._one_thread = (on_one_thread() if products else None) or contextlib.nullcontext()
+        self._one_thread = on_one_thread() if products else None
 
     def job(self, turn: Any) -> Job:
         """The kernels over the addresses of a turn, those that pay in as many parts as there are threads."""
@@ -144,8 +143,11 @@ class Segment:
 
     def carry_out(self, job: Job) -> bool:
         """Carry a job out; False, and nothing was done, if something else refers to arrays that it must write alone."""
-        with self._one_thread:
+        if self._one_thread is None:
             stopped = job()
+        else:
+            with self._one_thread:
+                stopped = job()
         if stopped > 0:
             raise InvalidArgumentError(
                 "a label or an index is outside its row: labels are in [0, classes), indices in [0, size)."
@@ -160,7 +162,7 @@ class Commit:
         counting: effects that change counters.
         writing: the kernels, in one call.
         exported: registers of results that leave the program as copies.
-        assigning: lets Variables hold the new values; it is idempotent.
+        assigning: lets Variables that are not flattened hold the new values; it is idempotent.
         counters: the Variables that `counting` changes.
     """
 
@@ -180,12 +182,19 @@ class Commit:
     def __call__(self, registers: list[Any]) -> None:
         """Take the step. An interrupt before the kernels have written changes nothing; after it, all is assigned."""
         memory = registers[0]
-        job, before = self.writing.job(memory.turn), snapshot(self.counters)
+        turn = memory.turn
+        job, before = self.writing.job(turn), [(one, one.array) for one in self.counters]
         job.forget()
         try:
             for count in self.counting:
                 count(registers)
-            self._write(job, memory)
+            while True:  # in other memory if something else refers to the weights when the kernels begin
+                job.alone = [flat.alone for flat in memory.flat if flat.alone]
+                if self.writing.carry_out(job):
+                    break
+                for flat in memory.flat:
+                    if not flat.is_held_alone:
+                        flat.bind_written(turn)
             self._assign(registers)
         except BaseException:
             if job.done:
@@ -194,20 +203,11 @@ class Commit:
                 restore(before)
             raise
 
-    def _write(self, job: Job, memory: RunMemory) -> None:
-        """Carry the kernels out, in other memory if another thread refers to the weights when they begin."""
-        done = False
-        while not done:
-            for flat in memory.flat:
-                flat.bind_written(memory.turn)
-            job.alone = [flat.held for flat in memory.flat if flat.writes_in_place]
-            done = self.writing.carry_out(job)
-
     def _assign(self, registers: list[Any]) -> None:
-        copies = registers.copy()
         for register in self._exported:
-            copies[register] = copy_of(copies[register])
+            registers[register] = copy_of(registers[register])
         for assign in self._assigning:
-            assign(copies)
+            assign(registers)
+        for flat in registers[0].flat:
+            flat.assign()
         registers[0].committed = True
-        registers[:] = copies

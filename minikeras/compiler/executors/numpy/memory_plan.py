@@ -273,12 +273,12 @@ class FlatRegisters(FlatVariables):
         """The values for registers and addresses, by the buffer that is read."""
 
     def bind_written(self, turn: Turn) -> None:
-        """Choose memory for new values."""
-        if not self._flats:
-            return
-        buffer = self.begin()
-        if turn.written[self._number] is buffer:
-            return
+        """Choose memory for new values that only programs see."""
+        if self._flats and (buffer := self.begin()) is not turn.written[self._number]:
+            self._write_to(buffer, turn)
+
+    def _write_to(self, buffer: FlatBuffer, turn: Turn) -> None:
+        """Put the memory for new values into the registers and addresses that the program writes."""
         turn.written[self._number] = None  # until it is complete, in case of an interrupt
         for register, flat in zip(self._flats, buffer.flats, strict=True):
             turn.registers[register] = flat
@@ -289,6 +289,8 @@ class FlatRegisters(FlatVariables):
     def bind_read(self, arrays: list[Any], turn: Turn) -> None:
         """Put the values of the Variables, flat and one by one, into the registers and addresses that the program reads."""
         buffer = self.read()
+        if self.in_place and buffer is not turn.written[self._number]:
+            self._write_to(buffer, turn)
         if turn.read[self._number] is buffer:
             return
         turn.read[self._number] = None

@@ -180,14 +180,14 @@ def giving_several(function: Callable[..., Any], inputs: list[int], outputs: lis
     if not outputs:
 
         def none(registers: list[Any]) -> None:
-            function(*[registers[i] for i in inputs])
+            function(*[registers[i] for i in inputs] if inputs else ())
 
         return none
     if len(outputs) == 1:
         (to,) = outputs
 
         def one(registers: list[Any]) -> None:
-            (registers[to],) = function(*[registers[i] for i in inputs])
+            (registers[to],) = function(*[registers[i] for i in inputs] if inputs else ())
 
         return one
 
@@ -322,7 +322,7 @@ class Replay:
         """The registers after a run."""
         registers = memory.begin()
         registers[1 : 1 + len(arguments)] = arguments
-        for (number, _), array in zip(self._results, results, strict=False):
+        for (number, _), array in zip(self._results, results, strict=False) if results else ():
             if number is not None:
                 registers[number] = array
         if not self._multiplies:
@@ -339,8 +339,9 @@ class Replay:
             try:
                 if quiet:
                     quiet_context().run(_carry_out, calls, registers)
-                else:
-                    _carry_out(calls, registers)
+                    continue
+                for call in calls:
+                    call(registers)
             except MinikerasError:
                 raise
             except (ValueError, TypeError, OverflowError, np.linalg.LinAlgError) as error:
