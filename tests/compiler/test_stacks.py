@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from small_training import needs_llvm
 
 import minikeras as tf
+from minikeras.compiler.executors.llvm.calls import KernelCall
+from minikeras.compiler.executors.llvm.encode import encode
+from minikeras.compiler.passes import optimized
 from minikeras.experiments import Ensemble
 
 pytestmark = needs_llvm
@@ -51,6 +54,21 @@ def test_products_of_stacks_also_with_one_matrix_for_all(sizes, members, shared,
     shapes = [(k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n)]
     a, b = [normal(*(() if shared == name else members), *shape) for name, shape in zip("ab", shapes, strict=True)]
     close(*both(lambda a, b: tf.matmul(a, b, transpose_a=turned[0], transpose_b=turned[1]) * 2.0, a, b))
+
+
+def test_transposed_stacks_are_factors_of_products_where_they_lie():
+    a, b = tf.constant(normal(MEMBERS, ROWS, FEATURES)), tf.constant(normal(MEMBERS, FEATURES, CLASSES))
+
+    @tf.function
+    def gradients(a, b):
+        with tf.GradientTape() as tape:
+            tape.watch([a, b])
+            loss = tf.reduce_sum(tf.sin(a @ b))
+        return tape.gradient(loss, [a, b])
+
+    gradients(a, b)
+    calls = [call for call in encode(optimized(gradients.program(a, b))) if isinstance(call, KernelCall)]
+    assert not [call for call in calls if len(call.operands) == 1 and call.record.primitive.name == "matrix_product"]
 
 
 @settings(max_examples=30)

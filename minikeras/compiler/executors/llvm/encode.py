@@ -160,8 +160,8 @@ class Encoder:
             (x,), (y,), primitive = call.operands, call.results, call.record.primitive
             if primitive in (operations.transpose, operations.strided_slice):
                 if primitive is operations.transpose and x.order is None:
-                    axes = [axis % len(x.shape) for axis in call.record.params["perm"]]
-                    if axes[-2:] == [len(axes) - 1, len(axes) - 2] and axes[:-2] == sorted(axes[:-2]):
+                    axes = [axis % len(x.shape) for axis in call.record.params["perm"]]  # others stay in front
+                    if axes[-2:] == [len(x.shape) - 1, len(x.shape) - 2] and axes[:-2] == sorted(axes[:-2]):
                         self._transposed[y.key] = x
                 known = x.key in self.addressed or x.key in self._arguments or x.key in self._reshaped
                 if known and y.shares and 0 not in y.shape and y.shape != () and x.order is None and is_known(x.dtype):
