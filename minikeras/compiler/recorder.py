@@ -315,6 +315,18 @@ class Recorder(Interpreter):
         return None
 
 
+def recorded(function: Callable[[Sequence[Tensor]], Sequence[Tensor]], given: Sequence[Tensor]) -> Program | None:
+    """A function of Tensors as a program; None if it does what a program cannot repeat. What it assigns is put back."""
+    with Recorder(given, strict=False) as recorder:
+        try:
+            results = [recorder.slot(result) for result in function(given)]
+        finally:
+            recorder.put_back()
+    if recorder.refusal is not None or recorder.born:
+        return None
+    return Program(recorder.arguments, recorder.records, results, None)
+
+
 def _put_back(variables: Iterable[tuple[Variable, Array]], streams: Iterable[tuple[Any, Any]], states: Any) -> None:
     restore(variables)
     for stream, state in streams:

@@ -9,7 +9,7 @@ from ..core import GradientTape
 from ..errors import InvalidArgumentError
 from ..keras.arguments import whole
 from ..keras.optimizers import Optimizer
-from ..keras.optimizers.exchange import Exchange
+from ..keras.optimizers.gradients import Exchange
 from .functions import all_reduce_together
 from .replica import adds_up
 

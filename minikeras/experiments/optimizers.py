@@ -27,21 +27,12 @@ from ..core.stack import BOTTOM, current, on_top, perform
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
-from ..keras.optimizers.compiled_step import FormulaGroup, FormulaPart, is_usual
+from ..keras.optimizers.compiled_step import FormulaGroup, FormulaPart, Sight, TracedFormula, is_usual, sight_of
+from ..keras.optimizers.gradients import paired
 from ..keras.optimizers.loss_scale import present_scale
 from ..keras.optimizers.schedules import LearningRateSchedule
-from ..keras.optimizers.state import BESIDE, Change, SlotState, paired
-from ..keras.optimizers.step import (
-    Flags,
-    Sight,
-    TracedFormula,
-    changes_others,
-    flags_of,
-    groups_alike,
-    numbers_of,
-    sight_of,
-)
-from ..keras.optimizers.update_steps import present_rate
+from ..keras.optimizers.state import BESIDE, Change, SlotState
+from ..keras.optimizers.step import Flags, changes_others, flags_of, groups_alike, numbers_of, present_rate
 from ..keras.weight import KerasVariable
 from ..types import Array
 from .members import Members, Rows, laid_out, rows_at, shown_rows, with_member_numbers, with_rows, without_memory
@@ -233,7 +224,7 @@ class StackedOptimizer(Optimizer):
         return SlotState(whole, slots, [whole, *(slot for name, slot in slots.items() if name not in BESIDE)], True)
 
     def parts(self, states: Sequence[SlotState], owner: Any) -> list[tuple[MembersPart, list[int]]]:
-        """The steps of all members at once, for a `CompiledStep` of the owner, this one or its stand-in; each with the
+        """The steps of all members at once, for a compiled step of the owner, this one or its stand-in; each with the
         positions of its Variables. Untraceable for members that step in turn.
         """
         held, shares = self._held, dict[int, tuple[list[Any], list[int]]]()

@@ -5,6 +5,7 @@ An optimizer's step becomes a reading of flattened Variables, a loop over their 
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -22,7 +23,7 @@ from ...core.registry import operations
 from ...core.variable import read_variable
 from ...layout import Layout
 from ...types import Array
-from ..ir import Program, Slot, instruction, slots_in
+from ..ir import Program, Slot, instruction, outputs_of, slots_in
 from ..loops import Body, Untraceable, loop, traced
 from ..planning import assign_flat, flatten, part, read_flat, variables_of
 
@@ -243,16 +244,12 @@ def inline(writer: Any, record: Record) -> bool:
     slots = [*record.inputs, record.outputs]
     if any(not isinstance(x, Slot) or x.order is not None or 0 in x.shape or x.dtype.itemsize < 4 for x in slots):
         return False
-    count, written = len(writer.records), dict(writer.written)
-    arrays = [TracedArray(writer, x) for x in record.inputs]
-    try:
-        result: TracedArray = record.primitive.kernel(np)(*arrays, **record.params)
-    except Untraceable:
-        del writer.records[count:]
-        writer.written = written
-        return False
-    writer.renamed[record.outputs.key] = result.slot
-    return True
+
+    def write() -> None:
+        result: TracedArray = record.primitive.kernel(np)(*[TracedArray(writer, x) for x in record.inputs], **record.params)
+        writer.renamed[record.outputs.key] = result.slot
+
+    return writer.attempt(write)
 
 
 Expansion = Callable[["Writer", Record], bool]
@@ -299,6 +296,33 @@ class Writer:
     def _change(self, key: int) -> None:
         self._readings.pop(key, None)
         self._changed[key] = len(self.records)
+
+    def attempt(self, write: Callable[[], None]) -> bool:
+        """Write what a function writes; nothing, and False, if it finds something untraceable."""
+        before = {name: copy.copy(held) for name, held in vars(self).items() if name != "_keys"}
+        before["_readings"] = {key: [*positions] for key, positions in self._readings.items()}
+        try:
+            write()
+        except Untraceable:
+            vars(self).update(before)
+            return False
+        return True
+
+    def include(self, program: Program, operands: Sequence[Slot]) -> list[Slot]:
+        """Write the instructions of a program, given its arguments; the slots of its results."""
+        slots = {mine.key: theirs for mine, theirs in zip(program.arguments, operands, strict=True)}
+
+        def placed(x: Any) -> Any:
+            if isinstance(x, Slot) and x.key not in slots:
+                slot = slots[x.key] = self.slot(x.shape, x.dtype)
+                slot.array, slot.fixed, slot.shares, slot.order = x.array, x.fixed, x.shares, x.order
+            return slots[x.key] if isinstance(x, Slot) else x
+
+        for record in program.records:
+            outputs = tuple([placed(y) for y in outputs_of(record)])
+            results = outputs if type(record.outputs) is tuple else outputs[0]
+            self.keep(Record(record.primitive, [placed(x) for x in record.inputs], record.params, results))
+        return [placed(one) for one in program.results]
 
     def slot(self, shape: tuple[int, ...] | None, dtype: Any) -> Slot:
         """The slot of a new result; shape None for a Python number."""

@@ -8,50 +8,169 @@ compute much twice or for nothing.
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from ...compiler.ir import PLAIN, Program, Slot, outputs_of
-from ...compiler.loops import Pass, SumScope, Untraceable, loop_of_parts, sums_shape, traced_passes
-from ...compiler.passes import SIMPLIFICATIONS
+from ...compiler.ir import PLAIN, Program, Slot
+from ...compiler.loops import Pass, SumScope, Untraceable, kept, loop_of_parts, sums_shape, traced_passes
+from ...compiler.passes import simplified
 from ...compiler.passes.expansion import TracedArray, TracedNumber, Writer
 from ...compiler.passes.forward_state import forward_state
 from ...compiler.planning import DEVICE_ALIGNMENT
-from ...compiler.recorder import Recorder
+from ...compiler.recorder import recorded
 from ...core import Record, Tensor, Variable, convert_to_tensor
 from ...core.arrays import is_array, namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.effects import Write as HowToWrite
 from ...core.precision import is_short
 from ...core.variable import assigned, read_variable
-from ...functions.elementwise import clip_by_value
 from ...layout import Layout
 from ...types import Array
 from ..config import epsilon
 from ..constraints import is_own
+from .eager_step import take_updates
 from .loss_scale import present_scale
 from .optimizer import Optimizer
 from .options import COMMON
 from .state import Change, SlotState
 from .step import (
     Flags,
-    Sight,
-    TracedFormula,
+    StepFormula,
     carry_out,
     changes_others,
     clipped_by_norm,
     columns_of,
+    counted,
     flags_of,
     groups_alike,
     numbers_of,
     shares_of,
-    sight_of,
     stepping,
 )
-from .update_steps import take_updates
+
+
+class TracedFormula:
+    """A step's formula as a function of gradient, columns and then the numbers that a program computes in each run: those of
+    `begin_step`, those of `settings`, those of `names` and, as far as they are known, those of `sums`.
+
+    Args:
+        optimizer: whose step it is.
+        state: of a Variable.
+        step: what `begin_step` gives.
+        names: of further numbers, see `Flags`.
+        sums: 'missing' and 'norm', if they count.
+        settings: options that may differ from run to run.
+        clips: whether gradients are still to be clipped.
+
+    Raises:
+        Untraceable: if `begin_step` gives more than numbers.
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        state: SlotState,
+        step: Any,
+        names: Iterable[str],
+        sums: Iterable[str] = (),
+        settings: Sequence[str] = (),
+        clips: bool = True,
+    ) -> None:
+        leaves = (step,) if type(step) is float else step
+        if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
+            raise Untraceable("a step that is more than numbers")
+        self.formula = StepFormula(len(state.targets), clips)
+        self.leaves, self.width = len(leaves), len(columns_of(state))
+        self.optimizer, self._kind, self._dtype = optimizer, type(step), state.variable.array.dtype
+        self._names, self._sums, self._settings = tuple(names), tuple(sums), tuple(settings)
+
+    def part(self, name: str) -> Callable[..., Any]:
+        """A method of the formula as a function of the gradient, the columns and the numbers."""
+        method = getattr(self.formula, name)
+
+        def function(gradient: Any, *others: Any) -> Any:
+            numbers, own = others[self.width :], self.optimizer
+            settings = dict(zip(self._settings, numbers[self.leaves :], strict=False))
+            if settings:
+                own = copy.copy(own)
+                vars(own).update(settings)
+            known = dict(zip((*self._names, *self._sums), numbers[self.leaves + len(settings) :], strict=False))
+            return method(own, self.packed(numbers), known, gradient, *others[: self.width])
+
+        return function
+
+    def packed(self, numbers: Sequence[Any]) -> Any:
+        """The first numbers in the form in which `begin_step` gave them."""
+        if self._kind is float:
+            return numbers[0]
+        found = tuple(numbers[: self.leaves])
+        return found if self._kind is tuple else self._kind(*found)
+
+    def ended(self, optimizer: Any, numbers: Sequence[float]) -> list[Any]:
+        """The changes of an optimizer's `end_step`, given the numbers of a step, the flags last."""
+        known = dict(zip(reversed(self._names), reversed(numbers), strict=False))
+        return optimizer.end_step(self.packed(numbers)) if known.get("updates", 1.0) else []
+
+    def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
+        """A method of the formula as passes over elements, given the dtypes of the sums that are known.
+
+        Raises:
+            Untraceable: if it is more than elements and their sums.
+        """
+        numbers = self.leaves + len(self._settings) + len(self._names)
+        inputs = [*[self._dtype] * (1 + self.width), *[float] * numbers, *sums]
+        optimizer, part = self.optimizer, self.part(name)
+        if optimizer.is_own:
+            fixed = tuple([item for item in optimizer.plain_options().items() if item[0] not in self._settings])
+            own = self._kind, self.formula.targets, self._names, self._sums, self._settings, self.formula.clips
+            found = kept((optimizer.__class__, name, fixed, tuple(inputs), own), lambda: traced_passes(part, inputs))
+        else:
+            found = traced_passes(part, inputs)  # values that a custom formula reads may have changed since it was traced
+        if found is None:
+            raise Untraceable("a formula that is more than elements and their sums")
+        return found
+
+
+def have_like_slots(states: Sequence[SlotState]) -> bool:
+    """True if the formula's slots have the shapes and dtypes of their Variables."""
+    kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
+    return all(one == first for first, *others in kinds for one in others)
+
+
+class Sight(StrEnum):
+    """The values that a formula reads for a new element."""
+
+    ELEMENT = "element"
+    SUMS = "sums"
+    """The old element and sums over its Variable."""
+    WHOLE = "whole"
+
+
+def sight_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> Sight:
+    """The values that an optimizer's formula reads: as its class says, or as a trace shows if the class is a user's.
+
+    A formula that changes an attribute of the optimizer is one of whole arrays: Python is to call it in each step.
+    """
+    if not have_like_slots(states):
+        return Sight.WHOLE
+    if optimizer.elementwise:
+        return Sight.ELEMENT
+    if optimizer.is_own:
+        return Sight.SUMS if optimizer.sums else Sight.WHOLE
+    before = vars(optimizer).copy()
+    try:
+        passes = TracedFormula(optimizer, states[0], step, ("updates", "momentum"), clips=False).passes("__call__")
+    except Exception:  # of a user's formula that takes arrays alone
+        return Sight.WHOLE
+    if vars(optimizer) != before:
+        vars(optimizer).update(before)
+        return Sight.WHOLE
+    return Sight.ELEMENT if len(passes) == 1 else Sight.SUMS
 
 
 def _numbers(*, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
@@ -59,7 +178,7 @@ def _numbers(*, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequen
     return numbers_of(own, int(own.state.iterations.array), decays, flags, scale)
 
 
-def _finish(*given: Any, optimizer: Any, formulas: Sequence[tuple[TracedFormula, int]]) -> tuple[()]:
+def _count(*given: Any, optimizer: Any, formulas: Sequence[tuple[TracedFormula, int]] = ()) -> tuple[()]:
     """Change the counters.
 
     Args:
@@ -67,28 +186,24 @@ def _finish(*given: Any, optimizer: Any, formulas: Sequence[tuple[TracedFormula,
         optimizer: whose step it is.
         formulas: each with the count of numbers it took.
     """
+    if not given:
+        count = optimizer.state.iterations
+        count.array = count.array + 1
+        return ()
     finite = not optimizer.scales or bool(to_numpy(given[-1]) == 0)
     changes: list[Change] = optimizer.changes_of_scale(finite) if optimizer.scales else []
     if finite:
-        numbers, taken = iter(given), [stepping(optimizer).state.iterations]
+        numbers = iter(given)
         for formula, width in formulas:
             changes += formula.ended(formula.optimizer, list(itertools.islice(numbers, width)))
-            taken.append(formula.optimizer.state.iterations)
-        changes += {count.key: (count, count.array + 1) for count in taken}.values()
+        changes += counted(optimizer, [formula.optimizer for formula, _ in formulas])
     optimizer.commit(changes)
-    return ()
-
-
-def _count(*, optimizer: Optimizer) -> tuple[()]:
-    count = optimizer.state.iterations
-    count.array = count.array + 1
     return ()
 
 
 step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,))
 asked_numbers = effect("asked_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 """The numbers of a step that a user's code computes, which may change anything."""
-step_finished = effect("step_finished", _finish, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 
 
@@ -105,12 +220,30 @@ def compiled_step(writer: Writer, record: Record) -> bool:
     """Write an optimizer's step as instructions; False if instructions cannot express it."""
     optimizer: Any = record.params["optimizer"]
     states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
-    try:
-        step = CompiledStep(optimizer, states, writer)
-    except Untraceable:
-        return False
-    step.write(writer, record.inputs)
-    return True
+    return writer.attempt(lambda: _write_step(writer, optimizer, states, record.inputs))
+
+
+def _write_step(writer: Writer, optimizer: Any, states: Sequence[SlotState], gradients: Sequence[Any]) -> None:
+    """Write the step of one optimizer, or of several in turn, perhaps under a loss scale.
+
+    Raises:
+        Untraceable: if there are no instructions for it, or if NumPy would compute values twice or for nothing.
+    """
+    own_parts = getattr(optimizer, "parts", None)  # an ensemble has its own
+    found = _parts_of(optimizer, states, writer) if own_parts is None else own_parts(states, optimizer)
+    parts, given = [part for part, _ in found], [[gradients[place] for place in places] for _, places in found]
+    for part in parts:  # before any counter changes, which another's learning rate may depend on
+        writer.guards.append(part.unchanged)
+        part.begin(writer)
+    known = {}
+    if optimizer.scales:
+        known["missing"] = _added_up(writer, [part.missing(writer, own) for part, own in zip(parts, given, strict=True)])
+    for part, own in zip(parts, given, strict=True):
+        part.write(writer, own, known)
+        if not optimizer.scales:
+            part.count(writer)
+    if optimizer.scales or stepping(optimizer).divided(states) is not None:
+        _count_up(writer, optimizer, parts if optimizer.scales else (), known.values())
 
 
 class FormulaGroup:
@@ -126,8 +259,8 @@ class FormulaGroup:
         graphs: whether a graph reads each array where it lies, as a factor of products.
 
     Attributes:
-        columns: the Variables, then one slot of each, then the next.
-        layout: of one column.
+        layout: of the Variables, flattened.
+        numbers: the slots of the numbers that its formula takes.
     """
 
     def __init__(
@@ -137,20 +270,69 @@ class FormulaGroup:
         states: Sequence[SlotState],
         places: Sequence[int],
         is_flat: bool,
-        projection: Recording | None = None,
+        projection: Program | None = None,
         graphs: bool = False,
     ) -> None:
-        self.places, self.is_flat, self.projection = places, is_flat, projection
+        self.places, self._is_flat, self._projection = places, is_flat, projection
         own = [states[place] for place in places]
         dtype = own[0].variable.array.dtype
         alignment = DEVICE_ALIGNMENT // dtype.itemsize if graphs else 1
         self.layout = Layout([one.variable.array.shape for one in own], dtype, alignment)
-        self.columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
+        self._columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
+        """The Variables, then one slot of each, then the next."""
         self.traced, self.decay = traced, decay
         self.numbers: list[Slot] = []
-        """The slots of the numbers that its formula takes."""
-        self.operands: list[Any] = []
+        self._operands: list[Slot] = []
         """The slots of gradient and columns, once they are read."""
+
+    def _read(self, writer: Writer, gradients: Sequence[Slot]) -> None:
+        """Write the reading of gradients and columns."""
+        own = [gradients[place] for place in self.places]
+        if self._is_flat:
+            self._operands = [writer.flatten(own, self.layout), *writer.read(self._columns, self.layout)]
+            return
+        self._operands = [TracedArray(writer, own[0]).reshape(self.layout.shapes[0]).slot]
+        for (variable,) in self._columns:
+            y = writer.slot(variable.array.shape, variable.array.dtype)
+            writer.keep(Record(read_variable, [variable], {}, y))
+            self._operands.append(y)
+
+    def apply(self, writer: Writer, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
+        """Write a method of the formula, given the sums that are known; if it `adds`, the sum of the results."""
+        if not self._operands:
+            self._read(writer, gradients)
+        known = list(sums.values())
+        operands = [*self._operands, *self.numbers, *known]
+        if self._is_flat:
+            passes = self.traced.passes(part, [x.dtype for x in known])
+            return _written_passes(writer, self.layout, passes, operands, adds)
+        results = self.traced.part(part)(*[TracedNumber([x]) if x.shape is None else TracedArray(writer, x) for x in operands])
+        return [results.sum().slot] if adds else [y.slot for y in results]
+
+    def assign(self, writer: Writer, values: Sequence[Slot]) -> None:
+        """Write the assignment of new values to the columns."""
+        if self._is_flat:
+            writer.assign(self._columns, values, self.layout)
+            return
+        if self._projection is not None:
+            values = [*writer.include(self._projection, values[:1]), *values[1:]]
+        for (variable,), value in zip(self._columns, values, strict=True):
+            writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
+
+
+class _OnSlots(NamedTuple):
+    """Carries out a step by writing instructions."""
+
+    writer: Writer
+
+    def total(self, groups: Sequence[FormulaGroup], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
+        """A sum over each group, and the sum of these."""
+        totals = [group.apply(self.writer, part, gradients, sums, adds=True) for group in groups]
+        return _added_up(self.writer, [one for (one,) in totals])
+
+    def take(self, group: FormulaGroup, gradients: Sequence[Slot], sums: Flags) -> None:
+        """The formula, and the assignment of what it gives."""
+        group.assign(self.writer, group.apply(self.writer, "__call__", gradients, sums))
 
 
 def _added_up(writer: Writer, numbers: Sequence[Slot]) -> Slot:
@@ -158,68 +340,6 @@ def _added_up(writer: Writer, numbers: Sequence[Slot]) -> Slot:
     first, *rest = [TracedArray(writer, one) for one in numbers]
     total: TracedArray = sum(rest, first)
     return total.slot
-
-
-class _OnSlots:
-    """Carries out the parts of a step by writing instructions.
-
-    Args:
-        writer: of the program.
-        own: the optimizer.
-    """
-
-    def __init__(self, writer: Writer, own: Any) -> None:
-        self._writer, self._own = writer, own
-
-    def clipped(self, gradient: Slot) -> Slot:
-        """One gradient, clipped by its norm."""
-        layout = Layout([gradient.shape], gradient.dtype)
-        passes = traced_passes(functools.partial(clipped_by_norm, limit=self._own.clipnorm), [gradient.dtype])
-        assert passes is not None
-        (found,) = _written_passes(self._writer, layout, passes, [self._writer.flatten([gradient], layout)])
-        return found
-
-    def total(self, groups: Sequence[FormulaGroup], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
-        """A sum over each group, and the sum of these."""
-        totals = [self._applied(group, part, gradients, sums, adds=True) for group in groups]
-        return _added_up(self._writer, [one for (one,) in totals])
-
-    def take(self, group: FormulaGroup, gradients: Sequence[Slot], sums: Flags) -> None:
-        """The formula, and the assignment of what it gives."""
-        values = self._applied(group, "__call__", gradients, sums)
-        if group.is_flat:
-            self._writer.assign(group.columns, values, group.layout)
-            return
-        if group.projection is not None:
-            values = [*group.projection.write(self._writer, values[:1]), *values[1:]]
-        for (variable,), value in zip(group.columns, values, strict=True):
-            self._writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
-
-    def _applied(
-        self, group: FormulaGroup, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False
-    ) -> list[Slot]:
-        """Apply a method of the formula, given the sums that are known; if it `adds`, sum the results."""
-        if not group.operands:
-            self._read(group, gradients)
-        writer, known = self._writer, list(sums.values())
-        operands = [*group.operands, *group.numbers, *known]
-        if group.is_flat:
-            passes = group.traced.passes(part, [x.dtype for x in known])
-            return _written_passes(writer, group.layout, passes, operands, adds)
-        results = group.traced.part(part)(*[TracedNumber([x]) if x.shape is None else TracedArray(writer, x) for x in operands])
-        return [results.sum().slot] if adds else [y.slot for y in results]
-
-    def _read(self, group: FormulaGroup, gradients: Sequence[Slot]) -> None:
-        """The reading of Variables, flattened."""
-        writer, own = self._writer, [gradients[place] for place in group.places]
-        if group.is_flat:
-            group.operands = [writer.flatten(own, group.layout), *writer.read(group.columns, group.layout)]
-            return
-        group.operands = [TracedArray(writer, own[0]).reshape(group.layout.shapes[0]).slot]
-        for (variable,) in group.columns:
-            y = writer.slot(variable.array.shape, variable.array.dtype)
-            writer.keep(Record(read_variable, [variable], {}, y))
-            group.operands.append(y)
 
 
 def _written_passes(
@@ -241,52 +361,22 @@ def _written_passes(
     return found
 
 
-class Recording:
-    """A function of arrays as instructions.
-
-    Args:
-        function: from Tensors to Tensors; it may assign Variables.
-        arrays: of the shapes and dtypes of its operands.
+def _recorded(function: Callable[[Sequence[Tensor]], Sequence[Tensor]], arrays: Sequence[Array]) -> Program:
+    """A function of Tensors, which may assign Variables, as a program, given arrays of the shapes and dtypes of its operands.
 
     Raises:
         Untraceable: if it does what a program cannot repeat.
     """
-
-    def __init__(self, function: Callable[[list[Tensor]], Sequence[Tensor]], arrays: Sequence[Array]) -> None:
-        given = [Tensor(namespace(array).ones_like(array)) for array in arrays]
-        with Recorder(given, strict=False) as recorder:
-            try:
-                results = [recorder.slot(result) for result in function(given)]
-            finally:
-                recorder.put_back()
-        if recorder.refusal is not None or recorder.born:
-            raise Untraceable("what a program cannot repeat")
-        program = Program(recorder.arguments, recorder.records, results, None).over_numpy()
-        for simplify in (forward_state, *SIMPLIFICATIONS):
-            program = simplify(program)
-        self._program = program
-
-    def write(self, writer: Writer, operands: Sequence[Slot]) -> list[Slot]:
-        """Write the instructions; the slots of the results."""
-        slots = {mine.key: theirs for mine, theirs in zip(self._program.arguments, operands, strict=True)}
-
-        def placed(x: Any) -> Any:
-            if isinstance(x, Slot) and x.key not in slots:
-                slot = slots[x.key] = writer.slot(x.shape, x.dtype)
-                slot.array, slot.fixed, slot.shares, slot.order = x.array, x.fixed, x.shares, x.order
-            return slots[x.key] if isinstance(x, Slot) else x
-
-        for record in self._program.records:
-            outputs = tuple([placed(y) for y in outputs_of(record)])
-            results = outputs if type(record.outputs) is tuple else outputs[0]
-            writer.keep(Record(record.primitive, [placed(x) for x in record.inputs], record.params, results))
-        return [placed(one) for one in self._program.results]
+    program = recorded(function, [Tensor(namespace(array).ones_like(array)) for array in arrays])
+    if program is None:
+        raise Untraceable("what a program cannot repeat")
+    return simplified(forward_state(program.over_numpy()))
 
 
-def _projection_of(variable: Variable) -> Callable[[list[Tensor]], list[Tensor]]:
+def _projection_of(variable: Variable) -> Callable[[Sequence[Tensor]], list[Tensor]]:
     """The constraint of a Variable, as a function of its value; Untraceable if it changes shape or dtype."""
 
-    def project(given: list[Tensor]) -> list[Tensor]:
+    def project(given: Sequence[Tensor]) -> list[Tensor]:
         assert variable.constraint is not None
         found = convert_to_tensor(variable.constraint(given[0]))
         if (found.array.shape, found.array.dtype) != (variable.array.shape, variable.array.dtype):
@@ -294,43 +384,6 @@ def _projection_of(variable: Variable) -> Callable[[list[Tensor]], list[Tensor]]
         return [found]
 
     return project
-
-
-class CompiledStep:
-    """The instructions of a step: of one optimizer's, or of several in turn, perhaps under a loss scale.
-
-    Args:
-        optimizer: whose step it is.
-        states: of its Variables.
-        writer: of the program. Without graphs, each Variable whose elements are added up steps by itself.
-
-    Raises:
-        Untraceable: if there are no instructions for it, or if NumPy would compute values twice or for nothing.
-    """
-
-    def __init__(self, optimizer: Any, states: Sequence[SlotState], writer: Writer) -> None:
-        self._optimizer, self._is_several = optimizer, stepping(optimizer).divided(states) is not None
-        parts = getattr(optimizer, "parts", None)  # an ensemble has its own
-        self._parts = _parts_of(optimizer, states, writer) if parts is None else parts(states, optimizer)
-        scratch = Writer(Program([], [], [], None), writer.graphs, writer.kernels)
-        self.write(scratch, [scratch.slot(state.variable.array.shape, state.variable.array.dtype) for state in states])
-
-    def write(self, writer: Writer, gradients: Sequence[Any]) -> None:
-        """Write the step, given the slots of the gradients."""
-        scales, parts = self._optimizer.scales, [part for part, _ in self._parts]
-        given = [[gradients[place] for place in places] for _, places in self._parts]
-        for part in parts:  # before any counter changes, which another's learning rate may depend on
-            writer.guards.append(part.unchanged)
-            part.begin(writer)
-        known = {}
-        if scales:
-            known["missing"] = _added_up(writer, [part.missing(writer, own) for part, own in zip(parts, given, strict=True)])
-        for part, own in zip(parts, given, strict=True):
-            part.write(writer, own, known)
-            if not scales:
-                part.count(writer)
-        if scales or self._is_several:
-            _count_up(writer, self._optimizer, parts if scales else (), known.values())
 
 
 def _parts_of(optimizer: Any, states: Sequence[SlotState], writer: Writer) -> list[tuple[Any, Sequence[int]]]:
@@ -349,19 +402,19 @@ def _parts_of(optimizer: Any, states: Sequence[SlotState], writer: Writer) -> li
 def _count_up(writer: Writer, optimizer: Any, parts: Sequence[Any], missing: Iterable[Slot] = ()) -> None:
     """Write the instruction that changes the counters of an optimizer."""
     if not any(part.own.changes_numbers for part in parts) and not missing:
-        writer.write(step_counted, (), {"optimizer": optimizer})
-        return
-    params = {"optimizer": optimizer, "formulas": [(part.formula, len(part.counted)) for part in parts]}
-    writer.write(step_finished, [*(number for part in parts for number in part.counted), *missing], params)
+        parts = ()
+    formulas = {"formulas": [(part.formula, len(part.counted)) for part in parts]} if parts else {}
+    numbers = [*(number for part in parts for number in part.counted), *missing]
+    writer.write(step_counted, numbers, {"optimizer": optimizer, **formulas})
 
 
 class StepPart:
-    """The step of an optimizer, as a part of a `CompiledStep`.
+    """The step of an optimizer, as a part of a written one.
 
     Attributes:
         own: the optimizer.
         unchanged: a guard.
-        formula, counted: its formula, and the slots of the numbers that `_finish` takes, if it has any.
+        formula, counted: its formula, and the slots of the numbers that `step_counted` takes, if it has any.
     """
 
     own: Any
@@ -388,7 +441,7 @@ class FormulaPart(StepPart):
         optimizer: whose step it is a part of: `own`, one of several, or a loss scale.
         own: the optimizer.
         states: of its Variables.
-        writer: as of `CompiledStep`.
+        writer: of the program. Without graphs, each Variable whose elements are added up steps by itself.
     """
 
     _sums: Flags = {}
@@ -411,7 +464,7 @@ class FormulaPart(StepPart):
         constrained = {state.variable.key: state.variable for state in states if state.variable.constraint is not None}
         if constrained and (scales or own.gradient_accumulation_steps is not None or own.global_clipnorm is not None):
             raise Untraceable("a constraint that may not be applied, or norms of groups without these Variables")
-        self._projections = {key: Recording(_projection_of(one), [one.array]) for key, one in constrained.items()}
+        self._projections = {key: _recorded(_projection_of(one), [one.array]) for key, one in constrained.items()}
         if not own.is_own and own.changes_numbers and scales:
             raise Untraceable("code of a user that may not run")
         if changes_others(own) and {state.variable.key for state in states} != {*own.state.slots}:
@@ -427,17 +480,17 @@ class FormulaPart(StepPart):
 
     def begin(self, writer: Writer) -> None:
         """Write the instruction that computes the numbers of the step."""
-        own, self._groups = self.own, list[FormulaGroup]()
+        own, states, self._groups = self.own, self._states, list[FormulaGroup]()
         sums, clips = [*(["missing"] if self._optimizer.scales else []), *self._sums], not self._clips_first
-        for alike, decay in groups_alike(own, self._states, self._apart):
+        for alike, decay in groups_alike(own, states, self._apart):
             names = (*(["decay"] if decay else []), *self._flags)
-            traced = TracedFormula(own, self._states[alike[0]], self._step, names, sums, clips=clips)
-            found = {place: self._projections.get(self._states[place].variable.key) for place in alike}
+            traced = TracedFormula(own, states[alike[0]], self._step, names, sums, clips=clips)
+            found = {place: self._projections.get(states[place].variable.key) for place in alike}
             if free := [place for place in alike if found[place] is None]:
                 self._groups.append(FormulaGroup(traced, decay, self._states, free, self._is_flat, graphs=writer.graphs))
             for place, projection in found.items():
                 if projection is not None:
-                    self._groups.append(FormulaGroup(traced, decay, self._states, [place], False, projection))
+                    self._groups.append(FormulaGroup(traced, decay, states, [place], False, projection))
         self.formula, decays = self._groups[0].traced, [group.decay for group in self._groups if group.decay]
         leaves = self.formula.leaves
         numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(self._flags))]
@@ -451,10 +504,21 @@ class FormulaPart(StepPart):
 
     def missing(self, writer: Writer, gradients: Sequence[Any]) -> Slot:
         """Write the count of gradient elements that are not finite."""
-        return _OnSlots(writer, self.own).total(self._groups, "missing", gradients, {})
+        return _OnSlots(writer).total(self._groups, "missing", gradients, {})
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
-        carry_out(_OnSlots(writer, self.own), self._groups, gradients, self._sums, self._clips_first, known)
+        if self._clips_first:
+            gradients = [_clipped(writer, gradient, self.own.clipnorm) for gradient in gradients]
+        carry_out(_OnSlots(writer), self._groups, gradients, self._sums, known)
+
+
+def _clipped(writer: Writer, gradient: Slot, limit: float) -> Slot:
+    """Write a gradient, clipped by its norm."""
+    layout = Layout([gradient.shape], gradient.dtype)
+    passes = traced_passes(functools.partial(clipped_by_norm, limit=limit), [gradient.dtype])
+    assert passes is not None
+    (found,) = _written_passes(writer, layout, passes, [writer.flatten([gradient], layout)])
+    return found
 
 
 class AssigningPart(StepPart):
@@ -467,20 +531,15 @@ class AssigningPart(StepPart):
             raise Untraceable("an option around `update_step`")
 
         def update(gradients: Sequence[Tensor]) -> tuple[()]:
-            take_updates(own, [_prepared(own, gradient) for gradient in gradients], states)
+            take_updates(own, gradients, states)
             return ()
 
-        self._recording = Recording(update, [state.variable.array for state in states])
+        self._update = _recorded(update, [state.variable.array for state in states])
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
-        self._recording.write(writer, gradients)
-
-
-def _prepared(optimizer: Optimizer, gradient: Any) -> Any:
-    """A gradient after division by the loss scale and clipping of its elements, see `Optimizer.changes`."""
-    scale, limit = optimizer.loss_scale_factor, optimizer.clipvalue
-    gradient = gradient if scale is None else gradient / scale
-    return gradient if limit is None else clip_by_value(gradient, -limit, limit)
+        formula, arrays = StepFormula(0), [TracedArray(writer, gradient) for gradient in gradients]
+        incoming = [formula.incoming(self.own, known, array, ())[0] for array in arrays]
+        writer.include(self._update, [formula.clipped(self.own, known, array).slot for array in incoming])
 
 
 def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:

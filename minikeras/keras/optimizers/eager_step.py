@@ -1,12 +1,12 @@
-"""An optimizer's step outside of compiled functions: on arrays, one Variable after the other, and after a few steps by a
-program, as in a compiled function.
+"""An optimizer's step outside of compiled functions: on arrays, one Variable after the other, and after a few steps by the
+program that a compiled function would have. What a program cannot express is always taken on arrays.
 """
 
 from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,63 +14,67 @@ import numpy as np
 from ...compiler.executors import NUMPY, Executable
 from ...compiler.ir import Program, Slot
 from ...compiler.passes import optimized
-from ...core import Record, Variable
+from ...core import Record, Tensor, Variable
 from ...core.arrays import is_on_host, namespace
 from ...core.effects import State, clock, effect
 from ...core.precision import in_float32, is_short
 from ...core.variable import restore, snapshot
+from ...functions.elementwise import cast
 from ...types import Array
-from .exchange import gathered_over
-from .options import all_finite
+from .gradients import gathered_over
 from .state import Change, SlotState, Stepper, constrained
 from .step import (
     Flags,
     StepFormula,
+    all_finite,
     carry_out,
     changes_others,
-    clipped_by_norm,
     columns_of,
+    counted,
     flags_of,
     groups_alike,
     shares_of,
-    stepping,
 )
-from .update_steps import changes_of
 
 STEPS = 6
 """The number of steps over the same Variables before their program is compiled, which takes as long as fifty."""
 
 
-class _OnArrays:
-    """Carries out the parts of a step on arrays.
+class OnArrays:
+    """Carries out the step of one optimizer on arrays, one Variable after the other. Nothing is assigned.
 
     Args:
         own: the optimizer.
         states: of the Variables that have gradients.
-        flags: see `Flags`.
-        step, rate: what `begin_step` gave, and the learning rate.
-        clips: whether gradients are still to be clipped by the formula.
+        known: see `Flags`.
+        changes: new values that there are already, beside which averages and accumulators change.
 
     Attributes:
-        changes: all that the step changes.
+        new: Variables and their new values, by key.
     """
 
-    def __init__(
-        self, own: Any, states: Sequence[SlotState], flags: dict[str, Any], step: Any, rate: float, clips: bool
-    ) -> None:
-        self._own, self._states, self._flags, self._step, self._rate, self._clips = own, states, flags, step, rate, clips
-        self.changes: list[Change] = []
+    def __init__(self, own: Any, states: Sequence[SlotState], known: Flags, changes: Iterable[Change] = ()) -> None:
+        self._own, self._states, self._known, self._step, self._rate = own, states, known, None, 0.0
+        self.new: dict[int, Change] = {}
+        self.keep(changes)
+
+    def keep(self, changes: Iterable[Change]) -> None:
+        """Note new values."""
+        self.new.update((change[0].key, change) for change in changes)
+
+    def begin(self, taken: int) -> list[Change]:
+        """Ask for the numbers of the step, given the number of steps taken; the changes of `end_step`."""
+        own = self._own
+        self._rate = own._rate()
+        self._step = own.begin_step(taken // (own.gradient_accumulation_steps or 1) + 1, self._rate)
+        return [*own.end_step(self._step)]
 
     def incoming(self, gradients: Sequence[Array]) -> list[tuple[Array, Array]]:
         """For each Variable the gradient that is clipped next, and the sum of all since the last update."""
-        pairs = zip(gradients, self._states, strict=True)
-        return [StepFormula(0).incoming(self._own, self._flags, one, [_accumulator(state)]) for one, state in pairs]
+        formula, pairs = StepFormula(0), zip(gradients, self._states, strict=True)
+        return [formula.incoming(self._own, self._known, one, [_accumulated(state)]) for one, state in pairs]
 
-    def clipped(self, gradient: Array) -> Array:
-        """One gradient, clipped by its norm."""
-        return in_float32(clipped_by_norm)(gradient, limit=self._own.clipnorm)
-
-    def total(self, groups: Sequence[int], part: str, gradients: Sequence[Array], sums: Flags) -> Array:
+    def total(self, groups: Any, part: str, gradients: Sequence[Array], sums: Flags) -> Array:
         """A sum over each of the groups that a compiled step has, as it adds up; of 16-bit floats in float32."""
         own, method = self._own, getattr(StepFormula(0), part)
         given, found = [gradient.reshape(-1) for gradient, _ in self.incoming(gradients)], []
@@ -83,59 +87,97 @@ class _OnArrays:
 
     def take(self, place: int, gradients: Sequence[Array], sums: Flags) -> None:
         """Note the new values of a Variable and its slots."""
-        own, known, state = self._own, {**self._flags, **sums}, self._states[place]
+        self.step(self._states[place], gradients[place], sums)
+
+    def step(self, state: SlotState, gradient: Array | None, sums: Flags) -> None:
+        """Note the new values of a Variable and its slots; without a gradient, those of its average and its accumulator."""
+        own, known = self._own, {**self._known, **sums}
         if state.decays and (decay := own.decay_of(state.variable)):
             known["decay"] = decay * self._rate
-        columns, formula = columns_of(state), StepFormula(len(state.targets), self._clips)
+        columns, formula = columns_of(state), StepFormula(len(state.targets))
         before = [column.array for column in columns]
-        found = in_float32(functools.partial(formula, own, self._step, known))(gradients[place], *before)
-        rows = zip(columns, before, found, strict=True)
-        self.changes += [(column, new.astype(was.dtype, copy=False)) for column, was, new in rows if new is not was]
+        if gradient is None:
+            before = [self.new.get(column.key, (column, column.array))[1] for column in columns]
+        found = in_float32(functools.partial(formula, own, self._step, known))(gradient, *before)
+        for column, was, new in zip(columns, before, found, strict=True):
+            if new is not was:
+                self.new[column.key] = column, new.astype(was.dtype, copy=False)
 
     def assign(self, gradients: Sequence[Array]) -> None:
-        """Note what Keras's `update_step` assigns for these gradients, and what changes beside that."""
+        """Note what Keras's `update_step` assigns for these gradients."""
         own, formula, pairs = self._own, StepFormula(0), self.incoming(gradients)
-        if self._flags.get("updates", True):
+        if self._known.get("updates", True):
             known = {} if own.global_clipnorm is None else {"norm": self.total((), "square", gradients, {})}
             clipped = in_float32(lambda gradient: formula.clipped(own, known, gradient))
-            self.changes += changes_of(own, [clipped(gradient) for gradient, _ in pairs], self._states)
-        totals = {state.variable.key: total for state, (_, total) in zip(self._states, pairs, strict=True)}
-        self.changes += changes_beside(own, own.state.slots.values(), self._flags, self.changes, totals)
+            self.keep(_assigned(own, [clipped(gradient) for gradient, _ in pairs], self._states))
+        if own.gradient_accumulation_steps is not None:
+            rows = zip(self._states, pairs, strict=True)
+            self.keep([(state.slots["gradient_accumulator"], total) for state, (_, total) in rows])
 
 
-def _accumulator(state: SlotState) -> Array | None:
+def _accumulated(state: SlotState) -> Array | None:
     slot = state.slots.get("gradient_accumulator")
     return None if slot is None else slot.array
 
 
-def changes_beside(
-    own: Any,
-    states: Iterable[SlotState],
-    flags: Flags,
-    changes: Sequence[Change] = (),
-    totals: Mapping[int, Array] | None = None,
-) -> list[Change]:
-    """Averages, accumulators, and weights that become averages.
+def _assigned(optimizer: Stepper, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
+    """All that `update_step` assigns for these gradients. Nothing stays assigned."""
+    before = snapshot([*(known.variable for known in optimizer.state.slots.values()), *optimizer.variables])
+    try:
+        take_updates(optimizer, [Tensor(gradient) for gradient in gradients], states)
+        return [(variable, variable.array) for variable, array in before if variable.array is not array]
+    finally:
+        restore(before)
 
-    Args:
-        own: the optimizer.
-        states: of the Variables beside which they are.
-        flags: see `Flags`.
-        changes: new values of weights.
-        totals: by the keys of Variables the sums of gradients since the last update, if these are not what accumulators hold.
-    """
-    new, found = {variable.key: array for variable, array in changes}, []
-    for state in states if changes_others(own) else ():
-        columns, formula, key = columns_of(state), StepFormula(len(state.targets)), state.variable.key
-        before = [column.array for column in columns]
 
-        def finished(weight: Array, total: Any, *before: Array, formula: StepFormula = formula) -> tuple[Array, ...]:
-            return formula.finished(own, flags, [weight, *before[1 : formula.targets]], total, before)
+def take_updates(optimizer: Stepper, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
+    """Weight decay, then `update_step` for each Variable: an optimizer written for Keras assigns where a formula returns."""
+    rate = optimizer.learning_rate
+    for state in states:
+        variable, decay = state.variable, optimizer.decay_of(state.variable)
+        if state.decays and decay:
+            variable.assign_sub(variable * decay * cast(rate, variable.dtype))
+    optimizer._backend_update_step(gradients, [state.variable for state in states], rate)
 
-        weight, total = new.get(key, before[0]), (totals or {}).get(key, _accumulator(state))
-        rows = zip(columns, in_float32(finished)(weight, total, *before), before, strict=True)
-        found += [(column, array) for column, array, was in rows if array is not was and array is not weight]
-    return found
+
+def _changes(own: Any, gradients: Sequence[Array], states: Sequence[SlotState], known: Flags) -> list[Change]:
+    """The changes of one formula, given the loss scale if there is one. Nothing is assigned."""
+    taken, steps, ended = int(own.state.iterations.array), own.gradient_accumulation_steps, list[Change]()
+    known, others = {**flags_of(own, taken), **known}, set(own.state.slots) if changes_others(own) else set()
+    updates, on = known.get("updates", True), OnArrays(own, states, known)
+    if own.sums or own.clipnorm is not None:  # contiguous, so that sums have the order of a compiled step
+        gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
+    with np.errstate(all="ignore"):
+        if updates and (own.changes_numbers or not own.assigns):
+            ended = on.begin(taken)
+        if own.exchange is not None and steps is not None and updates:
+            gradients = gathered_over(steps, [total for _, total in on.incoming(gradients)], own.exchange)
+            known["gathered"] = True
+        if own.assigns:
+            on.assign(gradients)
+        else:
+            sums = {"norm": "square"} if own.global_clipnorm is not None and updates else {}
+            carry_out(on, range(len(states)), gradients, sums, {})
+            others.difference_update([state.variable.key for state in states])
+        for key in others:
+            on.step(own.state.slots[key], None, {})
+        return [*ended, *[constrained(*change) if change[0].constraint is not None else change for change in on.new.values()]]
+
+
+def changes_of_step(optimizer: Any, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
+    """All changes of one step, by one formula or several; under a loss scale only the scale's, unless all is finite."""
+    found: list[Change] = []
+    known: dict[str, float] = {}
+    if optimizer.scales:
+        finite = all_finite(gradients)
+        found += optimizer.changes_of_scale(finite)
+        if not finite:
+            return found
+        known = {"scale": float(optimizer.dynamic_scale.array)}
+    shares = shares_of(optimizer, states)
+    for own, places in shares:
+        found += _changes(own, [gradients[i] for i in places], [states[i] for i in places], known)
+    return found + counted(optimizer, [own for own, _ in shares])
 
 
 class EagerStep:
@@ -200,55 +242,6 @@ class EagerStep:
                 return False
             self._looked = now
         return True
-
-
-def _changes(own: Any, gradients: Sequence[Array], states: Sequence[SlotState], known: Flags) -> list[Change]:
-    """The changes of one formula, given the loss scale if there is one. Nothing is assigned."""
-    count, steps = own.state.iterations, own.gradient_accumulation_steps
-    taken, rate, step, changes = int(count.array), 0.0, None, []
-    flags = {**flags_of(own, taken), **known}
-    updates = flags.get("updates", True)
-    if own.sums or own.clipnorm is not None:  # contiguous, so that sums have the order of a compiled step
-        gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
-    with np.errstate(all="ignore"):
-        if updates and (own.changes_numbers or not own.assigns):
-            rate = own._rate()
-            step = own.begin_step(taken // (steps or 1) + 1, rate)
-            changes = [*own.end_step(step)]
-        clips_first = own.clipnorm is not None and steps is None and own.loss_scale_factor is None and not known
-        on = _OnArrays(own, states, flags, step, rate, not clips_first)
-        if own.exchange is not None and steps is not None and updates:
-            totals = [total for _, total in on.incoming(gradients)]
-            gradients, flags["gathered"] = gathered_over(steps, totals, own.exchange), True
-        if own.assigns:
-            on.assign(gradients)
-        else:
-            sums = {"norm": "square"} if own.global_clipnorm is not None and updates else {}
-            carry_out(on, range(len(states)), gradients, sums, clips_first, {})
-            if len(states) < len(own.state.slots):
-                given = {state.variable.key for state in states}
-                others = [state for key, state in own.state.slots.items() if key not in given]
-                on.changes += changes_beside(own, others, flags)
-        found = [constrained(*change) if change[0].constraint is not None else change for change in on.changes]
-    return [*changes, *found, (count, count.array + 1)]
-
-
-def changes_of_step(optimizer: Any, gradients: list[Array], states: list[SlotState]) -> list[Change]:
-    """All changes of one step, by one formula or several; under a loss scale only the scale's, unless all is finite."""
-    found: list[Change] = []
-    known: dict[str, float] = {}
-    if optimizer.scales:
-        finite = all_finite(gradients)
-        found += optimizer.changes_of_scale(finite)
-        if not finite:
-            return found
-        known = {"scale": float(optimizer.dynamic_scale.array)}
-    for own, places in shares_of(optimizer, states):
-        found += _changes(own, [gradients[i] for i in places], [states[i] for i in places], known)
-    inner = stepping(optimizer)
-    if inner.divided(states) is not None:
-        found.append((inner.state.iterations, inner.state.iterations.array + 1))
-    return found
 
 
 def _compiled(optimizer: Stepper, gradients: Sequence[Array], states: Sequence[SlotState]) -> Executable | None:

@@ -31,9 +31,9 @@ from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
 from .eager_step import EagerStep, changes_of_step, optimizer_step
-from .exchange import Exchange, exchange_of
-from .state import Change, OptimizerState, SlotState, commit, name_of, paired, slot_name, unzipped
-from .update_steps import held_in_containers, in_dtype_of, present_rate
+from .gradients import Exchange, exchange_of, paired, unzipped
+from .state import Change, OptimizerState, SlotState, commit, in_dtype_of, name_of, slot_name
+from .step import present_rate
 
 
 @watched
@@ -354,7 +354,11 @@ class Optimizer:
         """Iteration, learning rate (unless scheduled), averages, accumulators, the slots of the formula, and what was added."""
         rate = [self._learning_rate] if isinstance(self._learning_rate, Variable) else []
         slots = self.state.named((("average",), ("gradient_accumulator",), *self.slot_groups))
-        return [self.state.iterations, *rate, *slots, *self.state.added, *held_in_containers(self)]
+        return [self.state.iterations, *rate, *slots, *self.state.added, *self._in_containers()]
+
+    def _in_containers(self) -> list[Variable]:
+        """Variables that `build` put into lists or dicts without `add_variable`; no Variables that are trained."""
+        return self.state.unknown_in([one for name, one in vars(self).items() if name != "_undecayed"]) if self.assigns else []
 
     @property
     def counters(self) -> list[Variable]:
@@ -456,7 +460,7 @@ class Optimizer:
                 yield "iterations", self.state.iterations
             elif isinstance(value, (Variable, Optimizer)) or name == "_numbers":
                 yield name.lstrip("_"), value
-        yield "added", [*self.state.shared(), *held_in_containers(self)]
+        yield "added", [*self.state.shared(), *self._in_containers()]
 
     def checkpoint_slots(self) -> list[tuple[Variable, dict[str, Variable]]]:
         """The slots of each Variable, unless they are those of an inner optimizer."""

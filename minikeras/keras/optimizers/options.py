@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ... import markup
 from ...core import Variable
-from ...core.arrays import namespace, to_numpy
-from ...types import Array
 from ..arguments import as_call, as_text, unrecognized
 from ..config import floatx
 from .state import host_variable
@@ -95,9 +91,3 @@ def needs_nothing(function: Callable[..., Any]) -> bool:
     except TypeError:
         return False
     return True
-
-
-def all_finite(arrays: Sequence[Array]) -> bool:
-    """True if no element is NaN or infinite; on a GPU, the one number that a step waits for."""
-    finite = [namespace(array).isfinite(array).all() for array in arrays]
-    return bool(to_numpy(functools.reduce(operator.and_, finite)))

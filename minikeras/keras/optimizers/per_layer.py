@@ -13,12 +13,11 @@ from ...functions.operands import tensor
 from ..arguments import as_call, as_text
 from ..names import PathMap, check_patterns
 from ..saving.objects import deserialize_keras_object
-from .exchange import needs_exchange
+from .gradients import checked_pairs, needs_exchange
 from .loss_scale import LossScaleOptimizer
 from .optimizer import Optimizer, deserialize, get, serialize
-from .repeat import Repeatable
-from .second_order.compiled import Sweep, run_directly, run_step
-from .state import Change, OptimizerState, SlotState, checked_pairs, name_of
+from .second_order.compiled import Repeatable, Sweep, run_directly, run_step
+from .state import Change, OptimizerState, SlotState, name_of
 
 Pattern = Any
 

@@ -1,24 +1,22 @@
-"""The state of an optimizer: the slots of each Variable, and the number of steps; and the pairing of given gradients with
-their Variables' slots.
-"""
+"""The state of an optimizer: the slots of each Variable, and the number of steps."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from ... import nest
 from ...core import Tensor, Variable
-from ...core.arrays import mixed_devices, namespace
 from ...core.locks import HeldLocks, UpdateLocks
+from ...core.tensor import Operand
 from ...core.variable import restore, snapshot
 from ...errors import ShapeError
-from ...functions.operands import tensor
+from ...functions.elementwise import cast
 from ...types import Array, DTypeLike, TensorLike
 from ..calls import context
-from ..weight import HostVariable
+from ..weight import HostVariable, Weight
 
 Change = tuple[Variable, Array]
 """A Variable and the array that it is to hold."""
@@ -134,6 +132,16 @@ class OptimizerState:
         slots = {slot.key for found in self.own.values() for slot in found.slots.values()}
         return [variable for variable in self.added if variable.key not in slots]
 
+    def unknown_in(self, attributes: Iterable[Any]) -> list[Variable]:
+        """Variables in lists or dicts among attributes, without those trained or known here; none before there are slots."""
+        slots = self.slots
+        known = {*slots, *(one.key for one in self.added)}
+        known |= {slot.key for found in slots.values() for slot in found.slots.values()}
+        held = [list(one.values()) if type(one) is dict else one for one in attributes] if slots else []
+        leaves = [leaf for one in held if type(one) in (list, tuple) for leaf in nest.flatten(one)]
+        found = [leaf for leaf in leaves if isinstance(leaf, Variable) and not isinstance(leaf, Weight)]
+        return [leaf for leaf in found if leaf.key not in known]
+
     def restore(self, slots: Mapping[int, SlotState]) -> None:
         """Remember only those Variables that are among these slots."""
         self.own = {key: found for key, found in self.own.items() if key in slots}
@@ -225,6 +233,11 @@ def names_of(variables: Iterable[Variable]) -> str:
     return ", ".join(map(name_of, variables))
 
 
+def in_dtype_of(variable: Variable, value: Any) -> Any:
+    """A value to assign to a Variable; a Tensor in the Variable's dtype."""
+    return cast(value, variable.dtype) if isinstance(value, Operand) and value.dtype != variable.dtype else value
+
+
 def constrained(variable: Variable, array: Array) -> Change:
     """A new value within the Variable's constraint, if it has one."""
     if variable.constraint is None:
@@ -236,98 +249,3 @@ def constrained(variable: Variable, array: Array) -> Change:
             "the shape."
         )
     return variable, projected
-
-
-# Pairs of gradient and Variable ------------------------------------------------------------------------------------------
-
-
-def paired(
-    optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
-) -> tuple[list[Tensor], list[Array], list[SlotState]]:
-    """The gradients that are not None, of Variables that are not frozen; their arrays, in the dtypes of the Variables; and the
-    Variables' states. All are checked.
-    """
-    if variables is not None and len(grads) == len(variables) and (places := optimizer.learning(variables)) is not None:
-        if not places:
-            return [], [], []
-        grads, variables = [grads[place] for place in places], [variables[place] for place in places]
-    return checked_pairs(optimizer, grads, variables)
-
-
-def checked_pairs(
-    optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
-) -> tuple[list[Tensor], list[Array], list[SlotState]]:
-    """As `paired`, where no Variable is frozen."""
-    if variables is None:
-        if not optimizer.built:
-            kind = type(optimizer).__name__
-            raise ValueError(f"apply: {kind} is not built yet; say which variables the gradients belong to.")
-        variables = [found.variable for found in optimizer.state.slots.values()]
-    if len(grads) != len(variables):
-        raise ValueError(
-            f"apply: {len(grads)} gradients for {len(variables)} variables; give one for each, None to leave one out."
-        )
-    tensors: list[Tensor] = []
-    arrays: list[Array] = []
-    present: list[Variable] = []
-    for gradient, variable in zip(grads, variables, strict=True):
-        if not isinstance(variable, Variable):
-            raise TypeError(_no_variable(gradient, variable))
-        if gradient is None:
-            continue
-        one = gradient if type(gradient) is Tensor else tensor(gradient)
-        array, value = one.array, variable.array
-        if array.shape != value.shape:
-            raise ShapeError(
-                f"apply: the gradient of '{name_of(variable)}' has shape {array.shape}, the variable {value.shape}."
-            )
-        if type(array) is not type(value) and namespace(array) is not namespace(value):
-            raise mixed_devices(f"apply: a gradient and its variable '{name_of(variable)}'", [array, value])
-        tensors.append(one)
-        arrays.append(array if array.dtype == value.dtype else array.astype(value.dtype))
-        present.append(variable)
-    if len(present) < len(variables) or not present:
-        _report_missing(grads, variables)
-    known, keys = optimizer.state.slots, [variable.key for variable in present]
-    if not known:
-        optimizer.prepare(variables)
-        known = optimizer.state.slots
-    if len(set(keys)) < len(keys):
-        raise ValueError(f"apply: a variable is given twice among {names_of(present)}. Add its gradients and give it once.")
-    for variable in present:
-        if variable.key not in known:
-            raise ValueError(
-                f"Unknown variable: {variable!r}. This optimizer can only be called for the variables it was originally "
-                "built with. When working with a new set of variables, you should recreate a new optimizer instance, or "
-                "call optimizer.build(variables) to add slots for them."
-            )
-    return tensors, arrays, [known[key] for key in keys]
-
-
-def unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    try:
-        grads, variables = zip(*pairs, strict=True)
-    except (TypeError, ValueError):
-        pairs = list(pairs) if isinstance(pairs, Iterable) else pairs
-        if pairs == []:
-            return (), ()
-        raise TypeError(
-            "apply_gradients: expected pairs of gradient and variable, such as zip(gradients, model.trainable_variables), "
-            f"found {pairs!r:.200}."
-        ) from None
-    return grads, variables
-
-
-def _no_variable(gradient: TensorLike, variable: Any) -> str:
-    turned = " They are the other way round." if isinstance(gradient, Variable) else ""
-    return (
-        "apply: expected a gradient and its Variable, such as a pair of zip(gradients, model.trainable_variables), found "
-        f"{type(gradient).__name__} and {type(variable).__name__}.{turned}"
-    )
-
-
-def _report_missing(grads: Sequence[Any], variables: Sequence[Variable]) -> None:
-    missing = [variable for gradient, variable in zip(grads, variables, strict=True) if gradient is None]
-    if len(missing) == len(variables):
-        raise ValueError(f"No gradients provided for any variable. Variables: {names_of(variables) or 'none'}.")
-    warnings.warn(f"Gradients do not exist for variables {names_of(missing)} when minimizing the loss.", stacklevel=6)

@@ -7,18 +7,18 @@ computed twice; where a program finds them anew in each run, both branches are c
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
+import functools
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...compiler.loops import Pass, Untraceable, kept, traced_passes
 from ...core import Variable
-from ...core.arrays import namespace
+from ...core.arrays import namespace, to_numpy
+from ...core.effects import State, effect
 from ...types import Array
-from .state import BESIDE, SlotState
+from .state import BESIDE, Change, SlotState
 
 Flags = Mapping[str, Any]
 """Numbers of a step beside those of its formula, as far as it needs them:
@@ -115,12 +115,12 @@ class StepFormula:
             own: the optimizer.
             step: what its `begin_step` gave.
             known: further numbers.
-            gradient, before: the gradient, and the values of the columns.
+            gradient, before: the gradient, None for none, and the values of the columns.
         """
         columns, updates = before[: self.targets], known.get("updates", True)
         gradient, total = self.incoming(own, known, gradient, before)
         new = columns
-        if updates is not False:
+        if updates is not False and gradient is not None:
             gradient = self.clipped(own, known, gradient)
             weight = decayed(columns[0], known["decay"]) if "decay" in known else columns[0]
             new = own.formula(step, gradient, weight, *columns[1:])
@@ -129,7 +129,7 @@ class StepFormula:
     def incoming(self, own: Any, known: Flags, gradient: Any, before: Sequence[Any]) -> tuple[Any, Any]:
         """The gradient that is clipped next, and the sum of all gradients since the last update."""
         steps = own.gradient_accumulation_steps
-        if "gathered" in known:
+        if "gathered" in known or gradient is None:
             return gradient, None if steps is None else before[self.targets]
         if "scale" in known:
             gradient = gradient / known["scale"]
@@ -174,21 +174,17 @@ class StepFormula:
         return (~np.isfinite(gradient)).astype(gradient.dtype)
 
 
-def carry_out(
-    on: Any, groups: Sequence[Any], gradients: Sequence[Any], sums: Mapping[str, str], clips_first: bool, known: Flags
-) -> None:
+def carry_out(on: Any, groups: Sequence[Any], gradients: Sequence[Any], sums: Mapping[str, str], known: Flags) -> None:
     """Carry out a step: first what looks at several elements, then the formula.
 
     Args:
-        on: what computes, or writes a program: `clipped` gives a gradient clipped by its norm, `total` the sum of what a method
-            of the formula gives for all elements, `take` gives a group's Variables their new values.
+        on: what computes, or writes a program: `total` gives the sum of what a method of the formula gives for all elements,
+            `take` gives a group's Variables their new values.
         groups: of the Variables.
         gradients: of all Variables.
         sums: names of the sums that the formula needs, in their order, and the methods that give what is added up.
-        clips_first: whether gradients are clipped by their own norms before all else.
         known: sums that are known already.
     """
-    gradients = [on.clipped(gradient) for gradient in gradients] if clips_first else gradients
     for name, part in sums.items():
         known = {**known, name: on.total(groups, part, gradients, known)}
     for group in groups:
@@ -216,12 +212,6 @@ def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = Fals
         key = place if apart else (array.dtype, namespace(array), decay)
         groups.setdefault(key, ([], decay))[0].append(place)
     return list(groups.values())
-
-
-def have_like_slots(states: Sequence[SlotState]) -> bool:
-    """True if the formula's slots have the shapes and dtypes of their Variables."""
-    kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
-    return all(one == first for first, *others in kinds for one in others)
 
 
 def changes_others(optimizer: Any) -> bool:
@@ -263,114 +253,19 @@ def numbers_of(inner: Any, taken: int, decays: Sequence[float], flags: Sequence[
     return (*own, *[decay * rate for decay in decays], *[float(known[name]) for name in flags])
 
 
-class TracedFormula:
-    """A step's formula as a function of gradient, columns and then the numbers that a program computes in each run: those of
-    `begin_step`, those of `settings`, those of `names` and, as far as they are known, those of `sums`.
-
-    Args:
-        optimizer: whose step it is.
-        state: of a Variable.
-        step: what `begin_step` gives.
-        names: of further numbers, see `Flags`.
-        sums: 'missing' and 'norm', if they count.
-        settings: options that may differ from run to run.
-        clips: whether gradients are still to be clipped.
-
-    Raises:
-        Untraceable: if `begin_step` gives more than numbers.
-    """
-
-    def __init__(
-        self,
-        optimizer: Any,
-        state: SlotState,
-        step: Any,
-        names: Iterable[str],
-        sums: Iterable[str] = (),
-        settings: Sequence[str] = (),
-        clips: bool = True,
-    ) -> None:
-        leaves = (step,) if type(step) is float else step
-        if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
-            raise Untraceable("a step that is more than numbers")
-        self.formula = StepFormula(len(state.targets), clips)
-        self.leaves, self.width = len(leaves), len(columns_of(state))
-        self.optimizer, self._kind, self._dtype = optimizer, type(step), state.variable.array.dtype
-        self._names, self._sums, self._settings = tuple(names), tuple(sums), tuple(settings)
-
-    def part(self, name: str) -> Callable[..., Any]:
-        """A method of the formula as a function of the gradient, the columns and the numbers."""
-        method = getattr(self.formula, name)
-
-        def function(gradient: Any, *others: Any) -> Any:
-            numbers, own = others[self.width :], self.optimizer
-            settings = dict(zip(self._settings, numbers[self.leaves :], strict=False))
-            if settings:
-                own = copy.copy(own)
-                vars(own).update(settings)
-            known = dict(zip((*self._names, *self._sums), numbers[self.leaves + len(settings) :], strict=False))
-            return method(own, self.packed(numbers), known, gradient, *others[: self.width])
-
-        return function
-
-    def packed(self, numbers: Sequence[Any]) -> Any:
-        """The first numbers in the form in which `begin_step` gave them."""
-        if self._kind is float:
-            return numbers[0]
-        found = tuple(numbers[: self.leaves])
-        return found if self._kind is tuple else self._kind(*found)
-
-    def ended(self, optimizer: Any, numbers: Sequence[float]) -> list[Any]:
-        """The changes of an optimizer's `end_step`, given the numbers of a step, the flags last."""
-        known = dict(zip(reversed(self._names), reversed(numbers), strict=False))
-        return optimizer.end_step(self.packed(numbers)) if known.get("updates", 1.0) else []
-
-    def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
-        """A method of the formula as passes over elements, given the dtypes of the sums that are known.
-
-        Raises:
-            Untraceable: if it is more than elements and their sums.
-        """
-        numbers = self.leaves + len(self._settings) + len(self._names)
-        inputs = [*[self._dtype] * (1 + self.width), *[float] * numbers, *sums]
-        optimizer, part = self.optimizer, self.part(name)
-        if optimizer.is_own:
-            fixed = tuple([item for item in optimizer.plain_options().items() if item[0] not in self._settings])
-            own = self._kind, self.formula.targets, self._names, self._sums, self._settings, self.formula.clips
-            found = kept((optimizer.__class__, name, fixed, tuple(inputs), own), lambda: traced_passes(part, inputs))
-        else:
-            found = traced_passes(part, inputs)  # values that a custom formula reads may have changed since it was traced
-        if found is None:
-            raise Untraceable("a formula that is more than elements and their sums")
-        return found
+def counted(optimizer: Any, owns: Iterable[Any]) -> list[Change]:
+    """One step more for an optimizer, and for those whose formulas it has taken."""
+    counters = {one.state.iterations.key: one.state.iterations for one in (stepping(optimizer), *owns)}
+    return [(count, count.array + 1) for count in counters.values()]
 
 
-class Sight(StrEnum):
-    """The values that a formula reads for a new element."""
-
-    ELEMENT = "element"
-    SUMS = "sums"
-    """The old element and sums over its Variable."""
-    WHOLE = "whole"
+present_rate = effect(
+    "learning_rate", lambda *, optimizer: optimizer._scheduled().array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
+)
+"""The learning rate of a schedule, computed anew in each run."""
 
 
-def sight_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> Sight:
-    """The values that an optimizer's formula reads: as its class says, or as a trace shows if the class is a user's.
-
-    A formula that changes an attribute of the optimizer is one of whole arrays: Python is to call it in each step.
-    """
-    if not have_like_slots(states):
-        return Sight.WHOLE
-    if optimizer.elementwise:
-        return Sight.ELEMENT
-    if optimizer.is_own:
-        return Sight.SUMS if optimizer.sums else Sight.WHOLE
-    before = vars(optimizer).copy()
-    try:
-        passes = TracedFormula(optimizer, states[0], step, ("updates", "momentum"), clips=False).passes("__call__")
-    except Exception:  # of a user's formula that takes arrays alone
-        return Sight.WHOLE
-    if vars(optimizer) != before:
-        vars(optimizer).update(before)
-        return Sight.WHOLE
-    return Sight.ELEMENT if len(passes) == 1 else Sight.SUMS
+def all_finite(arrays: Sequence[Array]) -> bool:
+    """True if no element is NaN or infinite; on a GPU, the one number that a step waits for."""
+    finite = [namespace(array).isfinite(array).all() for array in arrays]
+    return bool(to_numpy(functools.reduce(operator.and_, finite)))

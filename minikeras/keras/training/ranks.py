@@ -21,7 +21,7 @@ from ...distribute.strategy import BatchSplit, DataParallel, agree_on_seeds
 from ...distribute.world import joined, world
 from ...errors import InvalidArgumentError
 from ..batches import Source
-from ..optimizers.exchange import is_distributed
+from ..optimizers.gradients import is_distributed
 from ..random import SeedState
 from .executions import CompiledSteps, StepFunction, Steps
 from .state import ModelLike, named_variables

@@ -13,7 +13,7 @@ from ....nn_ops.loop_body import LoopBody, replay
 from ....types import Array
 from ...ir import Program, Slot
 from ...passes import optimized
-from ...recorder import Recorder
+from ...recorder import recorded
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop
 from ..numpy.lowering import Bind, Call, LoweredOp
@@ -48,16 +48,15 @@ def _program_of(body: LoopBody) -> Program | None:
     if any(one.primitive.effect for one in body.instructions):
         return None
     given = [Tensor(np.zeros(one.shape or (), one.dtype)) for one in (body.values[place] for place in body.operands)]
-    with Recorder(given, strict=False) as recorder:
-        try:
-            values = replay(body.instructions, body.filled(given))
-        except InvalidArgumentError:  # zeros are a singular matrix
-            return None
-        finally:
-            recorder.put_back()
-    if recorder.refusal is not None or recorder.born:
+
+    def step(given: Sequence[Tensor]) -> list[Tensor]:
+        values = replay(body.instructions, body.filled(given))
+        return [values[place] for place in body.results]
+
+    try:
+        return recorded(step, given)
+    except InvalidArgumentError:  # zeros are a singular matrix
         return None
-    return Program(recorder.arguments, recorder.records, [recorder.slot(values[place]) for place in body.results], None)
 
 
 class _Step(NamedTuple):

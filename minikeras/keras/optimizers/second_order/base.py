@@ -12,13 +12,11 @@ from ....core.arrays import namespace, to_device
 from ....core.stack import BOTTOM, current
 from ....functions.elementwise import cast
 from ....types import Array
-from ..eager_step import changes_beside
+from ..eager_step import OnArrays
 from ..optimizer import Optimizer
-from ..options import all_finite
-from ..repeat import Repeatable
 from ..state import Change, constrained, host_variable
-from ..step import flags_of
-from .compiled import Sweep, run_directly, run_step
+from ..step import all_finite, flags_of
+from .compiled import Repeatable, Sweep, run_directly, run_step
 from .problem import LossProblem
 
 
@@ -139,8 +137,10 @@ class SecondOrder(Optimizer):
             step, others = self._finite_step(problem)
             changes = self._offset_by(problem, step) + others
             if self.use_ema:
-                flags = flags_of(self, int(self.state.iterations.array))
-                changes += changes_beside(self, self.state.slots.values(), flags, changes)
+                on = OnArrays(self, (), flags_of(self, int(self.state.iterations.array)), changes)
+                for state in self.state.slots.values():
+                    on.step(state, None, {})
+                changes = [*on.new.values()]
         changes.append((self.state.iterations, self.state.iterations.array + 1))
         return problem.loss, changes
 

@@ -6,6 +6,7 @@ Each becomes a program, which takes its operands from outside or from an earlier
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,11 +21,12 @@ from ....compiler.passes.expansion import EXPANSIONS, Writer
 from ....compiler.recorder import Recorder
 from ....core import Primitive, Record, Tensor, Variable
 from ....core.effects import State, decide, effect
-from ....core.stack import BOTTOM, Frame, current, perform, switch
+from ....core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
+from ....core.variable import Snapshot, restore, snapshot
 from ....distribute.replica import adds_up, current_part
 from ....errors import CompileError
+from ....nn_ops import streams
 from ....types import Array
-from ..repeat import Repeatable
 
 Sweep = Callable[..., Sequence[Any]]
 """Carries out a sweep, given its name, the function, and Tensors for that."""
@@ -81,6 +83,85 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
                 recorder.before.setdefault(variable.key, (variable, array))
     step = sweeps and sweeps.step(optimizer, variables, runs, loss)
     return loss if sweeps is None or step is None else perform(optimizer_minimize, sweeps.captured, {"step": step})[0]
+
+
+# Repeating ------------------------------------------------------------------------------------------------------------
+
+
+class Repeatable:
+    """A function without arguments whose every run starts from the same state.
+
+    Args:
+        function: what to run.
+        assigned: the Variables that it assigns, if they are known; else the first run is watched.
+
+    Attributes:
+        before: what those Variables held before the first run.
+
+    >>> from minikeras.keras.optimizers.second_order.compiled import Repeatable
+    >>> count = tf.Variable(0)
+    >>> run = Repeatable(lambda: count.assign_add(1).numpy())
+    >>> int(run()), int(run()), int(count)
+    (1, 1, 1)
+    """
+
+    def __init__(self, function: Callable[[], Any], assigned: Sequence[Variable] | None = None) -> None:
+        self._function, self._assigned = function, assigned
+        self.before: Snapshot = []
+        self._after: Snapshot = []
+        self._stream: tuple[Any, Any] | None = None
+
+    def __call__(self) -> Any:
+        """Run the function."""
+        return self.again(self._function)
+
+    def _first(self, function: Callable[[], Any]) -> Any:
+        stream = streams.global_stream()
+        start, watcher = stream.state, _Assignments(self._assigned or ())
+        try:
+            with watcher if self._assigned is None else contextlib.nullcontext():
+                result = function()
+        except BaseException:
+            restore(watcher.before)
+            stream.state = start
+            raise
+        self.before = watcher.before
+        self._after = snapshot(variable for variable, _ in watcher.before)
+        self._stream = start, stream.state
+        return result
+
+    def again(self, function: Callable[[], Any]) -> Any:
+        """Run another function, such as a part of the first one, from the state before the first run."""
+        if self._stream is None:
+            return self._first(function)
+        stream = streams.global_stream()
+        restore(self.before)
+        stream.state, end = self._stream
+        try:
+            return function()
+        finally:
+            restore(self._after)
+            stream.state = end
+
+
+class _Assignments(Interpreter):
+    """An interpreter that notes which Variables are assigned, and what they held before."""
+
+    def __init__(self, assigned: Sequence[Variable]) -> None:
+        self.before = snapshot(assigned)
+        self._known: set[int] = set()
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below: an assignment is no operation, the stack is only notified of it."""
+        if below is BOTTOM and not primitive.effect:
+            return evaluate(primitive, inputs, params)
+        return below.interpreter.process(primitive, inputs, params, below.below)
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Note an assignment that is about to happen, or the first value of a Variable made within the run."""
+        if State.OPERANDS in primitive.writes and outputs.key not in self._known:
+            self._known.add(outputs.key)
+            self.before.append((outputs, outputs.array))
 
 
 # Recording -------------------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from typing import Any
 
 from ....core.arrays import namespace
 from ....types import Array
-from ..options import all_finite
 from ..state import Change
+from ..step import all_finite
 from .blocks import BlockMatrix
 from .newton import GaussNewton
 from .problem import LossProblem, number

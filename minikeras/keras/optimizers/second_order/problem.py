@@ -37,10 +37,9 @@ from ....functions.shaping import concat, reshape
 from ....layout import Layout
 from ....nn_ops import streams
 from ....types import Array, DTypeLike
-from ..repeat import Repeatable
 from ..state import names_of
 from .blocks import BlockMatrix
-from .compiled import Sweep, SweepRecorder, run_directly
+from .compiled import Repeatable, Sweep, SweepRecorder, run_directly
 
 
 class Objective:

@@ -1,0 +1,198 @@
+"""The gradients that an optimizer is given: exchanged among ranks, on parts of a batch and by `DistributedOptimizer`, and
+paired with the slots of their Variables.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ...core import Tensor, Variable, convert_to_tensor
+from ...core.arrays import mixed_devices, namespace, to_device, to_numpy
+from ...distribute.functions import all_reduce_together, exchanged
+from ...distribute.replica import adds_up, check_exchange, current_part
+from ...distribute.world import world
+from ...errors import ShapeError
+from ...functions.elementwise import cast
+from ...functions.operands import tensor
+from ...types import Array, TensorLike, as_dtype
+from .state import SlotState, Stepper, name_of, names_of
+
+
+class Exchange(NamedTuple):
+    """The reduction of the gradients of ranks, each of which has rows of its own.
+
+    Attributes:
+        operation: 'mean' or 'sum'.
+        kind: the dtype in which they are sent; None for their own.
+        passes: the number of gradients that each rank accumulates first.
+        divisor: of that sum, 1 or `passes`.
+    """
+
+    operation: str = "mean"
+    kind: str | None = None
+    passes: int = 1
+    divisor: int = 1
+
+
+def is_distributed(optimizer: Any) -> bool:
+    """True if `DistributedOptimizer` was given this optimizer, or the one within this loss scale."""
+    return any(getattr(one, "exchange", None) is not None for one in (optimizer, getattr(optimizer, "inner_optimizer", None)))
+
+
+def needs_exchange(optimizer: Any) -> bool:
+    """True if the gradients of a step are those of several ranks."""
+    return current_part() is not None or adds_up() or is_distributed(optimizer)
+
+
+def exchange_of(optimizer: Stepper) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
+    """The function from a rank's own gradients to those that it steps by; None if these are the same.
+
+    On a part of a batch it gives the mean over all parts, weighted by their rows; in `run` of a strategy the sum over all
+    ranks.
+    """
+    part = check_exchange("a step of an optimizer")
+    if part is not None:
+        return lambda grads: all_reduce_together(
+            [None if one is None else convert_to_tensor(one) * part.share for one in grads]
+        )
+    exchange, inner = optimizer.exchange, getattr(optimizer, "inner_optimizer", None)
+    held = [member.optimizer for member in getattr(optimizer, "members", ()) if member.optimizer is not None]  # None freezes
+    if any(one.exchange is not None for one in held):
+        raise ValueError(
+            f"apply: '{optimizer.name}' holds a DistributedOptimizer, whose gradients are not exchanged there. Put "
+            "DistributedOptimizer around the whole."
+        )
+    if inner is not None and inner.exchange is not None:
+        exchange = inner.exchange
+        if exchange.passes > 1:
+            raise ValueError(
+                f"apply: '{optimizer.name}' would scale the loss before the gradients of "
+                f"backward_passes_per_step={exchange.passes} are exchanged. Use 1 with mixed_float16, or mixed_bfloat16."
+            )
+    if exchange is None:
+        return all_reduce_together if adds_up() else None
+    return None if exchange.passes > 1 else functools.partial(_over_ranks, exchange)
+
+
+def _over_ranks(exchange: Exchange, grads: Sequence[Any]) -> list[Any]:
+    given = [None if one is None else convert_to_tensor(one) for one in grads]
+    if exchange.kind is None:
+        return all_reduce_together(given, exchange.operation)
+    sent = [None if one is None else cast(one, exchange.kind) for one in given]
+    found = all_reduce_together(sent, exchange.operation)
+    return [None if own is None else cast(one, own.dtype) for one, own in zip(found, given, strict=True)]
+
+
+def gathered_over(steps: int, sums: list[Array], exchange: Exchange | None) -> list[Array]:
+    """The mean of gradients that were accumulated over several steps. If ranks exchange only these sums, by one collective
+    operation for each dtype, the result is their sum or their mean, as `exchange` says.
+    """
+    if exchange is None or exchange.passes == 1:
+        return [one / steps for one in sums]
+    arrays = sums if exchange.divisor == 1 else [one / exchange.divisor for one in sums]
+    ranks, kind = world(), None if exchange.kind is None else as_dtype(exchange.kind).numpy
+
+    def added_up(flat: Array) -> Array:
+        total = ranks.all_reduce(flat if kind is None else flat.astype(kind), "sum").astype(flat.dtype)
+        return total / flat.dtype.type(ranks.size) if exchange.operation == "mean" else total
+
+    found = exchanged([to_numpy(array) for array in arrays], added_up)
+    return [to_device(one, namespace(array)) for one, array in zip(found, arrays, strict=True)]
+
+
+# Pairs of gradient and Variable ------------------------------------------------------------------------------------------
+
+
+def paired(
+    optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
+) -> tuple[list[Tensor], list[Array], list[SlotState]]:
+    """The gradients that are not None, of Variables that are not frozen; their arrays, in the dtypes of the Variables; and the
+    Variables' states. All are checked.
+    """
+    if variables is not None and len(grads) == len(variables) and (places := optimizer.learning(variables)) is not None:
+        if not places:
+            return [], [], []
+        grads, variables = [grads[place] for place in places], [variables[place] for place in places]
+    return checked_pairs(optimizer, grads, variables)
+
+
+def checked_pairs(
+    optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
+) -> tuple[list[Tensor], list[Array], list[SlotState]]:
+    """As `paired`, where no Variable is frozen."""
+    if variables is None:
+        if not optimizer.built:
+            kind = type(optimizer).__name__
+            raise ValueError(f"apply: {kind} is not built yet; say which variables the gradients belong to.")
+        variables = [found.variable for found in optimizer.state.slots.values()]
+    if len(grads) != len(variables):
+        raise ValueError(
+            f"apply: {len(grads)} gradients for {len(variables)} variables; give one for each, None to leave one out."
+        )
+    tensors: list[Tensor] = []
+    arrays: list[Array] = []
+    present: list[Variable] = []
+    for gradient, variable in zip(grads, variables, strict=True):
+        if not isinstance(variable, Variable):
+            raise TypeError(_no_variable(gradient, variable))
+        if gradient is None:
+            continue
+        one = gradient if type(gradient) is Tensor else tensor(gradient)
+        array, value = one.array, variable.array
+        if array.shape != value.shape:
+            raise ShapeError(
+                f"apply: the gradient of '{name_of(variable)}' has shape {array.shape}, the variable {value.shape}."
+            )
+        if type(array) is not type(value) and namespace(array) is not namespace(value):
+            raise mixed_devices(f"apply: a gradient and its variable '{name_of(variable)}'", [array, value])
+        tensors.append(one)
+        arrays.append(array if array.dtype == value.dtype else array.astype(value.dtype))
+        present.append(variable)
+    if len(present) < len(variables) or not present:
+        _report_missing(grads, variables)
+    known, keys = optimizer.state.slots, [variable.key for variable in present]
+    if not known:
+        optimizer.prepare(variables)
+        known = optimizer.state.slots
+    if len(set(keys)) < len(keys):
+        raise ValueError(f"apply: a variable is given twice among {names_of(present)}. Add its gradients and give it once.")
+    for variable in present:
+        if variable.key not in known:
+            raise ValueError(
+                f"Unknown variable: {variable!r}. This optimizer can only be called for the variables it was originally "
+                "built with. When working with a new set of variables, you should recreate a new optimizer instance, or "
+                "call optimizer.build(variables) to add slots for them."
+            )
+    return tensors, arrays, [known[key] for key in keys]
+
+
+def unzipped(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    try:
+        grads, variables = zip(*pairs, strict=True)
+    except (TypeError, ValueError):
+        pairs = list(pairs) if isinstance(pairs, Iterable) else pairs
+        if pairs == []:
+            return (), ()
+        raise TypeError(
+            "apply_gradients: expected pairs of gradient and variable, such as zip(gradients, model.trainable_variables), "
+            f"found {pairs!r:.200}."
+        ) from None
+    return grads, variables
+
+
+def _no_variable(gradient: TensorLike, variable: Any) -> str:
+    turned = " They are the other way round." if isinstance(gradient, Variable) else ""
+    return (
+        "apply: expected a gradient and its Variable, such as a pair of zip(gradients, model.trainable_variables), found "
+        f"{type(gradient).__name__} and {type(variable).__name__}.{turned}"
+    )
+
+
+def _report_missing(grads: Sequence[Any], variables: Sequence[Variable]) -> None:
+    missing = [variable for gradient, variable in zip(grads, variables, strict=True) if gradient is None]
+    if len(missing) == len(variables):
+        raise ValueError(f"No gradients provided for any variable. Variables: {names_of(variables) or 'none'}.")
+    warnings.warn(f"Gradients do not exist for variables {names_of(missing)} when minimizing the loss.", stacklevel=6)
