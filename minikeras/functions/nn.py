@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -329,11 +329,10 @@ def dropout(
     value = tensor(x)
     if rate is None or isinstance(rate, (str, list, tuple)) or not 0.0 <= rate < 1.0:
         raise ValueError(f"dropout: rate must be a number in [0, 1), found {rate!r}.")
-    shape = tuple(value.shape)
-    if noise_shape is not None:
-        shape = _noise_sizes(noise_shape, shape)
-    part = part_of_draw(shape) if shape[:1] == tuple(value.shape[:1]) else {}
-    return dropped(value, keys_of(seed), shape, float(rate), **part) if rate else inexact("dropout", value, "f")
+    whole = tuple(value.shape)
+    shape = whole if noise_shape is None else _noise_sizes(noise_shape, whole)
+    sizes = (None, *shape[1:]) if shape[:1] == whole[:1] != () else shape
+    return dropped(value, keys_of(seed), sizes, float(rate)) if rate else inexact("dropout", value, "f")
 
 
 def _noise_sizes(noise_shape: ShapeLike, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -348,20 +347,30 @@ def _noise_sizes(noise_shape: ShapeLike, shape: tuple[int, ...]) -> tuple[int, .
     return sizes
 
 
-def dropout_mask(keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, like: Tensor, **part: int) -> Tensor:
-    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere, for the key of `keys()`; `part` may have a `start`."""
+Sizes = Sequence[int | None]
+"""The sizes of a mask, None for that of the values; of a part of a batch all rows have one mask if the first is 1."""
+
+
+def dropout_mask(keys: Callable[[], Tensor], sizes: Sizes, rate: float, like: Tensor) -> Tensor:
+    """Zeros with probability `rate` and 1 / (1 - rate) elsewhere, for the key of `keys()`."""
     kind, xp = like.array.dtype, namespace(like.array)
-    result: Tensor = draws.dropout_mask(keys(), shape=shape, dtype=kind, xp=xp, rate=rate, **part)
+    result: Tensor = draws.dropout_mask(keys(), dtype=kind, xp=xp, rate=rate, **_place(sizes, like))
     return result
 
 
-def dropped(x: Tensor, keys: Callable[[], Tensor], shape: tuple[int, ...], rate: float, **part: int) -> Tensor:
+def dropped(x: Tensor, keys: Callable[[], Tensor], sizes: Sizes, rate: float) -> Tensor:
     """Floats times such a mask. In the memory of a GPU the mask is not kept, but drawn again in the backward pass."""
     inexact("dropout", x, "f")
     if namespace(x.array) is not np:
-        found: Tensor = draws.times_dropout_mask(x, keys(), shape=shape, rate=rate, **part)
+        found: Tensor = draws.times_dropout_mask(x, keys(), rate=rate, **_place(sizes, x))
         return found
-    return x * dropout_mask(keys, shape, rate, x, **part)
+    return x * dropout_mask(keys, sizes, rate, x)
+
+
+def _place(sizes: Sizes, like: Tensor) -> dict[str, Any]:
+    """The shape of a mask, and its start in that of the whole batch."""
+    shape = tuple([whole if size is None else size for size, whole in zip(sizes, like.shape, strict=True)])
+    return {"shape": shape} | (part_of_draw(shape) if sizes and sizes[0] != 1 else {})
 
 
 def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None) -> Tensor:

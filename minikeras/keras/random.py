@@ -19,7 +19,7 @@ from ..core import Tensor
 from ..core.effects import Write, decide, draw_key
 from ..core.registry import operations
 from ..distribute.functions import rows_of_all_parts
-from ..distribute.replica import current_part, part_of_draw
+from ..distribute.replica import current_part
 from ..functions import random as tf
 from ..functions.creation import zeros_like
 from ..functions.nn import dropped
@@ -265,9 +265,7 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] |
             f"random.dropout: expected floats and a noise_shape with a size or None for each axis, found {x.dtype.name}, shape "
             f"{tuple(x.shape)} and noise_shape={noise_shape}."
         )
-    shape = tuple([size if wanted is None else wanted for wanted, size in zip(sizes, x.shape, strict=True)])
-    part = {} if sizes and sizes[0] == 1 else part_of_draw(shape)
-    return dropped(x, keys_of(seed), shape, rate, **part)
+    return dropped(x, keys_of(seed), sizes, rate)
 
 
 def gamma(shape: ShapeLike, alpha: TensorLike, dtype: DTypeLike = None, seed: Seed = None) -> Tensor:

@@ -12,7 +12,6 @@ from ...core import Tensor, convert_to_tensor
 from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import split_along
 from ...core.stack import is_in_step
-from ...distribute.replica import part_of_draw
 from ...errors import ShapeError
 from ...functions import nn
 from ...functions.creation import zeros, zeros_like
@@ -153,8 +152,8 @@ class Cell(Layer, described=True):
         ):
             if 0.0 < rate < 1.0 and self.__dict__[name] is None:
                 count = self.gates if self._masks_of_gates else 1
-                keys, part = self.seed_generator.key, part_of_draw(shape)
-                self.__dict__[name] = [nn.dropout_mask(keys, shape, rate, state, **part) for _ in range(count)]
+                keys, sizes = self.seed_generator.key, (None, *shape[1:])
+                self.__dict__[name] = [nn.dropout_mask(keys, sizes, rate, state) for _ in range(count)]
 
     def reset_masks(self) -> None:
         """Have the next step in training draw anew."""

@@ -75,23 +75,16 @@ class Dropout(Noise, described=True, makes_nothing=True):
     def disturbed(self, inputs: Tensor, keys: Keys) -> Tensor:
         if self.rate == 1.0:
             return inputs * 0.0
-        shape = self.mask_shape(tuple(inputs.shape))
-        return nn.dropped(inputs, keys, shape, self.rate, **self.part_of_mask(shape))
+        return nn.dropped(inputs, keys, self.mask_sizes(tuple(inputs.shape)), self.rate)
 
-    def part_of_mask(self, shape: tuple[int, ...]) -> dict[str, int]:
-        """The position of the mask for a part of a batch within the mask of the whole; empty if all rows share one mask."""
-        return {} if self.noise_shape is not None and self.noise_shape[0] == 1 else part_of_draw(shape)
-
-    def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the mask for inputs of a shape."""
-        if self.noise_shape is None:
-            return shape
-        wanted = self.noise_shape
+    def mask_sizes(self, shape: tuple[int, ...]) -> tuple[int | None, ...]:
+        """The sizes of the mask for inputs of a shape, None for that of an input."""
+        wanted = (None,) * len(shape) if self.noise_shape is None else self.noise_shape
         if len(wanted) != len(shape) or any(w not in (None, 1, n) for w, n in zip(wanted, shape, strict=True)):
             raise ShapeError(
                 f"Layer '{self.name}' (Dropout): noise_shape {wanted} does not broadcast to inputs of shape {shape}."
             )
-        return tuple(size if one is None else one for one, size in zip(wanted, shape, strict=True))
+        return wanted
 
 
 class AlphaDropout(Dropout, described=True, makes_nothing=True):
@@ -115,8 +108,7 @@ class AlphaDropout(Dropout, described=True, makes_nothing=True):
             return inputs * 0.0
         saturated = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
         a = ((1.0 - self.rate) * (1.0 + self.rate * saturated**2)) ** -0.5
-        shape = self.mask_shape(tuple(inputs.shape))
-        mask = nn.dropout_mask(keys, shape, self.rate, inputs, **self.part_of_mask(shape))
+        mask = nn.dropout_mask(keys, self.mask_sizes(tuple(inputs.shape)), self.rate, inputs)
         kept = cast(mask, inputs.dtype) * (1.0 - self.rate)  # 1 or 0
         return (inputs * kept + saturated * (1.0 - kept)) * a - a * saturated * self.rate
 
@@ -129,8 +121,8 @@ class SpatialDropout(Dropout, SpatialLayer):
     def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
         super().__init__(rate, None, seed, **options)
 
-    def mask_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return self._with_sizes(shape, (1,) * self.rank)
+    def mask_sizes(self, shape: tuple[int, ...]) -> tuple[int | None, ...]:
+        return self._with_sizes((None,) * len(shape), (1,) * self.rank)
 
 
 class SpatialDropout1D(SpatialDropout, described=True, makes_nothing=True, rank=1):
@@ -257,8 +249,7 @@ def dropped(inputs: Tensor, rate: float, keys: Keys) -> Tensor:
     """Zeros with this probability, the others scaled up."""
     if rate == 1.0:
         return inputs * 0.0
-    shape = tuple(inputs.shape)
-    return nn.dropped(inputs, keys, shape, rate, **part_of_draw(shape))
+    return nn.dropped(inputs, keys, (None,) * inputs.ndim, rate)
 
 
 def _normal(keys: Keys, like: Tensor) -> Tensor:
