@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +26,8 @@ from ..keras.batches import Feed, Source
 from ..keras.callbacks import CallbackList, History
 from ..keras.callbacks.callback import numbers
 from ..keras.layers.layer_weights import Contents
-from ..keras.training.executions import CompiledSteps, Steps
+from ..keras.training.executions import CompiledSteps
+from ..keras.training.ranks import Steps
 from ..keras.training.trainer import Trainer
 from .members import (
     EnsembleMember,
@@ -308,7 +310,8 @@ class StackTrainer(Trainer):
 
     def _steps_of(self, model: Any, name: str, source: Source) -> Steps:
         """The steps on batches, which are each member's own or the same for all."""
-        return Steps(self.steps.of(model, f"{name}_on_own" if isinstance(source, MemberSource) else name))
+        own = f"{name}_on_own" if isinstance(source, MemberSource) else name
+        return Steps(functools.partial(self.steps.of, model, own), name, source)
 
     def _finalize(self, model: Any) -> None:
         """Nothing: each member's variables are finalized when it ends."""

@@ -6,7 +6,6 @@ import itertools
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -22,10 +21,10 @@ from ...distribute.strategy import BatchSplit
 from ...errors import ShapeError
 from .. import batches
 from ..batches import Feed
+from .ranks import StepFunction, Steps
 from .state import Transaction
 from .steps import shared_step
 
-StepFunction = Callable[[Any], Any]
 MOST = 64
 """The most steps that are recorded: where ranks bring batches of ever new sizes, further ones run eagerly."""
 
@@ -78,49 +77,6 @@ def _recorded(model: Any, name: str, split: BatchSplit | None, strict: bool) -> 
     else:
         run = lambda data: shared_step(reference(), name, split, data)
     return CompiledFunction(run, name=f"{model.name}.{name}", jit_compile=strict or None)
-
-
-class Steps:
-    """The steps of one pass over data: one step on all rows of each batch. `RankedSteps` derives from it: each rank takes some
-    rows of a batch.
-
-    Attributes:
-        ended: whether training was told to stop.
-    """
-
-    ended = False
-
-    def __init__(self, step: StepFunction) -> None:
-        self._step = step
-
-    def agreed(self, count: int, stop: bool) -> int:
-        """The number of steps to take before asking again, at most `count`; 0 if training is to stop."""
-        self.ended = stop
-        return 0 if stop else count
-
-    def met(self, elements: list[Any]) -> list[Any]:
-        """The elements of these steps."""
-        return elements
-
-    def split(self, element: Any) -> BatchSplit | None:
-        """The rows, of the batch that an element stands for, that this process computes; None for all."""
-        return None
-
-    def own(self, element: Any, split: BatchSplit | None) -> Any:
-        """The element that stands for these rows."""
-        return element
-
-    def step(self, split: BatchSplit | None) -> StepFunction:
-        """The step on these rows."""
-        return self._step
-
-    def computing_on(self, split: BatchSplit | None) -> AbstractContextManager[None]:
-        """Within the block draws are those for these rows."""
-        return nullcontext()
-
-    def whole(self, output: Any, split: BatchSplit | None) -> Any:
-        """An output for all rows, of which this process has computed these."""
-        return output
 
 
 class Executions:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...core import Variable
 from ...core.arrays import to_numpy
 from ...core.variable import restore, snapshot
 from ...data.pipeline import preserved_streams
-from ...distribute.functions import broadcast_variables, first_difference, hash_of
+from ...distribute.functions import broadcast_variables, first_difference
 from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import BatchSplit, DataParallel, agree_on_seeds
 from ...distribute.world import joined, world
@@ -23,7 +24,6 @@ from ...errors import InvalidArgumentError
 from ..batches import Source
 from ..optimizers.gradients import is_distributed
 from ..random import SeedState
-from .executions import CompiledSteps, StepFunction, Steps
 from .state import ModelLike, named_variables
 
 _COUNTED = re.compile(r"_\d+(?=[/_'\"]|$)")
@@ -31,6 +31,7 @@ _GIVE = (
     "Give all ranks the same data, of which each takes its rows; if it has rows of its own, use "
     "DataParallel(auto_shard_dataset=False)."
 )
+StepFunction = Callable[[Any], Any]
 TRAINING = ("fit", "train_on_batch")
 """Methods that change weights."""
 
@@ -50,26 +51,36 @@ def check_scope(model: ModelLike, name: str, strategy: DataParallel | None) -> N
         )
 
 
-class RankedSteps(Steps):
-    """The steps of one pass over data on this rank.
+class Steps:
+    """The steps of one pass over data on this rank: all rows of each batch, or with a strategy some of them.
 
     Args:
-        model: whose steps.
+        step_on: gives the step on a part of a batch; on all of it for None.
         name: 'train_step', 'test_step' or 'predict_step'.
         source: the batches; if data are sharded, the same ones on all ranks.
-        strategy: one that is active.
+        strategy: one that is active, or None.
+
+    Attributes:
+        ended: whether training was told to stop.
 
     Raises:
         InvalidArgumentError: on every rank, for sharded data with other numbers of rows or batches, or of another kind.
     """
 
-    def __init__(self, model: ModelLike, name: str, source: Source, strategy: DataParallel) -> None:
-        self._model, self._name, self._source, self._strategy = model, name, source, strategy
-        self._predicts = name == "predict_step"
-        self._meets = world().size > 1
-        self._knows_rows = not self._meets or (strategy.auto_shard_dataset and source.table is not None)
+    def __init__(
+        self,
+        step_on: Callable[[BatchSplit | None], StepFunction],
+        name: str,
+        source: Source,
+        strategy: DataParallel | None = None,
+    ) -> None:
+        self._step_on, self._name, self._source, self._strategy = functools.cache(step_on), name, source, strategy
+        self._meets = strategy is not None and world().size > 1
+        self._shards = strategy is None or strategy.auto_shard_dataset
+        self._knows_rows = not self._meets or (self._shards and source.table is not None)
         self._counts: list[int] = []
-        if self._meets and strategy.auto_shard_dataset:
+        self.ended = False
+        if self._meets and self._shards:
             self._check_data()
 
     def _check_data(self) -> None:
@@ -78,30 +89,26 @@ class RankedSteps(Steps):
         known = None if table is None else table.length, None if steps in (None, np.inf) else int(steps)
         kinds = [one if one is None else table.converted(one[:0]) for one in table.columns] if table is not None else []
         columns = ", ".join("None" if one is None else f"{one.dtype.name}{list(one.shape[1:])}" for one in kinds)
-        found = world().all_gather(np.array([*[-1 if count is None else count for count in known], hash_of(columns)]))
-        if (found[:, :2] != found[0, :2]).any():
-            listed = "; ".join(f"{rows} and {batches}" for rows, batches, _ in found.tolist())
+        found = world().all_gather(np.array([-1 if count is None else count for count in known])).tolist()
+        if found != found[:1] * len(found):
+            listed = "; ".join(f"{rows} and {batches}" for rows, batches in found)
             raise InvalidArgumentError(
                 f"{self._name}: the rows and batches of the data on the ranks are {listed}, -1 for a number that is not known. "
                 f"{_GIVE}"
             )
-        if (found != found[0]).any():
-            others = np.flatnonzero(found[:, 2] != hash_of(columns)).tolist()
+        if (differs := first_difference([columns])) is not None:
             raise InvalidArgumentError(
-                f"{self._name}: on rank {world().rank} the rows of the data are {columns}, on the ranks {others} others. "
+                f"{self._name}: on rank {world().rank} the rows of the data are {columns}, on the ranks {differs[1]} others. "
                 f"{_GIVE}"
             )
 
     def agreed(self, count: int, stop: bool) -> int:
         """The number of steps to take before ranks meet again; 0 if one of them is told to stop, and `ended` is set then."""
-        if not self._meets:
-            self.ended = stop
-            return 0 if stop else count
-        if not self._knows_rows:
-            count = 1
-        least = world().all_reduce(np.array([count, 1 - stop]), "min").tolist()
+        least = [count if self._knows_rows else 1, 1 - stop]
+        if self._meets:
+            least = world().all_reduce(np.array(least), "min").tolist()
         self.ended = not least[1]
-        return 0 if self.ended else int(least[0])
+        return 0 if self.ended else least[0]
 
     def met(self, elements: list[Any]) -> list[Any]:
         """The elements of these steps, once all ranks know how many rows each has.
@@ -113,7 +120,7 @@ class RankedSteps(Steps):
             return elements
         rows = self._source.rows(elements[0]) if elements else 0
         self._counts = world().all_gather(np.array([rows])).ravel().tolist()
-        if self._strategy.auto_shard_dataset and len(set(self._counts)) > 1:
+        if self._shards and len(set(self._counts)) > 1:
             raise InvalidArgumentError(
                 f"{self._name}: the next batch has {self._counts} rows on the ranks, 0 for none. {_GIVE}"
             )
@@ -121,32 +128,33 @@ class RankedSteps(Steps):
 
     def split(self, element: Any) -> BatchSplit | None:
         """The part that this rank computes of the batch that an element stands for; None for all of it."""
-        if self._strategy.auto_shard_dataset or not self._meets:
+        if self._strategy is None:
+            return None
+        if self._shards or not self._meets:
             return self._strategy.split(self._source.rows(element))
         rank, total = world().rank, sum(self._counts)
         return BatchSplit((BatchPart(sum(self._counts[:rank]), self._counts[rank], total),), False)
 
     def own(self, element: Any, split: BatchSplit | None) -> Any:
-        if split is None or not self._strategy.auto_shard_dataset:
-            return element
-        return self._source.cut(element, split.rows)
+        """The element that stands for these rows."""
+        return element if split is None or not self._shards else self._source.cut(element, split.rows)
 
     def step(self, split: BatchSplit | None) -> StepFunction:
-        steps: CompiledSteps = self._model.training_loops.steps
-        return steps.of(self._model, self._name, None if self._predicts else split)
+        """The step on these rows."""
+        return self._step_on(None if self._name == "predict_step" else split)
 
     def computing_on(self, split: BatchSplit | None) -> AbstractContextManager[None]:
         """Within the block draws of a step that predicts are those for these rows; other steps see to it themselves."""
-        if split is None or not self._predicts:
+        if split is None or self._name != "predict_step":
             return nullcontext()
         first, last = split.parts[0], split.parts[-1]
         return computing_on(first._replace(rows=last.first + last.rows - first.first))
 
     def whole(self, output: Any, split: BatchSplit | None) -> Any:
         """An output for the rows of all ranks, an array on the host, of which this one has computed its own."""
-        if split is None or not self._meets:
+        if split is None or self._strategy is None or not self._meets:
             return output
-        if not self._strategy.auto_shard_dataset:
+        if not self._shards:
             return gathered(output, self._counts)
         splits = [self._strategy.split_of(rank, split.parts[0].total) for rank in range(world().size)]
         return gathered(output, [one.rows.stop - one.rows.start for one in splits])

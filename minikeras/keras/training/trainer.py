@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from ..weight import Weight
 from . import state as states
-from .executions import CompiledSteps, Executions, Predictions, Steps
-from .ranks import TRAINING, RankedSteps, agree, any_rank, check_scope, check_training, check_weights
+from .executions import CompiledSteps, Executions, Predictions
+from .ranks import TRAINING, Steps, agree, any_rank, check_scope, check_training, check_weights
 from .state import FitProgress, Logs, ModelLike, Transaction
 from .targets import Compiled, Targets
 
@@ -190,10 +191,7 @@ class Trainer:
             self._agreed |= {predicts, True}
 
     def _steps_of(self, model: ModelLike, name: str, source: Source) -> Steps:
-        strategy = self._shared
-        if strategy is not None:
-            return RankedSteps(model, name, source, strategy)
-        return Steps(self.steps.of(model, name))
+        return Steps(partial(self.steps.of, model, name), name, source, self._shared)
 
     def _plan(self, feed: Feed) -> None:
         """Plan the number of steps; a call within `fit`, as from a callback, leaves the plan of the whole `fit`."""
