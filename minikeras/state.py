@@ -13,7 +13,6 @@ import contextlib
 import fnmatch
 import functools
 import math
-import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import accumulate
@@ -27,7 +26,7 @@ from .core.arrays import is_array, namespace, to_device, to_numpy
 from .core.effects import Write
 from .core.tensor import Operand, array_of
 from .core.variable import preserved, restore
-from .core.warnings import logger
+from .core.warnings import logger, warn_caller
 from .errors import ShapeError, kind_of
 from .files.reading import refused
 from .functions.random import Generator
@@ -328,7 +327,7 @@ class Restoration:
             for text in problems.values():
                 logger.warning("restore: left out, %s", text)
             for text in filter(None, skipped.values()):
-                warnings.warn(text, stacklevel=5)
+                warn_caller(text)
             sound = {place: key for place, key in matched.items() if place not in problems}
             apply_tree((found[place], self._arrays.get(key, self._states.get(key))) for place, key in sound.items())
         except BaseException:

@@ -9,7 +9,6 @@ import io
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from .absent import late as _late
 from .core import convert_to_tensor
+from .core.warnings import warn_caller
 from .extras import imported
 from .functions.python import tell
 from .types import Array
@@ -174,7 +174,7 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
     >>> with warnings.catch_warnings(action="ignore"):
     ...     tf.summary.trace_on()
     """
-    warnings.warn("tf.summary.trace_on: graphs and profiles are not available and left out. Use cProfile.", stacklevel=2)
+    warn_caller("tf.summary.trace_on: graphs and profiles are not available and left out. Use cProfile.")
 
 
 def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:

@@ -6,8 +6,10 @@ import collections
 import logging
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -29,12 +31,23 @@ def get_logger() -> logging.Logger:
 _told: collections.Counter[tuple[str, int, str]] = collections.Counter()
 
 
+def _caller(*others: str) -> tuple[FrameType, int]:
+    """The innermost call outside this package and the others named, and its `stacklevel`."""
+    frame, level, passed = sys._getframe(1), 1, {__package__.partition(".")[0], *others}
+    while frame.f_globals.get("__name__", "").partition(".")[0] in passed and frame.f_back:
+        frame, level = frame.f_back, level + 1
+    return frame, level
+
+
 def call_site(*others: str) -> tuple[str, int]:
     """File and line of the innermost code outside this package and the others named."""
-    frame, passed = sys._getframe(1), {__package__.partition(".")[0], *others}
-    while frame.f_globals.get("__name__", "").partition(".")[0] in passed and frame.f_back:
-        frame = frame.f_back
+    frame, _ = _caller(*others)
     return frame.f_code.co_filename, frame.f_lineno
+
+
+def warn_caller(message: str) -> None:
+    """Give a warning of Python's at the innermost line outside this package."""
+    warnings.warn(message, stacklevel=_caller()[1])
 
 
 def call_place(*others: str) -> str:

@@ -167,10 +167,6 @@ class Ensemble:
             member.model.training_loops.need_compile("fit")
             if member.model.optimizer is None:
                 raise ValueError("fit: a member was compiled without an optimizer; give one: compile(optimizer='adam').")
-        trainer.check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
-        sizes = {"batch_size": batch_size, "validation_batch_size": validation_batch_size}
-        trainer.check_counts("fit", 1, steps_per_epoch=steps_per_epoch, validation_steps=validation_steps, **sizes)
-        epochs, due, text = trainer.limited(epochs), trainer.due(validation_freq), trainer.takes_text(self[0])
         batched = batches.is_iterable_of_batches(x)
         if not isinstance(bootstrap, bool):
             raise TypeError(f"fit: bootstrap must be True or False, found {shown(bootstrap)}.")
@@ -178,31 +174,28 @@ class Ensemble:
             raise ValueError("fit: folds say what members train and are validated on; leave out bootstrap and validation data.")
         if (bootstrap or folds is not None) and batched:
             raise ValueError("fit: bootstrap and folds choose rows of arrays; found batches. Give x and y as arrays.")
-        if validation_split:
-            (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
-        source = batches.source("fit", x, y, sample_weight, batch_size, shuffle if batched else False, class_weight, text=text)
+        plan = trainer.FitPlan.of(self[0], locals() | {"shuffle": shuffle and batched})
+        source, chosen = plan.feed.source, None
         self._build(source.first())
-        rows = validation_batch_size or (None if batched else batch_size)
-        validation = trainer.validation_feed(validation_data, rows, validation_steps, text)
-        chosen: list[Array] | None
         if folds is not None:
             chosen, held_out = folds_of(source, folds, len(self))
-            source = MemberSource(source, self._members, chosen, batch_size, shuffle)
-            validation = Feed(MemberSource(source, self._members, held_out, rows, False), validation_steps)
-        elif bootstrap or (shuffle and not batched):
-            chosen = resampled(source, self._members) if bootstrap else None
-            source = MemberSource(source, self._members, chosen, batch_size, shuffle)
-        feed = Feed(source, steps_per_epoch)
+            held = MemberSource(source, self._members, held_out, validation_batch_size or batch_size, False)
+            plan = plan._replace(validation=Feed(held, validation_steps))
+        elif bootstrap:
+            chosen = resampled(source, self._members)
+        if chosen is not None or (shuffle and not batched):
+            own_rows = MemberSource(source, self._members, chosen, batch_size, shuffle)
+            plan = plan._replace(feed=Feed(own_rows, plan.feed.wanted))
         several = callable(callbacks)
         given = [callbacks(place) if several else copy.deepcopy(callbacks) for place in range(len(self))]
         _check_callbacks(given, shared=not several and len(self) > 1)
-        params: dict[str, Any] = {"epochs": epochs, "steps": feed.steps, "verbose": 0}
+        params: dict[str, Any] = {"epochs": plan.epochs.stop, "steps": plan.feed.steps, "verbose": 0}
         own = [CallbackList(one, True, False, model, **params) for one, model in zip(given, self, strict=True)]
-        bar = trainer.hooks_of(self[0], None, False, verbose, epochs, feed.steps)
+        bar = trainer.hooks_of(self[0], None, False, verbose, plan.epochs.stop, plan.feed.steps)
         stack: Any
         stack, loops = self._stacks.take(self._members, trains=True)
-        hooks: Any = MemberHooks(self._members, own, bar, [feed, validation], stack, loops)
-        history: Any = loops.fit(stack, feed, hooks, range(initial_epoch, epochs), validation, due)
+        hooks: Any = MemberHooks(self._members, own, bar, plan, stack, loops)
+        history: Any = loops.fit(stack, plan, hooks)
         self._stacks.put(stack, loops, hooks.set_nothing)
         return history
 
@@ -229,11 +222,8 @@ class Ensemble:
         """Loss and metrics of each member: arrays with one number for each, in the forms that `Model.evaluate` has."""
         for member in self._members:
             member.model.training_loops.need_compile("evaluate")
-        trainer.check_counts("evaluate", 1, batch_size=batch_size, steps=steps)
-        text = trainer.takes_text(self[0])
-        source = batches.source("evaluate", x, y, sample_weight, batch_size, False, text=text)
-        self._build(source.first())
-        feed = Feed(source, steps)
+        feed = trainer.feed_of(self[0], "evaluate", x, y, sample_weight, batch_size, steps)
+        self._build(feed.source.first())
         with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacked() as (stack, loops):
             values = loops.evaluate(stack, bar, feed)
         return dict(sorted(values.items())) if return_dict else trainer.listed(values)
@@ -251,10 +241,8 @@ class Ensemble:
         """
         reduce = plain(list(reduce) if isinstance(reduce, np.ndarray) and reduce.ndim else reduce)
         reduced = _reduction(reduce)
-        trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
-        source = batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self[0]))
-        self._build(source.first())
-        feed = Feed(source, steps)
+        feed = trainer.feed_of(self[0], "predict", x, None, None, batch_size, steps)
+        self._build(feed.source.first())
         bar = trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps)
         axis = 0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1
         with self._stacked() as (stack, loops):

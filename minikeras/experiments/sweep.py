@@ -12,7 +12,7 @@ from ..boundary import shown
 from ..errors import kind_of
 from ..keras.batches import is_iterable_of_batches
 from ..keras.models import Model
-from ..keras.training.trainer import check_counts
+from ..keras.training.trainer import COUNTS, check_counts
 from . import engine, grid, structure
 from .grid import Run
 from .journal import MODEL, Journal, SweepPlan, fingerprint
@@ -23,7 +23,6 @@ from .session import Failure, seeds_of
 _OURS = ("self", "callbacks", "verbose")
 FIT_ARGUMENTS = {name: one.default for name, one in inspect.signature(Model.fit).parameters.items() if name not in _OURS}
 """The arguments that are handed on to `Model.fit`, with their default values."""
-_COUNTS = ("epochs", "batch_size", "steps_per_epoch", "validation_steps", "validation_batch_size")
 
 
 class Sweep:
@@ -222,7 +221,7 @@ def _check(given: Mapping[str, Any], n_jobs: Any, objective: Any, mode: Any, cal
         raise ValueError(f"Sweep.fit: mode must be 'auto', 'min' or 'max', found {mode!r}.")
     if objective is not None and not isinstance(objective, str):
         raise TypeError(f"Sweep.fit: objective should be a name of the logs, found {shown(objective)}.")
-    check_counts("Sweep.fit", 1, **{name: given[name] for name in _COUNTS if name in given})
+    check_counts("Sweep.fit", 1, **{name: given[name] for name in ("epochs", *COUNTS) if name in given})
     if callbacks is not None and not callable(callbacks):
         raise TypeError(
             f"Sweep.fit: callbacks should be a function of the run, for they remember their run; found {shown(callbacks)}. "

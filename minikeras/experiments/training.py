@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,15 +19,16 @@ from ..core import Tensor, Variable
 from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..core.effects import clock
+from ..core.warnings import warn_caller
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
-from ..keras.batches import Feed, Source
+from ..keras.batches import Source
 from ..keras.callbacks import CallbackList, History
 from ..keras.callbacks.callback import numbers
 from ..keras.layers.layer_weights import Contents
 from ..keras.training.executions import CompiledSteps
 from ..keras.training.ranks import Steps
-from ..keras.training.trainer import Trainer
+from ..keras.training.trainer import FitPlan, Trainer
 from .members import (
     EnsembleMember,
     Members,
@@ -362,7 +362,7 @@ class MemberHooks:
         members: all members, whose values lie in the stack.
         hooks: for each member its callbacks, a History among them.
         bar: the progress bar, which shows means.
-        feeds: the batches; those of a `MemberSource` are each member's own.
+        plan: has the batches; those of a `MemberSource` are each member's own.
         stack: of the members that train.
         trainer: its loops train the stack.
 
@@ -375,13 +375,13 @@ class MemberHooks:
         members: Sequence[EnsembleMember],
         hooks: Sequence[CallbackList],
         bar: CallbackList,
-        feeds: Sequence[Feed | None],
+        plan: FitPlan,
         stack: ModelStack,
         trainer: StackTrainer,
     ) -> None:
         self._members, self._models = list(members), [member.model for member in members]
         self._hooks, self._bar = hooks, bar
-        self._sources = [feed.source for feed in feeds if feed is not None and isinstance(feed.source, MemberSource)]
+        self._sources = [feed.source for feed in plan[:2] if feed is not None and isinstance(feed.source, MemberSource)]
         group = self._models[0].steps_per_execution
         self._group = 1 if isinstance(group, str) else group
         self._active = list(range(len(members)))
@@ -527,10 +527,9 @@ class MemberHooks:
 
     def _has_ended(self, member: int, epoch: int, logs: Mapping[str, Any]) -> bool:
         if not np.isfinite(logs.get("loss", 0.0)):
-            warnings.warn(
+            warn_caller(
                 f"Member {member} (seed {self._members[member].seed}) ends in epoch {epoch + 1}: its loss is {logs['loss']}. "
-                "The others go on.",
-                stacklevel=9,
+                "The others go on."
             )
             return True
         return bool(self._models[member].stop_training)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..core import Tensor
 from ..core.registry import hook
+from ..core.warnings import warn_caller
 from ..errors import ShapeError
 from ..functions import elementwise, nn
 from ..functions.catalogue import row, takes_symbols
@@ -197,11 +197,10 @@ def softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
     if isinstance(axis, int) and result.shape[axis] == 1:
         shape = ["..."] * result.ndim  # a trial on zeros has sizes of its own
         shape[axis] = "1"
-        warnings.warn(
+        warn_caller(
             f"You are using a softmax over axis {axis} of a tensor of shape ({', '.join(shape)}). This axis has size 1. The "
             "softmax operation will always return the value 1, which is likely not what you intended. Did you mean to use a "
-            "sigmoid instead?",
-            stacklevel=3,
+            "sigmoid instead?"
         )
     return result
 

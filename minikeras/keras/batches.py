@@ -11,7 +11,6 @@ import itertools
 import math
 import mmap
 import operator
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from .. import nest
 from ..core import convert_to_tensor
 from ..core.arrays import is_array, to_numpy
 from ..core.tensor import Operand, array_of
+from ..core.warnings import warn_caller
 from ..data import INFINITE_CARDINALITY, Dataset
 from ..data.elements import in_order
 from ..data.pipeline import Passes, order_stream, preserved_streams
@@ -396,7 +396,7 @@ def source(
     if whole:
         raise TypeError(f"{name}: one batch of arrays is needed, found {kind_of(x)}.")
     if batch_size is not None:
-        warnings.warn(f"{name}: batch_size={batch_size} is left out: {kind_of(x)} gives batches already.", stacklevel=5)
+        warn_caller(f"{name}: batch_size={batch_size} is left out: {kind_of(x)} gives batches already.")
     for label, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise ValueError(f"{name}: `{label}` must be None when x is {kind_of(x)}; its elements hold it.")
@@ -425,7 +425,7 @@ class Feed:
         limit = max_steps_per_epoch()
         given = source.steps if steps is None else steps
         if limit is not None and (given is None or given > limit):
-            warnings.warn(f"Limiting steps_per_epoch to {limit}, see keras.config.set_max_steps_per_epoch.", stacklevel=4)
+            warn_caller(f"Limiting steps_per_epoch to {limit}, see keras.config.set_max_steps_per_epoch.")
             steps = limit
         if source.steps == np.inf and steps is None:
             raise ValueError("The data has no end: say how many batches an epoch has, with `steps_per_epoch` or `steps`.")
@@ -490,7 +490,7 @@ class PyDataset:
     def __init__(self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10) -> None:
         if use_multiprocessing:
             text = "PyDataset: use_multiprocessing is left out; workers=n makes batches in n threads of this process."
-            warnings.warn(text, stacklevel=2)
+            warn_caller(text)
         self.workers = workers
         self.use_multiprocessing = use_multiprocessing
         self.max_queue_size = max_queue_size

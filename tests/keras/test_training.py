@@ -557,3 +557,28 @@ def test_a_model_with_nothing_to_train_is_measured_and_says_so(optimizer, jit_co
     model.trainable = True
     model.train_on_batch(X, Y)
     assert not np.array_equal(weights[0], model.get_weights()[0])
+
+
+def test_warnings_of_training_name_the_line_that_asked():
+    x, size = np.zeros((8, 3), "float32"), {"verbose": 0, "batch_size": 2}
+    rows = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(4)
+    for one in (linear(), tf.experiments.Ensemble(linear, 2)):
+        calls = [
+            lambda: one.evaluate(rows, **size),  # noqa: B023
+            lambda: one.fit(iter(list(rows)), steps_per_epoch=3, verbose=0),  # noqa: B023
+            lambda: one.fit(rows, validation_data=iter(list(rows)), validation_steps=3, verbose=0),  # noqa: B023
+        ]
+        tf.keras.config.set_max_steps_per_epoch(1)
+        try:
+            limited = [lambda: one.fit(x, x[:, :1], **size), lambda: one.predict(x, **size)]  # noqa: B023
+            told = [pytest.warns(UserWarning, match="Limiting steps_per_epoch to 1") for _ in limited]
+            for call, warns in zip(limited, told, strict=True):
+                with warns as found:
+                    call()
+                assert [warning.filename for warning in found] == [__file__]
+        finally:
+            tf.keras.config.set_max_steps_per_epoch(None)
+        for call in calls:
+            with pytest.warns(UserWarning) as found:
+                call()
+            assert [warning.filename for warning in found] == [__file__]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import os
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import to_numpy
+from ...core.warnings import warn_caller
 from ...summary import SummaryWriter, histogram_of
 from ..arguments import made_with_numpy
 from .callback import Callback, Logs, Remembering, used_if
@@ -143,10 +143,7 @@ class TensorBoard(Remembering):
         refused |= {"embeddings_freq": embeddings_freq, "embeddings_metadata": embeddings_metadata}
         asked = [name for name, value in refused.items() if value]
         if asked:
-            warnings.warn(
-                f"TensorBoard: {', '.join(asked)} is not available and left out; scalars and histograms are written.",
-                stacklevel=4,
-            )
+            warn_caller(f"TensorBoard: {', '.join(asked)} is not available and left out; scalars and histograms are written.")
         if update_freq not in ("epoch", "batch") and (not isinstance(update_freq, int) or update_freq < 1):
             raise ValueError(
                 f"TensorBoard: update_freq must be 'epoch', 'batch' or a number of batches, found {update_freq!r}."

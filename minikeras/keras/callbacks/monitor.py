@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...core.warnings import warn_caller
 from ...errors import kind_of
 from ...extras import imported
 from ..arguments import made_with_numpy
@@ -62,9 +62,8 @@ class Monitor(Remembering):
         """The value in the logs; None, with a warning, if there is none."""
         found = (logs or {}).get(self.monitor)
         if found is None:
-            warnings.warn(
-                f"{type(self).__name__}: {self.monitor!r} is not in the logs. There are: {', '.join(logs or ()) or 'none'}.",
-                stacklevel=3,
+            warn_caller(
+                f"{type(self).__name__}: {self.monitor!r} is not in the logs. There are: {', '.join(logs or ()) or 'none'}."
             )
         return found
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 import copy
 import math
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core import Tensor
 from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import reshape
+from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...functions.catalogue import takes_symbols
 from ...functions.contractions import einsum, matmul
@@ -354,7 +354,7 @@ class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True)
         **options: Any,
     ) -> None:
         if options.pop("input_length", None) is not None:
-            warnings.warn("Embedding: input_length is left out, as in Keras: sequences may have any length.", stacklevel=4)
+            warn_caller("Embedding: input_length is left out, as in Keras: sequences may have any length.")
         autocast = options.pop("autocast", False)  # large integers would not survive half precision
         super().__init__(autocast=autocast, **options)
         for name, value in (("input_dim", input_dim), ("output_dim", output_dim)):

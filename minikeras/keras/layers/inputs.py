@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from ... import nest
 from ...boundary import shown
 from ...core import Tensor
+from ...core.warnings import warn_caller
 from ...errors import DTypeError, ShapeError, kind_of
 from ...functions.elementwise import identity
 from ...functions.shaping import expand_dims, squeeze
@@ -260,10 +260,9 @@ def pass_masks(layer: Any, x: TensorLike, outputs: Any, masks: Any) -> None:
     if layer.supports_masking:
         attach(layer.compute_mask(x, masks), outputs)
     elif masks is not None and not layer.call_spec.takes_mask and not layer.collect_contents().sublayers:
-        warnings.warn(
+        warn_caller(
             f"Layer '{layer.name}' ({type(layer).__name__}) was given an input that carries a mask, but it does not support "
-            "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on.",
-            stacklevel=3,
+            "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on."
         )
 
 

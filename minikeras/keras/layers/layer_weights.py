@@ -13,13 +13,13 @@ import inspect
 import itertools
 import math
 import operator
-import warnings
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...boundary import explaining
 from ...core import Tensor, Variable
+from ...core.warnings import warn_caller
 from ...distribute.replica import computing_on
 from ...files import limits
 from ...functions.creation import zeros
@@ -165,11 +165,10 @@ def held_by(layer: WeightOwner) -> tuple[list[Any], list[Loose]]:
 def notice_unheld(caller: WeightOwner, layer: WeightOwner) -> None:
     """Warn of weights that a layer has just made in the `call` of this one, if nothing here holds them."""
     if weights_of(layer) and not any(one is layer for one in collect(caller).sublayers):
-        warnings.warn(
+        warn_caller(
             f"Layer '{layer.name}' ({type(layer).__name__}) made its weights in the `call` of '{caller.name}' "
             f"({type(caller).__name__}), which does not hold it: they are not trained, not saved, and new whenever the "
-            "layer is made anew. Make it in `__init__` or `build`, and keep it as an attribute.",
-            stacklevel=3,
+            "layer is made anew. Make it in `__init__` or `build`, and keep it as an attribute."
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...absent import hide_imports
 from ...core import Tensor
+from ...core.warnings import warn_caller
 from ...functions.elementwise import cast, is_inf, sqrt, square, where
 from ...functions.operands import tensor
 from ...functions.reductions import reduce_any, reduce_mean, reduce_std, reduce_sum, reduce_variance
@@ -352,10 +352,9 @@ class R2Score(Metric):
         if not rows:
             return score
         if regressors >= rows - 1:
-            warnings.warn(
+            warn_caller(
                 f"R2Score: {regressors} regressors and {rows:.0f} rows leave no degree of freedom; falling back to the "
-                "score that is not adjusted.",
-                stacklevel=3,
+                "score that is not adjusted."
             )
             return score
         return 1.0 - (1.0 - score) * ((rows - 1.0) / (rows - regressors - 1.0))

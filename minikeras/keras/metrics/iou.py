@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from ...absent import hide_imports
 from ...core import Tensor
 from ...core.batch import check_values
 from ...core.ops.indexing import scatter_nd
+from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...functions.elementwise import cast, logical_and, where
 from ...functions.linalg import diag_part
@@ -108,11 +108,10 @@ class IoU(Metric):
         with np.errstate(invalid="ignore"):
             cut = (values != np.trunc(values)).any()
         if cut:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__}: y_pred must hold class numbers, found numbers that are not whole, which are cut: 0.9 "
                 "counts as class 0. Use BinaryIoU(threshold=...) for the probability of one class, or sparse_y_pred=False for "
-                "one score for each class.",
-                stacklevel=3,
+                "one score for each class."
             )
 
     def _weights(self, sample_weight: TensorLike, labels: Tensor) -> Tensor:
@@ -122,10 +121,9 @@ class IoU(Metric):
         else:
             weights = spread_weights(sample_weight, as_floats(labels, floatx()))
             if self.total_cm.dtype.is_integer and tensor(sample_weight).dtype.kind not in "biu":
-                warnings.warn(
+                warn_caller(
                     f"{type(self).__name__}: weights are floats and the counts are {self.dtype}, so weights are cut to whole "
-                    f"numbers. Give {type(self).__name__}(..., dtype='float32') to count with the weights as they are.",
-                    stacklevel=3,
+                    f"numbers. Give {type(self).__name__}(..., dtype='float32') to count with the weights as they are."
                 )
             weights = cast(weights, self.dtype)
         return broadcast_to(weights, labels.shape)

@@ -6,7 +6,6 @@ plan: for each call the registers of its arguments, those of its results, and th
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 from ... import nest
 from ...core import Tensor, convert_to_tensor
 from ...core.locks import cached_property
+from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...types import TensorLike
@@ -212,10 +212,9 @@ class LayerGraph:
         if not given.keys() >= set(wanted):
             return False
         if extra := sorted(given.keys() - set(wanted), key=str):
-            warnings.warn(
+            warn_caller(
                 f"The structure of `inputs` doesn't match the expected structure: {extra} are no inputs of the model, so they "
-                f"are left out. It has {sorted(wanted)}.",
-                stacklevel=6,
+                f"are left out. It has {sorted(wanted)}."
             )
         return True
 

@@ -18,7 +18,6 @@ from ...boundary import explaining
 from ...core import Tensor, Variable
 from .. import batches
 from ..arguments import takes_numpy
-from ..batches import Feed
 from ..callbacks import History
 from ..layers import inputs as masks
 from ..layers import layer_weights
@@ -446,21 +445,10 @@ class Model(Layer, described=True):
         (['loss'], [0, 1, 2])
         """
         self._trainer.need_compile("fit")
-        trainer.check_counts("fit", epochs=epochs, initial_epoch=initial_epoch)
-        trainer.check_counts("fit", 1, batch_size=batch_size, steps_per_epoch=steps_per_epoch)
-        trainer.check_counts("fit", 1, validation_steps=validation_steps, validation_batch_size=validation_batch_size)
-        epochs = trainer.limited(epochs)
-        due = trainer.due(validation_freq)
         with trainer.on_device_of(self, "fit"):
-            text = trainer.takes_text(self)
-            if validation_split:
-                (x, y, sample_weight), validation_data = trainer.split_off(x, y, sample_weight, validation_split, text)
-            source = batches.source("fit", x, y, sample_weight, batch_size, shuffle, class_weight, text=text)
-            feed = Feed(source, steps_per_epoch)
-            rows = validation_batch_size or (None if batches.is_iterable_of_batches(x) else batch_size)
-            validation = trainer.validation_feed(validation_data, rows, validation_steps, text)
-            hooks = trainer.hooks_of(self, callbacks, True, verbose, epochs, feed.steps)
-            return self._trainer.fit(self, feed, hooks, range(initial_epoch, epochs), validation, due)
+            plan = trainer.FitPlan.of(self, locals())
+            hooks = trainer.hooks_of(self, callbacks, True, verbose, plan.epochs.stop, plan.feed.steps)
+            return self._trainer.fit(self, plan, hooks)
 
     @explaining
     @takes_numpy
@@ -486,11 +474,8 @@ class Model(Layer, described=True):
         4.0
         """
         self._trainer.need_compile("evaluate")
-        trainer.check_counts("evaluate", 1, batch_size=batch_size, steps=steps)
         with trainer.on_device_of(self, "evaluate"):
-            feed = Feed(
-                batches.source("evaluate", x, y, sample_weight, batch_size, False, text=trainer.takes_text(self)), steps
-            )
+            feed = trainer.feed_of(self, "evaluate", x, y, sample_weight, batch_size, steps)
             with trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps) as hooks:
                 logs = self._trainer.evaluate(self, hooks, feed)
             return dict(sorted(logs.items())) if return_dict else trainer.listed(logs)
@@ -506,9 +491,8 @@ class Model(Layer, described=True):
         >>> model.predict([[1.0], [2.0]], verbose=0).ravel().tolist()
         [1.0, 2.0]
         """
-        trainer.check_counts("predict", 1, batch_size=batch_size, steps=steps)
         with trainer.on_device_of(self, "predict"):
-            feed = Feed(batches.source("predict", x, None, None, batch_size, False, text=trainer.takes_text(self)), steps)
+            feed = trainer.feed_of(self, "predict", x, None, None, batch_size, steps)
             return self._trainer.predict(self, trainer.hooks_of(self, callbacks, False, verbose, 1, feed.steps), feed)
 
     def get_training_state(self) -> State:

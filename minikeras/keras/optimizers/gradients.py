@@ -5,12 +5,12 @@ paired with the slots of their Variables.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import mixed_devices, namespace, to_device, to_numpy
+from ...core.warnings import warn_caller
 from ...distribute.functions import all_reduce_together, exchanged
 from ...distribute.replica import adds_up, check_exchange, current_part
 from ...distribute.world import world
@@ -195,4 +195,4 @@ def _report_missing(grads: Sequence[Any], variables: Sequence[Variable]) -> None
     missing = [variable for gradient, variable in zip(grads, variables, strict=True) if gradient is None]
     if len(missing) == len(variables):
         raise ValueError(f"No gradients provided for any variable. Variables: {names_of(variables) or 'none'}.")
-    warnings.warn(f"Gradients do not exist for variables {names_of(missing)} when minimizing the loss.", stacklevel=6)
+    warn_caller(f"Gradients do not exist for variables {names_of(missing)} when minimizing the loss.")

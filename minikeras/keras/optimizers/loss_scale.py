@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from ...core import Variable
 from ...core.arrays import namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.stack import perform
+from ...core.warnings import warn_caller
 from ...functions.operands import tensor
 from ...types import Array, DTypeLike
 from ..arguments import as_call
@@ -87,10 +87,9 @@ class LossScaleOptimizer(Optimizer):
                 "twice. Give it an optimizer that does not scale."
             )
         if inner_optimizer.loss_scale_factor is not None:
-            warnings.warn(
+            warn_caller(
                 f"LossScaleOptimizer: the inner optimizer '{inner_optimizer.name}' has loss_scale_factor="
-                f"{inner_optimizer.loss_scale_factor}, and gradients would be divided twice. It is set to None; leave it out.",
-                stacklevel=2,
+                f"{inner_optimizer.loss_scale_factor}, and gradients would be divided twice. It is set to None; leave it out."
             )
             inner_optimizer.loss_scale_factor = None
         if inner_optimizer.needs_loss:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from ... import markup
 from ...core import Variable
+from ...core.warnings import warn_caller
 from ..arguments import as_call, as_text, unrecognized
 from ..config import floatx
 from .state import host_variable
@@ -26,7 +26,7 @@ def check(optimizer: Any, unknown: dict[str, Any]) -> None:
     """Refuse options out of their range."""
     kind = type(optimizer).__name__
     if unknown.pop("decay", None):
-        warnings.warn(f"{kind}: decay is left out, as in Keras; give learning_rate a schedule.", stacklevel=8)
+        warn_caller(f"{kind}: decay is left out, as in Keras; give learning_rate a schedule.")
     if unknown:
         raise unrecognized(optimizer, unknown, (*COMMON, "name"))
     limits = {name: getattr(optimizer, name) for name in ("clipnorm", "clipvalue", "global_clipnorm")}

@@ -6,7 +6,6 @@ number (`layers/dense_1/vars/0`). The subgroup `vars` holds its own Variables, t
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...core import Variable
 from ...core.variable import preserved, restore, snapshot
+from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...module import attributes, elements, snake_case, walk
 from ...state import apply_tree, listed, misfit
@@ -217,6 +217,6 @@ class Assignments:
 
     def _warn(self) -> None:
         if lines := self._lines():
-            warnings.warn("\n".join([f"load_weights: parts of '{self._file}' were left out.", *lines]), stacklevel=5)
+            warn_caller("\n".join([f"load_weights: parts of '{self._file}' were left out.", *lines]))
         if self._skipped_optimizers:
-            warnings.warn("\n".join(self._skipped_optimizers), stacklevel=5)
+            warn_caller("\n".join(self._skipped_optimizers))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import datetime
 import os
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from ...boundary import explaining
 from ...core import Variable
 from ...core.arrays import to_numpy
 from ...core.tensor import array_of
+from ...core.warnings import warn_caller
 from ...errors import LoadError, ShapeError
 from ...files import archive, durable, hdf5, limits, strict_json, tensors
 from ...files.reading import budget, excerpt, read_file, refused
@@ -403,10 +403,9 @@ def _load_values(model: Any, root: hdf5.StoredGroup, path: Path) -> None:
         except ShapeError as error:
             raise LoadError(f"{path.name}: weights and configuration contradict each other. {error}") from error
     elif next(root.datasets(), None) is not None:
-        warnings.warn(
+        warn_caller(
             f"load_model: '{path}' holds weights, but the model cannot be built from its configuration; they were left out. "
-            "Give its class a `build`, or begin it with an Input, then call load_weights.",
-            stacklevel=3,
+            "Give its class a `build`, or begin it with an Input, then call load_weights."
         )
 
 

@@ -11,7 +11,6 @@ import contextvars
 import copy
 import inspect
 import types
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from ...core.arrays import to_numpy
 from ...core.tensor import Operand
+from ...core.warnings import warn_caller
 from ...errors import LoadError, UnknownObjectError
 from ...files import limits
 from ...types import DType, TensorShape, as_dtype
@@ -125,11 +125,10 @@ def _special(obj: Any) -> Any:
 
 def _function(function: Callable[..., Any]) -> dict[str, Any]:
     if function.__name__ == "<lambda>":
-        warnings.warn(
+        warn_caller(
             "A lambda is not written: reading it back would mean running code from a file. What is written can be loaded with "
             "custom_objects={'__lambda__': function}. Better write a named function and decorate it with "
-            "`@keras.saving.register_keras_serializable()`.",
-            stacklevel=2,
+            "`@keras.saving.register_keras_serializable()`."
         )
         return {"class_name": "__lambda__", "config": {}}
     name = registry.get_registered_name(function)

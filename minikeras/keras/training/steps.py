@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from itertools import islice
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 from ... import nest
 from ...core import GradientTape, Tensor, Variable, convert_to_tensor
 from ...core.arrays import namespace
+from ...core.warnings import warn_caller
 from ...distribute.functions import combine
 from ...distribute.replica import BatchPart, computing_on
 from ...distribute.strategy import BatchSplit
@@ -117,11 +117,10 @@ def _trained(model: ModelLike) -> list[Variable]:
     """The Variables that a step changes; a warning if there are none."""
     variables: list[Variable] = model.trainable_variables
     if not variables:
-        warnings.warn(
+        warn_caller(
             f"The model does not have any trainable weights: '{model.name}' is only measured. "
             "Set `trainable = True` for the layers that are to learn, as of a discriminator each time before its own step; "
-            "make layers in `__init__` or `build`, not in `call`.",
-            stacklevel=2,
+            "make layers in `__init__` or `build`, not in `call`."
         )
     return variables
 

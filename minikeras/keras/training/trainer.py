@@ -5,10 +5,9 @@ model is freed with its last user; every method is given the model.
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ... import nest
 from ...compiler import CompiledFunction
 from ...core.arrays import chosen_device, current_device, device
 from ...core.variable import restore, snapshot
+from ...core.warnings import warn_caller
 from ...data.table import RowBatches
 from ...distribute.strategy import DataParallel, distribution
 from ...distribute.world import barrier, is_first
@@ -105,18 +105,15 @@ class Trainer:
                 raise ValueError("A lambda is not written to files: write a named function and register it.")
             return serialize_keras_object(arguments)
         except (TypeError, ValueError) as error:
-            warnings.warn(
-                f"How the model was compiled cannot be saved; call `compile` again after loading it. {error}", stacklevel=4
-            )
+            warn_caller(f"How the model was compiled cannot be saved; call `compile` again after loading it. {error}")
             return None
 
     def compile_from_config(self, model: ModelLike, config: Mapping[str, Any]) -> None:
         """Compile as `compile_config` says."""
         if model.is_overridden("compile"):
-            warnings.warn(
+            warn_caller(
                 f"The model '{model.name}' was loaded without being compiled, since its `compile` is custom. Override "
-                "`get_compile_config` and `compile_from_config` in its class, or call `compile`.",
-                stacklevel=3,
+                "`get_compile_config` and `compile_from_config` in its class, or call `compile`."
             )
             return
         model.compile(**deserialize_keras_object(dict(config)))
@@ -214,16 +211,9 @@ class Trainer:
             logs = numbers(attempt(step, source.batch(own)) if found is None else found)
         return logs if return_dict else listed(logs)
 
-    def fit(
-        self,
-        model: ModelLike,
-        feed: Feed,
-        hooks: CallbackList,
-        epochs: range,
-        validation: Feed | None,
-        due: Callable[[int], bool],
-    ) -> History:
-        """Train from the first to the last of `epochs`, and validate those that are `due`."""
+    def fit(self, model: ModelLike, plan: FitPlan, hooks: CallbackList) -> History:
+        """Train and validate as planned."""
+        feed, epochs = plan.feed, plan.epochs
         self.steps.planned = epochs.stop * (feed.steps or 0)
         model.stop_training = False
         logs: Logs = {}
@@ -236,7 +226,7 @@ class Trainer:
                 if self._shared is not None:
                     model.stop_training = any_rank(model.stop_training)
                 while run.epoch < epochs.stop and not model.stop_training:
-                    logs = self._fit_epoch(model, run, validation if due(run.epoch) else None) or logs
+                    logs = self._fit_epoch(model, run, plan.validation_of(run.epoch)) or logs
                 if run.epoch > epochs.start:
                     self._finalize(model)
                 hooks.call("on_train_end", logs)
@@ -295,16 +285,15 @@ class Trainer:
         if steps.ended:  # as all ranks are, of which one was told so
             setattr(model, "stop_training" if phase == "train" else "stop_evaluating", True)
         if not run.batch and run.goes_on:
-            warnings.warn(
+            warn_caller(
                 f"Your input ran out of data after {run.epoch} epochs; training ends here. A generator can be used up only "
-                "once: for several epochs give a Dataset, a PyDataset, or a generator without end with `steps_per_epoch`.",
-                stacklevel=7,
+                "once: for several epochs give a Dataset, a PyDataset, or a generator without end with `steps_per_epoch`."
             )
             return {}
         if not run.batch:
             raise ValueError("The data gave no batches. Check its length; a generator can be used up only once.")
         if feed.wanted is not None and run.batch < feed.wanted and not steps.ended:
-            warnings.warn(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.", stacklevel=7)
+            warn_caller(f"The data gave {run.batch} batches instead of the {feed.wanted} steps asked for.")
         return numbers(run.logs)
 
     def evaluate(self, model: ModelLike, hooks: CallbackList, feed: Feed) -> Logs:
@@ -381,31 +370,6 @@ def takes_text(model: Any) -> bool:
     return any(layer._takes_text for layer in model.collect_contents().sublayers)
 
 
-def validation_feed(data: Any, batch_size: int | None, steps: int | None, text: bool) -> Feed | None:
-    """The batches of validation data, if there is any."""
-    if data is None:
-        return None
-    x, y, weight = batches.unpack_x_y_sample_weight(data)
-    size = None if batches.is_iterable_of_batches(x) else batch_size
-    return Feed(batches.source("evaluate", x, y, weight, size, False, text=text), steps)
-
-
-def split_off(x: TensorLike, y: TensorLike, sample_weight: TensorLike, share: float, text: bool) -> tuple[Any, Any]:
-    """The columns for training and a share for validation."""
-    if batches.is_iterable_of_batches(x):
-        raise ValueError("validation_split needs arrays; split batches yourself and give validation_data.")
-    return batches.split((batches.as_columns(x, text), batches.as_columns(y), batches.as_columns(sample_weight)), share)
-
-
-def limited(epochs: int) -> int:
-    """A number of epochs, or the limit of the settings."""
-    limit = max_epochs()
-    if limit is None or limit >= epochs:
-        return epochs
-    warnings.warn(f"Limiting epochs to {limit}, see keras.config.set_max_epochs.", stacklevel=5)
-    return limit
-
-
 def check_counts(name: str, least: int = 0, **counts: int | None) -> None:
     """Refuse counts that are no whole numbers; None says nothing."""
     for argument, count in counts.items():
@@ -418,13 +382,65 @@ def listed(logs: Logs) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def due(frequency: Any) -> Callable[[int], bool]:
-    """A predicate of epochs, counted from 0: True for those that are validated."""
-    if isinstance(frequency, int) and frequency > 0:
-        return lambda epoch: (epoch + 1) % frequency == 0
-    if isinstance(frequency, (list, tuple, set)):
-        return lambda epoch: epoch + 1 in frequency
-    raise ValueError(f"Expected `validation_freq` to be a list or an int above 0. Received: validation_freq={frequency!r}.")
+COUNTS = ("batch_size", "steps_per_epoch", "validation_steps", "validation_batch_size")
+"""The arguments of `fit` that are whole numbers from 1 on, or None."""
+
+
+class FitPlan(NamedTuple):
+    """What `fit` is to do.
+
+    Attributes:
+        feed, validation: the batches; None for no validation.
+        epochs: their numbers.
+        frequency: which of them are validated, as in `Model.fit`.
+    """
+
+    feed: Feed
+    validation: Feed | None
+    epochs: range
+    frequency: Any
+
+    @classmethod
+    def of(cls, model: ModelLike, given: Mapping[str, Any]) -> FitPlan:
+        """The plan for a model and the arguments of `Model.fit` by name, which are checked."""
+        check_counts("fit", **{name: given[name] for name in ("epochs", "initial_epoch")})
+        check_counts("fit", 1, **{name: given[name] for name in COUNTS})
+        epochs, limit, frequency = given["epochs"], max_epochs(), given["validation_freq"]
+        if limit is not None and limit < epochs:
+            warn_caller(f"Limiting epochs to {limit}, see keras.config.set_max_epochs.")
+            epochs = limit
+        if not isinstance(frequency, (list, tuple, set)) and not (isinstance(frequency, int) and frequency > 0):
+            raise ValueError(
+                f"Expected `validation_freq` to be a list or an int above 0. Received: validation_freq={frequency!r}."
+            )
+        text, batched, validated = takes_text(model), batches.is_iterable_of_batches(given["x"]), given["validation_data"]
+        x, y, weight = given["x"], given["y"], given["sample_weight"]
+        if share := given["validation_split"]:
+            if batched:
+                raise ValueError("validation_split needs arrays; split batches yourself and give validation_data.")
+            columns = batches.as_columns(x, text), batches.as_columns(y), batches.as_columns(weight)
+            (x, y, weight), validated = batches.split(columns, share)
+        size, classes = given["batch_size"], given["class_weight"]
+        source = batches.source("fit", x, y, weight, size, given["shuffle"], classes, text=text)
+        feed, validation = Feed(source, given["steps_per_epoch"]), None
+        if validated is not None:
+            x, y, weight = batches.unpack_x_y_sample_weight(validated)
+            rows = given["validation_batch_size"] or (None if batched else size)
+            rows = None if batches.is_iterable_of_batches(x) else rows
+            validation = Feed(batches.source("evaluate", x, y, weight, rows, False, text=text), given["validation_steps"])
+        return cls(feed, validation, range(given["initial_epoch"], epochs), frequency)
+
+    def validation_of(self, epoch: int) -> Feed | None:
+        """The batches of validation after an epoch, if it is due."""
+        number, frequency = epoch + 1, self.frequency
+        is_due = number % frequency == 0 if isinstance(frequency, int) else number in frequency
+        return self.validation if is_due else None
+
+
+def feed_of(model: ModelLike, name: str, x: Any, y: Any, weight: Any, batch_size: int | None, steps: int | None) -> Feed:
+    """The batches for `evaluate` or `predict`."""
+    check_counts(name, 1, batch_size=batch_size, steps=steps)
+    return Feed(batches.source(name, x, y, weight, batch_size, False, text=takes_text(model)), steps)
 
 
 def on_device_of(model: ModelLike, name: str) -> contextlib.AbstractContextManager[None]:

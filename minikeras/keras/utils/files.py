@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pathlib
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from ...boundary import explaining
 from ...core import Tensor, convert_to_tensor
+from ...core.warnings import warn_caller
 from ...data import Dataset
 from ...data.pipeline import order_stream
 from ...errors import NotFoundError, ShapeError
@@ -116,7 +116,7 @@ def save_img(
         file_format = os.path.splitext(path)[1][1:]
     kind = {"jpg": "jpeg"}.get((file_format or "").lower(), file_format or None)
     if img.mode == "RGBA" and kind == "jpeg":
-        warnings.warn("save_img: JPEG files have no transparency; it is left out.", stacklevel=2)
+        warn_caller("save_img: JPEG files have no transparency; it is left out.")
         img = img.convert("RGB")
     img.save(path, format=kind, **kwargs)
 
