@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 import operator
 import sys
@@ -202,10 +203,11 @@ class FlatBuffer:
         flats: the flat arrays, as programs see them.
         addresses: of the flat arrays.
         pieces: the arrays that the Variables hold, column by column.
+        variables: those that were given the pieces last.
         held: its parts, and the number of references beside those of programs if only its Variable holds each part.
     """
 
-    __slots__ = ("__weakref__", "_base", "_owned", "addresses", "flats", "held", "pieces")
+    __slots__ = ("__weakref__", "_base", "_owned", "addresses", "flats", "held", "pieces", "variables")
 
     def __init__(self, layout: Layout, columns: int) -> None:
         per_line = ALIGNMENT // layout.dtype.itemsize
@@ -218,9 +220,20 @@ class FlatBuffer:
         self.flats = [own[start : start + layout.size] for start in starts]
         self.addresses = np.array([flat.ctypes.data for flat in self.flats], np.int64)
         self.pieces = [piece for start in starts for piece in layout.pieces(self._base[start : start + layout.size])]
+        self._own()
+
+    def _own(self) -> None:
+        """Count the references to its parts, which are complete by now."""
         self._owned = Owned([*self.pieces, self._base])
         self.held = self._owned, len(self.pieces)
-        _by_base[id(self._base)] = self
+        self.variables: Sequence[Variable] = ()
+        _buffers.update(zip(map(id, self.pieces), itertools.repeat(self), strict=False))
+
+    @property
+    def is_seen(self) -> bool:
+        """True if anything refers to a part beside its Variables and programs: a Tensor, a view, another Variable."""
+        held = sum([variable.array is piece for variable, piece in zip(self.variables, self.pieces, strict=False)])
+        return not self._owned.is_shared_by(held)
 
     @property
     def in_use(self) -> bool:
@@ -229,11 +242,16 @@ class FlatBuffer:
 
     def adopt(self, variables: Sequence[Variable]) -> None:
         """Copy the Variables' values, and let them hold the copies; a value that another thread assigns meanwhile stays."""
+        self.variables = variables
         for variable, piece in zip(variables, self.pieces, strict=True):
             array = variable.array
-            piece[...] = array
-            if variable.array is array:
-                variable.array = piece
+            if array is not piece:
+                self._fill(piece, array)
+                if variable.array is array:
+                    variable.array = piece
+
+    def _fill(self, piece: Array, array: Array) -> None:
+        piece[...] = array
 
     def assign(self, variables: Sequence[Variable]) -> None:
         """Let the Variables hold it; an interrupt on the way gives them all the old values back."""
@@ -244,10 +262,16 @@ class FlatBuffer:
         except BaseException:
             restore(zip(variables, before, strict=True))
             raise
+        self.variables = variables
 
 
-_by_base: WeakValueDictionary[int, FlatBuffer] = WeakValueDictionary()
-"""The buffers, by the identity of the array that their pieces are views of."""
+_buffers: WeakValueDictionary[int, FlatBuffer] = WeakValueDictionary()
+"""The buffers, by the identity of each of their pieces, which live as long."""
+
+
+def holder_of(array: Array) -> FlatBuffer | None:
+    """The buffer of which an array is a piece."""
+    return _buffers.get(id(array))
 
 
 def buffer_of(arrays: Sequence[Array], columns: int = 1) -> FlatBuffer | None:
@@ -257,13 +281,13 @@ def buffer_of(arrays: Sequence[Array], columns: int = 1) -> FlatBuffer | None:
     >>> buffer_of(buffer.pieces) is buffer, buffer_of(buffer.pieces[:1]), buffer_of([np.ones(2)])
     (True, None, None)
     """
-    buffer = _by_base.get(id(arrays[0].base))
-    if buffer is None or len(buffer.flats) != columns or len(arrays) != len(buffer.pieces):
+    buffer = holder_of(arrays[0])
+    if buffer is None or len(buffer.addresses) != columns or len(arrays) != len(buffer.pieces):
         return None
     return buffer if all(map(operator.is_, arrays, buffer.pieces)) else None
 
 
-def unused_buffer(buffers: list[FlatBuffer], layout: Layout, columns: int, read: FlatBuffer | None = None) -> FlatBuffer:
+def unused_buffer(buffers: list[FlatBuffer], make: Callable[[], FlatBuffer], read: FlatBuffer | None = None) -> FlatBuffer:
     """One of two buffers that nothing uses, or a new one in place of the older, which is left to those that refer to it.
 
     `read` is the buffer of the present values; Variables that another thread assigned may hold others.
@@ -271,7 +295,7 @@ def unused_buffer(buffers: list[FlatBuffer], layout: Layout, columns: int, read:
     for buffer in buffers:
         if buffer is not read and not buffer.in_use:
             return buffer
-    buffers.append(FlatBuffer(layout, columns))
+    buffers.append(make())
     del buffers[:-2]
     return buffers[-1]
 
@@ -301,9 +325,12 @@ class FlatVariables:
 
     def begin(self) -> FlatBuffer:
         """The buffer for new values: one that only programs see."""
-        self._next = unused_buffer(self._buffers, self._layout, self._columns, self._current if self.in_place else None)
+        self._next = unused_buffer(self._buffers, self._make, self._current if self.in_place else None)
         self.alone = None
         return self._next
+
+    def _make(self) -> FlatBuffer:
+        return FlatBuffer(self._layout, self._columns)
 
     def read(self) -> FlatBuffer:
         """The buffer that the Variables hold, which may be another program's, or a new one that adopts them.
@@ -315,11 +342,15 @@ class FlatVariables:
             held = buffer_of([variable.array for variable in self._variables], self._columns)
             if held is None:  # before the first one, and after it, free memory is given back
                 give = give_back if self._current is None else lambda: None
-                held = FlatBuffer(self._layout, self._columns)
+                held = self._make()
                 give()
                 held.adopt(self._variables)
                 give()
-        self._current = held  # its memory must stay while it is read by its address
+        return self._keep(held)
+
+    def _keep(self, held: FlatBuffer) -> FlatBuffer:
+        """Keep a buffer, whose memory must stay while it is read by its address."""
+        self._current = held
         if held not in self._buffers:
             self._buffers = [*self._buffers[-1:], held]
         if self.in_place:

@@ -5,6 +5,7 @@ A plan holds for Records of the same primitives, parameters, operands, shapes, d
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -246,7 +247,7 @@ class CompiledSweep:
         if self._layout is None:
             return self._run(arguments)
         with self._lock:  # pieces of a flat array that nothing else refers to
-            pieces = list(unused_buffer(self._buffers, self._layout, 1).pieces)
+            pieces = list(unused_buffer(self._buffers, functools.partial(FlatBuffer, self._layout, 1)).pieces)
         return self._run(arguments, pieces)
 
     @property

@@ -29,6 +29,11 @@ def assert_state(found, expected):
         np.testing.assert_array_equal(own, other)
 
 
+def assert_close(found, expected):
+    for own, other in zip(found.state(), expected, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-4, atol=2e-6)
+
+
 @pytest.mark.parametrize("steps", [2, 5], ids=["before the capture", "after the capture"])
 @pytest.mark.parametrize("optimizer", ["momentum", "Adam", "clipped"])
 def test_a_device_that_breaks_before_a_step_is_enqueued_leaves_everything_as_it_was(double, optimizer, steps):
@@ -113,7 +118,7 @@ def test_programs_of_one_model_share_its_memory(double):
         found.step(*half)
     assert len(double.nodes) == captured
     train, partial = graphs_of(found.function)
-    assert train._homes._blocks == partial._homes._blocks
+    assert train._homes.buffers == partial._homes.buffers
 
 
 def test_a_read_only_program_goes_where_training_has_put_the_weights(double):
@@ -125,13 +130,32 @@ def test_a_read_only_program_goes_where_training_has_put_the_weights(double):
             expected = model.model(model.x).numpy()
             np.testing.assert_allclose(predict(model.x).numpy(), expected, rtol=1e-6)
     (graph,) = graphs_of(predict)
-    assert graph._homes.moves == 1
+    assert len(graph._known) == 1, "it has not moved"
+
+
+def test_a_program_may_assign_one_weight_where_training_has_put_it_and_what_is_seen_of_it_stays(double):
+    ours, theirs = trained(double), trained(double, place="CPU:0")
+    kept = []
+    for _ in range(4):
+        for found in (ours, theirs):
+            weight = found.model.trainable_variables[0]
+            halved = found.__dict__.setdefault("halved", tf.function(lambda w=weight: w.assign(w * 0.5)))
+            with tf.device(found.place):
+                halved()
+                kept += [(value := weight.read_value(), value.numpy())]
+                halved()
+            found.step()
+            kept += [(value := weight.read_value(), value.numpy())]
+        assert_close(ours, theirs.state())
+    for tensor, values in kept:
+        np.testing.assert_array_equal(tensor.numpy(), values)
+    assert graphs_of(ours.halved)
 
 
 def test_memory_is_freed_with_the_program(double):
     found = trained(double)
     (graph,) = graphs_of(found.function)
-    graph, block = weakref.ref(graph), weakref.ref(graph._homes._blocks[0])
+    graph, block = weakref.ref(graph), weakref.ref(graph._homes.buffers[0])
     before = double.bytes_alive()
     found.function.forget()
     gc.collect()

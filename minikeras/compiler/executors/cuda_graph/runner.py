@@ -82,7 +82,7 @@ class GraphExecutable:
         """Make a schedule and all that depends on it."""
         schedule = self._scheduled(self._refused)
         self.schedule, self.plan = schedule, DevicePlan(self.program, schedule)
-        self._homes, self._moves = Homes(self._device, schedule.homes, schedule.written), 0
+        self._homes = Homes(self._device, schedule.homes, schedule.written)
         self._rows = RowGather(self._device, self.program, schedule, self.plan)
         self._compiled: CompiledKernels | None = None
         self._memory: Memory | None = None
@@ -200,24 +200,20 @@ class GraphExecutable:
 
     def _begin(self) -> Graphs:
         """The graphs for the present places of Variables."""
-        self._homes.begin()
-        while self._graphs is None or self._moves != self._homes.moves:
-            self._moves, places = self._homes.moves, tuple(self._homes.addresses)
-            if places not in self._known:
-                runs = 0 if self._graphs is None else self._graphs.runs
-                graphs = Graphs(self._device, self._code(), self.plan, self._bases(), runs)
-                try:
-                    graphs.try_products(self.schedule.nodes)
-                except NoAlgorithm as error:
-                    self._refused.add(error.product)
-                    self._follow()
-                    self._homes.begin()
-                    continue
+        while (places := self._homes.begin()) not in self._known:
+            runs = 0 if self._graphs is None else self._graphs.runs
+            graphs = Graphs(self._device, self._code(), self.plan, self._bases(places), runs)
+            try:
+                graphs.try_products(self.schedule.nodes)
+            except NoAlgorithm as error:
+                self._refused.add(error.product)
+                self._follow()
+            else:
                 self._known = dict([*self._known.items()][-1:]) | {places: graphs}
-            self._graphs = self._known[places]
+        self._graphs = self._known[places]
         return self._graphs
 
-    def _bases(self) -> list[Base]:
+    def _bases(self, homes: Sequence[int]) -> list[Base]:
         """The bases of places."""
         step, rows = self.plan.step_bytes, 8 * self._rows.rows
         sizes = [rounded(self.plan.size), rounded(STEPS * step), rounded(STEPS * rows)]
@@ -228,7 +224,7 @@ class GraphExecutable:
                 self._device.send(place, np.ascontiguousarray(slot.array, slot.dtype))
         start = self._memory.address
         moving = [Base(start, 0), Base(start + sizes[0], step), Base(start + sizes[0] + sizes[1], rows), Base(0, 0)]
-        return [*moving, *[Base(address, 0) for address in self._homes.addresses]]
+        return [*moving, *[Base(address, 0) for address in homes]]
 
     def _at(self, base: int) -> int:
         assert self._graphs is not None

@@ -188,11 +188,10 @@ class NodeSchedule:
             if any(set(keys) & set(known) for known in self._held):
                 raise Unsupported("a Variable is read by itself and as part of a flat array")
             self._held[keys] = len(self.homes)
-            home = Home.of(variables[0]) if layout is None else Home(tuple(variables), layout)
-            self.homes.append(home)
-            self.home_slots.append(
-                self.slot(tuple(home.layout.shapes[0]) if layout is None else (layout.size,), home.layout.dtype)
-            )
+            array = variables[0].array
+            shape = tuple(array.shape) if layout is None else (layout.size,)
+            self.homes.append(Home(tuple(variables), layout or Layout([shape], array.dtype)))
+            self.home_slots.append(self.slot(shape, array.dtype))
         return self._held[keys]
 
     def _read(self, record: Record) -> None:
