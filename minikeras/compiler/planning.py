@@ -8,7 +8,7 @@ import itertools
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -46,7 +46,7 @@ class Arena(NamedTuple):
     buffers: int
 
 
-def allocate(intervals: Iterable[Interval]) -> Arena:
+def allocate(intervals: Iterable[Interval], alignment: int = ALIGNMENT) -> Arena:
     """Give each value, in the order of birth, the first free bytes.
 
     >>> allocate([Interval(0, 100, 0, 1), Interval(1, 100, 1, 2), Interval(2, 100, 2, 3)])
@@ -65,7 +65,7 @@ def allocate(intervals: Iterable[Interval]) -> Arena:
         donor = next(iter(fitting), None)
         if donor is not None:
             pieces[pieces.index(donor)] = donor._replace(value=value)
-        start = _take(pieces, value) if donor is None else donor.start
+        start = _take(pieces, value, alignment) if donor is None else donor.start
         offsets[value.key] = start
         size = max(size, pieces[-1].stop)
         buffers = max(buffers, len(pieces))
@@ -78,9 +78,9 @@ class _Piece(NamedTuple):
     value: Interval
 
 
-def _take(pieces: list[_Piece], value: Interval) -> int:
+def _take(pieces: list[_Piece], value: Interval, alignment: int) -> int:
     """Take the first gap between pieces, or the place behind them, that is large enough."""
-    size = max(-(-value.bytes // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
+    size = max(-(-value.bytes // alignment) * alignment, alignment)
     start = position = 0
     while position < len(pieces) and pieces[position].start < start + size:
         start = pieces[position].stop
@@ -140,6 +140,38 @@ def lifetimes(calls: Sequence[Any], owner: Callable[[int], int] = lambda key: ke
             born.setdefault(key, position)
             dies[key] = position
     return {key: Lifetime(first, dies[key]) for key, first in born.items()}
+
+
+Owner = Callable[[Slot], Slot]
+"""The value that owns the memory of another one, which is a view of it or a part that is written there; itself for any other."""
+
+
+def arena_of(
+    calls: Sequence[Any], owner: Owner, wanted: Callable[[int], bool], kept: Collection[int] = (), alignment: int = ALIGNMENT
+) -> Arena:
+    """The arena of the values that own memory, are wanted and touched by calls; those that are kept, by key, stay to the end."""
+    owners = {x.key: owner(x) for call in calls for x in touched(call)}
+    slots = {slot.key: slot for slot in owners.values()}
+    intervals = [
+        Interval(key, slots[key].bytes, born, len(calls) if key in kept else dies, _donors(calls[born], slots[key], owners))
+        for key, (born, dies) in lifetimes(calls, lambda key: owners[key].key).items()
+        if wanted(key)
+    ]
+    return allocate(intervals, alignment)
+
+
+def _donors(call: Any, y: Slot, owners: Mapping[int, Slot]) -> list[int]:
+    """The operands whose memory a result may take if this is their last use."""
+    allowed: Sequence[Sequence[int]] = getattr(call, "may_alias", ())
+    number = next((number for number, own in enumerate(call.results) if own.key == y.key), len(allowed))
+    given = [owners[x.key].key for x in slots_in(call.operands)]
+    return [
+        x.key
+        for x in (call.operands[position] for position in (allowed[number] if number < len(allowed) else ()))
+        if isinstance(x, Slot)
+        and (x.shape, x.dtype, x.order) == (y.shape, y.dtype, y.order)
+        and given.count(x.key) == sum(one is x for one in call.operands)
+    ]
 
 
 # Flattened Variables: weights, gradients and slots of one dtype are a flat array each, read, computed and assigned as a

@@ -6,12 +6,10 @@ values share memory if they are not alive at the same time. Values that Python m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...ir import Program, Slot
-from ...planning import Interval, allocate, lifetimes, touched
-from .nodes import LaunchNode
+from ...planning import DEVICE_ALIGNMENT, arena_of
 from .preparation import rounded
 from .schedule import NodeSchedule
 
@@ -62,7 +60,10 @@ class DevicePlan:
             if slot.key not in self._places:
                 self._places[slot.key] = Place(MEMORY, self._take(slot.bytes))
         self.results = first, self.size - first
-        arena = allocate(self._intervals())
+        own = {*self._places}
+        arena = arena_of(
+            schedule.nodes, lambda x: self._owner(x)[0], lambda key: key not in own, alignment=DEVICE_ALIGNMENT
+        )
         self.buffers = arena.buffers
         for key, start in arena.offsets.items():
             self._places[key] = Place(MEMORY, self.size + start)
@@ -91,29 +92,3 @@ class DevicePlan:
             x, further = self._schedule.root(x)
             start += more + further
         return x, start
-
-    def _intervals(self) -> Iterator[Interval]:
-        """The lifetimes of values in the shared part, each for whole pieces of memory, in the order of birth."""
-        nodes = self._schedule.nodes
-        owners = {x.key: self._owner(x)[0] for node in nodes for x in touched(node)}
-        slots = {slot.key: slot for slot in owners.values()}
-        for key, (born, dies) in lifetimes(nodes, lambda key: owners[key].key).items():
-            if key not in self._places:
-                yield Interval(key, rounded(slots[key].bytes), born, dies, self._donors(nodes[born], slots[key]))
-
-    def _donors(self, node: object, result: Slot) -> Sequence[int]:
-        """The operands over which the only kernel of a node may write a result if this is their last use."""
-        if not isinstance(node, LaunchNode) or len(node.kernels) != 1 or not node.kernels[0].may_alias:
-            return ()
-        (kernel,) = node.kernels
-        number = next((place for place, y in enumerate(kernel.outputs) if y.key == result.key), None)
-        if number is None:
-            return ()
-        given = [self._owner(x) for x in kernel.inputs]
-        return [
-            given[place][0].key
-            for place in kernel.may_alias[number]
-            if given[place][1] == 0
-            and given[place][0].bytes == kernel.inputs[place].bytes == result.bytes
-            and sum(owner.key == given[place][0].key for owner, _ in given) == 1
-        ]

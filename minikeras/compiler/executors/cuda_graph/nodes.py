@@ -94,6 +94,11 @@ class LaunchNode(NamedTuple):
         """The slots that are written, intermediate ones included."""
         return [y for kernel in self.kernels for y in kernel.outputs]
 
+    @property
+    def may_alias(self) -> Sequence[Sequence[int]]:
+        """For each result the positions of operands in whose memory it may lie."""
+        return self.kernels[0].may_alias if len(self.kernels) == 1 else ()
+
 
 class ProductNode(NamedTuple):
     """A matrix product: y = a @ b. Its epilogue reads a bias, writes its gradient, writes or reads a mask of bits."""

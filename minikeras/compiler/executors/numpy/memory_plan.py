@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ....types import Array
 from ...ir import Program, Slot, slots_in
-from ...planning import FlatBuffer, FlatVariables, Interval, allocate, flats_of, lifetimes, memory_of, touched, variables_of
+from ...planning import FlatBuffer, FlatVariables, arena_of, flats_of, lifetimes, memory_of, touched, variables_of
 from .lowering import AssignFlat, Bind, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View
 
 LIMIT = 1 << 25
@@ -61,8 +61,10 @@ class MemoryPlan:
         self._find_views()
         self._find_what_leaves()
         self._inside = self._placed_inside()
-        self.arena = allocate(self._intervals())
-        slots = self._written | {y.key: y for call in calls if isinstance(call, FlattenKernel) for y in call.results}
+        slots = self._slots = {x.key: x for call in calls for x in touched(call)}
+        made = self._written.keys() | {y.key for call in calls if isinstance(call, FlattenKernel) for y in call.results}
+        kept = {self._owner(slots[key]).key for key in self.exported}  # copied when their segment is over
+        self.arena = arena_of(calls, self._owner, (made - self.fresh - self.writes).__contains__, kept)
         own = {key: (slots[key], start) for key, start in self.arena.offsets.items()}
         within = {key: (slots[key], own[whole.key][1] + start) for key, (whole, start) in self._inside.items()}
         self.placed = own | within
@@ -130,37 +132,10 @@ class MemoryPlan:
                     found[x.key] = whole, start * layout.dtype.itemsize
         return found
 
-    def _owner(self, key: int) -> int:
+    def _owner(self, x: Slot) -> Slot:
         """The value that owns the piece of the arena in which another one lies."""
-        root = self.root(key)
-        return self._inside[root][0].key if root in self._inside else root
-
-    def _intervals(self) -> Iterator[Interval]:
-        """The lifetimes of values in the arena, with the donors of each."""
-        lives = lifetimes(self._calls, self._owner)
-        for key in {self._owner(key) for key in self.exported} & lives.keys():  # copied when their segment is over
-            lives[key] = lives[key]._replace(dies=len(self._calls))
-        found: set[int] = self.fresh | self.writes
-        for call in self._calls:
-            for number, y in enumerate(call.results if isinstance(call, (Call, FlattenKernel)) else ()):
-                owner = self._inside[y.key][0] if y.key in self._inside else y
-                if y.key in found or owner.key in found:
-                    continue
-                found.add(owner.key)
-                donors = self._donors(call, number) if isinstance(call, Call) and owner is y else ()
-                yield Interval(owner.key, owner.bytes, *lives[owner.key], donors)
-
-    def _donors(self, call: Call, number: int) -> Sequence[int]:
-        """The operands whose memory a result may take if this is their last use."""
-        y = call.results[number]
-        operands = slots_in(call.operands)
-        return [
-            x.key
-            for x in (call.operands[position] for position in call.may_alias[number])
-            if isinstance(x, Slot)
-            and (x.shape, x.dtype, x.order) == (y.shape, y.dtype, y.order)
-            and not any(other is not x and self.root(other.key) == x.key for other in operands)
-        ]
+        root = self._slots[self.root(x.key)]
+        return self._inside[root.key][0] if root.key in self._inside else root
 
     # What runs ask ------------------------------------------------------------------------------------------------------------
 
