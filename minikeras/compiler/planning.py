@@ -143,31 +143,30 @@ def lifetimes(calls: Sequence[Any], owner: Callable[[int], int] = lambda key: ke
 
 
 Owner = Callable[[Slot], Slot]
-"""The value that owns the memory of another one, which is a view of it or a part that is written there; itself for any other."""
+"""The value that owns the memory of another one, which is a view of it or written there as a part; itself for any other."""
 
 
 def arena_of(
     calls: Sequence[Any], owner: Owner, wanted: Callable[[int], bool], kept: Collection[int] = (), alignment: int = ALIGNMENT
 ) -> Arena:
-    """The arena of the values that own memory, are wanted and touched by calls; those that are kept, by key, stay to the end."""
+    """The arena of the values that calls touch, own memory and are wanted; those that are kept, by key, stay to the end."""
     owners = {x.key: owner(x) for call in calls for x in touched(call)}
     slots = {slot.key: slot for slot in owners.values()}
     intervals = [
-        Interval(key, slots[key].bytes, born, len(calls) if key in kept else dies, _donors(calls[born], slots[key], owners))
+        Interval(key, slots[key].bytes, born, len(calls) if key in kept else dies, _donors(calls[born], key, owners))
         for key, (born, dies) in lifetimes(calls, lambda key: owners[key].key).items()
         if wanted(key)
     ]
     return allocate(intervals, alignment)
 
 
-def _donors(call: Any, y: Slot, owners: Mapping[int, Slot]) -> list[int]:
+def _donors(call: Any, key: int, owners: Mapping[int, Slot]) -> list[int]:
     """The operands whose memory a result may take if this is their last use."""
-    allowed: Sequence[Sequence[int]] = getattr(call, "may_alias", ())
-    number = next((number for number, own in enumerate(call.results) if own.key == y.key), len(allowed))
     given = [owners[x.key].key for x in slots_in(call.operands)]
     return [
         x.key
-        for x in (call.operands[position] for position in (allowed[number] if number < len(allowed) else ()))
+        for y, allowed in zip(call.results, getattr(call, "may_alias", ()), strict=False)
+        for x in (call.operands[position] for position in allowed if y.key == key)
         if isinstance(x, Slot)
         and (x.shape, x.dtype, x.order) == (y.shape, y.dtype, y.order)
         and given.count(x.key) == sum(one is x for one in call.operands)

@@ -39,23 +39,19 @@ class CompiledKernels:
 
     def __init__(self, device: CuPyDevice, preamble: str) -> None:
         self._device, self._preamble = device, preamble
-        self._functions: dict[int, list[Any]] = {}
-        self._launches: list[LaunchNode] = []
-        """Kept so that no other one has their identity."""
+        self._functions: dict[tuple[int, str], Any] = {}
 
     def add(self, nodes: Sequence[Node]) -> None:
         """Compile the kernels of nodes as one module."""
-        launches = [node for node in nodes if isinstance(node, LaunchNode)]
-        kernels = [kernel for launch in launches for kernel in launch.kernels]
-        loaded = iter(self._device.load(assemble(kernels, self._preamble), kernels) if kernels else ())
-        self._functions |= {id(launch): [next(loaded) for _ in launch.kernels] for launch in launches}
-        self._launches += launches
+        kernels = [kernel for node in nodes if isinstance(node, LaunchNode) for kernel in node.kernels]
+        loaded = self._device.load(assemble(kernels, self._preamble), kernels) if kernels else ()
+        self._functions |= {kernel.key: function for kernel, function in zip(kernels, loaded, strict=True)}
 
     def functions(self, launch: LaunchNode) -> list[Any]:
         """The functions of a launch."""
-        if id(launch) not in self._functions:
+        if not all(kernel.key in self._functions for kernel in launch.kernels):
             self.add([launch])
-        return self._functions[id(launch)]
+        return [self._functions[kernel.key] for kernel in launch.kernels]
 
 
 class Base(NamedTuple):

@@ -61,9 +61,7 @@ class DevicePlan:
                 self._places[slot.key] = Place(MEMORY, self._take(slot.bytes))
         self.results = first, self.size - first
         own = {*self._places}
-        arena = arena_of(
-            schedule.nodes, lambda x: self._owner(x)[0], lambda key: key not in own, alignment=DEVICE_ALIGNMENT
-        )
+        arena = arena_of(schedule.nodes, lambda x: self._owner(x)[0], lambda key: key not in own, alignment=DEVICE_ALIGNMENT)
         self.buffers = arena.buffers
         for key, start in arena.offsets.items():
             self._places[key] = Place(MEMORY, self.size + start)

@@ -1,4 +1,4 @@
-"""Nodes: a lowered program is a list of them. Neighbouring nodes become one graph; a `CallNode` stands between two graphs.
+"""Nodes: a lowered program is a list of them. Neighbouring nodes become one graph; a `Kernel` of Python stands between two.
 
 An `Emitter` writes the kernels of an instruction; one without kernels is left to Python.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import Record
-from ...ir import Slot, outputs_of, slots_in, slots_of
+from ...ir import Slot, slots_in, slots_of
 from ...loop_ir.bodies import NoNest
 from ...loop_ir.lowering import Lowering
 from ...loop_ir.reductions import loop_nest
@@ -52,6 +52,11 @@ class CudaKernel(NamedTuple):
     threads: int
     may_alias: tuple[tuple[int, ...], ...] = ()
 
+    @property
+    def key(self) -> tuple[int, str]:
+        """Equal for kernels that one function carries out."""
+        return self.threads, self.text
+
 
 class CudaModule(NamedTuple):
     """A source to compile, and for each kernel the name of its function there."""
@@ -70,7 +75,7 @@ def assemble(kernels: Iterable[CudaKernel], preamble: str = "") -> CudaModule:
     functions: dict[tuple[int, str], str] = {}
     names = []
     for kernel in kernels:
-        names.append(functions.setdefault((kernel.threads, kernel.text), f"{kernel.label}_{len(functions)}"))
+        names.append(functions.setdefault(kernel.key, f"{kernel.label}_{len(functions)}"))
     lines = [
         f'extern "C" __global__ __launch_bounds__({threads}) void {name}{text}' for (threads, text), name in functions.items()
     ]
@@ -144,24 +149,8 @@ class CopyNode(NamedTuple):
         return [self.y]
 
 
-class CallNode(NamedTuple):
-    """An instruction that Python carries out: an effect, or one for which there is no kernel."""
-
-    record: Record
-
-    @property
-    def operands(self) -> list[Slot]:
-        """The slots that are read."""
-        return slots_in(self.record.inputs)
-
-    @property
-    def results(self) -> list[Slot]:
-        """The slots that are written."""
-        return list(outputs_of(self.record))
-
-
 Node = Any
-"""One of these."""
+"""One of these, or a `Kernel`: an instruction that Python carries out, an effect or one for which there are no kernels here."""
 
 # From instructions to kernels ------------------------------------------------------------------------------------------------
 

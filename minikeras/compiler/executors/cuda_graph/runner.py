@@ -26,8 +26,9 @@ from ...ir import Program, Slot
 from ...loop_ir.bodies import DTYPES
 from ...passes import optimized
 from ...passes.convolutions import lower_convolutions
+from ...planning import touched
 from ...render.cuda_functions import PREAMBLE
-from ..numpy.lowering import kernel_of
+from ..numpy.lowering import Kernel, kernel_of
 from ..numpy.replay import Rollback, joined, locks_of, rollback_of
 from .device import CuPyDevice, Memory
 from .epilogues import add_epilogues
@@ -36,7 +37,7 @@ from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
 from .homes import Homes
 from .lt import MatrixProduct
 from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, Place
-from .nodes import CallNode, Emitter, LaunchNode, Node
+from .nodes import Emitter, LaunchNode, Node
 from .preparation import compare_columns, on_host, rounded
 from .schedule import NodeSchedule, Unsupported
 
@@ -132,7 +133,8 @@ class GraphExecutable:
             while position < len(batches):
                 together = STEPS if len(batches) - position >= STEPS and not stacked and self._rows.fits(batches) else 1
                 if together > 1 and self._graphs is not None and self._graphs.are_captured:
-                    arrays = self._run_rows(batches, position, together)
+                    gathering = self._rows.gathering(batches, self._keys)
+                    arrays = self._run((), batches.rows[position : position + together], gathering)
                 else:
                     together, arrays = 1, self._run(batches.arguments(position))
                 parts = [*parts, [namespace(array).stack([array]) for array in arrays]] if stacked else [arrays]
@@ -145,50 +147,37 @@ class GraphExecutable:
 
     # A run --------------------------------------------------------------------------------------------------------------------
 
-    def _run(self, arguments: Sequence[Array]) -> list[Array]:
-        """One step; the arrays of the results."""
-        graphs, room = self._begin(), self._room()
+    def _run(self, arguments: Sequence[Array], rows: Array = None, gathering: Gathering | None = None) -> list[Array]:
+        """A step, or several as one graph that gathers their `rows` where the data set lies; the arrays of the results."""
+        graphs, room, schedule = self._begin(), self._room(), self.schedule
         with contextlib.ExitStack() as undone:
             self._undo(undone, graphs)
-            given = list(zip(self.program.arguments, arguments, strict=True))
-            for slot, array in given:
-                self._store(slot, array)
-            values = {slot.key: array for slot, array in given}
-            made = np.zeros((1, self.plan.step_bytes), np.uint8)
-            for call in self.schedule.first:
-                self._carry_out(call, values, made[0])
-            self._device.send(self._at(STEP), made)
-            segments = self.schedule.segments
-            for number, call in enumerate(self.schedule.calls):
+            values: dict[int, Any] = {x.key: array for x, array in zip(self.program.arguments, arguments, strict=False)}
+            for slot in self.program.arguments[: len(arguments)]:
+                self._store(slot, values[slot.key])
+            steps = np.zeros((1 if rows is None else len(rows), self.plan.step_bytes), np.uint8)
+            for made in steps:
+                for call in schedule.first:
+                    if rows is None or not only_checks(call.record.primitive):  # all rows have passed
+                        self._carry_out(call, values, made)
+                for call in schedule.last if not schedule.calls else ():
+                    self._carry_out(call, values, made)
+            self._device.send(self._at(STEP), steps)
+            segments = schedule.segments
+            for number, call in enumerate(schedule.calls):
                 graphs.enqueue(number, segments[number])
-                self._carry_out(call, values, made[0])
+                self._carry_out(call, values, steps[0])
                 if any(y.shape is None for y in call.results):
-                    self._device.send(self._at(STEP), made)
-            for call in self.schedule.last:
-                self._carry_out(call, values, made[0])
-            graphs.enqueue(len(segments) - 1, segments[-1])
+                    self._device.send(self._at(STEP), steps)
+            for call in schedule.last if schedule.calls else ():
+                self._carry_out(call, values, steps[0])
+            if gathering is None:
+                graphs.enqueue(len(segments) - 1, segments[-1])
+            else:
+                self._device.send(self._at(ROWS), rows)
+                graphs.enqueue(gathering.key, [*gathering.nodes, *schedule.nodes], len(steps))
             undone.pop_all()
         graphs.runs += 1
-        return self._brought_out(values, room)
-
-    def _run_rows(self, batches: RowBatches, first: int, steps: int) -> list[Array]:
-        """Steps over neighbouring batches, gathered where the data set lies, as one graph."""
-        graphs, room = self._begin(), self._room()
-        gathering = self._rows.gathering(batches, self._keys)
-        with contextlib.ExitStack() as undone:
-            self._undo(undone, graphs)
-            made = np.zeros((steps, self.plan.step_bytes), np.uint8)
-            for own in made:
-                values: dict[int, Any] = {}
-                for call in self.schedule.first:
-                    if not only_checks(call.record.primitive):  # all rows have passed
-                        self._carry_out(call, values, own)
-                for call in self.schedule.last:
-                    self._carry_out(call, values, own)
-            self._device.send(self._at(STEP), made)
-            self._device.send(self._at(ROWS), batches.rows[first : first + steps])
-            graphs.enqueue(gathering.key, [*gathering.nodes, *self.schedule.nodes], steps)
-            undone.pop_all()
         return self._brought_out(values, room)
 
     def _undo(self, undone: contextlib.ExitStack, graphs: Graphs) -> None:
@@ -236,7 +225,7 @@ class GraphExecutable:
             self._compiled.add(self.schedule.nodes)
         return self._compiled
 
-    def _carry_out(self, call: CallNode, values: dict[int, Any], made: Array) -> None:
+    def _carry_out(self, call: Kernel, values: dict[int, Any], made: Array) -> None:
         """Let Python carry out an instruction; numbers and values on the host go to their places in the step's values."""
         record = call.record
         host = record.primitive is assigned or any(y.key in self.schedule.hosted for y in call.results)
@@ -289,7 +278,7 @@ class GraphExecutable:
         ]
 
 
-def _assigned_by(call: CallNode) -> list[Variable]:
+def _assigned_by(call: Kernel) -> list[Variable]:
     """The Variables that an effect of an optimizer may assign."""
     params = call.record.params
     own = [x for x in call.record.inputs if isinstance(x, Variable)]
@@ -314,8 +303,8 @@ class RowGather:
         given = {x.key for x in program.arguments}
         self._checks = [call for call in schedule.first if only_checks(call.record.primitive)]
         others = [call for call in schedule.first if not only_checks(call.record.primitive)]
-        alone = all(x.shape is None or x.key in schedule.hosted for call in others for x in (*call.operands, *call.results))
-        checked = all(call.record.inputs[0].key in given and len(call.operands) == 1 for call in self._checks)
+        alone = all(x.shape is None or x.key in schedule.hosted for call in others for x in touched(call))
+        checked = all(call.operands[0].key in given and len(call.operands) == 1 for call in self._checks)
         self._possible = bool(program.arguments) and alone and checked and not schedule.calls
         self.rows = max([x.shape[0] for x in program.arguments if x.shape], default=1)
         """The most rows of a batch."""

@@ -20,9 +20,10 @@ from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...passes.forward_state import only_counts, touched
 from ...planning import assign_flat, flats_of, flatten, part, read_flat, variables_of
+from ..numpy.lowering import Kernel
 from .homes import Home
 from .lt import KINDS, MatrixProduct
-from .nodes import CallNode, CopyNode, CudaKernel, LaunchNode, Node, ProductNode
+from .nodes import CopyNode, CudaKernel, LaunchNode, Node, ProductNode
 
 Generator = Callable[[Record], Sequence[CudaKernel] | None]
 """A function from an instruction to its kernels; None if there are none."""
@@ -44,7 +45,7 @@ class NodeSchedule:
 
     Attributes:
         first, last: the calls of Python before all nodes, and right before those that write Variables.
-        nodes: in order; a `CallNode` among them stands between two graphs.
+        nodes: in order; a `Kernel` among them stands between two graphs.
         homes: of the Variables, and `home_slots` for their values.
         views: by key, the slot in whose memory another one begins, and the byte offset.
         inside: by key, the flat array in which a result is written, and the byte offset.
@@ -59,8 +60,8 @@ class NodeSchedule:
         generate: Generator,
         refused: Collection[MatrixProduct] = (),
     ) -> None:
-        self.first: list[CallNode] = []
-        self.last: list[CallNode] = []
+        self.first: list[Kernel] = []
+        self.last: list[Kernel] = []
         self.nodes: list[Node] = []
         self.homes: list[Home] = []
         self.home_slots: list[Slot] = []
@@ -104,16 +105,16 @@ class NodeSchedule:
         """The nodes between two calls; the calls are those of `self.calls`."""
         found: list[list[Node]] = [[]]
         for node in self.nodes:
-            if isinstance(node, CallNode):
+            if isinstance(node, Kernel):
                 found.append([])
             else:
                 found[-1].append(node)
         return found
 
     @property
-    def calls(self) -> list[CallNode]:
+    def calls(self) -> list[Kernel]:
         """The calls of Python between two segments."""
-        return [node for node in self.nodes if isinstance(node, CallNode)]
+        return [node for node in self.nodes if isinstance(node, Kernel)]
 
     # Instructions -----------------------------------------------------------------------------------------------------------
 
@@ -135,7 +136,7 @@ class NodeSchedule:
     def _on_host(self, record: Record) -> None:
         if not all(x.key in self._early for x in slots_in(record.inputs)):
             raise Unsupported(f"{record.primitive.name} brings a value of the device to the host")
-        (self.last if record.primitive is assigned else self.first).append(CallNode(record))
+        (self.last if record.primitive is assigned else self.first).append(Kernel(record))
         self._early |= {y.key for y in outputs_of(record)}
 
     def _compute(self, record: Record) -> None:
@@ -159,7 +160,7 @@ class NodeSchedule:
 
     def _effect(self, record: Record) -> None:
         if only_counts(record) and all(x.shape is None or x.key in self._early for x in slots_in(record.inputs)):
-            self.last.append(CallNode(record))
+            self.last.append(Kernel(record))
             return
         keys = touched(record)
         if keys is None:
@@ -173,8 +174,8 @@ class NodeSchedule:
 
     def _call(self, record: Record) -> None:
         """Let Python carry an instruction out: before all nodes if it needs none of their results."""
-        call = CallNode(Record(record.primitive, list(map(self._plain, record.inputs)), record.params, record.outputs))
-        if all(self.root(x)[0].key in self._early for x in call.operands):
+        call = Kernel(Record(record.primitive, list(map(self._plain, record.inputs)), record.params, record.outputs))
+        if all(self.root(x)[0].key in self._early for x in slots_in(call.operands)):
             self.first.append(call)
             self._early |= {y.key for y in call.results}
             return
@@ -286,7 +287,7 @@ class NodeSchedule:
         """A flat array: nodes write their results for it alone directly into it."""
         whole, layout = record.outputs, record.params["layout"]
         whole = whole[0] if type(whole) is tuple else whole
-        made = {y.key for node in self.nodes if not isinstance(node, CallNode) for y in node.results}
+        made = {y.key for node in self.nodes if not isinstance(node, Kernel) for y in node.results}
         for x, start in zip(record.inputs, layout.starts, strict=True):
             x, at = self._plain(x), start * layout.dtype.itemsize
             source, inner = self.root(x)
@@ -342,7 +343,7 @@ class NodeSchedule:
 
     def _leave(self, results: Sequence[Slot]) -> None:
         """Let each result be the value of a node that nothing else takes, or a copy made before any Variable is written."""
-        made = {y.key for node in self.nodes if not isinstance(node, CallNode) for y in node.results}
+        made = {y.key for node in self.nodes if not isinstance(node, Kernel) for y in node.results}
         for x in results:
             if x.key in self.hosted:
                 self.exported.append(x)
@@ -373,7 +374,7 @@ class NodeSchedule:
             return False
         (at,) = made
         node, later = self.nodes[at], self.nodes[at + 1 :]
-        if isinstance(node, CallNode) or any(isinstance(one, CallNode) for one in later):
+        if isinstance(node, Kernel) or any(isinstance(one, Kernel) for one in later):
             return False
         if any(self.root(x)[0] is home for one in later for x in one.operands):
             return False

@@ -61,10 +61,10 @@ class MemoryPlan:
         self._find_views()
         self._find_what_leaves()
         self._inside = self._placed_inside()
-        slots = self._slots = {x.key: x for call in calls for x in touched(call)}
-        made = self._written.keys() | {y.key for call in calls if isinstance(call, FlattenKernel) for y in call.results}
+        made = self._written | {y.key: y for call in calls if isinstance(call, FlattenKernel) for y in call.results}
+        slots = self._slots = {x.key: x for call in calls for x in touched(call)} | made
         kept = {self._owner(slots[key]).key for key in self.exported}  # copied when their segment is over
-        self.arena = arena_of(calls, self._owner, (made - self.fresh - self.writes).__contains__, kept)
+        self.arena = arena_of(calls, self._owner, (made.keys() - self.fresh - self.writes).__contains__, kept)
         own = {key: (slots[key], start) for key, start in self.arena.offsets.items()}
         within = {key: (slots[key], own[whole.key][1] + start) for key, (whole, start) in self._inside.items()}
         self.placed = own | within
