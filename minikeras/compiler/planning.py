@@ -249,7 +249,7 @@ class FlatBuffer:
         own: Array = np.frombuffer(memory, layout.dtype)
         starts = [column * width for column in range(columns)]
         self.flats = [own[start : start + layout.size] for start in starts]
-        self.addresses = np.array([flat.ctypes.data for flat in self.flats], np.int64)
+        self.addresses: Array = np.array([flat.ctypes.data for flat in self.flats], np.int64)
         self.pieces = [piece for start in starts for piece in layout.pieces(self._base[start : start + layout.size])]
         self._own()
 
