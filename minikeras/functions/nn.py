@@ -58,7 +58,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     if approximate:
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)
         return 0.5 * x * (1.0 + transcendental.tanh(inner))
-    return 0.5 * x * special.erfc(x * -math.sqrt(0.5))
+    return x * special.ndtr(x)
 
 
 def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import choose
 from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
 from ..core.primitive import Primitive
 from ..parallel import in_parallel, on_one_thread, product
@@ -384,7 +385,7 @@ def _first_largest(xp: ModuleType, x: Array, **geometry: Any) -> Array:
     chosen = xp.zeros(largest.shape, dtype="int32")
     for i, part in enumerate(parts, 1):
         larger = part > largest
-        chosen, largest = xp.where(larger, i, chosen), xp.where(larger, part, largest)
+        chosen, largest = choose(xp, larger, i, chosen), choose(xp, larger, part, largest)
     return chosen.astype("int32")
 
 
@@ -392,7 +393,7 @@ def _first_largest(xp: ModuleType, x: Array, **geometry: Any) -> Array:
 def _pick(xp: ModuleType, x: Array, chosen: Array, **geometry: Any) -> Array:
     total = None
     for i, part in enumerate(_under(xp, x, geometry)):
-        part = xp.where(xp.equal(chosen, i), part, 0)
+        part = choose(xp, xp.equal(chosen, i), part, 0)
         total = part if total is None else total + part
     return total
 
@@ -411,7 +412,7 @@ def _added(xp: ModuleType, part: Any, sizes: Sizes, window: Sizes, strides: Size
 
 @_by_images(transposed=True)
 def _put(xp: ModuleType, g: Array, chosen: Array, **geometry: Any) -> Array:
-    return _added(xp, lambda i: xp.where(xp.equal(chosen, i), g, 0), **geometry)
+    return _added(xp, lambda i: choose(xp, xp.equal(chosen, i), g, 0), **geometry)
 
 
 @_by_images(transposed=True)

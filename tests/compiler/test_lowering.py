@@ -17,8 +17,8 @@ from minikeras.compiler.ir import Program, Slot
 from minikeras.compiler.loops import traced
 from minikeras.compiler.passes.expansion import expand
 from minikeras.core import Record, bind
+from minikeras.core.arrays import extreme
 from minikeras.core.registry import operations
-from minikeras.nn_ops.nn import beside_number
 
 RANDOM = np.random.default_rng(4)
 
@@ -225,7 +225,7 @@ def test_a_choice_of_many_floats_has_the_bits_that_numpy_chooses(
     condition = np.resize([True, False, False, True, True], a.shape)
     for first, second in ((a, b), (b, a)):
         found = np.empty(a.shape, dtype)
-        writing("where", [None, None, None])(condition, first, second, found)
+        writing("where")(condition, first, second, found)
         assert found.tobytes() == np.where(condition, first, second).tobytes()
 
 
@@ -236,11 +236,11 @@ def test_a_choice_of_many_floats_has_the_bits_that_numpy_chooses(
 def test_the_larger_of_many_elements_and_a_number_has_the_bits_of_numpy(dtype, cut, function, number) -> None:
     x = np.resize(np.arange(-5, 6), (7, 11, 1301)).astype(dtype)[cut] if dtype == "int32" else _special(dtype, 0)[cut]
     number = int(number) if dtype == "int32" else number
-    assert beside_number(function, x, number).tobytes() == function(x, number).tobytes()
+    assert extreme(function, x, number).tobytes() == function(x, number).tobytes()
 
 
 @pytest.mark.parametrize("size", [3, 5000])
 def test_the_larger_of_a_bool_and_a_number_is_an_integer_as_in_numpy(size: int) -> None:
     x = np.arange(size) % 2 == 0
-    for found in (beside_number(np.maximum, x, 0), bind(operations.relu, [x], {})):
+    for found in (extreme(np.maximum, x, 0), bind(operations.relu, [x], {})):
         assert found.dtype == np.maximum(x, 0).dtype and (found == x).all()

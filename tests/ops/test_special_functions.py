@@ -95,3 +95,10 @@ def test_the_error_function_of_float32_is_right_to_a_few_units_in_the_last_place
     units = np.spacing(np.abs(wanted).astype("f"))
     assert np.max(np.abs(function(x).numpy() - wanted) / units) <= most
     assert np.array_equal(function(np.array([np.inf, -np.inf, np.nan], "f")).numpy(), exact([np.inf, -np.inf, np.nan]), True)
+
+
+def test_gelu_of_float32_is_right_in_its_tail_too():
+    x = np.concatenate([np.linspace(-12, 9.1, 400_001), np.geomspace(1e-37, 1, 50_001)]).astype("f")
+    wanted = x * special.ndtr(x.astype("d"))
+    units = np.abs(tf.nn.gelu(x).numpy() - wanted) / np.spacing(np.abs(wanted).astype("f"))
+    assert np.max(units / (9.0 + x.astype("d") ** 2 / 2)) <= 1.0

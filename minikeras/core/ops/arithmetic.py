@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...types import Array, TensorLike, as_dtype
-from ..arrays import device_name, is_array, moved, to_numpy
+from ..arrays import choose, device_name, extreme, is_array, moved, to_numpy
 from ..convert import convert_to_tensor
 from ..families import elementwise, is_complex, linear, primitive, unbroadcast
 from ..primitive import Primitive
@@ -99,14 +99,14 @@ reciprocal: Primitive = elementwise("reciprocal", lambda xp, x: 1 / x, lambda x,
 
 def _multiply_no_nan(xp: ModuleType, a: Array, b: Array) -> Array:
     product = xp.multiply(a, b)
-    return xp.where(xp.equal(b, 0), xp.zeros_like(product), product)
+    return choose(xp, xp.equal(b, 0), xp.zeros_like(product), product)
 
 
 def _divide_no_nan(xp: ModuleType, a: Array, b: Array) -> Array:
     if isinstance(a, np.floating) and type(a) is type(b):  # two numbers, as in a metric's result: a tenth of the time
         return a / b if b else type(a)(0)
     quotient = _divide(xp, a, b)
-    return xp.where(xp.equal(b, 0), xp.zeros_like(quotient), quotient)
+    return choose(xp, xp.equal(b, 0), xp.zeros_like(quotient), quotient)
 
 
 multiply_no_nan = elementwise("multiply_no_nan", _multiply_no_nan, lambda a, b, y: b, lambda a, b, y: a, guarded=True)
@@ -156,12 +156,24 @@ def _power_by_exponent(a: TensorLike, b: TensorLike, y: TensorLike) -> Any:
     return multiply(y, operations.log(select(regular, a, ones_like(a))))
 
 
-power = elementwise("power", "power", _power_by_base, _power_by_exponent, guarded=True)
+def _power(xp: ModuleType, a: Array, b: Any) -> Array:
+    """`a**b`; from the third to the eighth by products: NumPy takes 60 ns for a negative base, 300 times as long."""
+    if type(b) not in (int, float) or b not in range(3, 9) or a.dtype.itemsize <= 2:
+        return a**b
+    found, rest = None, int(b)
+    while rest > 1:
+        if rest % 2:
+            found = a if found is None else found * a
+        a, rest = a * a, rest // 2
+    return a if found is None else found * a
+
+
+power = elementwise("power", _power, _power_by_base, _power_by_exponent, guarded=True)
 
 
 def _chosen(name: str, first: Callable[..., Any], second: Callable[..., Any]) -> Primitive:
     """NumPy's function that gives the first operand where `first(a, b, y)` holds, and the other where `second` does."""
-    kernel = ordered(name, lambda xp, a, b: getattr(xp, name)(a, b))
+    kernel = ordered(name, lambda xp, a, b: extreme(getattr(xp, name), a, b))
     return elementwise(name, kernel, *[lambda a, b, y, at=at: indicator(at(a, b, y), y) for at in (first, second)])
 
 
@@ -289,21 +301,9 @@ def _select_transpose(g: TensorLike, condition: Any, a: TensorLike, b: TensorLik
 
 
 def _select(xp: ModuleType, condition: Array, a: Array, b: Array) -> Array:
-    """`where`; but beside the number 0 an array's bits times 0 or 1, which needs no branch: 11 instead of 120 us for 2^15."""
-    if type(b) is int and b == 0:
-        return _kept(xp, condition, a)
-    if type(a) is int and a == 0 and hasattr(b, "dtype"):
-        return _kept(xp, ~condition, b)
     if type(b) is float and a.dtype.kind == "V":  # bfloat16 beside a number would be float64
         b = xp.asarray(b, dtype=a.dtype)
-    return xp.where(condition, a, b)
-
-
-def _kept(xp: ModuleType, condition: Array, x: Array) -> Array:
-    """The elements where the condition holds, a true zero elsewhere, also in place of infinity and NaN."""
-    if x.dtype.kind != "f" or x.shape != condition.shape or not x.shape:
-        return xp.where(condition, x, 0)
-    return (x.view(f"i{x.dtype.itemsize}") * condition).view(x.dtype)
+    return choose(xp, condition, a, b)
 
 
 def _identity(xp: ModuleType, x: Array, device: str | None = None) -> Array:

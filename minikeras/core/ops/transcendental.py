@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from ...types import Array, TensorLike
+from ..arrays import choose, extreme
 from ..families import elementwise
 from ..primitive import Primitive
 from .arithmetic import (
@@ -90,7 +91,7 @@ def _sigmoid(xp: ModuleType, x: Array) -> Array:
     if x.dtype.itemsize > 2:
         return 1 / (1 + xp.exp(-x))
     decay = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1, decay) / (1 + decay)
+    return choose(xp, x >= 0, 1, decay) / (1 + decay)
 
 
 sigmoid = elementwise("sigmoid", _sigmoid, lambda x, y: multiply(y, subtract(1.0, y)))
@@ -117,7 +118,7 @@ def _where_nonzero(function: Callable[..., Any]) -> Any:
 
     def kernel(xp: ModuleType, a: Array, b: Array) -> Array:
         value = function(xp, a, b if hasattr(b, "dtype") else xp.asarray(b, dtype=a.dtype))  # log of a number would be float64
-        return xp.where(xp.equal(a, 0), xp.zeros_like(value), value)
+        return choose(xp, xp.equal(a, 0), xp.zeros_like(value), value)
 
     return kernel
 
@@ -153,7 +154,7 @@ xdivy = elementwise(
 elu = elementwise(
     "elu",
     # bfloat16 times a number is float32
-    lambda xp, x, alpha: xp.where(x > 0, x, (alpha * xp.expm1(xp.minimum(x, 0))).astype(x.dtype)),
+    lambda xp, x, alpha: choose(xp, x > 0, x, (alpha * xp.expm1(extreme(xp.minimum, x, 0))).astype(x.dtype)),
     # The slope at 0 is 1 for every alpha, as in TensorFlow.
     lambda x, y, alpha: select(less(x, 0), add(y, alpha), ones_like(x)),
 )

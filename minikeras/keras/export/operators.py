@@ -90,6 +90,12 @@ def _zero_to_the_side_of(position: int, operator: str) -> Rule:
     return lambda s: _unless_zero(s, s.names[position], s.add(operator, *s.names))
 
 
+def _normal_distribution(s: Site) -> str:
+    """(1 + erf(x / sqrt(2))) / 2."""
+    scaled = s.add("Mul", *s.names, s.number(math.sqrt(0.5)))
+    return s.add("Mul", s.add("Add", s.add("Erf", scaled), s.number(1)), s.number(0.5))
+
+
 def _filled(number: int) -> Rule:
     return lambda s: s.add("Expand", s.number(number, s.result.dtype), s.graph.sizes(s.result.shape))
 
@@ -185,6 +191,7 @@ RULES: dict[str, Rule] = {
     "log2": lambda s: s.add("Div", s.add("Log", *s.names), s.number(math.log(2))),
     "log_softmax": _along_axis("LogSoftmax"),
     "multiply_no_nan": _zero_to_the_side_of(1, "Mul"),
+    "ndtr": _normal_distribution,
     "not_equal": lambda s: s.add("Not", s.add("Equal", *s.names)),
     "one_hot": _one_hot,
     "ones_like": _filled(1),

@@ -153,13 +153,12 @@ def _turns(body: Body) -> dict[int, int]:
 
 def _stages_of(body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> Iterator[Stage]:
     """The stages of a body, in order."""
-    turns, literals = _turns(body), dict(body.literals)
+    turns = _turns(body)
     for turn in sorted(set(turns.values())):
         own = [step for step in body.steps if turns[step.register] == turn]
         if turn % 2:
             for step in own:
-                numbers = [literals.get(register) for register in step.operands]
-                yield Stage(step.operands, [step.register], writing(step.function, numbers))
+                yield Stage(step.operands, [step.register], writing(step.function))
         else:
             later = {register for step in body.steps if turns[step.register] > turn for register in step.operands}
             writes = [step.register for step in own if step.register in {*later, *body.outputs}]

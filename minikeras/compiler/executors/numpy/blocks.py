@@ -5,6 +5,7 @@ Intermediate values stay in the cache. Each step is the function that an eager r
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import threading
@@ -15,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ....nn_ops.nn import beside_number
+from ....core.arrays import choose, extreme
 from ....parallel import CALL, WORTHWHILE, in_parallel
 from ....types import Array
 from ...loops import Body, on_arrays
@@ -95,9 +96,7 @@ class BlockLoop:
         self._last = _last_uses(later)
         self._buffers, self._sizes = _buffers_of(later, self._last)
         """For each register between steps its dtype and number among those of that dtype; how many there are of each dtype."""
-        known = dict(body.literals)
-        functions = [writing(step.function, [known.get(register) for register in step.operands]) for step in later.steps]
-        self._plan = [(one, step.operands, step.register) for one, step in zip(functions, later.steps, strict=True)]
+        self._plan = [(writing(step.function), step.operands, step.register) for step in later.steps]
 
     def may_alias(self, output: int) -> list[int]:
         """The operands whose memory an output may be written into: those that no step reads after it."""
@@ -224,17 +223,15 @@ def _last_uses(body: Body) -> dict[int, int]:
     return last
 
 
-def writing(name: str, operands: Sequence[Any]) -> Callable[..., Any]:
-    """The function of a step that writes into its last argument; Python numbers among the operands are known."""
+def writing(name: str) -> Callable[..., Any]:
+    """The function of a step that writes into its last argument."""
     if name == "astype":
         return copied
     if name == "where":
-        return chosen(operands)
+        return functools.partial(choose, np)
     function: Callable[..., Any] = getattr(np, name)
     if name in ("maximum", "minimum"):  # NumPy needs `out` by name
-        if len(operands) == 2 and type(number := operands[1]) in (int, float):
-            return lambda x, _, out: beside_number(function, x, number, out)
-        return lambda a, b, out: function(a, b, out=out)
+        return functools.partial(extreme, function)
     return function
 
 
@@ -246,52 +243,6 @@ def put(number: Any, out: Array) -> None:
 def copied(x: Array, out: Array) -> None:
     """The same values in another dtype."""
     np.copyto(out, x, casting="unsafe")
-
-
-def chosen(operands: Sequence[Any]) -> Callable[..., None]:
-    """`where` for operands whose Python numbers are known: beside the number 0, an array's bits times 0 or 1."""
-    _, a, b = operands
-    if type(b) is int and b == 0 and type(a) not in (int, float):
-        return lambda condition, x, zero, out: _kept(condition, x, out)
-    if type(a) is int and a == 0 and type(b) not in (int, float):
-        return lambda condition, zero, x, out: _kept(np.logical_not(condition), x, out)
-    return _chosen
-
-
-def _chosen(condition: Any, a: Any, b: Any, out: Array) -> None:
-    """`np.where`; of many floats by their bits, b ^ (a ^ b) * condition, without branches: 18 instead of 36 us for 2^15."""
-    arrays = [x for x in (a, b) if type(x) not in (int, float)]
-    if not arrays or not _by_bits(condition, out) or not all(_by_bits(condition, x) and x.dtype == out.dtype for x in arrays):
-        np.copyto(out, np.where(condition, a, b))
-        return
-    bits = f"i{out.dtype.itemsize}"
-    first, other = [(out.dtype.type(x) if type(x) in (int, float) else x).view(bits) for x in (a, b)]
-    differing = np.bitwise_xor(first, other)
-    np.multiply(differing, condition, differing)
-    np.bitwise_xor(differing, other, out.view(bits))
-
-
-def _by_bits(condition: Any, x: Array) -> bool:
-    """True if choosing elements of two arrays by their bits takes less time than one by one."""
-    many = x.size >= MANY and x.shape == np.shape(condition) and condition.dtype == np.bool_
-    return bool(many and x.dtype.kind == "f" and x.flags.c_contiguous)
-
-
-FEW, MANY = 1 << 9, 1 << 13
-"""Elements up to which a choice beside 0 is made element by element, and from which one of two arrays is made by bits."""
-
-
-def _kept(condition: Array, x: Array, out: Array) -> None:
-    """The elements where the condition holds, a true zero elsewhere, also for infinity and NaN."""
-    if x.size < FEW and condition.dtype == np.bool_:
-        out.fill(0)
-        np.copyto(out, x, where=condition)
-        return
-    if x.dtype.kind != "f" or not x.flags.c_contiguous or condition.dtype != np.bool_ or x.dtype != out.dtype:
-        np.copyto(out, np.where(condition, x, 0))
-        return
-    bits = f"i{x.dtype.itemsize}"
-    np.multiply(x.view(bits), condition, out.view(bits))
 
 
 def _flattened(operands: Sequence[Any], outputs: Sequence[Array]) -> tuple[Sequence[Any], Sequence[Array]]:

@@ -218,8 +218,8 @@ class CallLowering:
         if step.function == "where" and _keeps(operands, result):
             return self._kept(operands[0], operands[1], result, record)
         if step.function in ("astype", "where"):
-            return self.call(writing(step.function, operands), operands, result, record)
-        return self.call(writing(step.function, operands), _as_arrays(operands), result, record, range(len(operands)))
+            return self.call(writing(step.function), operands, result, record)
+        return self.call(writing(step.function), _as_arrays(operands), result, record, range(len(operands)))
 
     def _kept(self, condition: Slot, x: Slot, result: Slot, record: Record) -> Slot:
         """The elements where a condition holds, a true zero elsewhere, also for infinity and NaN: their bits times 1 or 0."""
