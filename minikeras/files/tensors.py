@@ -60,20 +60,15 @@ def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | Non
         if array.dtype.name not in _DTYPES.values():
             raise TypeError(f"safetensors: '{name}' has dtype {array.dtype.name}, one of {sorted(_DTYPES.values())} is needed.")
     if not arrays:
-        return _empty(metadata or {})
+        text = strict_json.dumps({"__metadata__": {**(metadata or {}), DIGEST: _ZEROS}})
+        text += b" " * (-len(text) % 8)
+        empty = len(text).to_bytes(8, "little") + text
+        return empty.replace(_ZEROS.encode(), hashlib.sha256(empty).hexdigest().encode())
     contiguous = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
     content = bytearray(writer.save(contiguous, metadata={**(metadata or {}), DIGEST: _ZEROS}))
     place = _place_of_digest(content[: 8 + int.from_bytes(content[:8], "little")], _ZEROS)
     content[place : place + 64] = hashlib.sha256(content).hexdigest().encode()
     return bytes(content)
-
-
-def _empty(metadata: Mapping[str, str]) -> bytes:
-    """A file without arrays."""
-    text = strict_json.dumps({"__metadata__": {**metadata, DIGEST: _ZEROS}})
-    text += b" " * (-len(text) % 8)
-    content = len(text).to_bytes(8, "little") + text
-    return content.replace(_ZEROS.encode(), hashlib.sha256(content).hexdigest().encode())
 
 
 def _place_of_digest(header: bytes | bytearray, digest: str) -> int:

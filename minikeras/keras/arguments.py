@@ -51,21 +51,24 @@ def plain(value: Any) -> Any:
     return value
 
 
-def takes_numpy(function: F) -> F:
-    """A function that is handed `plain` arguments."""
+def takes_numpy(function: F, before: Callable[..., None] | None = None) -> F:
+    """A function that is handed `plain` arguments; `before` is called with the function and all of them before it is."""
 
     @functools.wraps(function)
     def called(*arguments: Any, **options: Any) -> Any:
-        return function(*map(plain, arguments), **{name: plain(value) for name, value in options.items()})
+        arguments, options = tuple(map(plain, arguments)), {name: plain(value) for name, value in options.items()}
+        if before is not None:
+            before(function, arguments, options)
+        return function(*arguments, **options)
 
     return cast(F, called)
 
 
-def made_with_numpy(kind: K) -> K:
-    """A class whose constructors, those of its bases included, get `plain` arguments and explain what fails."""
+def made_with_numpy(kind: K, before: Callable[..., None] | None = None) -> K:
+    """A class whose constructors, those of its bases included, are handed `plain` arguments and explain what fails."""
     for owner in kind.__mro__:
         if isinstance(vars(owner).get("__init__"), types.FunctionType) and owner not in _made_with_numpy:
-            owner.__init__ = explaining(takes_numpy(owner.__init__))  # type: ignore[misc]
+            owner.__init__ = explaining(takes_numpy(owner.__init__, before))  # type: ignore[misc]
             _made_with_numpy.add(owner)
     return kind
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from ...core import Tensor
 from ...errors import ShapeError, kind_of
@@ -13,6 +12,16 @@ from ...types import ShapeLike, TensorLike, as_dtype
 from .. import activations
 from .core import SameShape
 from .inputs import InputSpec
+from .options import ActivationLike, Constraint, Initializer, Kept, Option, Regularizer
+
+
+def _at_least_zero(layer: Any, name: str, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise ValueError(f"{name} of {kind_of(layer)} layer cannot be None or negative. Received: {name}={value!r}.")
+    return value
+
+
+AtLeastZero = Annotated[float, Option(_at_least_zero)]
 
 
 class Activation(SameShape, described=True, makes_nothing=True):
@@ -20,15 +29,13 @@ class Activation(SameShape, described=True, makes_nothing=True):
 
     Args:
         activation: by name or as a function of a Tensor.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> print(tf.keras.layers.Activation("relu")([-1.0, 2.0]).numpy())
     [0. 2.]
     """
 
-    def __init__(self, activation: str | Callable[..., Any] | None, **options: Any) -> None:
+    def __init__(self, activation: ActivationLike, **options: Any) -> None:
         super().__init__(**options)
-        self.activation = activations.get(activation)
 
     def call(self, inputs: Tensor) -> Tensor:
         return self.activation(inputs)
@@ -41,20 +48,16 @@ class ReLU(SameShape, described=True, makes_nothing=True):
         max_value: the ceiling, at least 0; None for none.
         negative_slope: at least 0.
         threshold: at least 0.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> print(tf.keras.layers.ReLU(max_value=1.0, negative_slope=0.5)([-1.0, 0.5, 2.0]).numpy())
     [-0.5  0.5  1. ]
     """
 
     def __init__(
-        self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0, **options: Any
+        self, max_value: float | None = None, negative_slope: AtLeastZero = 0.0, threshold: AtLeastZero = 0.0, **options: Any
     ) -> None:
         super().__init__(**options)
-        _at_least_zero(
-            self, negative_slope=negative_slope, threshold=threshold, max_value=0.0 if max_value is None else max_value
-        )
-        self.max_value, self.negative_slope, self.threshold = max_value, negative_slope, threshold
+        self.max_value = None if max_value is None else _at_least_zero(self, "max_value", max_value)
 
     def call(self, inputs: Tensor) -> Tensor:
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
@@ -65,7 +68,6 @@ class LeakyReLU(SameShape, described=True, makes_nothing=True):
 
     Args:
         negative_slope: at least 0.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> print(tf.keras.layers.LeakyReLU(0.5)([-1.0, 2.0]).numpy())
     [-0.5  2. ]
@@ -74,9 +76,8 @@ class LeakyReLU(SameShape, described=True, makes_nothing=True):
     def __init__(self, negative_slope: float = 0.3, **options: Any) -> None:
         if "alpha" in options:
             negative_slope = options.pop("alpha")
+        self.negative_slope = _at_least_zero(self, "negative_slope", negative_slope)
         super().__init__(**options)
-        _at_least_zero(self, negative_slope=negative_slope)
-        self.negative_slope = negative_slope
 
     def call(self, inputs: Tensor) -> Tensor:
         return activations.leaky_relu(inputs, self.negative_slope)
@@ -88,7 +89,6 @@ class PReLU(SameShape, described=True):
     Args:
         alpha_initializer, alpha_regularizer, alpha_constraint: of the weight.
         shared_axes: axes along which one weight serves all, counted with the batch axis; [1, 2] for images.
-        options: `name`, `dtype`, as in `Layer`.
 
     Source: He et al. (2015), equation (1).
 
@@ -98,14 +98,13 @@ class PReLU(SameShape, described=True):
 
     def __init__(
         self,
-        alpha_initializer: Any = "zeros",
-        alpha_regularizer: Any = None,
-        alpha_constraint: Any = None,
+        alpha_initializer: Initializer = "zeros",
+        alpha_regularizer: Regularizer = None,
+        alpha_constraint: Constraint = None,
         shared_axes: Any = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self._keep("alpha", alpha_initializer, alpha_regularizer, alpha_constraint)
         axes = (shared_axes,) if isinstance(shared_axes, int) else shared_axes
         self.shared_axes = None if axes is None else tuple(int(axis) for axis in axes)
 
@@ -131,15 +130,13 @@ class ELU(SameShape, described=True, makes_nothing=True):
 
     Args:
         alpha: the limit is -alpha.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> print(tf.keras.layers.ELU()([-1000.0, 2.0]).numpy())
     [-1.  2.]
     """
 
-    def __init__(self, alpha: float = 1.0, **options: Any) -> None:
+    def __init__(self, alpha: Kept[float] = 1.0, **options: Any) -> None:
         super().__init__(**options)
-        self.alpha = alpha
 
     def call(self, inputs: Tensor) -> Tensor:
         return activations.elu(inputs, alpha=self.alpha)
@@ -150,7 +147,6 @@ class Softmax(SameShape, described=True, makes_nothing=True):
 
     Args:
         axis: an int, or several.
-        options: `name`, `dtype`, as in `Layer`.
 
     The call takes `mask`, true where an element counts: of a shape that broadcasts to the input's.
 
@@ -185,9 +181,3 @@ class Softmax(SameShape, described=True, makes_nothing=True):
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     sizes = zip(shape[::-1], target[::-1], strict=False)
     return len(shape) <= len(target) and all(size in (1, whole) for size, whole in sizes)
-
-
-def _at_least_zero(layer: Any, **numbers: Any) -> None:
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            raise ValueError(f"{name} of {kind_of(layer)} layer cannot be None or negative. Received: {name}={value!r}.")

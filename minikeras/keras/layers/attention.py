@@ -26,7 +26,8 @@ from .activations import Softmax
 from .core import EinsumDense
 from .inputs import unmarked
 from .layer import Layer
-from .regularization import Dropout, checked_rate, dropped
+from .options import Constraint, Flag, Initializer, Kept, Positive, Rate, Regularizer, check_positive
+from .regularization import Dropout, dropped
 
 
 def order(rows: int, columns: int, causal: bool, window: int | None = None) -> Tensor | None:
@@ -69,7 +70,6 @@ class Attention(Layer, described=True, gives_floats=True):
         score_mode: 'dot' for q k^T, or 'concat' for a weight times the sum of tanh(q + k) over the features.
         dropout: rate at which weights of the attention are dropped in training.
         seed: of the dropout.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     The call takes a list of query (batch, T, features), value (batch, S, ...), and key, which is the value if there is none;
     `mask`, a list of their masks: values left out are not attended to, queries left out give zeros; `use_causal_mask` allows
@@ -88,7 +88,7 @@ class Attention(Layer, described=True, gives_floats=True):
     _member_numbers = ("dropout",)
 
     def __init__(
-        self, use_scale: bool = False, score_mode: str = "dot", dropout: float = 0.0, seed: int | None = None, **options: Any
+        self, use_scale: Flag = False, score_mode: str = "dot", dropout: Rate = 0.0, seed: int | None = None, **options: Any
     ) -> None:
         super().__init__(**options)
         if score_mode not in ("dot", "concat"):
@@ -96,16 +96,12 @@ class Attention(Layer, described=True, gives_floats=True):
                 "Invalid value for argument score_mode. Expected one of {'dot', 'concat'}. Received: "
                 f"score_mode={score_mode!r}"
             )
-        self.use_scale, self.score_mode, self.seed = bool(use_scale), score_mode, seed
-        self.dropout = checked_rate(dropout)
+        self.score_mode, self.seed = score_mode, seed
         self.seed_generator = SeedGenerator(seed) if self.dropout > 0 else None
-        self.scale: Any = None
-        self.concat_score_weight: Any = None
 
     def build(self, input_shape: ShapeLike) -> None:
         self._listed(input_shape)
-        if self.use_scale:
-            self.scale = self.add_weight((), "ones", name="scale")
+        self.scale = self.add_weight((), "ones", name="scale") if self.use_scale else None
         if self.score_mode == "concat":
             self.concat_score_weight = self.add_weight((), "ones", name="concat_score_weight")
 
@@ -168,7 +164,6 @@ class AdditiveAttention(Attention, described=True):
     Args:
         use_scale: whether `scale` is a weight for each feature; else it is 1.
         dropout, seed: as in `Attention`, as is the call.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     Source: Bahdanau, Cho and Bengio (2015), section A.1.2.
 
@@ -184,8 +179,7 @@ class AdditiveAttention(Attention, described=True):
 
     def build(self, input_shape: ShapeLike) -> None:
         features = self._listed(input_shape)[0][-1]
-        if self.use_scale:
-            self.scale = self.add_weight((features,), GlorotUniform(), name="scale")
+        self.scale = self.add_weight((features,), GlorotUniform(), name="scale") if self.use_scale else None
 
     def _calculate_scores(self, query: Tensor, key: Tensor) -> Tensor:
         found = tanh(expand_dims(query, -2) + expand_dims(key, -3))
@@ -209,7 +203,6 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
             bias_constraint: of the projections, as in `EinsumDense`.
         use_gate: whether each head's result is multiplied by the sigmoid of another projection of the query.
         seed: of the dropout.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     The call takes `query` (batch, T, features), `value` (batch, S, ...), `key` (that of `value` if None), and
     `attention_mask`, bools that broadcast to (batch, T, S) or (batch, heads, T, S), true where T may attend to S;
@@ -244,51 +237,42 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
 
     def __init__(
         self,
-        num_heads: int,
-        key_dim: int,
+        num_heads: Positive,
+        key_dim: Positive,
         value_dim: int | None = None,
-        dropout: float = 0.0,
-        use_bias: bool = True,
+        dropout: Rate = 0.0,
+        use_bias: Flag = True,
         output_shape: ShapeLike = None,
         attention_axes: Any = None,
-        sliding_window: int | None = None,
+        sliding_window: Kept[int | None] = None,
         flash_attention: bool | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
         activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        use_gate: bool = False,
-        seed: int | None = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
+        use_gate: Flag = False,
+        seed: Kept[int | None] = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim, "sliding_window": sliding_window}
-        for name, value in sizes.items():
-            optional = name in ("value_dim", "sliding_window") and value is None
-            if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise ValueError(
-                    f"Received an invalid value for argument `{name}`, expected a positive integer. Received: {name}={value!r}."
-                )
+        for name, value in (("value_dim", value_dim), ("sliding_window", sliding_window)):
+            if value is not None:
+                check_positive(self, name, value)
         if flash_attention:
             raise NotImplementedError(f"{type(self).__name__}: there is no flash attention here. Leave flash_attention out.")
-        self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
-        self.dropout, self.seed = checked_rate(dropout), seed
-        self.use_bias, self.use_gate = bool(use_bias), bool(use_gate)
+        self.value_dim = value_dim or key_dim
         self._output_shape = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape or ()) or None
         axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
         self.attention_axes = None if axes is None else tuple(int(axis) for axis in axes)
-        self.sliding_window = sliding_window
-        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
         self._penalty = regularizers.get(activity_regularizer)
         self._heads_of_values = num_heads
 
     def get_config(self) -> dict[str, Any]:
         own = {"output_shape": self._output_shape, "activity_regularizer": described(self._penalty)}
-        return {**super().get_config(), **own}
+        return {name: one for name, one in (super().get_config() | own).items() if name not in self._not_described}
 
     # Building ------------------------------------------------------------------------------------------------------------
 
@@ -440,6 +424,7 @@ class GroupedQueryAttention(MultiHeadAttention, described=True):
     (TensorShape([5, 6, 8]), [4, 2, 2, 3])
     """
 
+    _not_described = ("num_heads", "key_dim", "value_dim", "output_shape", "attention_axes")
     _projections = "_"
     query_dense = property(lambda self: self._query_dense)
     key_dense = property(lambda self: self._key_dense)
@@ -448,32 +433,25 @@ class GroupedQueryAttention(MultiHeadAttention, described=True):
 
     def __init__(
         self,
-        head_dim: int,
-        num_query_heads: int,
-        num_key_value_heads: int,
+        head_dim: Kept[int],
+        num_query_heads: Kept[int],
+        num_key_value_heads: Kept[int],
         dropout: float = 0.0,
         use_bias: bool = True,
         **options: Any,
     ) -> None:
-        if options.keys() & _OF_HEADS:
-            raise TypeError(f"GroupQueryAttention: there is no {sorted(options.keys() & _OF_HEADS)}; use MultiHeadAttention.")
+        if alien := sorted(options.keys() & set(self._not_described)):
+            raise TypeError(f"GroupQueryAttention: there is no {alien}; use MultiHeadAttention.")
         super().__init__(num_query_heads, head_dim, dropout=dropout, use_bias=use_bias, **options)
         if not isinstance(num_key_value_heads, int) or num_key_value_heads < 1 or num_query_heads % num_key_value_heads:
             raise ValueError(
                 "`num_query_heads` must be divisible by `num_key_value_heads`, a positive int. Received: "
                 f"num_query_heads={num_query_heads!r}, num_key_value_heads={num_key_value_heads!r}."
             )
-        self.head_dim, self.num_query_heads, self.num_key_value_heads = head_dim, num_query_heads, num_key_value_heads
         self._heads_of_values = num_key_value_heads
-
-    def get_config(self) -> dict[str, Any]:
-        return {name: value for name, value in super().get_config().items() if name not in _OF_HEADS}
 
     def _for_each(self, of_groups: Tensor) -> Tensor:
         return repeat(of_groups, self.num_heads // self.num_key_value_heads, axis=2)
 
-
-_OF_HEADS = {"num_heads", "key_dim", "value_dim", "output_shape", "attention_axes"}
-"""Arguments of `MultiHeadAttention` that a group has not."""
 
 GroupQueryAttention = GroupedQueryAttention  # Keras's name of it in `keras.layers`; the class has the other one

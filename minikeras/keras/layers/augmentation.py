@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from ...core import Tensor
 from ...errors import ShapeError
@@ -20,14 +20,13 @@ from ...functions.reductions import reduce_mean
 from ...functions.shaping import expand_dims, reshape, reverse, squeeze, stack
 from ...types import ShapeLike
 from .. import random
-from ..arguments import whole
 from ..ops.image.sampling import affine_transform, resize
 from ..random import SeedGenerator
 from .layer import Layer
-from .windows import checked_format
+from .options import DataFormat, Kept, Size, one_of
 
-FILL_MODES = ("reflect", "wrap", "constant", "nearest")
-INTERPOLATIONS = ("nearest", "bilinear")
+FillMode = Annotated[str, one_of("reflect", "wrap", "constant", "nearest")]
+Interpolation = Annotated[str, one_of("nearest", "bilinear")]
 Transformation = Mapping[str, Tensor]
 """Random numbers, by name, that say how to change the images of a batch."""
 
@@ -41,7 +40,6 @@ class Augmentation(Layer):
         seed: an int repeats the changes; None follows the global seed and the layer's name.
         data_format: 'channels_last' or 'channels_first'.
         bounding_box_format: None; boxes are not moved.
-        options: `name`, `dtype`, as in `Layer`.
 
     Shapes: (height, width, channels), with or without a batch in front; or a dict with 'images' and perhaps 'labels' and
     'segmentation_masks'. Floats come out.
@@ -53,7 +51,7 @@ class Augmentation(Layer):
     """True if a segmentation mask is transformed along with its image."""
 
     def __init__(
-        self, seed: int | None = None, data_format: str | None = None, bounding_box_format: str | None = None, **options: Any
+        self, seed: int | None = None, data_format: DataFormat = None, bounding_box_format: str | None = None, **options: Any
     ) -> None:
         super().__init__(**options)
         if bounding_box_format is not None:
@@ -61,7 +59,7 @@ class Augmentation(Layer):
                 f"{type(self).__name__}: bounding boxes are not moved, found bounding_box_format={bounding_box_format!r}. "
                 "Leave it out, and move the boxes by the result of `get_random_transformation`."
             )
-        self.seed, self.data_format, self.bounding_box_format = seed, checked_format(self, data_format), None
+        self.seed, self.bounding_box_format = seed, None
         self.generator = SeedGenerator(seed)
         first = self.data_format == "channels_first"
         self._rows, self._columns, self._channels = (-2, -1, -3) if first else (-3, -2, -1)
@@ -175,12 +173,13 @@ class RandomFlip(Augmentation, described=True, makes_nothing=True):
     moves_pixels = True
 
     def __init__(
-        self, mode: str = "horizontal_and_vertical", seed: int | None = None, data_format: str | None = None, **options: Any
+        self,
+        mode: Annotated[str, one_of("horizontal", "vertical", "horizontal_and_vertical")] = "horizontal_and_vertical",
+        seed: int | None = None,
+        data_format: str | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(seed, data_format, **options)
-        if mode not in ("horizontal", "vertical", "horizontal_and_vertical"):
-            raise ValueError(f"RandomFlip: mode must be 'horizontal', 'vertical' or 'horizontal_and_vertical', found {mode!r}.")
-        self.mode = mode
 
     def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
         return {"flips": self.uniform((shape[0], 1, 1, 1), (0.0, 1.0), seed) <= 0.5}
@@ -200,15 +199,6 @@ class Displacement(Augmentation):
         fill_value: see above.
         options: as in `Augmentation`.
     """
-
-    def __init__(
-        self, fill_mode: str = "reflect", interpolation: str = "bilinear", fill_value: float = 0.0, **options: Any
-    ) -> None:
-        super().__init__(**options)
-        for name, value, known in (("fill_mode", fill_mode, FILL_MODES), ("interpolation", interpolation, INTERPOLATIONS)):
-            if value not in known:
-                raise ValueError(f"{type(self).__name__}: {name} must be one of {known}, found {value!r}.")
-        self.fill_mode, self.interpolation, self.fill_value = fill_mode, interpolation, fill_value
 
     def matrix(self, count: int, sizes: tuple[int, int], seed: Any) -> tuple[Any, Any, Any]:
         """For x and y of each image: the row of A, two Tensors of shape (count,) or numbers, and the shift d in pixels."""
@@ -254,14 +244,14 @@ class RandomRotation(Displacement, described=True, makes_nothing=True):
     def __init__(
         self,
         factor: Any,
-        fill_mode: str = "reflect",
-        interpolation: str = "bilinear",
+        fill_mode: FillMode = "reflect",
+        interpolation: Interpolation = "bilinear",
         seed: int | None = None,
-        fill_value: float = 0.0,
+        fill_value: Kept[float] = 0.0,
         data_format: str | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(fill_mode, interpolation, fill_value, seed=seed, data_format=data_format, **options)
+        super().__init__(seed, data_format, **options)
         self.factor = self.limits("factor", factor, (-1.0, 1.0))
 
     def matrix(self, count: int, sizes: tuple[int, int], seed: Any) -> tuple[Any, Any, Any]:
@@ -286,17 +276,16 @@ class RandomTranslation(Displacement, described=True, makes_nothing=True):
 
     def __init__(
         self,
-        height_factor: Any,
-        width_factor: Any,
-        fill_mode: str = "reflect",
-        interpolation: str = "bilinear",
+        height_factor: Kept[Any],
+        width_factor: Kept[Any],
+        fill_mode: FillMode = "reflect",
+        interpolation: Interpolation = "bilinear",
         seed: int | None = None,
-        fill_value: float = 0.0,
+        fill_value: Kept[float] = 0.0,
         data_format: str | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(fill_mode, interpolation, fill_value, seed=seed, data_format=data_format, **options)
-        self.height_factor, self.width_factor = height_factor, width_factor
+        super().__init__(seed, data_format, **options)
         self._down = self.limits("height_factor", height_factor, (-1.0, 1.0))
         self._right = self.limits("width_factor", width_factor, (-1.0, 1.0))
 
@@ -322,17 +311,16 @@ class RandomZoom(Displacement, described=True, makes_nothing=True):
 
     def __init__(
         self,
-        height_factor: Any,
-        width_factor: Any = None,
-        fill_mode: str = "reflect",
-        interpolation: str = "bilinear",
+        height_factor: Kept[Any],
+        width_factor: Kept[Any] = None,
+        fill_mode: FillMode = "reflect",
+        interpolation: Interpolation = "bilinear",
         seed: int | None = None,
-        fill_value: float = 0.0,
+        fill_value: Kept[float] = 0.0,
         data_format: str | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(fill_mode, interpolation, fill_value, seed=seed, data_format=data_format, **options)
-        self.height_factor, self.width_factor = height_factor, width_factor
+        super().__init__(seed, data_format, **options)
         self._tall = self._zooms("height_factor", height_factor)
         self._wide = None if width_factor is None else self._zooms("width_factor", width_factor)
 
@@ -435,12 +423,9 @@ class RandomCrop(Augmentation, described=True, makes_nothing=True):
     moves_pixels = True
 
     def __init__(
-        self, height: int, width: int, seed: int | None = None, data_format: str | None = None, **options: Any
+        self, height: Size, width: Size, seed: int | None = None, data_format: str | None = None, **options: Any
     ) -> None:
         super().__init__(seed, data_format, **options)
-        whole("RandomCrop: height", height, 1)
-        whole("RandomCrop: width", width, 1)
-        self.height, self.width = height, width
 
     def _sizes(self) -> tuple[tuple[int, int], ...]:
         return (self._rows, self.height), (self._columns, self.width)

@@ -18,9 +18,9 @@ from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
 from ...nn_ops.nn import masked_fill
 from ...types import ShapeLike, TensorLike
-from .. import initializers
 from .inputs import InputSpec
 from .normalization import ScalingLayer, known_axes, read, wide
+from .options import Flag, Initializer, Kept, Number
 
 
 class BatchNormalization(ScalingLayer, described=True):
@@ -57,19 +57,19 @@ class BatchNormalization(ScalingLayer, described=True):
 
     def __init__(
         self,
-        axis: int = -1,
-        momentum: float = 0.99,
-        epsilon: float = 1e-3,
+        axis: Kept[int] = -1,
+        momentum: Number = 0.99,
+        epsilon: Number = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
-        renorm: bool = False,
+        beta_initializer: Initializer = "zeros",
+        gamma_initializer: Initializer = "ones",
+        moving_mean_initializer: Initializer = "zeros",
+        moving_variance_initializer: Initializer = "ones",
+        renorm: Flag = False,
         renorm_clipping: Mapping[str, float] | None = None,
-        renorm_momentum: float = 0.99,
-        synchronized: bool = False,
+        renorm_momentum: Number = 0.99,
+        synchronized: Flag = False,
         **options: Any,
     ) -> None:
         super().__init__(center, scale, beta_initializer, gamma_initializer, **options)
@@ -77,14 +77,7 @@ class BatchNormalization(ScalingLayer, described=True):
             raise ValueError(f"BatchNormalization: axis must be an int, found {axis!r}.")
         if not 0.0 <= momentum <= 1.0 or not 0.0 <= renorm_momentum <= 1.0 or epsilon <= 0.0:
             raise ValueError(f"BatchNormalization: momentum in [0, 1] and epsilon > 0, found {momentum} and {epsilon}.")
-        self.axis, self.momentum, self.epsilon = axis, float(momentum), float(epsilon)
-        self.moving_mean_initializer = initializers.get(moving_mean_initializer)
-        self.moving_variance_initializer = initializers.get(moving_variance_initializer)
-        self.renorm, self.renorm_momentum = bool(renorm), float(renorm_momentum)
         self.renorm_clipping = _checked_clipping(renorm_clipping)
-        self.synchronized = bool(synchronized)
-        self.moving_mean: Any = None
-        self.moving_variance: Any = None
 
     def build(self, input_shape: ShapeLike) -> None:
         (place,) = known_axes(self, (self.axis,), input_shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...absent import hide_imports
@@ -11,11 +10,22 @@ from ...errors import ShapeError
 from ...functions import convolution as functions
 from ...functions.shaping import reshape
 from ...types import ShapeLike, TensorLike
-from .. import activations
 from ..weight import Weight
 from .inputs import InputSpec
 from .layer_weights import activated
-from .windows import SpatialLayer, WindowGeometry, check_positive, one_for_each
+from .options import (
+    ActivationLike,
+    Constraint,
+    DataFormat,
+    Flag,
+    Initializer,
+    Padding,
+    PerAxis,
+    Positive,
+    Regularizer,
+    one_for_each,
+)
+from .windows import SpatialLayer, WindowGeometry
 
 
 class KernelLayer(SpatialLayer, takes_one_tensor=True):
@@ -25,26 +35,12 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
     """
 
     groups = 1
-    may_be_causal = False
 
-    filters: int
-
-    def __init__(
-        self, geometry: tuple[Any, ...], activation: str | Callable[..., Any] | None, bias: tuple[Any, ...], /, **options: Any
-    ) -> None:
-        super().__init__(**options)
-        self._geometry = WindowGeometry.checked(self, *geometry)
-        self.kernel_size, self.strides, self.padding, self.data_format, self.dilation_rate = self._geometry
-        self.activation, self.use_bias = activations.get(activation), bool(bias[0])
-        self._keep("bias", *bias[1:])
-        self.bias: Any = None
-
-    def check_filters(self, filters: Any, groups: Any = 1) -> None:
+    def check_filters(self) -> None:
         """Refuse numbers of outputs and groups that do not fit, and strides along with dilation."""
         kind = type(self).__name__
-        check_positive(self, filters=filters, groups=groups)
-        if filters % groups:
-            raise ValueError(f"{kind}: filters={filters} must be a multiple of groups={groups}.")
+        if self.filters % self.groups:
+            raise ValueError(f"{kind}: filters={self.filters} must be a multiple of groups={self.groups}.")
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(f"{kind}: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
 
@@ -58,8 +54,7 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
             )
         outputs = self.compute_output_shape(input_shape)[axis]
         kernel = self.make_kernels(channels)
-        if self.use_bias:
-            self.bias = self._add_kept("bias", (outputs,))
+        self.bias: Any = self._add_kept("bias", (outputs,)) if self.use_bias else None
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels}, fixed_by=kernel)
 
     def make_kernels(self, channels: int) -> Weight:
@@ -72,14 +67,14 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
 
     def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *places, filters)."""
-        return self._geometry.output_shape(self, input_shape, self.filters)
+        return WindowGeometry.of(self).output_shape(self, input_shape, self.filters)
 
     def call(self, inputs: Tensor) -> Tensor:
         y = self.convolved(inputs)
         if self.use_bias:
             bias = self.bias.read_value()
             y = y + (reshape(bias, (-1, *(1,) * self.rank)) if self.data_format == "channels_first" else bias)
-        return activated(self, y)
+        return activated(self.activation, y)
 
 
 class Convolution(KernelLayer):
@@ -89,31 +84,26 @@ class Convolution(KernelLayer):
 
     def __init__(
         self,
-        filters: int,
-        kernel_size: int | Sequence[int],
-        strides: int | Sequence[int] = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: int | Sequence[int] = 1,
-        groups: int = 1,
-        activation: str | Callable[..., Any] | None = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
+        filters: Positive,
+        kernel_size: PerAxis,
+        strides: PerAxis = 1,
+        padding: Padding = "valid",
+        data_format: DataFormat = None,
+        dilation_rate: PerAxis = 1,
+        groups: Positive = 1,
+        activation: ActivationLike = None,
+        use_bias: Flag = True,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
         activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ) -> None:
-        geometry = kernel_size, strides, padding, data_format, dilation_rate
-        bias = use_bias, bias_initializer, bias_regularizer, bias_constraint
-        super().__init__(geometry, activation, bias, activity_regularizer=activity_regularizer, **options)
-        self.check_filters(filters, groups)
-        self.filters, self.groups = filters, groups
-        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        self.kernel: Any = None
+        super().__init__(activity_regularizer=activity_regularizer, **options)
+        self.check_filters()
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, channels / groups, filters)."""
@@ -155,7 +145,6 @@ class Conv2D(Convolution, described=True, rank=2):
         kernel_size: height and width of the window; an int serves both.
         strides: distance between neighbouring places.
         padding: 'valid' (none) or 'same' (places = size / stride, rounded up).
-        data_format: 'channels_last' (default) or 'channels_first'.
         dilation_rate: distance between neighbouring elements of the window; strides and this one cannot both exceed 1.
         groups: inputs and outputs are divided into so many groups that do not see one another.
         activation, use_bias, options: as in `Dense`.
@@ -184,30 +173,24 @@ class Depthwise(KernelLayer):
 
     def __init__(
         self,
-        kernel_size: int | Sequence[int],
-        strides: int | Sequence[int] = 1,
-        padding: str = "valid",
-        depth_multiplier: int = 1,
-        data_format: str | None = None,
-        dilation_rate: int | Sequence[int] = 1,
-        activation: str | Callable[..., Any] | None = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
+        kernel_size: PerAxis,
+        strides: PerAxis = 1,
+        padding: Padding = "valid",
+        depth_multiplier: Positive = 1,
+        data_format: DataFormat = None,
+        dilation_rate: PerAxis = 1,
+        activation: ActivationLike = None,
+        use_bias: Flag = True,
+        depthwise_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        depthwise_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
         activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ) -> None:
-        geometry = kernel_size, strides, padding, data_format, dilation_rate
-        bias = use_bias, bias_initializer, bias_regularizer, bias_constraint
-        super().__init__(geometry, activation, bias, activity_regularizer=activity_regularizer, **options)
-        check_positive(self, depth_multiplier=depth_multiplier)
-        self.depth_multiplier = depth_multiplier
-        self._keep("depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
-        self.kernel: Any = None
+        super().__init__(activity_regularizer=activity_regularizer, **options)
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, channels, depth_multiplier)."""
@@ -223,7 +206,7 @@ class Depthwise(KernelLayer):
     def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *places, channels * depth_multiplier)."""
         channels = input_shape[self._channel_axis]
-        return self._geometry.output_shape(self, input_shape, channels and channels * self.depth_multiplier)
+        return WindowGeometry.of(self).output_shape(self, input_shape, channels and channels * self.depth_multiplier)
 
 
 class DepthwiseConv1D(Depthwise, described=True, rank=1):
@@ -255,36 +238,28 @@ class Separable(KernelLayer):
 
     def __init__(
         self,
-        filters: int,
-        kernel_size: int | Sequence[int],
-        strides: int | Sequence[int] = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: int | Sequence[int] = 1,
-        depth_multiplier: int = 1,
-        activation: str | Callable[..., Any] | None = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
+        filters: Positive,
+        kernel_size: PerAxis,
+        strides: PerAxis = 1,
+        padding: Padding = "valid",
+        data_format: DataFormat = None,
+        dilation_rate: PerAxis = 1,
+        depth_multiplier: Positive = 1,
+        activation: ActivationLike = None,
+        use_bias: Flag = True,
+        depthwise_initializer: Initializer = "glorot_uniform",
+        pointwise_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        depthwise_regularizer: Regularizer = None,
+        pointwise_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
         activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_constraint: Constraint = None,
+        pointwise_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ) -> None:
-        geometry = kernel_size, strides, padding, data_format, dilation_rate
-        bias = use_bias, bias_initializer, bias_regularizer, bias_constraint
-        super().__init__(geometry, activation, bias, activity_regularizer=activity_regularizer, **options)
-        check_positive(self, filters=filters, depth_multiplier=depth_multiplier)
-        self.filters, self.depth_multiplier = filters, depth_multiplier
-        self._keep("depthwise", depthwise_initializer, depthwise_regularizer, depthwise_constraint)
-        self._keep("pointwise", pointwise_initializer, pointwise_regularizer, pointwise_constraint)
-        self.depthwise_kernel: Any = None
-        self.pointwise_kernel: Any = None
+        super().__init__(activity_regularizer=activity_regularizer, **options)
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, channels, depth_multiplier) and (*ones, channels * depth_multiplier, filters)."""
@@ -333,29 +308,27 @@ class TransposedConvolution(KernelLayer):
 
     def __init__(
         self,
-        filters: int,
-        kernel_size: int | Sequence[int],
-        strides: int | Sequence[int] = 1,
-        padding: str = "valid",
+        filters: Positive,
+        kernel_size: PerAxis,
+        strides: PerAxis = 1,
+        padding: Padding = "valid",
         output_padding: Any = None,
-        data_format: str | None = None,
-        dilation_rate: int | Sequence[int] = 1,
-        activation: str | Callable[..., Any] | None = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
+        data_format: DataFormat = None,
+        dilation_rate: PerAxis = 1,
+        activation: ActivationLike = None,
+        use_bias: Flag = True,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
         activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ) -> None:
-        geometry = kernel_size, strides, padding, data_format, dilation_rate
-        bias = use_bias, bias_initializer, bias_regularizer, bias_constraint
-        super().__init__(geometry, activation, bias, activity_regularizer=activity_regularizer, **options)
-        self.check_filters(filters)
-        self.filters, self.output_padding = filters, None
+        super().__init__(activity_regularizer=activity_regularizer, **options)
+        self.check_filters()
+        self.output_padding = None
         if output_padding is not None:
             self.output_padding = one_for_each(self, "output_padding", output_padding, self.rank, least=0)
             if any(extra >= stride for extra, stride in zip(self.output_padding, self.strides, strict=True)):
@@ -363,8 +336,6 @@ class TransposedConvolution(KernelLayer):
                     f"{type(self).__name__}: each output_padding must be less than its stride, found "
                     f"output_padding={self.output_padding} and strides={self.strides}."
                 )
-        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        self.kernel: Any = None
 
     def make_kernels(self, channels: int) -> Weight:
         """(*window, filters, channels)."""
@@ -404,7 +375,6 @@ class Conv2DTranspose(TransposedConvolution, described=True, rank=2):
         kernel_size, strides, dilation_rate: of the convolution; strides and dilation_rate cannot both exceed 1.
         padding: 'same' (sizes = places * stride) or 'valid' (all that windows reach).
         output_padding: how much larger the result is at the end of each axis, less than the stride; None follows `padding`.
-        data_format: 'channels_last' (default) or 'channels_first'.
         activation, use_bias, options: as in `Dense`.
 
     Shapes: input (batch, height, width, channels), output (batch, size, size, filters); kernel (height, width, filters,
@@ -425,11 +395,11 @@ class Conv3DTranspose(TransposedConvolution, described=True, rank=3):
 
     def __init__(
         self,
-        filters: int,
-        kernel_size: int | Sequence[int],
-        strides: int | Sequence[int] = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
+        filters: Positive,
+        kernel_size: PerAxis,
+        strides: PerAxis = 1,
+        padding: Padding = "valid",
+        data_format: DataFormat = None,
         output_padding: Any = None,
         *others: Any,
         **options: Any,

@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core import Tensor
@@ -24,12 +23,13 @@ from ...functions.operands import tensor
 from ...functions.reductions import reduce_any
 from ...nn_ops.nn import masked_fill
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
-from .. import activations, initializers
+from .. import initializers
 from ..config import floatx
 from ..symbolic.keras_tensor import KerasTensor, Node, Spec, nodes_of
 from .inputs import InputSpec, attach, called_on_none
 from .layer import Layer
 from .layer_weights import activated
+from .options import ActivationLike, Constraint, Flag, Initializer, Kept, Positive, Regularizer
 
 
 class SameShape(Layer, takes_one_tensor=True):
@@ -52,7 +52,6 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
         kernel_initializer, bias_initializer: first values, by name or object.
         kernel_regularizer, bias_regularizer, activity_regularizer: penalties added to the losses.
         kernel_constraint, bias_constraint: projections after each step.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     Shapes: input (batch, ..., features), output (batch, ..., units); kernel (features, units), bias (units,).
 
@@ -69,27 +68,19 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
 
     def __init__(
         self,
-        units: int,
-        activation: str | Callable[..., Any] | None = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
+        units: Positive,
+        activation: ActivationLike = None,
+        use_bias: Flag = True,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
         activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **options)
-        if not isinstance(units, int) or isinstance(units, bool) or units <= 0:
-            raise ValueError(f"Received an invalid value for `units`, expected a positive integer. Received: units={units!r}.")
-        self.units = units
-        self.activation, self.use_bias = activations.get(activation), bool(use_bias)
-        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
-        self.kernel: Any = None
-        self.bias: Any = None
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: ShapeLike) -> None:
@@ -97,8 +88,7 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
             raise ShapeError(f"Layer '{self.name}' (Dense) needs a known number of features, found shape {tuple(input_shape)}.")
         features = input_shape[-1]
         self.kernel = self._add_kept("kernel", (features, self.units))
-        if self.use_bias:
-            self.bias = self._add_kept("bias", (self.units,))
+        self.bias: Any = self._add_kept("bias", (self.units,)) if self.use_bias else None
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features}, fixed_by=self.kernel)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -111,7 +101,7 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
         y = affine(x, kernel, self.bias.read_value()) if self.use_bias else matrix_product(x, kernel)
         if len(shape) != 2:
             y = reshape(y, shape=(*shape[:-1], self.units), rank=2)
-        return activated(self, y)
+        return activated(self.activation, y)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, ..., units)."""
@@ -134,7 +124,6 @@ class Masking(SameShape, described=True, makes_nothing=True):
 
     Args:
         mask_value: what marks a step to be left out.
-        options: `name`, `dtype`, as in `Layer`.
 
     Shapes: input (batch, steps, ..., features); the mask lacks the last axis and is true where a step counts.
 
@@ -143,9 +132,8 @@ class Masking(SameShape, described=True, makes_nothing=True):
     (array([[ True, False]]), array([2., 0.], dtype=float32))
     """
 
-    def __init__(self, mask_value: float = 0.0, **options: Any) -> None:
+    def __init__(self, mask_value: Kept[float] = 0.0, **options: Any) -> None:
         super().__init__(**options)
-        self.mask_value = mask_value
 
     def call(self, inputs: Tensor) -> Tensor:
         counts = self._counts(inputs)
@@ -207,29 +195,23 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
 
     def __init__(
         self,
-        equation: str,
+        equation: Kept[str],
         output_shape: ShapeLike,
-        activation: str | Callable[..., Any] | None = None,
-        bias_axes: str | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        activation: ActivationLike = None,
+        bias_axes: Kept[str | None] = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.equation, self.bias_axes = equation, bias_axes
         self.partial_output_shape = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
         if any(size is not None and (not isinstance(size, int) or size < 1) for size in self.partial_output_shape):
             raise ValueError(f"EinsumDense: output_shape must hold positive ints or None, found {output_shape!r}.")
-        self.activation = activations.get(activation)
-        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
         self._before, self._labels_in, self._labels_of_kernel, self._labels_out = self._parsed()
-        self.kernel: Any = None
-        self.bias: Any = None
 
     def build(self, input_shape: ShapeLike) -> None:
         sizes = self._sizes(tuple(input_shape))
@@ -244,14 +226,13 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
             first.input_axes, first.output_axes = sizes.input_axes, sizes.output_axes
         penalty, projection = self.kernel_regularizer, self.kernel_constraint
         self.kernel = self.add_weight(sizes.kernel, first, regularizer=penalty, constraint=projection, name="kernel")
-        if sizes.bias is not None:
-            self.bias = self._add_kept("bias", sizes.bias)
+        self.bias = None if sizes.bias is None else self._add_kept("bias", sizes.bias)
         self.input_spec = InputSpec(ndim=len(input_shape))
 
     def call(self, inputs: Tensor) -> Tensor:
         x = inputs if inputs.dtype.is_floating else cast(inputs, dtype=self.compute_dtype)
         y = einsum(self.equation, x, self.kernel)
-        return activated(self, y if self.bias is None else y + self.bias)
+        return activated(self.activation, y if self.bias is None else y + self.bias)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The sizes of the labels of the output."""
@@ -329,7 +310,6 @@ class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True)
         embeddings_regularizer, embeddings_constraint: as in `Dense`.
         mask_zero: whether 0 stands for no entry; the layers after it then see a mask, true where the input is not 0.
         weights: first values as an array of shape (input_dim, output_dim).
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     Shapes: input (batch, ...) of integers, output (batch, ..., output_dim).
 
@@ -344,12 +324,12 @@ class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True)
 
     def __init__(
         self,
-        input_dim: int,
-        output_dim: int,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        embeddings_constraint: Any = None,
-        mask_zero: bool = False,
+        input_dim: Positive,
+        output_dim: Positive,
+        embeddings_initializer: Initializer = "uniform",
+        embeddings_regularizer: Regularizer = None,
+        embeddings_constraint: Constraint = None,
+        mask_zero: Flag = False,
         weights: Any = None,
         **options: Any,
     ) -> None:
@@ -357,12 +337,7 @@ class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True)
             warn_caller("Embedding: input_length is left out, as in Keras: sequences may have any length.")
         autocast = options.pop("autocast", False)  # large integers would not survive half precision
         super().__init__(autocast=autocast, **options)
-        for name, value in (("input_dim", input_dim), ("output_dim", output_dim)):
-            if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-                raise ValueError(f"Embedding: `{name}` must be a positive integer. Received: {name}={value!r}.")
-        self.input_dim, self.output_dim = input_dim, output_dim
-        self._keep("embeddings", embeddings_initializer, embeddings_regularizer, embeddings_constraint)
-        self.mask_zero = self.supports_masking = bool(mask_zero)
+        self.supports_masking = self.mask_zero
         if weights is not None:
             self.build()
             single = isinstance(weights, list) and len(weights) == 1 and getattr(weights[0], "ndim", 1) == 2
@@ -393,7 +368,6 @@ class ReversibleEmbedding(Embedding, described=True):
         tie_weights: whether both ways use the same table; else `reverse_embeddings` is another weight.
         reverse_dtype: of the products; that of the inputs and the table if None.
         logit_soft_cap: bounds the scores: cap * tanh(score / cap); None for no bound.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     Shapes: input (batch, ...) of integers, output (batch, ..., output_dim); the other way (batch, ..., output_dim) to
     (batch, ..., input_dim).
@@ -409,18 +383,17 @@ class ReversibleEmbedding(Embedding, described=True):
         self,
         input_dim: int,
         output_dim: int,
-        tie_weights: bool = True,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        embeddings_constraint: Any = None,
+        tie_weights: Flag = True,
+        embeddings_initializer: Initializer = "uniform",
+        embeddings_regularizer: Regularizer = None,
+        embeddings_constraint: Constraint = None,
         mask_zero: bool = False,
-        reverse_dtype: Any = None,
-        logit_soft_cap: float | None = None,
+        reverse_dtype: Kept[DTypeLike] = None,
+        logit_soft_cap: Kept[float | None] = None,
         **options: Any,
     ) -> None:
         if logit_soft_cap is not None and not logit_soft_cap > 0:
             raise ValueError(f"ReversibleEmbedding: logit_soft_cap must be positive or None, found {logit_soft_cap!r}.")
-        self.tie_weights, self.reverse_dtype, self.logit_soft_cap = bool(tie_weights), reverse_dtype, logit_soft_cap
         first, penalty, projection = embeddings_initializer, embeddings_regularizer, embeddings_constraint
         super().__init__(input_dim, output_dim, first, penalty, projection, mask_zero, **options)
 
@@ -471,7 +444,7 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
         batch_size: int | None = None,
         dtype: DTypeLike = None,
         batch_shape: ShapeLike = None,
-        optional: bool = False,
+        optional: Flag = False,
         sparse: bool | None = None,
         ragged: bool | None = None,
         **options: Any,
@@ -491,7 +464,6 @@ class InputLayer(Layer, described=True, takes_one_tensor=True):
         self.batch_shape = tuple([None if isinstance(n, KerasTensor) or n is None else int(n) for n in batch_shape])
         self.input_dtype = as_dtype(dtype or floatx())
         self._takes_text = self.input_dtype.name == "string"
-        self.optional = bool(optional)
         self.autocast = False  # `call` casts
         self._built = True
 

@@ -16,7 +16,7 @@ from ...core.effects import clock
 from ...functions.elementwise import cast
 from ...module import Module, snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
-from .. import constraints, initializers, mixed_precision, regularizers
+from .. import constraints, mixed_precision, regularizers
 from ..arguments import made_with_numpy, unrecognized
 from ..calls import context as _context
 from ..calls import mask_of, without_effects
@@ -26,6 +26,7 @@ from ..symbolic.keras_tensor import LayerIO, holds_symbol, is_data, is_numbers, 
 from ..symbolic.trial import call_symbolically, output_shapes, output_specs
 from ..weight import CastWeight, Weight
 from . import inputs, layer_weights
+from .options import keep, with_common_words
 
 
 def _chosen(held: Callable[[Any], list[Any]], trained: bool, doc: str) -> property:
@@ -186,7 +187,8 @@ class Layer(Module):
         if gives_floats is not None:
             cls.gives_floats = gives_floats
         if described:
-            made_with_numpy(cls)
+            made_with_numpy(cls, keep)
+            cls.__doc__ = with_common_words(cls, makes_nothing)
         cls.is_described, cls._makes_nothing = described, makes_nothing
         if "build" in cls.__dict__:
             cls.build = layer_weights.within_scope(cls.build)  # type: ignore[method-assign]
@@ -224,9 +226,11 @@ class Layer(Module):
         try:
             return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
         except AttributeError as error:
-            if name not in OF_LAYERS:
+            is_built = name.startswith("_") or self.built
+            later = "" if is_built else "It is not built: its first call, or build(input_shape), makes its weights."
+            if not (advice := OF_LAYERS.get(name, later)):
                 raise
-            raise AttributeError(f"{error}. {OF_LAYERS[name]}", name=name, obj=self) from None
+            raise AttributeError(f"{error}. {advice}", name=name, obj=self) from None
 
     def _restore(self, attributes: dict[str, Any]) -> None:
         """Restore exactly these attributes; but a random stream of its own, below no other layer, is kept once it is found."""
@@ -345,14 +349,8 @@ class Layer(Module):
 
     add_variable = add_weight
 
-    def _keep(self, name: str, initializer: Any, regularizer: Any = None, constraint: Any = None) -> None:
-        """Keep the options of the weight of that name, in attributes such as `kernel_initializer`."""
-        setattr(self, f"{name}_initializer", initializers.get(initializer))
-        setattr(self, f"{name}_regularizer", regularizers.get(regularizer))
-        setattr(self, f"{name}_constraint", constraints.get(constraint))
-
     def _add_kept(self, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
-        """Make a weight with the options that `_keep` kept under a name, which is its own unless another one is given."""
+        """Make a weight by the options of a name, such as `kernel_initializer`: its own name, unless another one is given."""
         first, penalty, limit = (getattr(self, f"{kept}_{option}") for option in ("initializer", "regularizer", "constraint"))
         return self.add_weight(shape, first, autocast=autocast, regularizer=penalty, constraint=limit, name=name or kept)
 

@@ -372,9 +372,8 @@ def refuse_absent(layer: Module, options: dict[str, Any]) -> None:
             )
 
 
-def activated(layer: Any, y: TensorLike) -> Any:
-    """The activation of a tensor, as `layer.activation` is now: an attribute that may be set at any time."""
-    activation = layer.activation
+def activated(activation: Callable[..., Any] | None, y: TensorLike) -> Any:
+    """The activation of a tensor. A `call` gives `self.activation`, so that compiled steps know that it is read."""
     return y if activation is None or activation is activations.linear else activation(y)
 
 

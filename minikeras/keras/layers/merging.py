@@ -23,6 +23,7 @@ from ..calls import mask_of
 from ..promotion import promoted
 from .inputs import attach
 from .layer import Layer
+from .options import Flag, Kept
 
 
 class Merge(Layer):
@@ -221,7 +222,6 @@ class Concatenate(Merge, described=True):
 
     Args:
         axis: along which they lie; not the batch axis.
-        options: `name`, `dtype`, as in `Layer`.
 
     Raises:
         ShapeError: if sizes along another axis differ.
@@ -230,11 +230,10 @@ class Concatenate(Merge, described=True):
     TensorShape([5, 5])
     """
 
-    def __init__(self, axis: int = -1, **options: Any) -> None:
+    def __init__(self, axis: Kept[int] = -1, **options: Any) -> None:
         super().__init__(**options)
         if not isinstance(axis, int):
             raise ValueError(f"Concatenate: axis must be an int, found {axis!r}.")
-        self.axis = axis
 
     def call(self, inputs: TensorLike) -> Tensor:
         return concat(list(inputs), self.axis)
@@ -268,7 +267,6 @@ class Dot(Merge, described=True):
     Args:
         axes: the axis of both, or a pair; not the batch axis.
         normalize: whether both are divided by their length first, which gives the cosine of the angle between them.
-        options: `name`, `dtype`, as in `Layer`.
 
     Returns:
         (batch, other axes of the first, other axes of the second), at least (batch, 1).
@@ -280,13 +278,12 @@ class Dot(Merge, described=True):
     [[11.]]
     """
 
-    def __init__(self, axes: Any = -1, normalize: bool = False, **options: Any) -> None:
+    def __init__(self, axes: Any = -1, normalize: Flag = False, **options: Any) -> None:
         super().__init__(**options)
         pair = [axes] * 2 if isinstance(axes, int) else axes
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(isinstance(axis, int) for axis in pair):
             raise ValueError(f"Dot: axes must be an int or a pair of them, found {axes!r}.")
         self.axes = axes if isinstance(axes, int) else tuple(axes)
-        self.normalize = bool(normalize)
 
     def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         """None: the masked axis is summed over."""

@@ -13,6 +13,7 @@ from ...functions.indexing import gather
 from ...functions.shaping import reshape
 from .. import random
 from .augmentation import Augmentation, Transformation, one_for_each
+from .options import Kept
 
 
 class PatchMixing(Augmentation):
@@ -127,11 +128,12 @@ class MixUp(LabelMixing, described=True, makes_nothing=True):
     [1. 1. 1. 1.]
     """
 
-    def __init__(self, alpha: float = 0.2, data_format: str | None = None, seed: int | None = None, **options: Any) -> None:
+    def __init__(
+        self, alpha: Kept[float] = 0.2, data_format: str | None = None, seed: int | None = None, **options: Any
+    ) -> None:
         super().__init__(seed, data_format, **options)
         if not isinstance(alpha, (int, float)) or alpha <= 0:
             raise ValueError(f"MixUp: alpha must be a number above 0, found {alpha!r}.")
-        self.alpha = alpha
 
     def draw(self, shape: tuple[int, ...], seed: Any) -> Transformation:
         order = random.shuffle(numbers(shape[0]), seed=seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from ...functions.creation import constant
 from ...functions.elementwise import cast, maximum, sqrt
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
-from ...types import Axis, ShapeLike, as_dtype
+from ...types import Axis, ShapeLike, TensorLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import is_data
 from .core import SameShape
 from .inputs import InputSpec
+from .options import Constraint, Flag, Initializer, Kept, Number, Option, Regularizer
 
 
 class ScalingLayer(SameShape, gives_floats=True):
@@ -26,29 +27,22 @@ class ScalingLayer(SameShape, gives_floats=True):
 
     def __init__(
         self,
-        center: bool = True,
-        scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        center: Flag = True,
+        scale: Flag = True,
+        beta_initializer: Initializer = "zeros",
+        gamma_initializer: Initializer = "ones",
+        beta_regularizer: Regularizer = None,
+        gamma_regularizer: Regularizer = None,
+        beta_constraint: Constraint = None,
+        gamma_constraint: Constraint = None,
         **options: Any,
     ) -> None:
         super().__init__(**{"autocast": False, **options})
-        self.center, self.scale = bool(center), bool(scale)
-        self._keep("beta", beta_initializer, beta_regularizer, beta_constraint)
-        self._keep("gamma", gamma_initializer, gamma_regularizer, gamma_constraint)
-        self.gamma: Any = None
-        self.beta: Any = None
 
     def add_gamma_and_beta(self, shape: tuple[int, ...]) -> Any:
         """Make gamma and beta, as far as the layer has them; the result is one of them, for its shape, or None."""
-        if self.scale:
-            self.gamma = self._add_kept("gamma", shape, autocast=False)
-        if self.center:
-            self.beta = self._add_kept("beta", shape, autocast=False)
+        self.gamma = self._add_kept("gamma", shape, autocast=False) if self.scale else None
+        self.beta = self._add_kept("beta", shape, autocast=False) if self.center else None
         return self.gamma if self.scale else self.beta
 
     def scaled(self, outputs: Tensor, x: Tensor, axes: tuple[int, ...]) -> Tensor:
@@ -85,13 +79,16 @@ def positions(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(sorted({axis % rank for axis in axes}))
 
 
-def checked_axes(layer: Any, axis: Axis) -> Any:
+def checked_axes(layer: Any, name: str, axis: Axis) -> Any:
     """An int, or a tuple of ints."""
     if isinstance(axis, int):
         return axis
     if isinstance(axis, (list, tuple)) and axis and all(isinstance(one, int) for one in axis):
         return tuple(axis)
-    raise TypeError(f"{type(layer).__name__}: axis must be an int or several ints, found {axis!r}.")
+    raise TypeError(f"{type(layer).__name__}: {name} must be an int or several ints, found {axis!r}.")
+
+
+Axes = Annotated[Axis, Option(checked_axes)]
 
 
 def listed(axis: Axis) -> tuple[int, ...]:
@@ -144,15 +141,14 @@ class LayerNormalization(ScalingLayer, described=True):
 
     def __init__(
         self,
-        axis: Axis = -1,
-        epsilon: float = 1e-3,
+        axis: Axes = -1,
+        epsilon: Number = 1e-3,
         center: bool = True,
         scale: bool = True,
-        rms_scaling: bool = False,
+        rms_scaling: Flag = False,
         **options: Any,
     ) -> None:
         super().__init__(center, scale, **options)
-        self.axis, self.epsilon, self.rms_scaling = checked_axes(self, axis), float(epsilon), bool(rms_scaling)
         if self.rms_scaling:
             self.center, self.scale = False, True
 
@@ -177,7 +173,6 @@ class RMSNormalization(SameShape, described=True, gives_floats=True):
     Args:
         axis: the axis over which a row is normalized, or several.
         epsilon: added to the mean of the squares.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     Source: Zhang and Sennrich (2019), equation (4).
 
@@ -185,9 +180,8 @@ class RMSNormalization(SameShape, described=True, gives_floats=True):
     [[0.849 1.131]]
     """
 
-    def __init__(self, axis: Axis = -1, epsilon: float = 1e-6, **options: Any) -> None:
+    def __init__(self, axis: Axes = -1, epsilon: Number = 1e-6, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
-        self.axis, self.epsilon = checked_axes(self, axis), float(epsilon)
 
     def build(self, input_shape: ShapeLike) -> None:
         places = known_axes(self, listed(self.axis), input_shape)
@@ -218,14 +212,14 @@ class GroupNormalization(ScalingLayer, described=True):
     """
 
     def __init__(
-        self, groups: int = 32, axis: int = -1, epsilon: float = 1e-3, center: bool = True, scale: bool = True, **options: Any
+        self, groups: int = 32, axis: int = -1, epsilon: Number = 1e-3, center: bool = True, scale: bool = True, **options: Any
     ) -> None:
         super().__init__(center, scale, **options)
         if not isinstance(groups, int) or isinstance(groups, bool) or (groups <= 0 and groups != -1):
             raise ValueError(f"GroupNormalization: `groups` must be a positive integer or -1, found {groups!r}.")
         if not isinstance(axis, int) or axis == 0:
             raise ValueError(f"GroupNormalization: axis must be an int behind the batch axis, found {axis!r}.")
-        self.groups, self.axis, self.epsilon = groups, axis, float(epsilon)
+        self.groups, self.axis = groups, axis
 
     def build(self, input_shape: ShapeLike) -> None:
         (self._place,) = known_axes(self, (self.axis,), input_shape)
@@ -253,15 +247,13 @@ class UnitNormalization(SameShape, described=True, makes_nothing=True, gives_flo
 
     Args:
         axis: along which the length is taken, or several.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> print(tf.keras.layers.UnitNormalization()([[3.0, 4.0]]).numpy())
     [[0.6 0.8]]
     """
 
-    def __init__(self, axis: Axis = -1, **options: Any) -> None:
+    def __init__(self, axis: Axes = -1, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
-        self.axis = checked_axes(self, axis)
 
     def call(self, inputs: Tensor) -> Tensor:
         x = wide(self, inputs)
@@ -274,15 +266,13 @@ class Rescaling(SameShape, described=True, makes_nothing=True, gives_floats=True
 
     Args:
         scale, offset: numbers, or arrays that broadcast to the input; a vector has a number for each channel.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> print(tf.keras.layers.Rescaling(1 / 255)([[0, 255]]).numpy())
     [[0. 1.]]
     """
 
-    def __init__(self, scale: Any, offset: Any = 0.0, **options: Any) -> None:
+    def __init__(self, scale: Kept[TensorLike], offset: Kept[TensorLike] = 0.0, **options: Any) -> None:
         super().__init__(**options)
-        self.scale, self.offset = scale, offset
 
     def call(self, inputs: Tensor) -> Tensor:
         x = cast(inputs, self.compute_dtype)
@@ -304,7 +294,6 @@ class Normalization(SameShape, described=True, gives_floats=True):
         axis: each position along these axes has statistics of its own; -1 for features, None for one pair of numbers.
         mean, variance: given instead of `adapt`; they broadcast to the sizes along the axes.
         invert: multiply and add instead, which undoes it.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> layer = tf.keras.layers.Normalization()
     >>> layer.adapt([[0.0, 1.0], [2.0, 5.0]])
@@ -312,9 +301,9 @@ class Normalization(SameShape, described=True, gives_floats=True):
     [[1. 0.]]
     """
 
-    def __init__(self, axis: Axis = -1, mean: Any = None, variance: Any = None, invert: bool = False, **options: Any) -> None:
+    def __init__(self, axis: Axis = -1, mean: Any = None, variance: Any = None, invert: Flag = False, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
-        self.axis = () if axis is None or axis in ((), []) else listed(checked_axes(self, axis))
+        self.axis = () if axis is None or axis in ((), []) else listed(checked_axes(self, "axis", axis))
         if (mean is None) != (variance is None):
             raise ValueError(
                 f"Normalization: give both `mean` and `variance` or none. Received: mean={mean}, variance={variance}."
@@ -326,7 +315,6 @@ class Normalization(SameShape, described=True, gives_floats=True):
             )
         self.input_mean = None if mean is None else np.asarray(mean, np.float64)
         self.input_variance = None if variance is None else np.asarray(variance, np.float64)
-        self.invert = bool(invert)
         self.adapt_mean: Any = None
         self.adapt_variance: Any = None
 

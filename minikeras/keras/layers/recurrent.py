@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from ... import nest
 from ...core import Tensor, convert_to_tensor
@@ -20,14 +20,13 @@ from ...functions.shaping import concat, reshape, reverse, transpose
 from ...nn_ops.loop_body import Unrepeatable
 from ...nn_ops.scan import scan
 from ...types import ShapeLike, TensorLike
-from .. import activations
 from ..random import SeedGenerator
 from ..saving.objects import described_kind, deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
 from .inputs import InputSpec, unmarked
 from .layer import Layer
 from .layer_weights import zero_inputs
-from .windows import check_positive
+from .options import ActivationLike, Constraint, Flag, Initializer, Kept, Positive, Regularizer, one_of
 from .wrappers import LayerOfLayers
 
 
@@ -86,39 +85,30 @@ class Cell(Layer, described=True):
 
     def __init__(
         self,
-        units: int,
-        activation: str | Callable[..., Any] | None = "tanh",
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        units: Positive,
+        activation: ActivationLike = "tanh",
+        use_bias: Flag = True,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
-        seed: int | None = None,
+        seed: Kept[int | None] = None,
         **options: Any,
     ) -> None:
         implementation = options.pop("implementation", 2)
         super().__init__(**options)
-        check_positive(self, units=units)
-        self.units, self.use_bias = units, bool(use_bias)
-        self.activation = activations.get(activation)
-        self._keep("kernel", kernel_initializer, kernel_regularizer, kernel_constraint)
-        self._keep("recurrent", recurrent_initializer, recurrent_regularizer, recurrent_constraint)
-        self._keep("bias", bias_initializer, bias_regularizer, bias_constraint)
         self.dropout, self.recurrent_dropout = (min(1.0, max(0.0, rate)) for rate in (dropout, recurrent_dropout))
         self._masks_of_gates = implementation == 1 or self.recurrent_dropout > 0.0
-        self.seed, self.seed_generator = seed, SeedGenerator(seed)
+        self.seed_generator = SeedGenerator(seed)
         self.state_size: Any = units
         self.output_size = units
-        self.kernel: Any = None
-        self.recurrent_kernel: Any = None
-        self.bias: Any = None
         self.reset_masks()
 
     def build(self, input_shape: ShapeLike) -> None:
@@ -126,8 +116,7 @@ class Cell(Layer, described=True):
         shape, recurrent_shape = self.kernel_shapes(input_shape, width)
         self.kernel = self._add_kept("kernel", shape)
         self.recurrent_kernel = self._add_kept("recurrent", recurrent_shape, name="recurrent_kernel")
-        if self.use_bias:
-            self.bias = self.make_bias(width)
+        self.bias = self.make_bias(width) if self.use_bias else None
 
     def kernel_shapes(self, input_shape: ShapeLike, width: int) -> tuple[tuple[int, ...], ...]:
         """The shapes of both kernels."""
@@ -208,7 +197,6 @@ class StackedRNNCells(LayerOfLayers, described=True):
 
     Args:
         cells: a list of cells.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     The states are a list with the states of each cell.
 
@@ -289,12 +277,12 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
     def __init__(
         self,
         cell: Any,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
-        zero_output_for_mask: bool = False,
+        return_sequences: Flag = False,
+        return_state: Flag = False,
+        go_backwards: Flag = False,
+        stateful: Flag = False,
+        unroll: Flag = False,
+        zero_output_for_mask: Kept[bool] = False,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -303,9 +291,6 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         if not isinstance(sizes, (list, tuple, int)):
             raise ValueError(f"{type(self).__name__}: `state_size` must be an integer or a list of them, found {sizes!r}.")
         self.state_size = [sizes] if isinstance(sizes, int) else list(sizes)
-        self.return_sequences, self.return_state = bool(return_sequences), bool(return_state)
-        self.go_backwards, self.stateful, self.unroll = bool(go_backwards), bool(stateful), bool(unroll)
-        self.zero_output_for_mask = zero_output_for_mask
         self.states: Any = None
         self.input_spec = InputSpec(min_ndim=3)
 
@@ -430,6 +415,9 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         return [mask, *(None for _ in self.state_size)] if self.return_state else mask
 
 
+MergeMode = Annotated[str | None, one_of("sum", "mul", "ave", "concat", None)]
+
+
 class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=True):
     """A recurrent layer on a series and, as another layer, on the series from its end; the outputs are merged.
 
@@ -438,7 +426,6 @@ class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_
         merge_mode: 'concat' along the last axis, 'sum', 'mul', 'ave', or None for both outputs.
         weights: first values, those of the forward layer and then those of the backward one.
         backward_layer: the layer for the other direction; a copy with `go_backwards` turned round by default.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     The call is that of the layer; `initial_state` holds the states of the forward layer and then those of the backward one,
     and so do the states that are returned. Outputs of steps that are left out are 0.
@@ -451,13 +438,11 @@ class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_
     _made_of = ("layer", "backward_layer")
 
     def __init__(
-        self, layer: Any, merge_mode: str | None = "concat", weights: Any = None, backward_layer: Any = None, **options: Any
+        self, layer: Any, merge_mode: MergeMode = "concat", weights: Any = None, backward_layer: Any = None, **options: Any
     ) -> None:
         for name, one in (("layer", layer), ("backward_layer", backward_layer)):
             if (one is not None or name == "layer") and not (isinstance(one, Layer) and hasattr(one, "go_backwards")):
                 raise ValueError(f"Bidirectional: `{name}` must be a layer such as keras.layers.LSTM, found {one!r:.80}.")
-        if merge_mode not in ("sum", "mul", "ave", "concat", None):
-            raise ValueError(f"Bidirectional: merge_mode must be 'sum', 'mul', 'ave', 'concat' or None, found {merge_mode!r}.")
         super().__init__(**options)
         self.forward_layer = _copied(layer, "forward_")
         self.backward_layer = _copied(layer, "backward_", go_backwards=True) if backward_layer is None else backward_layer
@@ -470,7 +455,6 @@ class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_
         for one in both:
             if getattr(one, "zero_output_for_mask", None) is not None:
                 one.zero_output_for_mask = one.return_sequences
-        self.merge_mode = merge_mode
         self.stateful, self.return_sequences = layer.stateful, layer.return_sequences
         self.return_state, self.input_spec = layer.return_state, layer.input_spec
         self._first_weights = weights

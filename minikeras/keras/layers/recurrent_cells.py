@@ -16,13 +16,14 @@ from ...functions.creation import zeros
 from ...functions.shaping import concat, reshape
 from ...module import snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike
-from .. import activations, initializers
+from .. import initializers
 from ..saving.objects import constructor_arguments
 from .inputs import InputSpec
 from .layer import Layer
 from .layer_weights import activated
+from .options import ActivationLike, DataFormat, Flag, Kept, Padding, PerAxis, Positive
 from .recurrent import RNN, Cell
-from .windows import WindowGeometry, check_positive
+from .windows import WindowGeometry
 
 
 class SimpleRNNCell(Cell, described=True):
@@ -36,7 +37,6 @@ class SimpleRNNCell(Cell, described=True):
         dropout: rate at which inputs are dropped in training, by one mask for all steps.
         recurrent_dropout: rate for what is carried.
         seed: of the dropout; None follows the global seed and the layer's name.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     The call takes inputs (batch, features) and the states, and gives the output and the next states.
 
@@ -50,26 +50,11 @@ class SimpleRNNCell(Cell, described=True):
         nested = isinstance(states, (list, tuple))
         h = states[0] if nested else states
         of_inputs, of_state = self.masks(sequence, h, training)
-        h = activated(self, self.of_inputs(sequence, of_inputs) + self.of_state(h, of_state))
+        h = activated(self.activation, self.of_inputs(sequence, of_inputs) + self.of_state(h, of_state))
         return h, [h] if nested else h
 
 
-class GatedCell(Cell, described=True):
-    """Base of cells with gates, whose activation is another one."""
-
-    def __init__(
-        self,
-        units: int,
-        activation: str | Callable[..., Any] | None = "tanh",
-        recurrent_activation: Any = "sigmoid",
-        use_bias: bool = True,
-        **options: Any,
-    ) -> None:
-        super().__init__(units, activation, use_bias, **options)
-        self.recurrent_activation = activations.get(recurrent_activation)
-
-
-class GRUCell(GatedCell, described=True):
+class GRUCell(Cell, described=True):
     """A gated recurrent unit: h' = z h + (1 - z) candidate, the step of `GRU`.
 
     Args:
@@ -93,14 +78,13 @@ class GRUCell(GatedCell, described=True):
     def __init__(
         self,
         units: int,
-        activation: str | Callable[..., Any] | None = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        reset_after: bool = True,
+        reset_after: Flag = True,
         **options: Any,
     ) -> None:
-        super().__init__(units, activation, recurrent_activation, use_bias, **options)
-        self.reset_after = bool(reset_after)
+        super().__init__(units, activation, use_bias, **options)
 
     def make_bias(self, width: int) -> Any:
         return self._add_kept("bias", (2, width) if self.reset_after else (width,))
@@ -118,17 +102,17 @@ class GRUCell(GatedCell, described=True):
             bias = None if self.bias is None else self.bias.read_value()[1]
             h_gates, inner = self.parts(self.of_state(h, of_state, bias=bias), 2, 1)
             z, r = map(self.recurrent_activation, self.parts(x_gates + h_gates, 1, 1))
-            candidate = activated(self, x + r * inner)
+            candidate = activated(self.activation, x + r * inner)
         else:
             for_gates, kernel = split_along(self.recurrent_kernel.read_value(), sizes=(2 * self.units, self.units), axis=-1)
             masks = [None if of_state is None else part for part in ((of_state or [])[:2], (of_state or [])[2:])]
             z, r = map(self.recurrent_activation, self.parts(x_gates + self.of_state(h, masks[0], for_gates), 1, 1))
-            candidate = activated(self, x + self.of_state(r * h, masks[1], kernel))
+            candidate = activated(self.activation, x + self.of_state(r * h, masks[1], kernel))
         h = z * h + (1.0 - z) * candidate
         return h, [h] if nested else h
 
 
-class LSTMCell(GatedCell, described=True):
+class LSTMCell(Cell, described=True):
     """A cell with a memory c: c' = f c + i activation(...), h' = o activation(c'), the step of `LSTM`.
 
     Args:
@@ -152,14 +136,13 @@ class LSTMCell(GatedCell, described=True):
     def __init__(
         self,
         units: int,
-        activation: str | Callable[..., Any] | None = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        unit_forget_bias: bool = True,
+        unit_forget_bias: Flag = True,
         **options: Any,
     ) -> None:
-        super().__init__(units, activation, recurrent_activation, use_bias, **options)
-        self.unit_forget_bias = bool(unit_forget_bias)
+        super().__init__(units, activation, use_bias, **options)
         self.state_size = [units, units]
 
     def make_bias(self, width: int) -> Any:
@@ -178,8 +161,8 @@ class LSTMCell(GatedCell, described=True):
         z = self.of_inputs(inputs, of_inputs) + self.of_state(h, of_state)
         i, f, candidate, o = self.parts(z, 1, 1, 1, 1)
         opened = self.recurrent_activation
-        c = opened(f) * c + opened(i) * activated(self, candidate)
-        h = opened(o) * activated(self, c)
+        c = opened(f) * c + opened(i) * activated(self.activation, candidate)
+        h = opened(o) * activated(self.activation, c)
         return h, [h, c]
 
 
@@ -224,7 +207,9 @@ class CellLayer(RNN, described=True):
     def get_config(self) -> dict[str, Any]:
         config, cell = super().get_config(), self.cell.get_config()
         del config["cell"]
-        return config | {name: value for name, value in cell.items() if name not in ("name", "trainable", "dtype")}
+        return config | {
+            name: value for name, value in cell.items() if name not in {"name", "trainable", "dtype", *self._not_described}
+        }
 
 
 class SimpleRNN(CellLayer, described=True):
@@ -307,23 +292,19 @@ class ConvLSTMCell(LSTMCell, described=True):
 
     def __init__(
         self,
-        rank: int,
-        filters: int,
-        kernel_size: int | Sequence[int],
-        strides: int | Sequence[int] = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: int | Sequence[int] = 1,
-        activation: str | Callable[..., Any] | None = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        rank: Kept[int],
+        filters: Positive,
+        kernel_size: PerAxis,
+        strides: PerAxis = 1,
+        padding: Padding = "valid",
+        data_format: DataFormat = None,
+        dilation_rate: PerAxis = 1,
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
         **options: Any,
     ) -> None:
-        check_positive(self, filters=filters)
         super().__init__(filters, activation, recurrent_activation, use_bias, implementation=1, **options)
-        self.rank, self.filters = rank, filters
-        self._geometry = WindowGeometry.checked(self, kernel_size, strides, padding, data_format, dilation_rate)
-        self.kernel_size, self.strides, self.padding, self.data_format, self.dilation_rate = self._geometry
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(f"ConvLSTM: strides={self.strides} and dilation_rate={self.dilation_rate} cannot both exceed 1.")
         self.channel_axis = -1 - rank if self.data_format == "channels_first" else -1
@@ -347,7 +328,7 @@ class ConvLSTMCell(LSTMCell, described=True):
 
     def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """(batch, *places, filters), or with the filters first."""
-        return self._geometry.output_shape(self, input_shape, self.filters)
+        return WindowGeometry.of(self).output_shape(self, input_shape, self.filters)
 
     def product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
         y = functions.convolution(x, kernel, self.strides, self.padding.upper(), self.data_format, self.dilation_rate)
@@ -363,6 +344,7 @@ class ConvLSTM(CellLayer, described=True):
     """Base of LSTMs over images, with the arguments of `ConvLSTM2D`."""
 
     cell_class = ConvLSTMCell
+    _not_described = ("rank", "units")
     rank: int
 
     def __init_subclass__(cls, rank: int | None = None, **options: Any) -> None:
@@ -386,9 +368,6 @@ class ConvLSTM(CellLayer, described=True):
     def compute_mask(self, inputs: TensorLike, mask: TensorLike = None) -> Any:
         found = super().compute_mask(inputs, mask)
         return [found[0], None, None] if self.return_state else found
-
-    def get_config(self) -> dict[str, Any]:
-        return {name: value for name, value in super().get_config().items() if name not in ("rank", "units")}
 
 
 class ConvLSTM1D(ConvLSTM, described=True, rank=1):

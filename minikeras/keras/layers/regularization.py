@@ -19,7 +19,8 @@ from ...nn_ops import draws
 from .. import regularizers
 from ..random import SeedGenerator
 from .core import SameShape
-from .windows import SpatialLayer, checked_format
+from .options import DataFormat, Kept, Number, Rate
+from .windows import SpatialLayer
 
 Keys = Callable[[], Tensor]
 """Gives the keys of draws, another one each time."""
@@ -31,9 +32,8 @@ class Noise(SameShape):
     rate = 0.0
     """The amount of noise; at 0 there is no random stream either."""
 
-    def __init__(self, seed: int | None = None, **options: Any) -> None:
+    def __init__(self, seed: Kept[int | None] = None, **options: Any) -> None:
         super().__init__(**options)
-        self.seed = seed
         self.seed_generator = SeedGenerator(seed) if self.rate > 0 else None
 
     def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
@@ -53,7 +53,6 @@ class Dropout(Noise, described=True, makes_nothing=True):
         rate: in [0, 1].
         noise_shape: shape of the mask, broadcast over the input; None entries follow the input.
         seed: an int repeats the masks; None follows the global seed and the layer's name.
-        options: `name`, `dtype`, as in `Layer`.
 
     Source: Srivastava et al. (2014), section 4, in the inverted form.
 
@@ -64,8 +63,7 @@ class Dropout(Noise, described=True, makes_nothing=True):
 
     _member_numbers = ("rate",)
 
-    def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **options: Any) -> None:
-        self.rate = checked_rate(rate)
+    def __init__(self, rate: Rate, noise_shape: Any = None, seed: int | None = None, **options: Any) -> None:
         super().__init__(seed, **options)
         listed = noise_shape is None or isinstance(noise_shape, (list, tuple))
         if not listed or any(n is not None and (not isinstance(n, int) or n < 1) for n in noise_shape or ()):
@@ -94,7 +92,6 @@ class AlphaDropout(Dropout, described=True, makes_nothing=True):
 
     Args:
         rate, noise_shape, seed: as in `Dropout`; of rate 1 all elements are 0.
-        options: `name`, `dtype`, as in `Layer`.
 
     Source: Klambauer et al., Self-Normalizing Neural Networks (2017), section 2.
 
@@ -130,7 +127,6 @@ class SpatialDropout1D(SpatialDropout, described=True, makes_nothing=True, rank=
 
     Args:
         rate, seed: as in `Dropout`.
-        options: `name`, `dtype`, as in `Layer`.
 
     Shapes: (batch, steps, features).
 
@@ -150,9 +146,8 @@ class SpatialDropout2D(SpatialDropout, described=True, makes_nothing=True, rank=
     True
     """
 
-    def __init__(self, rate: float, data_format: str | None = None, seed: int | None = None, **options: Any) -> None:
+    def __init__(self, rate: float, data_format: DataFormat = None, seed: int | None = None, **options: Any) -> None:
         super().__init__(rate, seed, **options)
-        self.data_format = checked_format(self, data_format)
 
 
 class SpatialDropout3D(SpatialDropout2D, described=True, makes_nothing=True, rank=3):
@@ -170,7 +165,6 @@ class GaussianNoise(Noise, described=True, makes_nothing=True):
     Args:
         stddev: its standard deviation, at least 0.
         seed: as in `Dropout`.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> layer = tf.keras.layers.GaussianNoise(0.1, seed=1)
     >>> y = layer(tf.zeros([1000]), training=True).numpy()
@@ -196,7 +190,6 @@ class GaussianDropout(Noise, described=True, makes_nothing=True):
     Args:
         rate: in [0, 1).
         seed: as in `Dropout`.
-        options: `name`, `dtype`, as in `Layer`.
 
     Source: Srivastava et al. (2014), section 10.
 
@@ -207,8 +200,7 @@ class GaussianDropout(Noise, described=True, makes_nothing=True):
 
     _member_numbers = ("rate",)
 
-    def __init__(self, rate: float, seed: int | None = None, **options: Any) -> None:
-        self.rate = checked_rate(rate)
+    def __init__(self, rate: Rate, seed: int | None = None, **options: Any) -> None:
         if rate == 1:
             raise ValueError("GaussianDropout: the variance rate / (1 - rate) is infinite for rate=1.")
         super().__init__(seed, **options)
@@ -228,7 +220,6 @@ class ActivityRegularization(SameShape, described=True, makes_nothing=True):
 
     Args:
         l1, l2: factors, at least 0.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> layer = tf.keras.layers.ActivityRegularization(l1=0.5)
     >>> layer([[1.0, -3.0]]).numpy().tolist(), float(layer.losses[0])
@@ -237,9 +228,8 @@ class ActivityRegularization(SameShape, described=True, makes_nothing=True):
 
     _member_numbers, _not_described = ("l1", "l2"), ("activity_regularizer",)
 
-    def __init__(self, l1: float = 0.0, l2: float = 0.0, **options: Any) -> None:
+    def __init__(self, l1: Number = 0.0, l2: Number = 0.0, **options: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **options)
-        self.l1, self.l2 = float(l1), float(l2)
 
     def call(self, inputs: Tensor) -> Tensor:
         return inputs
@@ -258,12 +248,4 @@ def _normal(keys: Keys, like: Tensor) -> Tensor:
     return cast(draws.random_normal(keys(), shape=shape, dtype=kind, xp=xp, **part_of_draw(shape)), like.dtype)
 
 
-def checked_rate(rate: Any) -> float:
-    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
-        raise ValueError(
-            f"Invalid value received for argument `rate`. Expected a float value between 0 and 1. Received: rate={rate!r}."
-        )
-    return float(rate)
-
-
-hide_imports(globals(), "Noise", "SpatialDropout", "checked_rate", "dropped")
+hide_imports(globals(), "Noise", "SpatialDropout", "dropped")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from ...absent import hide_imports
 from ...core import Tensor
@@ -15,11 +15,11 @@ from ...functions.elementwise import cast, round, saturate_cast
 from ...functions.resizing import METHODS, enlarged, resized
 from ...functions.shaping import pad, transpose
 from ...types import ShapeLike
-from ..arguments import whole
 from ..symbolic.keras_tensor import KerasTensor, Spec
 from .inputs import InputSpec
 from .layer import Layer
-from .windows import SpatialLayer, checked_format, one_for_each
+from .options import DataFormat, Flag, Kept, Number, Option, Size, one_for_each, one_of
+from .windows import SpatialLayer
 
 
 class Flatten(Layer, described=True, makes_nothing=True):
@@ -27,15 +27,13 @@ class Flatten(Layer, described=True, makes_nothing=True):
 
     Args:
         data_format: 'channels_last' (default) or 'channels_first', which moves the channels behind first.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> tf.keras.layers.Flatten()(tf.ones([2, 3, 4])).shape
     TensorShape([2, 12])
     """
 
-    def __init__(self, data_format: str | None = None, **options: Any) -> None:
+    def __init__(self, data_format: DataFormat = None, **options: Any) -> None:
         super().__init__(**options)
-        self.data_format = checked_format(self, data_format)
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -55,7 +53,6 @@ class Reshape(Layer, described=True, makes_nothing=True, takes_one_tensor=True):
 
     Args:
         target_shape: without the batch axis; one size may be -1.
-        options: `name`, `dtype`, as in `Layer`.
 
     Raises:
         ShapeError: if a row has another number of elements.
@@ -95,7 +92,6 @@ class Permute(Layer, described=True, makes_nothing=True):
 
     Args:
         dims: the axes in their new order, counted from 1; (2, 1) swaps the two behind the batch axis.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> tf.keras.layers.Permute((2, 1))(tf.ones([5, 2, 3])).shape
     TensorShape([5, 3, 2])
@@ -124,19 +120,17 @@ class RepeatVector(Layer, described=True, makes_nothing=True):
 
     Args:
         n: a positive int.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> tf.keras.layers.RepeatVector(3)(tf.ones([5, 2])).shape
     TensorShape([5, 3, 2])
     """
 
-    def __init__(self, n: int, **options: Any) -> None:
+    def __init__(self, n: Kept[int], **options: Any) -> None:
         super().__init__(**options)
         if not isinstance(n, int) or isinstance(n, bool):
             raise TypeError(f"Expected an integer value for `n`, got {n!r} (of type {type(n)}).")
         if n < 1:
             raise ValueError(f"`n` should be a positive integer, got {n}.")
-        self.n = n
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -154,12 +148,8 @@ class RepeatVector(Layer, described=True, makes_nothing=True):
 class OfSize(Layer, takes_one_tensor=True):
     """Base of layers whose images have one height and width."""
 
-    def __init__(self, height: int, width: int, data_format: str | None = None, **options: Any) -> None:
+    def __init__(self, height: Size, width: Size, data_format: DataFormat = None, **options: Any) -> None:
         super().__init__(**options)
-        whole(f"{type(self).__name__}: height", height, 1)
-        whole(f"{type(self).__name__}: width", width, 1)
-        self.height, self.width = height, width
-        self.data_format = checked_format(self, data_format)
 
     def axes(self, shape: ShapeLike) -> tuple[int, int]:
         """The axes of height and width of images of a shape, counted from the first."""
@@ -199,8 +189,6 @@ class Resizing(OfSize, described=True, makes_nothing=True):
         pad_to_aspect_ratio: whether the image is put into the middle of one that has them first; not with the other.
         fill_mode: 'constant', with `fill_value` around.
         antialias: whether the kernel is as many times wider as the image becomes smaller.
-        data_format: 'channels_last' (default) or 'channels_first'.
-        options: `name`, `dtype`, as in `Layer`.
 
     Shapes: (height, width, channels) with or without a batch in front. Integers stay integers, rounded.
 
@@ -212,25 +200,20 @@ class Resizing(OfSize, described=True, makes_nothing=True):
         self,
         height: int,
         width: int,
-        interpolation: str = "bilinear",
-        crop_to_aspect_ratio: bool = False,
-        pad_to_aspect_ratio: bool = False,
-        fill_mode: str = "constant",
-        fill_value: float = 0.0,
-        antialias: bool = False,
-        data_format: str | None = None,
+        interpolation: Annotated[str, one_of(*METHODS)] = "bilinear",
+        crop_to_aspect_ratio: Flag = False,
+        pad_to_aspect_ratio: Flag = False,
+        fill_mode: Kept[str] = "constant",
+        fill_value: Number = 0.0,
+        antialias: Flag = False,
+        data_format: DataFormat = None,
         **options: Any,
     ) -> None:
         super().__init__(height, width, data_format, **options)
-        if interpolation not in METHODS:
-            raise ValueError(f"Resizing: interpolation must be one of {METHODS}, found {interpolation!r}.")
         if fill_mode != "constant":
             raise ValueError(f"Resizing: only fill_mode='constant' is there, found {fill_mode!r}.")
         if crop_to_aspect_ratio and pad_to_aspect_ratio:
             raise ValueError("Only one of `pad_to_aspect_ratio` and `crop_to_aspect_ratio` can be `True`.")
-        self.interpolation, self.antialias = interpolation, bool(antialias)
-        self.crop_to_aspect_ratio, self.pad_to_aspect_ratio = bool(crop_to_aspect_ratio), bool(pad_to_aspect_ratio)
-        self.fill_mode, self.fill_value = fill_mode, float(fill_value)
 
     def call(self, inputs: Tensor) -> Tensor:
         x, axes = inputs, self.axes(inputs.shape)
@@ -252,8 +235,6 @@ class CenterCrop(OfSize, described=True, makes_nothing=True, gives_floats=True):
 
     Args:
         height, width: of the output.
-        data_format: 'channels_last' (default) or 'channels_first'.
-        options: `name`, `dtype`, as in `Layer`.
 
     Shapes: (height, width, channels) with or without a batch in front; floats come out.
 
@@ -282,20 +263,24 @@ class Resized(SpatialLayer):
         return self._with_sizes(input_shape, self.new_sizes(tuple(input_shape[self._first_axis :][: self.rank])))
 
 
+def _pairs(layer: Any, name: str, value: Any) -> tuple[Any, ...]:
+    """A pair of ints for each axis, from one int for all, or an int or a pair for each; the pair alone of a single axis."""
+    if layer.rank == 1:
+        return one_for_each(layer, name, value, 2, least=0)
+    parts = (value,) * layer.rank if isinstance(value, int) else value
+    if not isinstance(parts, (list, tuple)) or len(parts) != layer.rank:
+        raise ValueError(
+            f"{type(layer).__name__}: `{name}` must be an int, or an int or a pair of ints for each of {layer.rank} axes. "
+            f"Received: {name}={value!r}."
+        )
+    return tuple(one_for_each(layer, name, part, 2, least=0) for part in parts)
+
+
+Pairs = Annotated[int | Sequence[Any], Option(_pairs)]
+
+
 class Margins(Resized):
     """Base of layers that add or take away elements at both ends of each axis."""
-
-    def pairs(self, name: str, value: Any) -> tuple[Any, ...]:
-        """A pair of ints for each axis, from one int for all, or an int or a pair for each; the pair alone of a single axis."""
-        if self.rank == 1:
-            return one_for_each(self, name, value, 2, least=0)
-        parts = (value,) * self.rank if isinstance(value, int) else value
-        if not isinstance(parts, (list, tuple)) or len(parts) != self.rank:
-            raise ValueError(
-                f"{type(self).__name__}: `{name}` must be an int, or an int or a pair of ints for each of {self.rank} axes. "
-                f"Received: {name}={value!r}."
-            )
-        return tuple(one_for_each(self, name, part, 2, least=0) for part in parts)
 
     def of_each_axis(self, kept: Any) -> list[tuple[int, int]]:
         """The result of `pairs` as a list, with a pair for each axis."""
@@ -305,10 +290,8 @@ class Margins(Resized):
 class ZeroPadding(Margins):
     """Base of padding with zeros, with the arguments of `ZeroPadding2D`."""
 
-    def __init__(self, padding: Any = 1, data_format: str | None = None, **options: Any) -> None:
+    def __init__(self, padding: Pairs = 1, data_format: DataFormat = None, **options: Any) -> None:
         super().__init__(**options)
-        self.padding = self.pairs("padding", padding)
-        self.data_format = checked_format(self, data_format)
 
     def call(self, inputs: Tensor) -> Tensor:
         start = self._first_axis
@@ -334,8 +317,6 @@ class ZeroPadding2D(ZeroPadding, described=True, makes_nothing=True, rank=2):
 
     Args:
         padding: how many at each end; an int or a pair for each axis, or an int for all.
-        data_format: 'channels_last' (default) or 'channels_first'.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> tf.keras.layers.ZeroPadding2D(((0, 1), 2))(tf.ones([2, 5, 5, 3])).shape
     TensorShape([2, 6, 9, 3])
@@ -352,10 +333,6 @@ class ZeroPadding3D(ZeroPadding, described=True, makes_nothing=True, rank=3):
 
 class Cropping(Margins):
     """Base of layers that leave elements out at both ends."""
-
-    def __init__(self, cropping: Any, **options: Any) -> None:
-        super().__init__(**options)
-        self.cropping = self.pairs("cropping", cropping)
 
     def call(self, inputs: Tensor) -> Tensor:
         self.compute_output_shape(tuple(inputs.shape))
@@ -380,8 +357,8 @@ class Cropping1D(Cropping, described=True, makes_nothing=True, rank=1):
     [4.]
     """
 
-    def __init__(self, cropping: Any = 1, **options: Any) -> None:
-        super().__init__(cropping, **options)
+    def __init__(self, cropping: Pairs = 1, **options: Any) -> None:
+        super().__init__(**options)
 
 
 class Cropping2D(Cropping, described=True, makes_nothing=True, rank=2):
@@ -389,8 +366,6 @@ class Cropping2D(Cropping, described=True, makes_nothing=True, rank=2):
 
     Args:
         cropping: how many at each end; an int or a pair for each axis, or an int for all.
-        data_format: 'channels_last' (default) or 'channels_first'.
-        options: `name`, `dtype`, as in `Layer`.
 
     Raises:
         ShapeError: if nothing is left.
@@ -399,9 +374,8 @@ class Cropping2D(Cropping, described=True, makes_nothing=True, rank=2):
     TensorShape([2, 4, 1, 3])
     """
 
-    def __init__(self, cropping: Any = 0, data_format: str | None = None, **options: Any) -> None:
-        super().__init__(cropping, **options)
-        self.data_format = checked_format(self, data_format)
+    def __init__(self, cropping: Pairs = 0, data_format: DataFormat = None, **options: Any) -> None:
+        super().__init__(**options)
 
 
 class Cropping3D(Cropping2D, described=True, makes_nothing=True, rank=3):
@@ -411,7 +385,7 @@ class Cropping3D(Cropping2D, described=True, makes_nothing=True, rank=3):
     TensorShape([2, 3, 4, 5, 3])
     """
 
-    def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
+    def __init__(self, cropping: int | Sequence[Any] = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(cropping, data_format, **options)
 
 
@@ -454,20 +428,17 @@ class UpSampling2D(UpSampling, described=True, makes_nothing=True, rank=2):
 
     Args:
         size: factors of height and width; an int serves both.
-        data_format: 'channels_last' (default) or 'channels_first'.
         interpolation: 'nearest' (default) repeats rows and columns; 'bilinear', 'bicubic', 'lanczos3' and 'lanczos5' are as in
             `tf.image.resize`.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> tf.keras.layers.UpSampling2D((1, 2), interpolation="bilinear")([[[[0.0], [4.0]]]]).numpy().ravel()
     array([0., 1., 3., 4.], dtype=float32)
     """
 
     def __init__(
-        self, size: int | Sequence[int] = 2, data_format: str | None = None, interpolation: str = "nearest", **options: Any
+        self, size: int | Sequence[int] = 2, data_format: DataFormat = None, interpolation: str = "nearest", **options: Any
     ) -> None:
         super().__init__(size, **options)
-        self.data_format = checked_format(self, data_format)
         if not isinstance(interpolation, str) or interpolation.lower() not in METHODS:
             raise ValueError(f"UpSampling2D: interpolation must be one of {METHODS}, found {interpolation!r}.")
         self.interpolation = interpolation.lower()
@@ -481,9 +452,8 @@ class UpSampling3D(UpSampling, described=True, makes_nothing=True, rank=3):
     TensorShape([2, 5, 12, 21, 3])
     """
 
-    def __init__(self, size: int | Sequence[int] = 2, data_format: str | None = None, **options: Any) -> None:
+    def __init__(self, size: int | Sequence[int] = 2, data_format: DataFormat = None, **options: Any) -> None:
         super().__init__(size, **options)
-        self.data_format = checked_format(self, data_format)
 
 
 hide_imports(globals(), "Cropping", "Margins", "OfSize", "Resized", "UpSampling", "ZeroPadding")

@@ -17,10 +17,10 @@ from ...functions.shaping import reshape
 from ...nn_ops.convolution import places
 from ...nn_ops.nn import masked_fill
 from ...types import ShapeLike, TensorLike
-from ..config import image_data_format
 from .inputs import InputSpec
 from .layer import Layer
 from .normalization import wide
+from .options import DataFormat, Flag, Padding, PerAxis, one_for_each
 
 
 class SpatialLayer(Layer):
@@ -28,6 +28,7 @@ class SpatialLayer(Layer):
 
     rank: int
     data_format = "channels_last"
+    may_be_causal = False
 
     def __init_subclass__(cls, rank: int | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -63,17 +64,9 @@ class WindowGeometry(NamedTuple):
     dilation: tuple[int, ...]
 
     @classmethod
-    def checked(
-        cls, layer: Any, window: Any, strides: int | Sequence[int], padding: Any, data_format: Any, dilation: Any
-    ) -> WindowGeometry:
-        """The geometry of a convolution, from what its constructor is given."""
-        return cls(
-            one_for_each(layer, "kernel_size", window, layer.rank),
-            one_for_each(layer, "strides", strides, layer.rank),
-            checked_padding(layer, padding, layer.may_be_causal),
-            checked_format(layer, data_format),
-            one_for_each(layer, "dilation_rate", dilation, layer.rank),
-        )
+    def of(cls, layer: Any) -> WindowGeometry:
+        """The geometry of a convolution."""
+        return cls(layer.kernel_size, layer.strides, layer.padding, layer.data_format, layer.dilation_rate)
 
     def output_shape(self, layer: Layer, input_shape: ShapeLike, channels: int | None = None) -> tuple[Any, ...]:
         """The shape after the window slid over inputs of a shape, with other channels if some are given."""
@@ -99,39 +92,6 @@ class WindowGeometry(NamedTuple):
         return (shape[0], depth, *found) if first else (shape[0], *found, depth)
 
 
-def check_positive(layer: Any, **numbers: Any) -> None:
-    """Refuse what is no positive int."""
-    for name, number in numbers.items():
-        if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
-            raise ValueError(f"{type(layer).__name__}: `{name}` must be a positive integer, found {number!r}.")
-
-
-def one_for_each(layer: Any, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
-    """Ints of at least so much, one for each axis, from one for all or a sequence."""
-    found = (value,) * rank if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
-    if len(found) != rank or any(not isinstance(n, int) or isinstance(n, bool) or n < least for n in found):
-        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
-        raise ValueError(f"{type(layer).__name__}: `{name}` must be {kind} or a tuple of {rank}. Received: {name}={value!r}.")
-    return found
-
-
-def checked_padding(layer: Any, padding: Any, causal: bool = False) -> str:
-    """'valid', 'same' or, where it is allowed, 'causal'."""
-    allowed = ("valid", "same", "causal")[: 3 if causal else 2]
-    if not isinstance(padding, str) or padding.lower() not in allowed:
-        raise ValueError(f"{type(layer).__name__}: padding must be one of {allowed}, found {padding!r}.")
-    return padding.lower()
-
-
-def checked_format(layer: Any, data_format: Any) -> str:
-    """'channels_last' or 'channels_first'."""
-    if data_format not in (None, "channels_last", "channels_first"):
-        raise ValueError(
-            f"{type(layer).__name__}: data_format must be 'channels_last' or 'channels_first', found {data_format!r}."
-        )
-    return data_format or image_data_format()
-
-
 # Pools -----------------------------------------------------------------------------------------------------------------
 
 
@@ -151,17 +111,14 @@ class Pooling(PoolingLayer):
 
     def __init__(
         self,
-        pool_size: int | Sequence[int] = 2,
+        pool_size: PerAxis = 2,
         strides: int | Sequence[int] | None = None,
-        padding: str = "valid",
-        data_format: str | None = None,
+        padding: Padding = "valid",
+        data_format: DataFormat = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.pool_size = one_for_each(self, "pool_size", pool_size, self.rank)
         self.strides = self.pool_size if strides is None else one_for_each(self, "strides", strides, self.rank)
-        self.padding = checked_padding(self, padding)
-        self.data_format = checked_format(self, data_format)
 
     def build(self, input_shape: ShapeLike) -> None:
         self.compute_output_shape(input_shape)
@@ -190,8 +147,6 @@ class MaxPooling2D(Pooling, described=True, makes_nothing=True, rank=2, pool=fun
         pool_size: sizes of the window; an int serves both axes.
         strides: distance between neighbouring places; the sizes of the window by default.
         padding: 'valid' (none) or 'same' (places = size / stride, rounded up).
-        data_format: 'channels_last' (default) or 'channels_first'.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> tf.keras.layers.MaxPooling2D()(tf.ones([2, 28, 28, 3])).shape
     TensorShape([2, 14, 14, 3])
@@ -233,10 +188,8 @@ class AveragePooling3D(Pooling, described=True, makes_nothing=True, rank=3, pool
 class GlobalPooling(PoolingLayer):
     """Base of pools over all axes between batch and channels, with the arguments of `GlobalAveragePooling2D`."""
 
-    def __init__(self, data_format: str | None = None, keepdims: bool = False, **options: Any) -> None:
+    def __init__(self, data_format: DataFormat = None, keepdims: Flag = False, **options: Any) -> None:
         super().__init__(**options)
-        self.data_format = checked_format(self, data_format)
-        self.keepdims = bool(keepdims)
 
     def call(self, inputs: Tensor) -> Tensor:
         return self.pool(inputs, self._axes(), keepdims=self.keepdims)
@@ -283,9 +236,7 @@ class GlobalAveragePooling2D(GlobalPooling, described=True, makes_nothing=True, 
     """The mean over height and width, for each channel.
 
     Args:
-        data_format: 'channels_last' (default) or 'channels_first'.
         keepdims: whether height and width stay, with size 1.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> tf.keras.layers.GlobalAveragePooling2D()(tf.ones([2, 28, 28, 3])).shape
     TensorShape([2, 3])
@@ -327,10 +278,8 @@ class GlobalMaxPooling3D(GlobalPooling, described=True, makes_nothing=True, rank
 class AdaptivePooling(PoolingLayer):
     """Base of pools over windows that divide each axis, with the arguments of `AdaptiveAveragePooling2D`."""
 
-    def __init__(self, output_size: Any, data_format: str | None = None, **options: Any) -> None:
+    def __init__(self, output_size: PerAxis, data_format: DataFormat = None, **options: Any) -> None:
         super().__init__(**options)
-        self.output_size = one_for_each(self, "output_size", output_size, self.rank)
-        self.data_format = checked_format(self, data_format)
 
     def call(self, inputs: Tensor) -> Tensor:
         return self.pool(inputs, self.output_size, self.data_format)
@@ -355,8 +304,6 @@ class AdaptiveAveragePooling2D(AdaptivePooling, described=True, makes_nothing=Tr
 
     Args:
         output_size: number of windows; an int serves both axes.
-        data_format: 'channels_last' (default) or 'channels_first'.
-        options: `name`, `dtype`, as in `Layer`.
 
     >>> tf.keras.layers.AdaptiveAveragePooling2D(3)(tf.ones([2, 7, 5, 3])).shape
     TensorShape([2, 3, 3, 3])
@@ -402,6 +349,5 @@ GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMa
 
 hide_imports(
     globals(),
-    *("AdaptivePooling", "GlobalPooling", "Pooling", "PoolingLayer", "SpatialLayer", "WindowGeometry", "check_positive"),
-    *("checked_format", "checked_padding", "one_for_each"),
+    *("AdaptivePooling", "GlobalPooling", "Pooling", "PoolingLayer", "SpatialLayer", "WindowGeometry"),
 )

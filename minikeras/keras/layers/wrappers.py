@@ -22,6 +22,7 @@ from ..symbolic.keras_tensor import KerasTensor, Spec, map_shapes, shapes_of
 from .batch_normalization import BatchNormalization
 from .inputs import InputSpec, marked
 from .layer import Layer
+from .options import Kept
 
 
 class Lambda(Layer, described=True):
@@ -33,7 +34,6 @@ class Lambda(Layer, described=True):
             None.
         mask: the mask of the output, or a function of inputs and mask that gives it; None for no mask.
         arguments: further arguments by name, as a dict.
-        options: `name`, `dtype`, as in `Layer`.
 
     A Python lambda is code, which no file holds: a model with one is saved with a mark in its place, and loaded with
     `custom_objects={"__lambda__": function}`. A named function is saved by its name, and found if it was registered with
@@ -139,7 +139,6 @@ class Wrapper(LayerOfLayers, described=True):
 
     Args:
         layer: the layer, in the attribute `layer`.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     >>> class Twice(tf.keras.layers.Wrapper):
     ...     def call(self, x):
@@ -167,7 +166,6 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
 
     Args:
         layer: what works on (batch, ...).
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     Shapes: input (batch, steps, ...), output (batch, steps, ...) with what the layer gives for each step. A mask (batch, steps)
     is handed to a layer that takes one, step by step, and passed on.
@@ -232,7 +230,6 @@ class SpectralNormalization(Wrapper, described=True):
     Args:
         layer: with a `kernel` or `embeddings`, taken as a matrix with the columns of its last axis.
         power_iterations: how often the singular vector, kept as the weight `vector_u`, is improved in a call.
-        options: `name`, `dtype`, `trainable`, as in `Layer`.
 
     The kernel itself is assigned, as in Keras with TensorFlow: gradients are those of the new one.
 
@@ -244,11 +241,10 @@ class SpectralNormalization(Wrapper, described=True):
     True
     """
 
-    def __init__(self, layer: Any, power_iterations: int = 1, **options: Any) -> None:
+    def __init__(self, layer: Any, power_iterations: Kept[int] = 1, **options: Any) -> None:
         super().__init__(layer, **options)
         if isinstance(power_iterations, bool) or not isinstance(power_iterations, int) or power_iterations < 1:
             raise ValueError(f"`power_iterations` should be an int greater than zero. Received: {power_iterations!r}.")
-        self.power_iterations = power_iterations
 
     def build(self, input_shape: ShapeLike = None) -> None:
         super().build(input_shape)

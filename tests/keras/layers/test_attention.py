@@ -178,7 +178,7 @@ def test_compiled_steps_are_the_eager_ones_with_dropout(make, options):
     ("call", "error", "message"),
     [
         (lambda: L.MultiHeadAttention(0, 2), ValueError, "`num_heads`, expected a positive integer. Received: num_heads=0"),
-        (lambda: L.MultiHeadAttention(2, 2, dropout=2.0), ValueError, "between 0 and 1. Received: rate=2.0"),
+        (lambda: L.MultiHeadAttention(2, 2, dropout=2.0), ValueError, "between 0 and 1. Received: dropout=2.0"),
         (lambda: L.MultiHeadAttention(2, 2, flash_attention=True), NotImplementedError, "there is no flash attention"),
         (lambda: L.MultiHeadAttention(2, 2, attention_axes=2)(QUERY, QUERY), ValueError, "must lie between batch and features"),
         (lambda: L.MultiHeadAttention(2, 2)(QUERY[0], QUERY[0]), ValueError, r"attention_axes \(\) .* a query with 2 axes"),

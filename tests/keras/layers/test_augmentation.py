@@ -214,7 +214,7 @@ def test_a_saved_model_has_the_layers_again(tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: L.RandomFlip("diagonal"), "mode must be 'horizontal'"),
+        (lambda: L.RandomFlip("diagonal"), r"mode must be one of \('horizontal', 'vertical'"),
         (lambda: L.RandomRotation(1.5), "`factor` must be a number, or two, from -1.0 to 1.0, found 1.5"),
         (lambda: L.RandomTranslation({"up": 0.3}, 0.0), "`height_factor` must be a number, or two, .* found {'up': 0.3}"),
         (lambda: L.RandomErasing(None), "`factor` must be a number, or two, from 0.0 to 1.0, found None"),

@@ -27,8 +27,8 @@ def test_low_rank_adaptation_and_quantization_are_told_to_be_absent(make, option
         (lambda: L.Dense(0), ValueError, "`units`, expected a positive integer. Received: units=0"),
         (lambda: L.Dense(2.5), ValueError, "units=2.5"),
         (lambda: L.Dense(2, trainable=1), ValueError, "expected `trainable` to be a boolean, found 1"),
-        (lambda: L.Embedding(0, 2), ValueError, "`input_dim` must be a positive integer. Received: input_dim=0"),
-        (lambda: L.Embedding(2, -1), ValueError, "`output_dim` must be a positive integer"),
+        (lambda: L.Embedding(0, 2), ValueError, "`input_dim`, expected a positive integer. Received: input_dim=0"),
+        (lambda: L.Embedding(2, -1), ValueError, "`output_dim`, expected a positive integer. Received: output_dim=-1"),
         (lambda: L.ReLU(max_value=-1.0), ValueError, "max_value of a ReLU layer cannot be None or negative"),
         (lambda: L.ReLU(threshold=None), ValueError, "threshold of a ReLU layer"),
         (lambda: L.LeakyReLU(-0.1), ValueError, "negative_slope of a LeakyReLU layer"),
@@ -60,7 +60,7 @@ def test_low_rank_adaptation_and_quantization_are_told_to_be_absent(make, option
         (lambda: L.Normalization(axis=None, mean=[1.0], variance=[1.0]), ValueError, r"at most 0 axes \(axis=\(\)\)"),
         (lambda: L.Dot(axes=(1, 2, 3)), ValueError, r"axes must be an int or a pair of them, found \(1, 2, 3\)"),
         (lambda: L.Concatenate(axis=None), ValueError, "axis must be an int, found None"),
-        (lambda: L.Conv2D(0, 3), ValueError, "`filters` must be a positive integer, found 0"),
+        (lambda: L.Conv2D(0, 3), ValueError, "`filters`, expected a positive integer. Received: filters=0"),
         (lambda: L.Conv2D(4, (3, 0)), ValueError, r"`kernel_size` must be a positive integer or a tuple of 2.*\(3, 0\)"),
         (lambda: L.Conv2D(4, 3, strides=(1, 1, 1)), ValueError, "`strides` must be a positive integer or a tuple of 2"),
         (lambda: L.Conv2D(4, 3, padding="causal"), ValueError, r"padding must be one of \('valid', 'same'\), found 'causal'"),
@@ -73,9 +73,9 @@ def test_low_rank_adaptation_and_quantization_are_told_to_be_absent(make, option
         (
             lambda: L.DepthwiseConv2D(3, depth_multiplier=0),
             ValueError,
-            "`depth_multiplier` must be a positive integer, found 0",
+            "`depth_multiplier`, expected a positive integer. Received: depth_multiplier=0",
         ),
-        (lambda: L.SeparableConv2D(2.0, 3), ValueError, "`filters` must be a positive integer, found 2.0"),
+        (lambda: L.SeparableConv2D(2.0, 3), ValueError, "`filters`, expected a positive integer. Received: filters=2.0"),
         (lambda: L.UpSampling2D(0), ValueError, "`size` must be a positive integer or a tuple of 2"),
         (
             lambda: L.UpSampling2D(2, interpolation="cubic"),
@@ -406,3 +406,32 @@ def test_the_length_of_inputs_is_left_out_with_a_warning():
     with pytest.warns(UserWarning, match="input_length is left out") as caught:
         assert L.Embedding(3, 2, input_length=7)(np.zeros((1, 4))).shape == (1, 4, 2)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [(L.Dense(2), "kernel"), (L.Conv2D(2, 3), "bias"), (L.LayerNormalization(), "gamma"), (L.LSTM(2).cell, "kernel")],
+)
+def test_weights_are_no_attributes_before_the_layer_is_built(layer, name):
+    """As in Keras."""
+    with pytest.raises(AttributeError, match=f"'{name}'. It is not built: its first call, or build"):
+        getattr(layer, name)
+    layer.build((None, 5, 5, 3) if isinstance(layer, L.Conv2D) else (None, 3))
+    assert getattr(layer, name) is not None
+
+
+def test_weights_that_a_layer_does_without_are_none():
+    layer = L.Dense(2, use_bias=False)
+    layer.build((None, 3))
+    assert layer.bias is None
+
+
+def test_options_are_kept_as_what_their_annotations_say():
+    layer = L.Conv2D(np.int64(2), 3, 1, "SAME", use_bias=0, kernel_regularizer="l2", activation=None)
+    assert (layer.filters, layer.kernel_size, layer.padding, layer.use_bias) == (2, (3, 3), "same", False)
+    assert (
+        isinstance(layer.kernel_regularizer, tf.keras.regularizers.L2) and layer.bias_initializer.__class__.__name__ == "Zeros"
+    )
+    assert layer.activation is tf.keras.activations.linear
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'units'"):
+        L.Dense()

@@ -29,6 +29,7 @@ from ....types import Array, DTypeLike, ShapeLike, TensorLike, as_dtype
 from ...arguments import plain, whole
 from ...symbolic.keras_tensor import KerasTensor, Spec, is_data
 from ..layer import Layer
+from ..options import Kept, Number
 
 Shape = tuple[int | None, ...]
 
@@ -101,6 +102,27 @@ class ColumnLayer(EncodedLayer):
 
     def __call__(self, inputs: TensorLike, **options: Any) -> Any:
         return super().__call__(as_column(inputs), **options)
+
+
+class AdaptedLayer(ColumnLayer):
+    """Base of layers that learn what they need to know of a column: what they count of each batch becomes final at the end."""
+
+    _lists_are_arrays = True
+
+    def adapt(self, data: Any, steps: int | None = None) -> None:
+        """Learn from data, anew; the docstring of the class says what.
+
+        Args:
+            data: a column, or an iterable of batches, such as a Dataset.
+            steps: the number of batches; all by default.
+
+        Raises:
+            ValueError: if what is to be learned was given to the constructor, or there is no data.
+        """
+        self.reset_state()
+        for batch in batches(data, steps, self._lists_are_arrays):
+            self.update_state(batch)
+        self.finalize_state()
 
 
 def as_column(values: Any) -> Any:
@@ -208,8 +230,6 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
     Args:
         num_tokens: how many integers there are, and so the length of a row.
         output_mode: 'one_hot', 'multi_hot' or 'count'.
-        sparse: not available; False.
-        options: `name`, `dtype`, as in `Layer`.
 
     Shapes: 'one_hot' (..., n) to (..., n, num_tokens), or (..., 1) to (..., num_tokens); the others (batch, n) to
     (batch, num_tokens), (n,) to (num_tokens,), and of more axes the one after the batch is summed up.
@@ -226,7 +246,7 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
     """
 
     def __init__(
-        self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False, **options: Any
+        self, num_tokens: Kept[int | None] = None, output_mode: str = "multi_hot", sparse: bool = False, **options: Any
     ) -> None:
         super().__init__(**options)
         self.output_mode = self._check_mode(output_mode, ("one_hot", "multi_hot", "count"), sparse)
@@ -237,7 +257,6 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
                 "use the IntegerLookup layer instead."
             )
         whole("CategoryEncoding: num_tokens", num_tokens, 1)
-        self.num_tokens = num_tokens
 
     @property
     def _depth(self) -> int:
@@ -268,24 +287,23 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
 _MODES = ("int", "one_hot", "multi_hot", "count")
 
 
-def _intervals_of(xp: ModuleType, x: Array, boundaries: tuple[float, ...]) -> Array:
-    return xp.searchsorted(xp.asarray(boundaries, dtype=x.dtype), x, side="right").astype("int32")
-
-
 _intervals = Primitive(
-    "intervals", lambda xp: partial(_intervals_of, xp), differentiable=False, batching="keep", registered=False
+    "intervals",
+    lambda xp: lambda x, boundaries: xp.searchsorted(xp.asarray(boundaries, x.dtype), x, side="right").astype("int32"),
+    differentiable=False,
+    batching="keep",
+    registered=False,
 )
 
 
-class Discretization(ColumnLayer, described=True, makes_nothing=True):
+class Discretization(AdaptedLayer, described=True, makes_nothing=True):
     """The number of boundaries at or below each number: 0 below the first one, k for k boundaries from the last one on.
 
     Args:
         bin_boundaries: increasing numbers, given instead of `adapt`.
-        num_bins: how many intervals `adapt` finds, with about as many numbers of the data in each.
+        num_bins: how many intervals `adapt` finds, with about as many numbers of the data in each: their quantiles.
         epsilon: `adapt` sums data up in about 1 / epsilon quantiles; smaller is more exact.
         output_mode: 'int', 'one_hot', 'multi_hot' or 'count', as in `CategoryEncoding`.
-        sparse: not available; False.
         dtype: of the rows; in mode 'int' the result is int32.
         name: as in `Layer`.
 
@@ -303,8 +321,8 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
     def __init__(
         self,
         bin_boundaries: Any = None,
-        num_bins: int | None = None,
-        epsilon: float = 0.01,
+        num_bins: Kept[int | None] = None,
+        epsilon: Number = 0.01,
         output_mode: str = "int",
         sparse: bool = False,
         dtype: DTypeLike = None,
@@ -322,7 +340,6 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
             )
         if num_bins is None and bin_boundaries is None:
             raise ValueError("You need to set either `num_bins` or `bin_boundaries`.")
-        self.num_bins, self.epsilon = num_bins, float(epsilon)
         self.bin_boundaries = bin_boundaries
         self._summary = np.zeros((2, 0), np.float32)
 
@@ -344,27 +361,12 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
     def _can_adapt(self) -> bool:
         return self.num_bins is not None
 
-    def adapt(self, data: Any, steps: int | None = None) -> None:
-        """Take boundaries from data: its quantiles, up to `epsilon`.
-
-        Args:
-            data: an array, or an iterable of batches, such as a Dataset.
-            steps: the number of batches; all by default.
-
-        Raises:
-            ValueError: if the boundaries were given, or there is no data.
-        """
+    def update_state(self, data: Any) -> None:
+        """Add a batch to the summary."""
         if self.num_bins is None:
             raise ValueError(
                 "Cannot adapt a Discretization layer that has been initialized with `bin_boundaries`, use `num_bins` instead."
             )
-        self.reset_state()
-        for batch in batches(data, steps, listed=False):
-            self.update_state(batch)
-        self.finalize_state()
-
-    def update_state(self, data: Any) -> None:
-        """Add a batch to the summary."""
         values = np.asarray(data, np.float32).reshape(-1)
         if not np.isfinite(values).all():
             raise ValueError(
@@ -405,7 +407,7 @@ class Discretization(ColumnLayer, described=True, makes_nothing=True):
     def _depth(self) -> int | None:
         return self.num_bins if self._boundaries is None else len(self._boundaries) + 1
 
-    _not_described = ("trainable",)
+    _not_described, _lists_are_arrays = ("trainable",), False
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"bin_boundaries": self._boundaries}

@@ -17,8 +17,8 @@ from ....core import Tensor
 from ....core.families import by_elements
 from ....errors import DTypeError, ShapeError
 from ....types import Array, DTypeLike, ShapeLike, TensorLike
-from ...arguments import whole
 from ...config import floatx
+from ..options import Kept, Size
 from .encoding import ColumnLayer, EncodedLayer, Shape, as_column, encode, encoded_shape, texts
 
 _K0, _K1, _K2 = np.uint64(0xC3A5C85C97CB3127), np.uint64(0xB492B66FBE98F273), np.uint64(0x9AE16A3B2F90404F)
@@ -227,7 +227,6 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
         mask_value: a value that gets bin 0 for itself; all others then share `num_bins` - 1.
         salt: an integer or two, the key of SipHash; None for FarmHash.
         output_mode: 'int', 'one_hot', 'multi_hot' or 'count', as in `CategoryEncoding`.
-        sparse: not available; False.
         options: `name`; `dtype`, of the result: int64 in mode 'int' by default, else the default float dtype.
 
     Raises:
@@ -241,16 +240,15 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
 
     def __init__(
         self,
-        num_bins: int,
-        mask_value: Any = None,
+        num_bins: Size,
+        mask_value: Kept[Any] = None,
         salt: Any = None,
         output_mode: str = "int",
         sparse: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(**{**options, "dtype": _dtype(output_mode, options.get("dtype"))})
-        whole("Hashing: num_bins", num_bins, 1)
-        self.num_bins, self.mask_value, self.salt = num_bins, mask_value, checked_salt("Hashing", salt)
+        self.salt = checked_salt("Hashing", salt)
         self.output_mode, self.sparse = self._check_mode(output_mode, ("int", "one_hot", "multi_hot", "count"), sparse), False
         if self.output_mode == "int" and self.dtype not in ("int32", "int64"):
             raise ValueError(
@@ -291,7 +289,6 @@ class HashedCrossing(EncodedLayer, described=True, makes_nothing=True):
     Args:
         num_bins: how many bins there are.
         output_mode: 'int' or 'one_hot'.
-        sparse: not available; False.
         options: `name`; `dtype`, of the result: int64 in mode 'int' by default, else the default float dtype.
 
     Called on a list or tuple of at least two columns of integers or text, all of shape (), (batch,) or (batch, 1).
@@ -300,10 +297,8 @@ class HashedCrossing(EncodedLayer, described=True, makes_nothing=True):
     [1 4 1 1 3]
     """
 
-    def __init__(self, num_bins: int, output_mode: str = "int", sparse: bool = False, **options: Any) -> None:
+    def __init__(self, num_bins: Size, output_mode: str = "int", sparse: bool = False, **options: Any) -> None:
         super().__init__(**{**options, "dtype": _dtype(output_mode, options.get("dtype"))})
-        whole("HashedCrossing: num_bins", num_bins, 1)
-        self.num_bins = num_bins
         self.output_mode, self.sparse = self._check_mode(output_mode, ("int", "one_hot"), sparse), False
 
     def __call__(self, inputs: TensorLike, **options: Any) -> Any:

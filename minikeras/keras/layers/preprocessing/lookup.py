@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from ...arguments import whole
 from ...config import floatx
 from ...saving.objects import described
 from ..layer import Layer
-from .encoding import ColumnLayer, as_column, batches, encode, texts
+from ..options import Flag, Kept, one_of
+from .encoding import AdaptedLayer, as_column, encode, texts
 from .hashing import bins_of, checked_salt
 
 _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
@@ -81,48 +82,35 @@ def _tokens(x: Array, vocabulary: Vocabulary, other: TensorLike) -> Array:
 _look_up, _look_back = by_elements("places_of_tokens", _places), by_elements("tokens_of_places", _tokens)
 
 
-class IndexLookup(ColumnLayer):
+Method = Annotated[str, one_of("floormod", "farmhash")]
+
+
+class IndexLookup(AdaptedLayer):
     """Base of both lookups: `_text` is True if tokens are texts, False if they are integers."""
 
     _text: bool
-    _not_walked = (*ColumnLayer._not_walked, "_vocabulary", "_input", "_counts", "_found_in")
+    _not_walked = (*AdaptedLayer._not_walked, "_vocabulary", "_input", "_counts", "_found_in")
 
     def __init__(
-        self,
-        max_tokens: int | None,
-        num_oov_indices: int,
-        mask_token: Any,
-        oov_token: Any,
-        vocabulary: Any,
-        idf_weights: Any,
-        invert: bool,
-        output_mode: str,
-        sparse: bool,
-        pad_to_max_tokens: bool,
-        oov_method: str = "floormod",
-        salt: Any = None,
-        name: str | None = None,
-        **options: Any,
+        self, vocabulary: Any, idf_weights: Any, sparse: bool, oov_method: Method = "floormod", salt: Any = None, **options: Any
     ) -> None:
         options.pop("dtype", None)  # the results are int64 or the default float dtype, as in Keras
         vocabulary_size = options.pop("vocabulary_size", None)  # of a configuration, whose vocabulary comes later
-        super().__init__(name=name, **options)
-        kind = type(self).__name__
-        whole(f"{kind}: max_tokens", max_tokens, 2, optional=True)
-        if pad_to_max_tokens and max_tokens is None:
+        super().__init__(**options)
+        kind, output_mode, count = type(self).__name__, self.output_mode, self.num_oov_indices
+        whole(f"{kind}: max_tokens", self.max_tokens, 2, optional=True)
+        if self.pad_to_max_tokens and self.max_tokens is None:
             raise ValueError(f"{kind}: If pad_to_max_tokens is True, must set `max_tokens`.")
-        whole(f"{kind}: num_oov_indices", num_oov_indices, 0)
-        for argument, token in (("mask_token", mask_token), ("oov_token", oov_token)):
+        whole(f"{kind}: num_oov_indices", count, 0)
+        for argument, token in (("mask_token", self.mask_token), ("oov_token", self.oov_token)):
             if not isinstance(token, (str if self._text else int, type(None))):
                 raise TypeError(
                     f"{kind}: {argument} must be {'a text' if self._text else 'an integer'} or None, found {token!r}."
                 )
-        if oov_method not in ("floormod", "farmhash"):
-            raise ValueError(f"{kind}: oov_method must be 'floormod' or 'farmhash', found {oov_method!r}.")
         if salt is not None and not self._text and oov_method != "farmhash":
             raise ValueError(f"{kind}: `salt` can only be used when `oov_method='farmhash'`. Received: oov_method={oov_method}")
         self.output_mode, self.sparse = self._check_mode(output_mode, _MODES, sparse), False
-        if invert and self.output_mode != "int":
+        if self.invert and self.output_mode != "int":
             raise ValueError(f"{kind}: `output_mode` must be `'int'` when `invert` is true. Received: {output_mode}")
         if idf_weights is not None and self.output_mode != "tf_idf":
             raise ValueError(
@@ -131,13 +119,10 @@ class IndexLookup(ColumnLayer):
         if vocabulary is not None and idf_weights is None and self.output_mode == "tf_idf":
             raise ValueError(f"{kind}: with a `vocabulary` in mode 'tf_idf' the `idf_weights` argument must also be provided.")
         whole(f"{kind}: vocabulary_size", vocabulary_size, 0, optional=True)
-        limits.spend_state(
-            (num_oov_indices + (max_tokens or 0) * bool(pad_to_max_tokens and idf_weights is not None),), 8, "tokens"
-        )
-        self.max_tokens, self.num_oov_indices, self.invert = max_tokens, num_oov_indices, bool(invert)
-        self.mask_token, self.oov_token = mask_token, oov_token
-        self.pad_to_max_tokens, self.oov_method, self.salt = bool(pad_to_max_tokens), oov_method, checked_salt(kind, salt)
-        if invert and oov_token is None:
+        padded = self.pad_to_max_tokens and idf_weights is not None
+        limits.spend_state((count + (self.max_tokens or 0) * padded,), 8, "tokens")
+        self.salt = checked_salt(kind, salt)
+        if self.invert and self.oov_token is None:
             raise ValueError(f"{kind}: with `invert` an `oov_token` is needed for places beyond the vocabulary, found None.")
         self.idf_weights: Any = None
         self._size, self._vocabulary = vocabulary_size, Vocabulary(())
@@ -256,22 +241,6 @@ class IndexLookup(ColumnLayer):
         return x
 
     # Learning it -----------------------------------------------------------------------------------------------------------
-
-    def adapt(self, data: Any, steps: int | None = None) -> None:
-        """Take the tokens of data, the most frequent ones first, among equally frequent ones the later in order first; with the
-        special ones at most `max_tokens`. In mode 'tf_idf' the weight of a token is log(1 + rows / (1 + rows with it)).
-
-        Args:
-            data: a column, or an iterable of batches, such as a Dataset.
-            steps: the number of batches; all by default.
-
-        Raises:
-            ValueError: if the vocabulary was given to the constructor, or there is no data.
-        """
-        self.reset_state()
-        for batch in batches(data, steps, listed=True):
-            self.update_state(batch)
-        self.finalize_state()
 
     @property
     def _can_adapt(self) -> bool:
@@ -411,6 +380,8 @@ class StringLookup(IndexLookup, described=True, makes_nothing=True):
 
     In mode 'int' the places are: 0 for the mask, if there is one; then `num_oov_indices` for texts that are not in the
     vocabulary, among which they are spread by their hash; then the vocabulary. In the other modes the mask counts nowhere.
+    `adapt` takes the tokens of data, the most frequent ones first, among equally frequent ones the later in order first; with
+    the special ones at most `max_tokens`. In mode 'tf_idf' the weight of a token is log(1 + rows / (1 + rows with it)).
 
     Args:
         max_tokens: the largest size of the vocabulary, special tokens included; None for any.
@@ -422,7 +393,6 @@ class StringLookup(IndexLookup, described=True, makes_nothing=True):
         invert: give texts for places instead.
         output_mode: 'int'; 'one_hot', 'multi_hot' or 'count' as in `CategoryEncoding`; 'tf_idf', counts times weights.
         pad_to_max_tokens: whether rows have `max_tokens` elements however many tokens there are.
-        sparse: not available; False.
         encoding: of texts that are given as bytes.
         salt: an integer or two, with which unknown texts are spread by SipHash instead of FarmHash.
         options: `name`; `oov_method` is accepted, and `dtype`, which changes nothing: the result is int64, or rows of the
@@ -444,24 +414,22 @@ class StringLookup(IndexLookup, described=True, makes_nothing=True):
 
     def __init__(
         self,
-        max_tokens: int | None = None,
-        num_oov_indices: int = 1,
-        mask_token: str | None = None,
-        oov_token: str | None = "[UNK]",
+        max_tokens: Kept[int | None] = None,
+        num_oov_indices: Kept[int] = 1,
+        mask_token: Kept[str | None] = None,
+        oov_token: Kept[str | None] = "[UNK]",
         vocabulary: Any = None,
         idf_weights: Any = None,
-        invert: bool = False,
-        output_mode: str = "int",
-        pad_to_max_tokens: bool = False,
+        invert: Flag = False,
+        output_mode: Kept[str] = "int",
+        pad_to_max_tokens: Flag = False,
         sparse: bool = False,
-        encoding: str = "utf-8",
+        encoding: Kept[str] = "utf-8",
         name: str | None = None,
         salt: Any = None,
         **options: Any,
     ) -> None:
-        self.encoding = encoding
-        tokens = (max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, idf_weights)
-        super().__init__(*tokens, invert, output_mode, sparse, pad_to_max_tokens, name=name, salt=salt, **options)
+        super().__init__(vocabulary, idf_weights, sparse, salt=salt, name=name, **options)
 
 
 class IntegerLookup(IndexLookup, described=True, makes_nothing=True):
@@ -490,17 +458,17 @@ class IntegerLookup(IndexLookup, described=True, makes_nothing=True):
 
     def __init__(
         self,
-        max_tokens: int | None = None,
-        num_oov_indices: int = 1,
-        mask_token: int | None = None,
-        oov_token: int | None = -1,
+        max_tokens: Kept[int | None] = None,
+        num_oov_indices: Kept[int] = 1,
+        mask_token: Kept[int | None] = None,
+        oov_token: Kept[int | None] = -1,
         vocabulary: Any = None,
-        vocabulary_dtype: str = "int64",
+        vocabulary_dtype: Kept[str] = "int64",
         idf_weights: Any = None,
-        invert: bool = False,
-        output_mode: str = "int",
+        invert: Flag = False,
+        output_mode: Kept[str] = "int",
         sparse: bool = False,
-        pad_to_max_tokens: bool = False,
+        pad_to_max_tokens: Flag = False,
         oov_method: str = "floormod",
         salt: Any = None,
         name: str | None = None,
@@ -508,6 +476,4 @@ class IntegerLookup(IndexLookup, described=True, makes_nothing=True):
     ) -> None:
         if vocabulary_dtype != "int64":
             raise ValueError(f"Only `vocabulary_dtype='int64'` is supported. Received: vocabulary_dtype={vocabulary_dtype!r}")
-        self.vocabulary_dtype = vocabulary_dtype
-        tokens = (max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, idf_weights)
-        super().__init__(*tokens, invert, output_mode, sparse, pad_to_max_tokens, oov_method, salt, name=name, **options)
+        super().__init__(vocabulary, idf_weights, sparse, oov_method, salt, name=name, **options)

@@ -18,7 +18,8 @@ from ....types import Array, ShapeLike
 from ...arguments import whole
 from ...saving.objects import deserialize_keras_object
 from ..layer import Layer
-from .encoding import ColumnLayer, Shape, as_column, batches, texts
+from ..options import Kept
+from .encoding import AdaptedLayer, Shape, as_column, texts
 from .lookup import StringLookup
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -72,7 +73,7 @@ def _of_lookup(method: Callable[Concatenate[StringLookup, P], R]) -> Callable[Co
     return called
 
 
-class TextVectorization(ColumnLayer, described=True):
+class TextVectorization(AdaptedLayer, described=True):
     """Lines of text as the places of their words in a vocabulary, or as one row of numbers each.
 
     Each line is standardized and split into tokens; these are joined to n-grams and looked up, with the mask "".
@@ -105,17 +106,17 @@ class TextVectorization(ColumnLayer, described=True):
     def __init__(
         self,
         max_tokens: int | None = None,
-        standardize: Any = "lower_and_strip_punctuation",
-        split: Any = "whitespace",
+        standardize: Kept[Any] = "lower_and_strip_punctuation",
+        split: Kept[Any] = "whitespace",
         ngrams: Any = None,
         output_mode: str = "int",
-        output_sequence_length: int | None = None,
+        output_sequence_length: Kept[int | None] = None,
         pad_to_max_tokens: bool = False,
         vocabulary: Any = None,
         idf_weights: Any = None,
         sparse: bool = False,
         ragged: bool = False,
-        encoding: str = "utf-8",
+        encoding: Kept[str] = "utf-8",
         name: str | None = None,
         **options: Any,
     ) -> None:
@@ -138,9 +139,7 @@ class TextVectorization(ColumnLayer, described=True):
                 "`output_sequence_length` is for output_mode 'int' only. Received: "
                 f"{output_sequence_length} with {output_mode!r}. Leave it out: rows are as long as the vocabulary."
             )
-        self.standardize, self.split, self.encoding = standardize, split, encoding
         self.ngrams = ngrams if ngrams is None or isinstance(ngrams, int) else tuple(ngrams)
-        self.output_sequence_length = output_sequence_length
         told: dict[str, Any] = {
             "vocabulary": vocabulary,
             "idf_weights": idf_weights,
@@ -191,12 +190,11 @@ class TextVectorization(ColumnLayer, described=True):
     def _can_adapt(self) -> bool:
         return self._lookup_layer._can_adapt
 
-    def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
+    def adapt(  # type: ignore[override]  # as in Keras, `batch_size` comes first
+        self, data: Any, batch_size: int | None = None, steps: int | None = None
+    ) -> None:
         """Take the tokens of lines, as `StringLookup.adapt` does; `batch_size` is accepted."""
-        self.reset_state()
-        for batch in batches(data, steps, listed=True):
-            self.update_state(batch)
-        self.finalize_state()
+        super().adapt(data, steps)
 
     def update_state(self, data: Any) -> None:
         """Count the tokens of a batch of lines."""

@@ -1,0 +1,144 @@
+"""Options of layers: the annotation of a constructor's argument says what it may be, and what the layer keeps of it in an
+attribute of the same name. `filters: Positive` refuses what is no positive int; `kernel_initializer: Initializer` keeps the
+initializer of a name. To type checkers they are plain types.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from .. import activations, constraints, initializers, regularizers
+from ..arguments import whole
+from ..config import image_data_format
+
+T = TypeVar("T")
+
+
+class Option(NamedTuple):
+    """What a layer keeps of an argument: `kept(layer, name, value)`, which refuses other values."""
+
+    kept: Callable[[Any, str, Any], Any]
+
+
+def keep(constructor: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    """Set the attributes of a layer, the first of the arguments of its constructor, that are options of it."""
+    names, options = _options_of(constructor)
+    given = {**dict(zip(names, arguments, strict=False)), **named}
+    for name, (option, default) in options.items():
+        value = given.get(name, default)
+        if value is not inspect.Parameter.empty:  # the constructor says what is missing
+            setattr(arguments[0], name, option.kept(arguments[0], name, value))
+
+
+@functools.cache
+def _options_of(constructor: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, tuple[Option, Any]]]:
+    """The names of a constructor's arguments, and those that are options, with their defaults."""
+    parameters, hints = inspect.signature(constructor).parameters, typing.get_type_hints(constructor, include_extras=True)
+    marks = {name: getattr(hints.get(name), "__metadata__", ()) for name in parameters}
+    return tuple(parameters), {name: (mark[0], parameters[name].default) for name, mark in marks.items() if mark}
+
+
+_ARGS = re.compile(r"^( *)Args:\n(?:\1 .*\n)*", re.MULTILINE)
+
+
+def with_common_words(cls: Any, makes_nothing: bool) -> str:
+    """The docstring of a class of layers, with what many have in common at the end of its `Args:`."""
+    words = {
+        "data_format": "'channels_last' (default) or 'channels_first'.",
+        "sparse": "not available; False.",
+        "options": f"`name`, `dtype`,{'' if makes_nothing else ' `trainable`,'} as in `Layer`.",
+    }
+    text, taken = cls.__doc__ or "", cls.__init__.__annotations__
+    if found := _ARGS.search(text):
+        missing = [name for name in words if name in taken and not re.search(rf"\b{name}\b", found[0])]
+        more = "".join([f"{found[1]}    {name}: {words[name]}\n" for name in missing])
+        text = text[: found.end()] + more + text[found.end() :]
+    return text
+
+
+# Checks ----------------------------------------------------------------------------------------------------------------
+
+
+def check_positive(layer: Any, name: str, number: Any) -> int:
+    """Refuse what is no positive int."""
+    if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
+        raise ValueError(
+            f"{type(layer).__name__}: Received an invalid value for `{name}`, expected a positive integer. "
+            f"Received: {name}={number!r}."
+        )
+    return number
+
+
+def one_for_each(layer: Any, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
+    """Ints of at least so much, one for each axis, from one for all or a sequence."""
+    found = (value,) * rank if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
+    if len(found) != rank or any(not isinstance(n, int) or isinstance(n, bool) or n < least for n in found):
+        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
+        raise ValueError(f"{type(layer).__name__}: `{name}` must be {kind} or a tuple of {rank}. Received: {name}={value!r}.")
+    return found
+
+
+def checked_padding(layer: Any, name: str, padding: Any) -> str:
+    """'valid', 'same' or, where it is allowed, 'causal'."""
+    allowed = ("valid", "same", "causal")[: 3 if layer.may_be_causal else 2]
+    if not isinstance(padding, str) or padding.lower() not in allowed:
+        raise ValueError(f"{type(layer).__name__}: {name} must be one of {allowed}, found {padding!r}.")
+    return padding.lower()
+
+
+def checked_format(layer: Any, name: str, data_format: Any) -> str:
+    """'channels_last' or 'channels_first'."""
+    if data_format not in (None, "channels_last", "channels_first"):
+        raise ValueError(f"{type(layer).__name__}: {name} must be 'channels_last' or 'channels_first', found {data_format!r}.")
+    return data_format or image_data_format()
+
+
+def checked_rate(layer: Any, name: str, rate: Any) -> float:
+    """A probability."""
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
+        raise ValueError(
+            f"Invalid value received for argument `{name}`. Expected a float value between 0 and 1. Received: {name}={rate!r}."
+        )
+    return float(rate)
+
+
+def checked_size(layer: Any, name: str, size: Any) -> int:
+    """Refuse what is no whole number of at least 1."""
+    whole(f"{type(layer).__name__}: {name}", size, 1)
+    return int(size)
+
+
+def one_of(*choices: Any) -> Option:
+    """An option that is one of some values."""
+
+    def checked(layer: Any, name: str, value: Any) -> Any:
+        if value not in choices:
+            raise ValueError(f"{type(layer).__name__}: {name} must be one of {choices}, found {value!r}.")
+        return value
+
+    return Option(checked)
+
+
+def _made_by(make: Callable[[Any], Any]) -> Option:
+    return Option(lambda layer, name, value: make(value))
+
+
+Kept = Annotated[T, _made_by(lambda value: value)]
+"""An option that is kept as it is: `Kept[int]`."""
+Flag = Annotated[bool, _made_by(bool)]
+Number = Annotated[float, _made_by(float)]
+Positive = Annotated[int, Option(check_positive)]
+Rate = Annotated[float, Option(checked_rate)]
+Size = Annotated[int, Option(checked_size)]
+PerAxis = Annotated[int | Sequence[int], Option(lambda layer, name, value: one_for_each(layer, name, value, layer.rank))]
+Padding = Annotated[str, Option(checked_padding)]
+DataFormat = Annotated[str | None, Option(checked_format)]
+ActivationLike = Annotated[str | Callable[..., Any] | None, _made_by(activations.get)]
+Initializer = Annotated[str | Mapping[str, Any] | Callable[..., Any] | None, _made_by(initializers.get)]
+Regularizer = Annotated[str | Mapping[str, Any] | Callable[..., Any] | None, _made_by(regularizers.get)]
+Constraint = Annotated[str | Mapping[str, Any] | Callable[..., Any] | None, _made_by(constraints.get)]
