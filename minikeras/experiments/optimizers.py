@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..compiler.ir import PLAIN
+from ..compiler.ir import PLAIN, Program
 from ..compiler.loops import Pass, Untraceable
 from ..compiler.passes.expansion import Writer
 from ..core import Primitive, Tensor, Variable
@@ -32,7 +32,16 @@ from ..keras.optimizers.gradients import paired
 from ..keras.optimizers.loss_scale import present_scale
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import BESIDE, Change, SlotState
-from ..keras.optimizers.step import Flags, changes_others, flags_of, groups_alike, numbers_of, present_rate
+from ..keras.optimizers.step import (
+    Flags,
+    changes_others,
+    clipped_by_global_norm,
+    clipped_by_squares,
+    flags_of,
+    groups_alike,
+    numbers_of,
+    present_rate,
+)
 from ..keras.weight import KerasVariable
 from ..types import Array
 from .members import Members, Rows, laid_out, rows_at, shown_rows, with_member_numbers, with_rows, without_memory
@@ -223,7 +232,7 @@ class StackedOptimizer(Optimizer):
         self._held.rows |= {slot.key: [one[name] for one in found] for name, slot in slots.items()}
         return SlotState(whole, slots, [whole, *(slot for name, slot in slots.items() if name not in BESIDE)], True)
 
-    def parts(self, states: Sequence[SlotState], owner: Any) -> list[tuple[MembersPart, list[int]]]:
+    def parts(self, owner: Any, states: Sequence[SlotState], writer: Writer) -> list[tuple[MembersPart, list[int]]]:
         """The steps of all members at once, for a compiled step of the owner, this one or its stand-in; each with the
         positions of its Variables. Untraceable for members that step in turn.
         """
@@ -245,7 +254,7 @@ class StackedOptimizer(Optimizer):
             if number in others and changes_others(optimizers[0]):
                 raise Untraceable("what has no gradient changes too")
             holders = self.optimizers if isinstance(self.optimizers[0], PerLayer) and not found else ()
-            part = MembersPart(owner, optimizers, [states[i] for i in places], held, holders)
+            part = MembersPart(owner, optimizers, [states[i] for i in places], writer, held, holders)
             found.append((part, places))
         return found
 
@@ -253,7 +262,7 @@ class StackedOptimizer(Optimizer):
         """True if all members can take the steps for these Variables at once."""
         try:
             with on_top(BOTTOM):  # this looks at numbers as they are now, unseen by interpreters
-                return bool(self.parts(states, self))
+                return bool(self.parts(self, states, Writer(Program([], [], [], None))))
         except Untraceable:
             return False
 
@@ -341,6 +350,7 @@ class MembersPart(FormulaPart):
         owner: whose step it is a part of.
         optimizers: built, each for its own Variables.
         states: of the whole Variables.
+        writer: of the program.
         held: by the stacked optimizer; the optimizers of members that have ended stay as they are.
         holders: the members' optimizers around these, if this step is to count theirs as well.
 
@@ -353,6 +363,7 @@ class MembersPart(FormulaPart):
         owner: Any,
         optimizers: Sequence[Optimizer],
         states: Sequence[SlotState],
+        writer: Writer,
         held: Held,
         holders: Sequence[Optimizer],
     ) -> None:
@@ -372,27 +383,34 @@ class MembersPart(FormulaPart):
         hides = any(not one.is_own and _hide_differences(vars(one), vars(first)) for one in optimizers)
         if clips or hides or any(one.assigns or not is_usual(one, states) for one in optimizers):
             raise Untraceable("a step that members take in turn")
-        self._step = first.begin_step(1, first._rate())
-        if not self._is_free() or sight_of(first, states, self._step) is not Sight.ELEMENT:
+        step = first.begin_step(1, first._rate())
+        if not self._is_free() or sight_of(first, states, step) is not Sight.ELEMENT:
             raise Untraceable("a constraint, or a formula of more than elements")
         self._options, self._flags = list(map(_options, optimizers)), tuple(flags_of(first, 0))
         self._settings = _differing(self._options)
         if len({counter.array.item() for counter in self._of_active(self._counters[0])}) > 1:
             raise Untraceable("members that have taken different numbers of steps")
-        self._alike = [(places, cast(Any, decays)) for places, decays in groups_alike(self, states)]
-        self._decays: list[tuple[float, ...]] = [decays for _, decays in self._alike if decays]
+        alike = [(places, cast(Any, decays)) for places, decays in groups_alike(self, states)]
+        self._decays: list[tuple[float, ...]] = [decays for _, decays in alike if decays]
         same_numbers: dict[Any, int] = {}  # members with the same options compute their numbers once
         rows = [(repr(own), tuple([one[place] for one in self._decays])) for place, own in enumerate(self._options)]
         keys = [place if one.changes_numbers else rows[place] for place, one in enumerate(optimizers)]
         self._kinds = [same_numbers.setdefault(key, place) for place, key in enumerate(keys)]
         same = all(one == self._options[0] for one in self._options) and all(len(set(one)) == 1 for one in self._decays)
         self._differ = not (same and _agree(self._steps()))
-        self._formulas = [
-            MemberFormula(first, states[places[0]], self._step, names, self._settings, self._differ)
-            for places, decays in self._alike
-            for names in [(*(["decay"] if decays else []), *self._flags)]
-        ]
-        self.formula = self._formulas[0]
+        self._groups = []
+        for places, decays in alike:
+            names = (*(["decay"] if decays else []), *self._flags)
+            formula = MemberFormula(first, states[places[0]], step, names, self._settings, self._differ)
+            group = FormulaGroup(formula, decays, states, places, True, graphs=writer.graphs and not self._differ)
+            if self._differ:
+                group.numbers = [writer.slot((group.layout.size,), dtype) for _, dtype in formula.body.coefficients]
+            else:
+                group.numbers = [writer.slot(None, float) for _ in range(formula.leaves + len(names))]
+            self._groups.append(group)
+        self.formula = self._groups[0].traced
+        slots = tuple([slot for group in self._groups for slot in group.numbers])
+        writer.begin(member_numbers, {"optimizer": self._optimizer, "part": self}, slots)
 
     def unchanged(self) -> bool:
         """True if the options of all members are those of this step, and their numbers still equal if they were."""
@@ -406,7 +424,7 @@ class MembersPart(FormulaPart):
     def decay_of(self, whole: Variable) -> tuple[float, ...]:
         """The weight decay of each member's Variable; empty for none."""
         pairs = zip(self.optimizers, self._rows[whole.key], strict=True)
-        found = [(optimizer.decay_of(own) or 0.0) if optimizer.state.slots[own.key].decays else 0.0 for optimizer, own in pairs]
+        found = [optimizer.state.slots[own.key].decay(optimizer) for optimizer, own in pairs]
         return tuple(found) if any(found) else ()
 
     # Its numbers -----------------------------------------------------------------------------------------------------------
@@ -439,20 +457,6 @@ class MembersPart(FormulaPart):
         """Those of members that step."""
         return [one for place, one in enumerate(counters) if place not in self._ended] if self._ended else counters
 
-    # The step ------------------------------------------------------------------------------------------------------------
-
-    def begin(self, writer: Writer) -> None:
-        self._groups = []
-        for formula, (places, decays) in zip(self._formulas, self._alike, strict=True):
-            group = FormulaGroup(formula, decays, self._states, places, True, graphs=writer.graphs and not self._differ)
-            if self._differ:
-                group.numbers = [writer.slot((group.layout.size,), dtype) for _, dtype in formula.body.coefficients]
-            else:
-                group.numbers = [writer.slot(None, float) for _ in range(formula.leaves + bool(decays) + len(self._flags))]
-            self._groups.append(group)
-        slots = tuple([slot for group in self._groups for slot in group.numbers])
-        writer.begin(member_numbers, {"optimizer": self._optimizer, "part": self}, slots)
-
     def numbers(self) -> tuple[Any, ...]:
         """The operands of all groups' loops beside elements: arrays with a number at every element, or numbers for all."""
         steps, leaves, decays = self._steps(), self.formula.leaves, len(self._decays)
@@ -473,7 +477,7 @@ class MembersPart(FormulaPart):
 
     def _everywhere(self, number: int, group: FormulaGroup, given: Sequence[Array]) -> list[Array]:
         """A group's coefficients at every element, given its numbers for each member."""
-        formula = self._formulas[number]
+        formula = group.traced
         with np.errstate(all="ignore"):
             coefficients = formula.body.values([given[one] for one in formula.numbers])
         for position, values in enumerate(coefficients):
@@ -509,15 +513,13 @@ class MembersPart(FormulaPart):
 
 def _clip(*gradients: Array, limits: Sequence[float], groups: Sequence[Sequence[int]] | None) -> tuple[Array, ...]:
     """As `clipped_by_norm`, or with `groups` as `clipped_by_global_norm`, with each member's own norms and limit."""
-    xp, globally = namespace(*gradients), groups is not None
+    xp, clip = namespace(*gradients), clipped_by_squares if groups is None else clipped_by_global_norm
     rows = [one.reshape(len(limits), one.size // len(limits)) for one in gradients]
     whole = rows if groups is None else [xp.concatenate([rows[place] for place in places], 1) for places in groups]
-    squares = [(one * one).sum(axis=-1) for one in whole]
-    norms = [xp.sqrt(sum(squares[1:], squares[0]))] * len(gradients) if globally else [xp.sqrt(one) for one in squares]
-    limit = [xp.asarray(np.array(limits), dtype=norm.dtype) for norm in norms]
-    factors = [one / xp.maximum(norm, one) + (norm - norm if globally else 0.0) for one, norm in zip(limit, norms, strict=True)]
-    shaped = [factor.reshape(-1, *[1] * (one.ndim - 1)) for one, factor in zip(gradients, factors, strict=True)]
-    return tuple([(one * by).astype(one.dtype, copy=False) for one, by in zip(gradients, shaped, strict=True)])
+    squares = [(one * one).sum(axis=-1, keepdims=True) for one in whole]
+    squares = squares if groups is None else [sum(squares[1:], squares[0])] * len(gradients)
+    limit = [xp.asarray(np.array(limits)[:, None], dtype=one.dtype) for one in squares]
+    return tuple([clip(*row).reshape(one.shape) for one, *row in zip(gradients, rows, squares, limit, strict=True)])
 
 
 clip_members = Primitive("clip_members", lambda xp: _clip, differentiable=False, uniform=False, registered=False)

@@ -230,11 +230,9 @@ def _write_step(writer: Writer, optimizer: Any, states: Sequence[SlotState], gra
         Untraceable: if there are no instructions for it, or if NumPy would compute values twice or for nothing.
     """
     own_parts = getattr(optimizer, "parts", None)  # an ensemble has its own
-    found = _parts_of(optimizer, states, writer) if own_parts is None else own_parts(states, optimizer)
+    found = (_parts_of if own_parts is None else own_parts)(optimizer, states, writer)
     parts, given = [part for part, _ in found], [[gradients[place] for place in places] for _, places in found]
-    for part in parts:  # before any counter changes, which another's learning rate may depend on
-        writer.guards.append(part.unchanged)
-        part.begin(writer)
+    writer.guards += [part.unchanged for part in parts]
     known = {}
     if optimizer.scales:
         known["missing"] = _added_up(writer, [part.missing(writer, own) for part, own in zip(parts, given, strict=True)])
@@ -280,7 +278,8 @@ class FormulaGroup:
         self.layout = Layout([one.variable.array.shape for one in own], dtype, alignment)
         self._columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, own), strict=True))
         """The Variables, then one slot of each, then the next."""
-        self.traced, self.decay = traced, decay
+        self.traced: Any = traced
+        self.decay = decay
         self.numbers: list[Slot] = []
         self._operands: list[Slot] = []
         """The slots of gradient and columns, once they are read."""
@@ -409,7 +408,8 @@ def _count_up(writer: Writer, optimizer: Any, parts: Sequence[Any], missing: Ite
 
 
 class StepPart:
-    """The step of an optimizer, as a part of a written one.
+    """The step of an optimizer, as a part of a written one. All parts write the reading of their numbers when they are made,
+    before any counter changes, which another's learning rate may depend on.
 
     Attributes:
         own: the optimizer.
@@ -421,9 +421,6 @@ class StepPart:
     unchanged: Callable[[], bool]
     formula: Any = None
     counted: Sequence[Slot] = ()
-
-    def begin(self, writer: Writer) -> None:
-        """Write what comes before any counter changes."""
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
         """Write the update of the Variables, given sums that are known."""
@@ -449,58 +446,45 @@ class FormulaPart(StepPart):
     """True if the gradient of each Variable is clipped before they are flattened."""
 
     def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
-        self._optimizer, self.own, self._states = optimizer if optimizer.scales else own, own, states
-        self.unchanged = unchanged(own, [state.variable for state in states])
-        step, graphs, scales = (
-            own.begin_step(int(own.state.iterations.array) + 1, own._rate()),
-            writer.graphs,
-            optimizer.scales,
-        )
-        sight = sight_of(own, states, step)
+        self.own, self.unchanged = own, unchanged(own, [state.variable for state in states])
+        step, scales = own.begin_step(int(own.state.iterations.array) + 1, own._rate()), optimizer.scales
+        sight, steps = sight_of(own, states, step), own.gradient_accumulation_steps
         if sight is Sight.WHOLE and not own.is_own:
             raise Untraceable("a user's formula of whole arrays")
-        if not writer.kernels and (scales or own.gradient_accumulation_steps is not None or sight is not Sight.ELEMENT):
+        if not writer.kernels and (scales or steps is not None or sight is not Sight.ELEMENT):
             raise Untraceable("what is chosen of two results, or sums within a formula")
-        constrained = {state.variable.key: state.variable for state in states if state.variable.constraint is not None}
-        if constrained and (scales or own.gradient_accumulation_steps is not None or own.global_clipnorm is not None):
+        projections = {i: state.variable for i, state in enumerate(states) if state.variable.constraint is not None}
+        if projections and (scales or steps is not None or own.global_clipnorm is not None):
             raise Untraceable("a constraint that may not be applied, or norms of groups without these Variables")
-        self._projections = {key: _recorded(_projection_of(one), [one.array]) for key, one in constrained.items()}
         if not own.is_own and own.changes_numbers and scales:
             raise Untraceable("code of a user that may not run")
         if changes_others(own) and {state.variable.key for state in states} != {*own.state.slots}:
             raise Untraceable("what has no gradient changes too")
-        self._flags = (*flags_of(own, 0), *(["scale"] if scales else []))
+        flags = (*flags_of(own, 0), *(["scale"] if scales else []))
         self._sums = {"norm": "square"} if own.global_clipnorm is not None else {}
-        clips = own.clipnorm is not None and sight is not Sight.WHOLE and not graphs
-        before = (own.loss_scale_factor, own.gradient_accumulation_steps)
-        self._clips_first = clips and not scales and all(option is None for option in before)
-        sums = sight is Sight.SUMS or (own.clipnorm is not None and not self._clips_first)
-        self._step = step
-        self._apart, self._is_flat = sight is Sight.WHOLE or (sums and not graphs), sight is not Sight.WHOLE
-
-    def begin(self, writer: Writer) -> None:
-        """Write the instruction that computes the numbers of the step."""
-        own, states, self._groups = self.own, self._states, list[FormulaGroup]()
-        sums, clips = [*(["missing"] if self._optimizer.scales else []), *self._sums], not self._clips_first
-        for alike, decay in groups_alike(own, states, self._apart):
-            names = (*(["decay"] if decay else []), *self._flags)
-            traced = TracedFormula(own, states[alike[0]], self._step, names, sums, clips=clips)
-            found = {place: self._projections.get(states[place].variable.key) for place in alike}
-            if free := [place for place in alike if found[place] is None]:
-                self._groups.append(FormulaGroup(traced, decay, self._states, free, self._is_flat, graphs=writer.graphs))
-            for place, projection in found.items():
-                if projection is not None:
-                    self._groups.append(FormulaGroup(traced, decay, states, [place], False, projection))
+        clips = own.clipnorm is not None and sight is not Sight.WHOLE and not writer.graphs
+        self._clips_first = clips and not scales and own.loss_scale_factor is None and steps is None
+        adds = sight is Sight.SUMS or (own.clipnorm is not None and not self._clips_first)
+        is_flat, sums = sight is not Sight.WHOLE, [*(["missing"] if scales else []), *self._sums]
+        self._groups = []
+        for alike, decay in groups_alike(own, states, not is_flat or (adds and not writer.graphs)):
+            names = (*(["decay"] if decay else []), *flags)
+            traced = TracedFormula(own, states[alike[0]], step, names, sums, clips=not self._clips_first)
+            if free := [place for place in alike if place not in projections]:
+                self._groups.append(FormulaGroup(traced, decay, states, free, is_flat, graphs=writer.graphs))
+            for place in [place for place in alike if place in projections]:
+                projection = _recorded(_projection_of(projections[place]), [projections[place].array])
+                self._groups.append(FormulaGroup(traced, decay, states, [place], False, projection))
         self.formula, decays = self._groups[0].traced, [group.decay for group in self._groups if group.decay]
         leaves = self.formula.leaves
-        numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(self._flags))]
+        numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(flags))]
         known = own.is_own and own.rate_is_own
-        params = {"optimizer": self._optimizer, "own": own, "decays": decays, "flags": self._flags}
+        params = {"optimizer": optimizer if scales else own, "own": own, "decays": decays, "flags": flags}
         writer.begin(step_numbers if known else asked_numbers, params, tuple(numbers))
-        flags, products = numbers[leaves + len(decays) :], iter(numbers[leaves:])
+        last, products = numbers[leaves + len(decays) :], iter(numbers[leaves:])
         for group in self._groups:
-            group.numbers = [*numbers[:leaves], *([next(products)] if group.decay else []), *flags]
-        self.counted = [*numbers[:leaves], *flags]
+            group.numbers = [*numbers[:leaves], *([next(products)] if group.decay else []), *last]
+        self.counted = [*numbers[:leaves], *last]
 
     def missing(self, writer: Writer, gradients: Sequence[Any]) -> Slot:
         """Write the count of gradient elements that are not finite."""
@@ -544,23 +528,16 @@ class AssigningPart(StepPart):
 
 def is_usual(optimizer: Optimizer, states: Sequence[SlotState]) -> bool:
     """True if no subclass overrides the step of `Optimizer`, no array has 16-bit floats, and no constraint is a user's."""
-    kind = optimizer.__class__
-    usual = kind.changes is Optimizer.changes and kind.commit is Optimizer.commit and not optimizer.scales
-    usual = usual and kind.divided is Optimizer.divided
-    if optimizer.assigns:
-        usual = usual and not optimizer.changes_numbers
-    return (
-        usual
-        and (optimizer.gradient_accumulation_steps is None or optimizer.exchange is None)  # ranks exchange what was added up
-        and all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
-        and all(_is_known(state.variable.constraint, optimizer) for state in states)
-        and all(is_array(target.array) and not is_short(target.array.dtype) for state in states for target in state.targets)
+    constraints = [state.variable.constraint for state in states if state.variable.constraint is not None]
+    return not (
+        any(getattr(optimizer.__class__, name) is not getattr(Optimizer, name) for name in ("changes", "commit", "divided"))
+        or optimizer.scales
+        or (optimizer.assigns and (optimizer.changes_numbers or constraints))
+        or (optimizer.gradient_accumulation_steps is not None and optimizer.exchange is not None)  # ranks exchange the sums
+        or not all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
+        or not all(map(is_own, constraints))
+        or any(not is_array(one.array) or is_short(one.array.dtype) for state in states for one in state.targets)
     )
-
-
-def _is_known(constraint: Any, optimizer: Optimizer) -> bool:
-    """True for no constraint, and for one of the package after a formula."""
-    return constraint is None or (is_own(constraint) and not optimizer.assigns)
 
 
 def _is_guarded(option: Any) -> bool:
@@ -571,18 +548,15 @@ def _is_guarded(option: Any) -> bool:
 def unchanged(optimizer: Optimizer, variables: Sequence[Variable]) -> Callable[[], bool]:
     """A guard: an optimizer's options and constraints are what they are now; the learning rate may change."""
     options = operator.attrgetter(*optimizer.plain_options())
-    now, own = options(optimizer), optimizer.rate_is_own
-    kinds = list(map(type, now))  # 0.3 and NumPy's 0.3 are equal, and round differently
-    lists = {name: list(held) for name in optimizer.settings if type(held := getattr(optimizer, name)) is list}
-    constraints = _constraints(variables)
+    lists = [name for name in optimizer.settings if type(getattr(optimizer, name)) is list]
 
-    def still_holds() -> bool:
-        found = options(optimizer)
-        same = found == now and list(map(type, found)) == kinds and optimizer.rate_is_own is own
-        same = same and all([getattr(optimizer, name) == held for name, held in lists.items()])
-        return bool(same and _constraints(variables) == constraints)
+    def facts() -> tuple[Any, ...]:
+        found, held = options(optimizer), [copy.copy(getattr(optimizer, name)) for name in lists]
+        kinds = list(map(type, found))  # 0.3 and NumPy's 0.3 are equal, and round differently
+        return found, kinds, held, optimizer.rate_is_own, _constraints(variables)
 
-    return still_holds
+    now = facts()
+    return lambda: facts() == now
 
 
 def _constraints(variables: Sequence[Variable]) -> list[Any]:

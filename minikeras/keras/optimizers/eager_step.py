@@ -92,7 +92,7 @@ class OnArrays:
     def step(self, state: SlotState, gradient: Array | None, sums: Flags) -> None:
         """Note the new values of a Variable and its slots; without a gradient, those of its average and its accumulator."""
         own, known = self._own, {**self._known, **sums}
-        if state.decays and (decay := own.decay_of(state.variable)):
+        if decay := state.decay(own):
             known["decay"] = decay * self._rate
         columns, formula = columns_of(state), StepFormula(len(state.targets))
         before = [column.array for column in columns]
@@ -134,8 +134,8 @@ def take_updates(optimizer: Stepper, gradients: Sequence[Any], states: Sequence[
     """Weight decay, then `update_step` for each Variable: an optimizer written for Keras assigns where a formula returns."""
     rate = optimizer.learning_rate
     for state in states:
-        variable, decay = state.variable, optimizer.decay_of(state.variable)
-        if state.decays and decay:
+        variable = state.variable
+        if decay := state.decay(optimizer):
             variable.assign_sub(variable * decay * cast(rate, variable.dtype))
     optimizer._backend_update_step(gradients, [state.variable for state in states], rate)
 

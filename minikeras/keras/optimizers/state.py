@@ -40,6 +40,10 @@ class SlotState:
     def __init__(self, variable: Variable, slots: dict[str, Variable], targets: list[Variable], decays: bool) -> None:
         self.variable, self.slots, self.targets, self.decays = variable, slots, targets, decays
 
+    def decay(self, optimizer: Any) -> Any:
+        """The weight decay of an optimizer for the Variable, 0 for none."""
+        return (optimizer.decay_of(self.variable) or 0.0) if self.decays else 0.0
+
 
 class Stepper(Protocol):
     """The interface of an optimizer to its parts; see `Optimizer`."""

@@ -57,10 +57,15 @@ def clipped_by_value(gradient: Array, limit: float) -> Array:
 
 def clipped_by_norm(gradient: Array, limit: float) -> Array:
     """g <- g * limit / max(|g|, limit), with the Euclidean norm of the gradient."""
-    return scaled(gradient, limit / _at_least((gradient * gradient).sum(), limit)[1])
+    return clipped_by_squares(gradient, (gradient * gradient).sum(), limit)
 
 
-def clipped_by_global_norm(gradient: Array, squares: Array, limit: float) -> Array:
+def clipped_by_squares(gradient: Array, squares: Array, limit: Any) -> Array:
+    """As `clipped_by_norm`, given the square of the norm."""
+    return scaled(gradient, limit / _at_least(squares, limit)[1])
+
+
+def clipped_by_global_norm(gradient: Array, squares: Array, limit: Any) -> Array:
     """g <- g * limit / max(|G|, limit), with the norm of all gradients together, whose square is `squares`; NaN if that is not
     finite.
 
@@ -75,7 +80,7 @@ def scaled(gradient: Array, factor: Array) -> Array:
     return (gradient * factor).astype(gradient.dtype, copy=False)
 
 
-def _at_least(squares: Array, limit: float) -> tuple[Array, Array]:
+def _at_least(squares: Array, limit: Any) -> tuple[Array, Array]:
     """A norm, given its square, and the norm but not less than the limit."""
     xp = namespace(squares)
     norm = xp.sqrt(squares)
@@ -207,8 +212,7 @@ def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = Fals
     """The positions of Variables of one dtype, device and weight decay, or each `apart`; and that decay, 0 for none."""
     groups: dict[Any, tuple[list[int], float]] = {}
     for place, state in enumerate(states):
-        decay = (optimizer.decay_of(state.variable) or 0.0) if state.decays else 0.0
-        array = state.variable.array
+        array, decay = state.variable.array, state.decay(optimizer)
         key = place if apart else (array.dtype, namespace(array), decay)
         groups.setdefault(key, ([], decay))[0].append(place)
     return list(groups.values())
