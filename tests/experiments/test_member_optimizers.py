@@ -298,6 +298,24 @@ def test_the_learning_rate_that_the_model_sees_is_each_members_own() -> None:
         stack.optimizer.learning_rate = [0.1, 0.2, 0.3]
 
 
+@pytest.mark.parametrize("jit_compile", [False, "auto"])
+def test_a_scheduled_rate_that_a_step_reads_is_each_members_own_at_each_step(jit_compile: Any) -> None:
+    schedules = [optimizers.schedules.ExponentialDecay(0.1 * (2 + i), 1, 0.5 + 0.25 * i) for i in range(2)]
+    stack = Stack([build(seed) for seed in range(2)], [optimizers.SGD(schedule) for schedule in schedules])
+    step = step_of(stack.model, stack.optimizer)
+
+    def reading(x: Any, y: Any) -> Any:
+        with stack.members:
+            rate = stack.members.stack_of(tf.identity(stack.optimizer.learning_rate))
+            step(x, y)
+            return rate
+
+    reading = ready(reading, jit_compile)
+    for number in range(STEPS):
+        seen = [float(schedule(number)) for schedule in schedules]
+        np.testing.assert_allclose(reading(X[number], Y[number]).numpy(), seen, rtol=1e-6)
+
+
 def test_one_rate_for_all_that_is_assigned_unseen_is_refused_once() -> None:
     stack = Stack([build(seed) for seed in range(2)], [optimizers.SGD(0.1), optimizers.SGD(0.1)], "auto")
     stack.train(0, 4)
