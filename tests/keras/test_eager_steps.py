@@ -106,6 +106,17 @@ def test_what_changes_between_steps_counts_in_the_next(before):
     assert found == expected
 
 
+def test_a_gradient_of_16_bits_is_rounded_once_it_is_clipped_by_its_norm():
+    held = [[tf.Variable(value) for value in variables("float16")] for _ in range(2)]
+    limited, plain = optimizers.SGD(0.1, momentum=0.9, clipnorm=0.1), optimizers.SGD(0.1, momentum=0.9)
+    for step in range(3):
+        wide = [gradient.numpy().astype("float32") for gradient in gradients(step, "float16")]
+        clipped = [one * (0.1 / np.maximum(np.sqrt((one * one).sum()), np.float32(0.1))) for one in wide]
+        limited.apply(gradients(step, "float16"), held[0])
+        plain.apply([tf.constant(one.astype("float16")) for one in clipped], held[1])
+    assert state(limited, held[0])[:3] == state(plain, held[1])[:3]
+
+
 def test_values_that_were_read_stay():
     seen = []
     trained(adam, before=lambda step, _, weights: seen.append((weights[0].read_value(), weights[0].numpy())))

@@ -44,6 +44,7 @@ from .step import (
     carry_out,
     changes_others,
     clipped_by_norm,
+    clips_first,
     columns_of,
     counted,
     flags_of,
@@ -136,12 +137,6 @@ class TracedFormula:
         return found
 
 
-def have_like_slots(states: Sequence[SlotState]) -> bool:
-    """True if the formula's slots have the shapes and dtypes of their Variables."""
-    kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
-    return all(one == first for first, *others in kinds for one in others)
-
-
 class Sight(StrEnum):
     """The values that a formula reads for a new element."""
 
@@ -156,8 +151,9 @@ def sight_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> Sight:
 
     A formula that changes an attribute of the optimizer is one of whole arrays: Python is to call it in each step.
     """
-    if not have_like_slots(states):
-        return Sight.WHOLE
+    kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
+    if any(one != first for first, *others in kinds for one in others):
+        return Sight.WHOLE  # slots of other shapes or dtypes
     if optimizer.elementwise:
         return Sight.ELEMENT
     if optimizer.is_own:
@@ -462,8 +458,7 @@ class FormulaPart(StepPart):
             raise Untraceable("what has no gradient changes too")
         flags = (*flags_of(own, 0), *(["scale"] if scales else []))
         self._sums = {"norm": "square"} if own.global_clipnorm is not None else {}
-        clips = own.clipnorm is not None and sight is not Sight.WHOLE and not writer.graphs
-        self._clips_first = clips and not scales and own.loss_scale_factor is None and steps is None
+        self._clips_first = clips_first(own, scales) and sight is not Sight.WHOLE and not writer.graphs
         adds = sight is Sight.SUMS or (own.clipnorm is not None and not self._clips_first)
         is_flat, sums = sight is not Sight.WHOLE, [*(["missing"] if scales else []), *self._sums]
         self._groups = []

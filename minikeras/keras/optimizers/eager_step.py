@@ -29,6 +29,8 @@ from .step import (
     all_finite,
     carry_out,
     changes_others,
+    clipped_by_norm,
+    clips_first,
     columns_of,
     counted,
     flags_of,
@@ -47,20 +49,23 @@ class OnArrays:
         own: the optimizer.
         states: of the Variables that have gradients.
         known: see `Flags`.
+        clips: whether gradients are still to be clipped.
         changes: new values that there are already, beside which averages and accumulators change.
 
     Attributes:
-        new: Variables and their new values, by key.
+        changes: all new values; of two for one Variable the last counts.
     """
 
-    def __init__(self, own: Any, states: Sequence[SlotState], known: Flags, changes: Iterable[Change] = ()) -> None:
-        self._own, self._states, self._known, self._step, self._rate = own, states, known, None, 0.0
-        self.new: dict[int, Change] = {}
-        self.keep(changes)
+    def __init__(
+        self, own: Any, states: Sequence[SlotState], known: Flags, clips: bool = True, changes: Iterable[Change] = ()
+    ) -> None:
+        self._own, self._states, self._known, self._clips, self._step, self._rate = own, states, known, clips, None, 0.0
+        self.changes = [*changes]
 
-    def keep(self, changes: Iterable[Change]) -> None:
-        """Note new values."""
-        self.new.update((change[0].key, change) for change in changes)
+    @functools.cached_property
+    def _new(self) -> dict[int, Array]:
+        """The new values when this is first asked for, by the keys of Variables."""
+        return {variable.key: array for variable, array in self.changes}
 
     def begin(self, taken: int) -> list[Change]:
         """Ask for the numbers of the step, given the number of steps taken; the changes of `end_step`."""
@@ -85,23 +90,19 @@ class OnArrays:
             found.append(method(own, self._step, {"gathered": True}, whole, None).sum())
         return sum(found[1:], found[0])
 
-    def take(self, place: int, gradients: Sequence[Array], sums: Flags) -> None:
-        """Note the new values of a Variable and its slots."""
-        self.step(self._states[place], gradients[place], sums)
-
-    def step(self, state: SlotState, gradient: Array | None, sums: Flags) -> None:
+    def take(self, group: tuple[SlotState, Array | None], gradients: Sequence[Array], sums: Flags) -> None:
         """Note the new values of a Variable and its slots; without a gradient, those of its average and its accumulator."""
-        own, known = self._own, {**self._known, **sums}
-        if decay := state.decay(own):
-            known["decay"] = decay * self._rate
-        columns, formula = columns_of(state), StepFormula(len(state.targets))
+        own, known, (state, gradient) = self._own, self._known, group
+        decay = state.decay(own)
+        if decay or sums:
+            known = {**known, **sums, **({"decay": decay * self._rate} if decay else {})}
+        columns, formula = columns_of(state), StepFormula(len(state.targets), self._clips)
         before = [column.array for column in columns]
-        if gradient is None:
-            before = [self.new.get(column.key, (column, column.array))[1] for column in columns]
+        if gradient is None and self.changes:
+            before = [self._new.get(column.key, array) for column, array in zip(columns, before, strict=True)]
         found = in_float32(functools.partial(formula, own, self._step, known))(gradient, *before)
-        for column, was, new in zip(columns, before, found, strict=True):
-            if new is not was:
-                self.new[column.key] = column, new.astype(was.dtype, copy=False)
+        rows = zip(columns, before, found, strict=True)
+        self.changes += [(column, new.astype(was.dtype, copy=False)) for column, was, new in rows if new is not was]
 
     def assign(self, gradients: Sequence[Array]) -> None:
         """Note what Keras's `update_step` assigns for these gradients."""
@@ -109,10 +110,10 @@ class OnArrays:
         if self._known.get("updates", True):
             known = {} if own.global_clipnorm is None else {"norm": self.total((), "square", gradients, {})}
             clipped = in_float32(lambda gradient: formula.clipped(own, known, gradient))
-            self.keep(_assigned(own, [clipped(gradient) for gradient, _ in pairs], self._states))
+            self.changes += _assigned(own, [clipped(gradient) for gradient, _ in pairs], self._states)
         if own.gradient_accumulation_steps is not None:
             rows = zip(self._states, pairs, strict=True)
-            self.keep([(state.slots["gradient_accumulator"], total) for state, (_, total) in rows])
+            self.changes += [(state.slots["gradient_accumulator"], total) for state, (_, total) in rows]
 
 
 def _accumulated(state: SlotState) -> Array | None:
@@ -143,8 +144,9 @@ def take_updates(optimizer: Stepper, gradients: Sequence[Any], states: Sequence[
 def _changes(own: Any, gradients: Sequence[Array], states: Sequence[SlotState], known: Flags) -> list[Change]:
     """The changes of one formula, given the loss scale if there is one. Nothing is assigned."""
     taken, steps, ended = int(own.state.iterations.array), own.gradient_accumulation_steps, list[Change]()
-    known, others = {**flags_of(own, taken), **known}, set(own.state.slots) if changes_others(own) else set()
-    updates, on = known.get("updates", True), OnArrays(own, states, known)
+    known = {**flags_of(own, taken), **known}
+    updates, clips = known.get("updates", True), own.assigns or not clips_first(own, "scale" in known)
+    on = OnArrays(own, states, known, clips)
     if own.sums or own.clipnorm is not None:  # contiguous, so that sums have the order of a compiled step
         gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
     with np.errstate(all="ignore"):
@@ -153,15 +155,18 @@ def _changes(own: Any, gradients: Sequence[Array], states: Sequence[SlotState], 
         if own.exchange is not None and steps is not None and updates:
             gradients = gathered_over(steps, [total for _, total in on.incoming(gradients)], own.exchange)
             known["gathered"] = True
+        if not clips:
+            gradients = [in_float32(clipped_by_norm)(gradient, limit=own.clipnorm) for gradient in gradients]
+        groups: list[Any] = [*zip(states, gradients, strict=True)]
         if own.assigns:
             on.assign(gradients)
-        else:
-            sums = {"norm": "square"} if own.global_clipnorm is not None and updates else {}
-            carry_out(on, range(len(states)), gradients, sums, {})
-            others.difference_update([state.variable.key for state in states])
-        for key in others:
-            on.step(own.state.slots[key], None, {})
-        return [*ended, *[constrained(*change) if change[0].constraint is not None else change for change in on.new.values()]]
+            groups = []
+        if changes_others(own) and len(groups) < len(own.state.slots):
+            given = {state.variable.key for state, _ in groups}
+            groups += [(state, None) for key, state in own.state.slots.items() if key not in given]
+        sums = {"norm": "square"} if own.global_clipnorm is not None and updates and not own.assigns else {}
+        carry_out(on, groups, gradients, sums, {})
+        return [*ended, *[constrained(*change) if change[0].constraint is not None else change for change in on.changes]]
 
 
 def changes_of_step(optimizer: Any, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:

@@ -218,6 +218,12 @@ def groups_alike(optimizer: Any, states: Sequence[SlotState], apart: bool = Fals
     return list(groups.values())
 
 
+def clips_first(own: Any, scales: bool) -> bool:
+    """True if nothing comes before the clipping of each gradient by its norm: it may be done, and rounded, by itself."""
+    options = own.loss_scale_factor, own.gradient_accumulation_steps
+    return own.clipnorm is not None and not scales and options == (None, None)
+
+
 def changes_others(optimizer: Any) -> bool:
     """True if a step also changes slots of Variables without a gradient: averages and accumulators."""
     return optimizer.use_ema or optimizer.gradient_accumulation_steps is not None

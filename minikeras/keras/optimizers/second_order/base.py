@@ -15,7 +15,7 @@ from ....types import Array
 from ..eager_step import OnArrays
 from ..optimizer import Optimizer
 from ..state import Change, constrained, host_variable
-from ..step import all_finite, flags_of
+from ..step import all_finite, carry_out, flags_of
 from .compiled import Repeatable, Sweep, run_directly, run_step
 from .problem import LossProblem
 
@@ -137,10 +137,9 @@ class SecondOrder(Optimizer):
             step, others = self._finite_step(problem)
             changes = self._offset_by(problem, step) + others
             if self.use_ema:
-                on = OnArrays(self, (), flags_of(self, int(self.state.iterations.array)), changes)
-                for state in self.state.slots.values():
-                    on.step(state, None, {})
-                changes = [*on.new.values()]
+                on = OnArrays(self, (), flags_of(self, int(self.state.iterations.array)), changes=changes)
+                carry_out(on, [(state, None) for state in self.state.slots.values()], [], {}, {})
+                changes = on.changes
         changes.append((self.state.iterations, self.state.iterations.array + 1))
         return problem.loss, changes
 
