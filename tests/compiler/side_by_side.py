@@ -5,6 +5,7 @@ With NumPy's own loops it is so bit for bit; an executor that joins them rounds 
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -34,49 +35,47 @@ class Executor(NamedTuple):
     jit_compile: bool | None
 
 
-EXECUTORS = {"numpy": Executor(True, None), "llvm": Executor(False, True)}
-_chosen = ["numpy"]
+NUMPY = Executor(True, None)
+EXECUTORS = [NUMPY, Executor(False, True)] if llvm.installed() else [NUMPY]
 
 
-@pytest.fixture(params=EXECUTORS)
-def executor(request):
-    """What carries out the programs of a test. Tests of this law ask for it by `usefixtures`."""
-    if request.param == "llvm" and not llvm.installed():
-        pytest.skip("llvmlite and SciPy are not installed")
-    _chosen.append(request.param)
-    yield EXECUTORS[request.param]
-    _chosen.pop()
-
-
-def both_ways(make, batches, eager=False, exact=None):
-    """Run `step(*batch)` over all batches, directly and compiled; results and state must be the same.
+def both_ways(make, batches, eager=False, exact=None, executors=EXECUTORS):
+    """Run `step(*batch)` over all batches, directly and compiled for each executor; results and state must be the same.
 
     Args:
         make: returns a step and the function that lists its Variables; called once for each way, from the same seed.
         batches: tuples of arguments, cycled through for 20 steps.
         eager: whether the step cannot be recorded, and has to say so.
         exact: whether that means the same bits; if None, whatever the executor promises.
+
+    Returns:
+        The compiled functions, one for each executor, or one that stays eager.
     """
-    chosen = EXECUTORS[_chosen[-1]]
-    exact = chosen.exact if exact is None else exact
-    seen = []
-    for compiled in (False, True):
+
+    def seen(wrapped):
         tf.keras.utils.clear_session()
         streams.set_global_seed(4)
         step, variables = make()
-        run = tf.function(step, jit_compile=None if eager else chosen.jit_compile) if compiled else step
+        run = wrapped(step)
         results = [leaves(run(*batches[i % len(batches)])) for i in range(STEPS)]
-        seen.append((results, [variable.numpy() for variable in variables()]))
-    for plain, replayed in zip(*(results for results, _ in seen), strict=True):
-        assert_same(plain, replayed, exact)
-    assert_same(seen[0][1], seen[1][1], exact)
-    if eager:
-        assert run.replays == 0 and run.recordings == 0
-    else:
-        signatures = len({tuple(map(described, batch)) for batch in batches})
-        assert run.recordings == signatures, run
-        assert run.replays >= STEPS - 2 * signatures, run
-    return run
+        return run, results, [variable.numpy() for variable in variables()]
+
+    _, expected, state = seen(lambda step: step)
+    runs = []
+    for executor in [NUMPY] if eager else executors:
+        same = executor.exact if exact is None else exact
+        run, found, state_now = seen(functools.partial(tf.function, jit_compile=executor.jit_compile))
+        for plain, replayed in zip(expected, found, strict=True):
+            assert_same(plain, replayed, same)
+        assert_same(state, state_now, same)
+        if eager:
+            assert run.replays == 0 and run.recordings == 0
+        else:
+            signatures = len({tuple(map(described, batch)) for batch in batches})
+            assert run.recordings == signatures, run
+            assert run.replays >= STEPS - 2 * signatures, run
+        runs.append(run)
+    return runs
 
 
 def with_gradient(specimen):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
-from side_by_side import assert_same, both_ways, executor  # noqa: F401
+from side_by_side import EXECUTORS, assert_same, both_ways
 from slow import mostly_slow
 
 import minikeras as tf
@@ -12,7 +14,6 @@ from minikeras.core.arrays import namespace
 from minikeras.errors import CompileError
 from minikeras.nn_ops import streams
 
-pytestmark = pytest.mark.usefixtures("executor")
 L, optimizers = tf.keras.layers, tf.keras.optimizers
 CROSS_ENTROPY = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 RANDOM = np.random.default_rng(2)
@@ -85,21 +86,21 @@ def batches():
 
 @pytest.mark.parametrize("name", mostly_slow(RECORDED, "newton", "lbfgs"))
 def test_a_step_of_second_order_is_recorded_and_the_same(name):
-    run = both_ways(minimizing(RECORDED[name]), batches())
-    names = [record.primitive.name for record in run.program(*batches()[0]).records]
-    assert names.count("optimizer_minimize") == 1
+    for run in both_ways(minimizing(RECORDED[name]), batches()):
+        names = [record.primitive.name for record in run.program(*batches()[0]).records]
+        assert names.count("optimizer_minimize") == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["newton", "newton cg, preconditioned", "lbfgs", "adahessian", "per layer"])
 def test_a_step_of_second_order_is_the_same_on_every_device(name, device):
-    run = both_ways(minimizing(RECORDED[name]), batches())
-    assert (namespace(run(*batches()[0])["loss"].array) is np) == (device == "cpu")
+    for run in both_ways(minimizing(RECORDED[name]), batches()):
+        assert (namespace(run(*batches()[0])["loss"].array) is np) == (device == "cpu")
 
 
 @pytest.mark.parametrize("name", EAGER)
 def test_a_step_that_decides_by_more_than_its_sweeps_is_eager_and_says_so(name):
-    run = both_ways(minimizing(EAGER[name]), batches(), eager=True)
+    (run,) = both_ways(minimizing(EAGER[name]), batches(), eager=True)
     assert "depends on values" in str(run.program(*batches()[0]))
 
 
@@ -138,7 +139,7 @@ def test_a_loss_that_asks_for_a_value_runs_eagerly_and_says_where():
 
         return step, lambda: [w, *optimizer.variables]
 
-    run = both_ways(make, [(tf.constant([0.5, 0.5]),), (tf.constant([-0.5, 0.5]),)], eager=True)
+    (run,) = both_ways(make, [(tf.constant([0.5, 0.5]),), (tf.constant([-0.5, 0.5]),)], eager=True)
     assert "float() of a tensor, at " in str(run.program(tf.constant([0.5, 0.5])))
 
 
@@ -164,7 +165,7 @@ def test_a_loss_that_hands_out_its_tensors_is_the_same_or_refused():
     given = [(tf.constant([0.5, 0.5]),), (tf.constant([-3.5, 0.5]),)]
     both_ways(make(lambda kept, found: kept or kept.append(found)), given)
     both_ways(make(lambda kept, found: kept.__setitem__(slice(None), [found])), given)
-    run = both_ways(make(lambda kept, found: kept.append(found)), given, eager=True)
+    (run,) = both_ways(make(lambda kept, found: kept.append(found)), given, eager=True)
     assert "hands out tensors of each of its runs" in str(run.program(*given[0]))
 
 
@@ -184,7 +185,7 @@ def test_a_loss_that_hands_out_its_tensors_is_refused_also_if_the_recorded_step_
         return step, lambda: [w, *optimizer.variables]
 
     one_point, many_points = (tf.constant([0.9, -1.9]),), (tf.constant([-3.5, 0.5]),)
-    run = both_ways(make, [one_point, many_points], eager=True)
+    (run,) = both_ways(make, [one_point, many_points], eager=True)
     assert "hands out tensors of each of its runs" in str(run.program(*one_point))
 
 
@@ -199,24 +200,25 @@ def test_a_first_step_that_ends_early_is_not_taken_for_all_steps():
 
     bad, good = (tf.constant([np.nan, 1.0]),), (tf.constant([0.5, 0.5]),)
     both_ways(make, [good, bad, good])
-    run = both_ways(make, [bad, good, good], eager=True)
+    (run,) = both_ways(make, [bad, good, good], eager=True)
     assert "ended before it asked for ['hessian', 'value']" in str(run.program(*good))
 
 
 @pytest.mark.parametrize("name, recordings", [("levenberg-marquardt", 4), ("newton cg, gauss-newton", 1)])
-def test_rows_that_meet_at_some_steps_only_are_noticed_and_the_step_is_recorded_anew(name, recordings, request):
+def test_rows_that_meet_at_some_steps_only_are_noticed_and_the_step_is_recorded_anew(name, recordings):
     """A matrix is made row by row if numbers allow it; a replay where they do not is put back. Products need not know.
 
     The sixth call decides otherwise than the fifth, of which it is the second run: that needs no other recording.
     """
-    chosen, x, seen = request.getfixturevalue("executor"), tf.linspace(0.0, 1.0, 6), []
+    x = tf.linspace(0.0, 1.0, 6)
     gates = [(0.0, 0.0), (0.0, 0.0), (0.5, 0.0), (0.5, 0.0), (0.0, 0.0), (0.0, 0.5), (0.5, 0.5)]
-    for compiled in (False, True):
+
+    def seen(wrapped):
         streams.set_global_seed(3)
         w, v, count = tf.Variable([1.0, -2.0]), tf.Variable(0.5), tf.Variable(0.0)
         optimizer, dropped = RECORDED[name](), L.Dropout(0.3, seed=1)
 
-        def step(x, model_gate, loss_gate, w=w, v=v, count=count, optimizer=optimizer, dropped=dropped):
+        def step(x, model_gate, loss_gate):
             count.assign_add(1.0)
             noise = tf.random.normal([6]) * 1e-3
 
@@ -227,12 +229,16 @@ def test_rows_that_meet_at_some_steps_only_are_noticed_and_the_step_is_recorded_
             fit = optimizers.Objective(outputs, lambda z: tf.reduce_sum(z**2) + loss_gate * tf.reduce_sum(z) ** 2)
             return optimizer.minimize(fit, [w, v]) * count, tf.reduce_sum(noise)
 
-        run = tf.function(step, jit_compile=chosen.jit_compile) if compiled else step
+        run = wrapped(step)
         found = [[part.numpy() for part in run(x, tf.constant(a), tf.constant(b))] for a, b in gates]
         held = (w, v, count, *dropped.variables, *optimizer.variables)
-        seen.append([np.asarray(found), *[variable.numpy() for variable in held]])
-    assert_same(*seen, chosen.exact)
-    assert (run.recordings, run.replays) == (recordings, len(gates) - recordings)
+        return run, [np.asarray(found), *[variable.numpy() for variable in held]]
+
+    _, expected = seen(lambda step: step)
+    for executor in EXECUTORS:
+        run, found = seen(functools.partial(tf.function, jit_compile=executor.jit_compile))
+        assert_same(expected, found, executor.exact)
+        assert (run.recordings, run.replays) == (recordings, len(gates) - recordings)
 
 
 def test_rows_that_begin_to_meet_amid_the_steps_of_fit_are_noticed():

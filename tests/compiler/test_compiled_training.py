@@ -10,13 +10,12 @@ import sys
 import numpy as np
 import pytest
 from optimizer_cases import FORMULAS
-from side_by_side import assert_same, both_ways, executor  # noqa: F401
+from side_by_side import EXECUTORS, assert_same, both_ways
 from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.nn_ops import streams
 
-pytestmark = pytest.mark.usefixtures("executor")
 L, optimizers = tf.keras.layers, tf.keras.optimizers
 CROSS_ENTROPY = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
@@ -285,19 +284,20 @@ FITS = {
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_fit_trains_the_same(name, executor):  # noqa: F811
-    plain, compiled = fitted(False, **FITS[name]), fitted(executor.jit_compile or "auto", **FITS[name])
-    for one, other in zip(plain[:2], compiled[:2], strict=True):
-        assert_same(one, other, executor.exact)
-    train = compiled[2]._trainer.steps["train_step"]
-    assert train.replays >= 20 and train.eager_calls <= 2 and train.recordings == 2
+def test_fit_trains_the_same(name):
+    plain = fitted(False, **FITS[name])
+    for executor in EXECUTORS:
+        compiled = fitted(executor.jit_compile or "auto", **FITS[name])
+        for one, other in zip(plain[:2], compiled[:2], strict=True):
+            assert_same(one, other, executor.exact)
+        train = compiled[2]._trainer.steps["train_step"]
+        assert train.replays >= 20 and train.eager_calls <= 2 and train.recordings == 2
 
 
 # Examples -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", ["numpy"], indirect=True)
 @pytest.mark.parametrize(
     "name", ["per_layer_updates", "newton_on_one_kernel", "regression", "custom_training_loop", "freezing_layers"]
 )

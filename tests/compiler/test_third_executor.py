@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from optimizer_cases import FORMULAS
-from side_by_side import assert_same, both_ways, leaves, with_gradient
+from side_by_side import NUMPY, assert_same, both_ways, leaves, with_gradient
 from slow import mostly_slow
 from specimens import SPECIMENS
 
@@ -103,18 +103,18 @@ def training(layers, loss_of, optimizer):
 X = tf.constant(np.random.default_rng(2).normal(size=(8, 6)), "float32")
 
 
+def assert_trained_by_hand(layers, loss, optimizer):
+    function, y = LOSSES[loss]
+    given = [(X, tf.constant(y))]
+    both_ways(training(LAYERS[layers], function, lambda: optimizer(weight_decay=0.01)), given, exact=False, executors=[NUMPY])
+
+
 @pytest.mark.parametrize("layers", LAYERS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_steps_of_layers_and_losses(layers, loss):
-    function, y = LOSSES[loss]
-    both_ways(
-        training(LAYERS[layers], function, lambda: FORMULAS["Adam"](weight_decay=0.01)), [(X, tf.constant(y))], exact=False
-    )
+    assert_trained_by_hand(layers, loss, FORMULAS["Adam"])
 
 
 @pytest.mark.parametrize("name", mostly_slow(FORMULAS, "SGD", "Adam", "Muon"))
 def test_steps_of_optimizers(name):
-    function, y = LOSSES["sparse"]
-    both_ways(
-        training(LAYERS["dense"], function, lambda: FORMULAS[name](weight_decay=0.01)), [(X, tf.constant(y))], exact=False
-    )
+    assert_trained_by_hand("dense", "sparse", FORMULAS[name])
