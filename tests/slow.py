@@ -3,6 +3,8 @@
 A test is marked `@pytest.mark.slow`. Of a law with costly cases a few stay in the plain run.
 """
 
+import inspect
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,13 +19,26 @@ def mostly_slow(cases: Iterable[Any], *plain: Any) -> list[Any]:
     return [case if case in plain else pytest.param(case, marks=pytest.mark.slow) for case in cases]
 
 
-def drawn(few: int, many: int, *strategies: Any) -> Callable[[Callable[..., None]], Callable[[int], None]]:
-    """Makes a law of drawn cases a test: of a few in the plain run, of many in the slow one. Shrinking would take minutes."""
+def diagonal(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
+    """All pairs for `parametrize`: the plain run takes each of the first with one of the second, in turn."""
+    others = list(second)
+    pairs = itertools.product(enumerate(first), enumerate(others))
+    return [pytest.param(one, other, marks=[] if i % len(others) == j else pytest.mark.slow) for (i, one), (j, other) in pairs]
 
-    def of_cases(law: Callable[..., None]) -> Callable[[int], None]:
-        def test(examples: int) -> None:
-            settings(max_examples=examples, phases=[Phase.explicit, Phase.generate])(given(*strategies)(law))()
 
+def drawn(few: int, many: int, *strategies: Any, **named: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a law of drawn cases a test: of a few in the plain run, of many in the slow one. Shrinking would take minutes.
+
+    What the law asks for beside is a fixture, or a parameter of the test.
+    """
+
+    def of_cases(law: Callable[..., None]) -> Callable[..., None]:
+        def test(examples: int, **others: Any) -> None:
+            settings(max_examples=examples, phases=[Phase.explicit, Phase.generate])(given(*strategies, **named)(law))(**others)
+
+        others = inspect.signature(given(*strategies, **named)(law)).parameters.values()
+        first = inspect.Parameter("examples", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        test.__signature__ = inspect.Signature([first, *others])  # type: ignore[attr-defined]
         test.__doc__, test.__module__ = law.__doc__, law.__module__
         return pytest.mark.parametrize("examples", mostly_slow([few, many], few))(test)
 

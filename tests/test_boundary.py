@@ -7,6 +7,7 @@ import opcode
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.boundary import explaining, shown
@@ -98,7 +99,7 @@ def test_a_constructor_explains_whatever_it_cannot_use(kind, tmp_path, monkeypat
                 assert_somebody_raised(error, f"{one.name}={junk!r}")
 
 
-@pytest.mark.parametrize("name", [name for name in L.__all__ if inspect.isclass(getattr(L, name))])
+@in_one_test(name=[name for name in L.__all__ if inspect.isclass(getattr(L, name))])
 def test_a_layer_explains_inputs_that_it_cannot_use(name):
     kind = getattr(L, name)
     if name in ("Layer", "InputSpec", "Lambda"):

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from test_public_names import public_names
 
 import minikeras
@@ -96,7 +97,7 @@ def test_the_examples_of_a_module_are_right(name: str) -> None:
 GENERATED = generated_functions()
 
 
-@pytest.mark.parametrize("name", GENERATED)
+@in_one_test(name=GENERATED)
 def test_the_example_of_a_generated_function_is_right(name: str) -> None:
     function = GENERATED[name]
     example = doctest.DocTestParser().get_doctest(function.__doc__ or "", {"tf": minikeras}, name, None, None)

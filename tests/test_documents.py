@@ -9,6 +9,7 @@ import tomllib
 
 import numpy as np
 import pytest
+from slow import mostly_slow
 
 import minikeras
 
@@ -40,8 +41,11 @@ def numpy_random_state():
     np.random.set_state(state)
 
 
+RUN = [d for d in DOCUMENTS if blocks(d) and GALLERY not in d.parents]
+
+
 @pytest.mark.parametrize(
-    "document", [d for d in DOCUMENTS if blocks(d) and GALLERY not in d.parents], ids=lambda d: d.relative_to(ROOT).as_posix()
+    "document", mostly_slow(RUN, *(d for d in RUN if d.name != "experiments.md")), ids=lambda d: d.relative_to(ROOT).as_posix()
 )
 def test_every_block_runs_and_prints_what_the_document_shows(document, numpy_random_state, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")  # of the terminal: how wide tables may be

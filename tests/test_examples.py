@@ -70,10 +70,12 @@ def test_an_lstm_forecasts_better_than_the_last_value(tmp_path):
     assert error < 0.6 * repeated
 
 
+@pytest.mark.slow
 def test_a_gru_reads_negations(tmp_path):
     assert last_number(drawn("read_text_gru", tmp_path), r"([\d.]+) of 200 texts") >= 0.97
 
 
+@pytest.mark.slow
 def test_augmentation_makes_up_for_images_that_are_missing(tmp_path):
     plain, augmented = map(float, re.findall(r"test accuracy ([\d.]+)", drawn("augment_images", tmp_path)))
     assert augmented > plain + 0.02
@@ -163,6 +165,7 @@ def test_a_compiled_step_has_the_losses_of_the_eager_one_bit_for_bit(tmp_path):
     assert float(after) < 0.5 * float(before)
 
 
+@pytest.mark.slow
 def test_a_transformer_over_columns_tells_tumours_apart(tmp_path):
     assert last_number(run("table_transformer.py", tmp_path), r"test accuracy: ([\d.]+)") >= 0.95
 
@@ -189,6 +192,7 @@ def test_a_search_goes_on_where_its_file_stands(tmp_path):
     assert first.splitlines()[1:] == second.splitlines()[1:] and last_number(first, r"test accuracy: ([\d.]+)") > 0.93
 
 
+@pytest.mark.slow
 def test_a_sweep_finds_the_rate_and_width_that_tell_digits_apart(tmp_path):
     output = drawn("sweep_digits", tmp_path)
     assert "96 runs, mean and deviation" in output and "the same table after going on: True" in output
@@ -204,6 +208,7 @@ def test_every_example_fits_on_one_screen():
     assert all(len(path.read_text().splitlines()) <= 60 for path in EXAMPLES.glob("*.py"))
 
 
+@pytest.mark.slow
 def test_an_ensemble_disagrees_where_there_are_no_data(tmp_path):
     output = drawn("ensemble_uncertainty", tmp_path)
     assert last_number(output, r"near data: ([\d.]+)") > 0.9

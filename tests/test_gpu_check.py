@@ -19,8 +19,8 @@ DEVICES = ["CPU:0", "STRICT:0"]
 TIMED = gpu_check.step_times, gpu_check.fit_times, gpu_check.times_of_peers
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _jax_is_there():
+@pytest.fixture
+def jax_is_there():
     """At first it draws from NumPy's global state, which no test may."""
     if importlib.util.find_spec("jax"):
         importlib.import_module("jax")
@@ -92,7 +92,8 @@ def test_steps_and_epochs_are_timed(few):
     assert found["passed"] and found["medium, 128 rows"] > 0 and found["large, 1024 rows"] > 0
 
 
-def test_times_of_others_are_there_or_the_reason_why_not(few, monkeypatch):
+@pytest.mark.slow
+def test_times_of_others_are_there_or_the_reason_why_not(jax_is_there, few, monkeypatch):
     monkeypatch.setattr(gpu_peers, "STEPS", {"a peer": lambda sizes, rows, device: 1 / 0})
     found = gpu_check.times_of_peers("CPU:0")
     assert found["passed"] and found["medium"]["a peer"].startswith("ZeroDivisionError")
@@ -121,8 +122,9 @@ def test_a_check_whose_process_ends_or_hangs_says_so_and_hides_no_other(monkeypa
     assert not found["passed"] and found["error"].startswith("TimeoutError: stopped after")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", gpu_peers.STEPS)
-def test_a_peer_s_step_trains(name):
+def test_a_peer_s_step_trains(jax_is_there, name):
     pytest.importorskip("torch" if "Torch" in name else "jax")
     run, wait = gpu_peers.STEPS[name]((8, 6, 3), 16, "CPU:0")
     losses = [float(wait(run())) for _ in range(30)]

@@ -1,4 +1,4 @@
-"""Compiled = eager, bit for bit over 20 steps: every layer, loss, metric and optimizer, and training with all of them."""
+"""Compiled = eager, bit for bit over 20 steps: every layer, loss, metric and optimizer. Models: test_compiled_training.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from side_by_side import both_ways
 
 import minikeras as tf
 
-L = tf.keras.layers
 LOSSES, METRICS = golden("losses"), golden("metrics")
 
 
@@ -42,7 +41,7 @@ def test_a_layer_trains_the_same(row):
     both_ways(make, batches)
 
 
-@pytest.mark.parametrize("case", LOSSES["cases"], ids=lambda case: case["id"])
+@in_one_test(case=LOSSES["cases"])
 def test_a_loss_and_its_gradient_are_the_same(case):
     data = LOSSES["data"][case["data"]]
     labels = np.asarray(data["y_true"])
@@ -63,7 +62,7 @@ def test_a_loss_and_its_gradient_are_the_same(case):
     both_ways(make, [(labels, predictions * factor) for factor in (1.0, 0.9, 0.5)])
 
 
-@pytest.mark.parametrize("case", METRICS["cases"], ids=lambda case: case["id"])
+@in_one_test(case=METRICS["cases"])
 def test_a_metric_accumulates_the_same(case):
     def array(part):
         values = np.asarray(part)
@@ -96,66 +95,6 @@ def test_an_optimizer_steps_the_same(name, option):
         return step, lambda: [*held, *optimizer.variables]
 
     both_ways(make, [tuple(gradients(i, "float32")) for i in range(5)])
-
-
-def network(**options):
-    """No ReLU before the normalization: active in all rows its bias has gradient 0, and Adam steps by rounding errors."""
-    layers = [L.Dense(16, "tanh"), L.BatchNormalization(), L.Dropout(0.3), L.Dense(3)]
-    return tf.keras.Sequential([tf.keras.Input((6,)), *layers], **options)
-
-
-def batches(*sizes):
-    generator = np.random.default_rng(5)
-    return [
-        (
-            tf.constant(generator.normal(size=(size, 6)), "float32"),
-            tf.constant(generator.integers(0, 3, size), "int32"),
-        )
-        for size in sizes
-    ]
-
-
-def training(optimizer, model=network):
-    """A usual training step with metrics, as users write it."""
-
-    def make():
-        net, chosen = model(), optimizer()
-        loss_fn = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        seen, accuracy = tf.keras.metrics.Mean(), tf.keras.metrics.SparseCategoricalAccuracy()
-
-        def step(x, y):
-            with tf.GradientTape() as tape:
-                logits = net(x, training=True)
-                loss = loss_fn(y, logits)
-            chosen.apply_gradients(zip(tape.gradient(loss, net.trainable_variables), net.trainable_variables, strict=True))
-            seen.update_state(loss)
-            accuracy.update_state(y, logits)
-            return {"loss": seen.result(), "accuracy": accuracy.result()}
-
-        return step, lambda: [*net.variables, *chosen.variables, *seen.variables, *accuracy.variables]
-
-    return make
-
-
-optimizers = tf.keras.optimizers
-OPTIMIZERS = {
-    "adam": lambda: optimizers.Adam(0.01),
-    "accumulation": lambda: optimizers.Adam(0.01, gradient_accumulation_steps=3),
-    "average": lambda: optimizers.SGD(0.1, use_ema=True, ema_overwrite_frequency=3),
-    "clipping": lambda: optimizers.SGD(0.1, momentum=0.9, global_clipnorm=0.1),
-    "schedule": lambda: optimizers.SGD(optimizers.schedules.ExponentialDecay(0.1, 3, 0.5)),
-    "per layer": lambda: optimizers.PerLayer({"dense*.bias": optimizers.SGD(0.1), "*.gamma": None, "*": optimizers.Adam(0.01)}),
-}
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_training_is_the_same(name):
-    both_ways(training(OPTIMIZERS[name]), batches(8, 8, 8))
-
-
-def test_a_smaller_last_batch_is_recorded_once():
-    for run in both_ways(training(OPTIMIZERS["adam"]), batches(8, 8, 5)):
-        assert run.recordings == 2
 
 
 def test_derivatives_of_every_order_are_the_same():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from strict_array import StrictArray
 
 import minikeras as tf
@@ -99,9 +100,7 @@ def batched_weights(loop):
     return lambda w, x: tf.vectorized_map(lambda one: gradient(loop)(one, x), tf.stack([w, 2.0 * w]))
 
 
-@pytest.mark.parametrize("native", EXECUTORS)
-@pytest.mark.parametrize("rule", [lambda loop: loop, gradient, second, forward, batched, batched_weights])
-@pytest.mark.parametrize("loop", LOOPS)
+@in_one_test(native=EXECUTORS, rule=[lambda loop: loop, gradient, second, forward, batched, batched_weights], loop=LOOPS)
 def test_a_loop_is_one_operation_with_the_numbers_of_eager(loop, rule, native):
     function = tf.function(rule(loop), jit_compile=native)
     found, expected = tf.nest.flatten(function(W, X)), tf.nest.flatten(rule(loop)(W, X))

@@ -7,14 +7,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
+from in_one_test import in_one_test
 
 pytest.importorskip("llvmlite")
 pytest.importorskip("scipy")
 
 from in_threads import in_threads
 from interrupts import interrupt
+from slow import drawn
 
 import minikeras as tf
 from minikeras.compiler.executors.llvm import jit, products, runner
@@ -118,8 +120,7 @@ def operands(name, dtype):
     return [np.concatenate(both) for both in zip(grid, random, strict=True)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", EXACT)
+@in_one_test(dtype=DTYPES, name=EXACT)
 def test_a_function_gives_the_bits_of_numpy(name, dtype):
     inputs = operands(name, dtype)
     with np.errstate(all="ignore"):
@@ -157,22 +158,21 @@ def test_exponentials_and_logarithms_are_accurate_from_the_smallest_to_the_large
     np.testing.assert_allclose(applied(name, x), expected, rtol=4 * limits.eps, atol=2 * tiny)
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3])
-@settings(max_examples=60)
-@example(shape=(2053, 1), kinds=[FULL, ROW], hows=[OVER_ALL], of_input=True, dtype="float64")
-@given(
+@drawn(
+    25,
+    120,
     shape=SHAPES,
     kinds=st.lists(st.sampled_from(KINDS), min_size=2, max_size=4),
     hows=st.lists(st.sampled_from(HOWS), min_size=1, max_size=5),
     of_input=st.booleans(),
     dtype=st.sampled_from(DTYPES),
 )
-def test_every_kind_of_input_meets_every_kind_of_output(parts, shape, kinds, hows, of_input, dtype):
+@example(shape=(2053, 1), kinds=[FULL, ROW], hows=[OVER_ALL], of_input=True, dtype="float64")
+def test_every_kind_of_input_meets_every_kind_of_output(shape, kinds, hows, of_input, dtype):
     """The result is ((x0 + x1) * x1 + x2) ...; each output is it, or the last input, stored or summed."""
     rows, columns = shape
     across, along = OVER_ROWS in hows, OVER_COLUMNS in hows
-    if OVER_ALL in hows or (across and (along or columns == 1)) or (along and rows == 1):
-        parts = 1
+    whole = OVER_ALL in hows or (across and (along or columns == 1)) or (along and rows == 1)
     shapes = {FULL: (rows, columns), ROW: (columns,), COLUMN: (rows, 1)}
     shapes[WINDOW] = rows, columns + 3
     given = [np.asarray(normal(*shapes.get(kind, ()), dtype=dtype) + number) for number, kind in enumerate(kinds)]
@@ -189,24 +189,25 @@ def test_every_kind_of_input_meets_every_kind_of_output(parts, shape, kinds, how
     if of_input:
         result, last = np.broadcast_to(inputs[-1], (rows, columns)), len(kinds) - 1
     sizes = {STORED: (rows, columns), OVER_ROWS: (columns,), OVER_COLUMNS: (rows,), OVER_ALL: ()}
-    outputs = [np.full(sizes[how], np.nan, dtype) for how in hows]
     body = Body(tuple([np.dtype(dtype)] * len(kinds)), (), (), tuple(steps), (last,))
     kept = [x.copy() for x in given]
     pairs = [(last, how) for how in hows]
-    assert carry_out(loop(body, kinds, pairs, shape, given, outputs), parts=parts) == 0
-    for found, how in zip(outputs, hows, strict=True):
-        if how == STORED:
-            np.testing.assert_array_equal(found, result)
-        else:
-            axis = {OVER_ROWS: 0, OVER_COLUMNS: 1, OVER_ALL: None}[how]
-            exact = result.sum(axis, dtype=np.longdouble)
-            size = np.abs(result).sum(axis, dtype=np.longdouble)
-            # rows are added in order, as NumPy does; to a total in float64
-            in_order = how == OVER_ROWS or (how == OVER_ALL and dtype == "float64")
-            roundings = 64 + rows if in_order else 64
-            assert np.all(np.abs(found - exact) <= roundings * np.finfo(dtype).eps * size)
-    for x, before in zip(given, kept, strict=True):
-        np.testing.assert_array_equal(x, before)
+    for parts in [1] if whole else [1, 2, 3]:
+        outputs = [np.full(sizes[how], np.nan, dtype) for how in hows]
+        assert carry_out(loop(body, kinds, pairs, shape, given, outputs), parts=parts) == 0
+        for found, how in zip(outputs, hows, strict=True):
+            if how == STORED:
+                np.testing.assert_array_equal(found, result)
+            else:
+                axis = {OVER_ROWS: 0, OVER_COLUMNS: 1, OVER_ALL: None}[how]
+                exact = result.sum(axis, dtype=np.longdouble)
+                size = np.abs(result).sum(axis, dtype=np.longdouble)
+                # rows are added in order, as NumPy does; to a total in float64
+                in_order = how == OVER_ROWS or (how == OVER_ALL and dtype == "float64")
+                roundings = 64 + rows if in_order else 64
+                assert np.all(np.abs(found - exact) <= roundings * np.finfo(dtype).eps * size)
+        for x, before in zip(given, kept, strict=True):
+            np.testing.assert_array_equal(x, before)
 
 
 @pytest.mark.parametrize("how", [OVER_ROWS, OVER_COLUMNS, OVER_ALL])
@@ -280,16 +281,17 @@ def test_dtypes_mix_as_in_numpy(other):
         np.testing.assert_array_equal(found, one)
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3])
-@settings(max_examples=60)
-@given(
+@drawn(
+    30,
+    150,
     sizes=st.tuples(*[st.one_of(st.integers(0, 5), st.integers(10, 20), st.integers(60, 70))] * 3),
     transpose_a=st.booleans(),
     transpose_b=st.booleans(),
     by_rows=st.booleans(),
     dtype=st.sampled_from(DTYPES),
+    parts=st.integers(1, 3),
 )
-def test_a_product_is_that_of_numpy_whatever_is_transposed(parts, sizes, transpose_a, transpose_b, by_rows, dtype):
+def test_a_product_is_that_of_numpy_whatever_is_transposed(sizes, transpose_a, transpose_b, by_rows, dtype, parts):
     rows, columns, inner = sizes
     a = normal(*((inner, rows) if transpose_a else (rows, inner)), dtype=dtype)
     b = normal(*((columns, inner) if transpose_b else (inner, columns)), dtype=dtype) + 1
@@ -322,10 +324,8 @@ def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, d
     np.testing.assert_array_equal(x, expected)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize(("rows", "columns"), [(5, 7), (3, 2 * m.BLOCK + 5), (600, 1)])
-@pytest.mark.parametrize("special", [0.0, np.nan, np.inf, -np.inf])
+@in_one_test(dtype=DTYPES, parts=[1, 2], special=[0.0, np.nan, np.inf, -np.inf])
 def test_the_largest_of_each_row(rows, columns, special, parts, dtype):
     x = normal(rows, columns, dtype=dtype)
     x[::2, columns // 2] = special
@@ -460,10 +460,7 @@ def test_after_an_interrupt_anywhere_within_a_run_threads_share_the_next_one():
     assert interrupts > 10
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, "int32", "int64"])
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize("special", [None, np.nan, np.inf, -np.inf])
+@in_one_test(dtype=[*DTYPES, "int32", "int64"], index=["int32", "int64"], parts=[1, 2], special=[None, np.nan, np.inf, -np.inf])
 def test_the_place_of_the_largest_of_each_row_is_the_first(dtype, index, parts, special):
     x = (normal(40, 9, dtype="float64") * 3).round().astype(dtype)  # many are equal
     if special is not None and x.dtype.kind == "f":

@@ -115,7 +115,7 @@ def places_of(x, window, params):
 
 
 @drawn(
-    8, 25, geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 2]), st.integers(1, 9),
+    4, 25, geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 2]), st.integers(1, 9),
     st.integers(1, 4), st.sampled_from([(), (2,)]), st.booleans(),
 )  # fmt: skip
 def test_convolutions(geometry, dtype, batch, groups, channels, outputs, lead, shared):
@@ -130,7 +130,7 @@ def test_convolutions(geometry, dtype, batch, groups, channels, outputs, lead, s
     assert_nests_give_numpys_numbers(operations.correlate_windows, [x, g], params | {"window": window})
 
 
-@drawn(5, 15, geometries(2), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.integers(2, 20), st.integers(1, 2))
+@drawn(3, 15, geometries(2), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.integers(2, 20), st.integers(1, 2))
 def test_convolutions_of_each_channel(geometry, dtype, batch, channels, times):
     sizes, window, params = geometry
     params = params | {"groups": channels}
@@ -157,7 +157,7 @@ def test_convolutions_of_long_lines_and_of_many_tiles(sizes):
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
 
 
-@drawn(8, 25, geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 3, 8, 20]))
+@drawn(4, 25, geometries(), st.sampled_from(["float32", "float64"]), st.integers(1, 3), st.sampled_from([1, 3, 8, 20]))
 def test_pools(geometry, dtype, batch, channels):
     sizes, window, params = geometry
     params = params | {"window": window}
@@ -212,7 +212,7 @@ def test_contractions_of_stacks(first, second):
 
 
 @drawn(
-    8, 20, st.lists(st.integers(1, 4), max_size=2), st.integers(1, 9), st.sampled_from([(), (1,), (5,), (70,), (3, 50)]),
+    5, 20, st.lists(st.integers(1, 4), max_size=2), st.integers(1, 9), st.sampled_from([(), (1,), (5,), (70,), (3, 50)]),
     st.lists(st.integers(1, 7), min_size=1, max_size=2), st.sampled_from(["float32", "float64"]),
     st.sampled_from(["int32", "int64"]),
 )  # fmt: skip

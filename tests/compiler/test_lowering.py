@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from side_by_side import assert_same, leaves, with_gradient
 from specimens import SPECIMENS
 
@@ -89,7 +90,7 @@ def test_every_row_of_the_lowering_is_tried_and_used():
     assert {primitive.name for primitive in _rows()} - tried_elsewhere == found
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
+@in_one_test(specimen=SPECIMENS)
 def test_an_operation_and_its_gradient_are_the_same_compiled(specimen):
     step, inputs = with_gradient(specimen)
     compiled = tf.function(step)
@@ -229,10 +230,12 @@ def test_a_choice_of_many_floats_has_the_bits_that_numpy_chooses(
         assert found.tobytes() == np.where(condition, first, second).tobytes()
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
-@pytest.mark.parametrize("cut", [(), (slice(None), slice(None, None, 2))], ids=["together", "apart"])
-@pytest.mark.parametrize("function", [np.maximum, np.minimum])
-@pytest.mark.parametrize("number", [0, -0.0, 1.5])
+@in_one_test(
+    dtype=["float16", "float32", "float64", "int32"],
+    cut=[(), (slice(None), slice(None, None, 2))],
+    function=[np.maximum, np.minimum],
+    number=[0, -0.0, 1.5],
+)
 def test_the_larger_of_many_elements_and_a_number_has_the_bits_of_numpy(dtype, cut, function, number) -> None:
     x = np.resize(np.arange(-5, 6), (7, 11, 1301)).astype(dtype)[cut] if dtype == "int32" else _special(dtype, 0)[cut]
     number = int(number) if dtype == "int32" else number

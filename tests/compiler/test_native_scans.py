@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from slow import diagonal, mostly_slow
 
 pytest.importorskip("llvmlite")
 
@@ -60,8 +61,7 @@ def trained(make, units, native, optimizer=tf.keras.optimizers.Adam):
     return [*model.get_weights(), model.predict(x, verbose=0)]
 
 
-@pytest.mark.parametrize("units", [6, 300])
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name, units", diagonal(LAYERS, [6, 300]))
 def test_recurrent_layers_are_trained_as_by_numpy(name, units, scans, refused):
     expected = trained(LAYERS[name], units, False)
     assert not scans
@@ -70,7 +70,7 @@ def test_recurrent_layers_are_trained_as_by_numpy(name, units, scans, refused):
     assert scans and not refused
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", mostly_slow(LAYERS, "lstm", "stacked"))
 def test_loops_with_results_of_more_than_64_kb_are_kernels(name, refused):
     """Parts of such results are copied to where they belong; nothing else needs them as parts."""
     expected, found = (trained(LAYERS[name], 600, native, tf.keras.optimizers.SGD) for native in (False, True))

@@ -6,10 +6,9 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from side_by_side import assert_same, leaves
-from slow import mostly_slow
+from slow import drawn, mostly_slow
 
 import minikeras as tf
 from minikeras.compiler.executors import NUMPY
@@ -98,15 +97,13 @@ def outcome(program, variables, runs=3):
 
 
 @pytest.mark.parametrize("step", mostly_slow([*PASSES, optimized], optimized), ids=lambda step: step.__name__)
-@settings(max_examples=60)
-@given(code=st.lists(INSTRUCTION, min_size=1, max_size=25))
+@drawn(30, 150, code=st.lists(INSTRUCTION, min_size=1, max_size=25))
 def test_an_improved_program_gives_the_same_bits(step, code):
     program, variables = recorded(code)
     assert_same(outcome(program, variables), outcome(step(program), variables))
 
 
-@settings(max_examples=30)
-@given(code=st.lists(INSTRUCTION, min_size=1, max_size=25))
+@drawn(30, 150, code=st.lists(INSTRUCTION, min_size=1, max_size=25))
 def test_a_recorded_program_is_the_function(code):
     program, variables = recorded(code)
     own, expected = fresh(), []

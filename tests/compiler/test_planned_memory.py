@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from interrupts import interrupt
 from random_programs import cases, recorded
+from slow import drawn
 
 import minikeras as tf
 from minikeras.compiler.executors import llvm
@@ -91,8 +91,7 @@ def overlap(first, second):
     return first is not None and second is not None and first.start < second.stop and second.start < first.stop
 
 
-@settings(max_examples=50)
-@given(case=cases(sizes=(0, 1, 3, 6)))
+@drawn(25, 200, case=cases(sizes=(0, 1, 3, 6)))
 def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
     program = optimized(recorded(case)[0])
     calls = lowering(program)
@@ -105,7 +104,9 @@ def test_values_that_live_at_the_same_time_share_no_bytes(lowering, case):
         assert start % ALIGNMENT == 0 or any(plan.lies_inside(slots[key], whole) for whole in wholes)
 
 
-@given(
+@drawn(
+    30,
+    300,
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 6), st.lists(st.integers(0, 30), max_size=3)), max_size=30),
     st.integers(1, 4),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 pytest.importorskip("scipy")
 
+from slow import drawn
 from test_kernels import DTYPES, RELATIVE, carry_out, normal
 
 from minikeras.compiler.executors.llvm import jit, products
@@ -43,8 +43,9 @@ def factors(sizes, transpose_a, transpose_b, dtype):
 
 @pytest.mark.parametrize("vector", VECTORS)
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=50)
-@given(sizes=st.tuples(SIZES, SIZES, SIZES), transpose_a=st.booleans(), transpose_b=st.booleans(), parts=st.integers(1, 3))
+@drawn(
+    25, 150, sizes=st.tuples(SIZES, SIZES, SIZES), transpose_a=st.booleans(), transpose_b=st.booleans(), parts=st.integers(1, 3)
+)
 def test_a_product_of_tiles_is_that_of_numpy_in_any_number_of_parts(dtype, vector, sizes, transpose_a, transpose_b, parts):
     a, b = factors(sizes, transpose_a, transpose_b, dtype)
     out = product(vector, a, b, transpose_a, transpose_b, parts)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from in_threads import in_threads
 from random_programs import INSTRUCTION, Case, arguments, cases, eagerly, recorded, replayed
 from side_by_side import assert_same, leaves
-from slow import mostly_slow
+from slow import drawn, mostly_slow
 
 from minikeras.compiler.executors import LLVM, NUMPY, llvm
 from minikeras.compiler.executors.numpy import blocks, lowering
@@ -28,16 +28,8 @@ def assert_is_the_function(case):
     assert_same(expected_left, left)
 
 
-@settings(max_examples=50)
-@given(case=cases(special=ANY))
+@drawn(50, 150, case=cases(special=ANY))
 def test_an_improved_program_is_the_function_bit_for_bit_and_keeps_what_was_seen(case):
-    assert_is_the_function(case)
-
-
-@pytest.mark.slow
-@settings(max_examples=150)
-@given(case=cases(special=ANY))
-def test_many_improved_programs_are_the_function_bit_for_bit(case):
     assert_is_the_function(case)
 
 
@@ -53,8 +45,7 @@ def test_a_program_as_it_was_recorded_is_the_function_too(case):
 
 
 @pytest.mark.parametrize("sizes", mostly_slow([(1, 1), (4, 7), (16, 1)], (4, 7)))
-@settings(max_examples=60)
-@given(case=cases(sizes=(0, 1, 3, 9), special=ANY))
+@drawn(30, 60, case=cases(sizes=(0, 1, 3, 9), special=ANY))
 def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes, monkeypatch):
     block, least = sizes
     for module, name, value in (
@@ -70,8 +61,7 @@ def test_loops_in_blocks_and_in_threads_are_the_function_bit_for_bit(case, sizes
     assert_is_the_function(case)
 
 
-@settings(max_examples=12)
-@given(case=cases(instruction=PURE))
+@drawn(6, 60, case=cases(instruction=PURE))
 def test_runs_in_several_threads_do_not_meet(executor, case):
     program, _ = recorded(case)
     replay = executor.compile(optimized(program))
@@ -92,19 +82,10 @@ needs_llvm = pytest.mark.skipif(not llvm.installed(), reason="llvmlite and SciPy
 
 
 @needs_llvm
-@settings(max_examples=20)
-@given(case=cases())
+@drawn(20, 150, case=cases())
 @example(case=Case((0, 0), "float32", [("optimize", 0, 0, 0), ("shape", 0, 0, 0)], [0], 0, False))  # an empty view
 @example(case=Case((0, 0), "float32", [("optimize", 281, 0, 0)], [0], 3, False))  # steps on numbers among arrays without axes
 def test_llvm_gives_the_same_up_to_rounding_and_keeps_what_was_seen(case):
-    assert_near(case)
-
-
-@needs_llvm
-@pytest.mark.slow
-@settings(max_examples=150)
-@given(case=cases())
-def test_llvm_gives_the_same_up_to_rounding_for_many_programs(case):
     assert_near(case)
 
 

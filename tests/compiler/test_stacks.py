@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow import drawn
 from small_training import needs_llvm
 
 import minikeras as tf
@@ -42,8 +42,9 @@ def close(found, expected):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=30)
-@given(
+@drawn(
+    15,
+    60,
     sizes=st.tuples(SIZE, SIZE, SIZE),
     members=st.lists(st.integers(1, 4), min_size=1, max_size=2),
     shared=st.sampled_from(["neither", "a", "b"]),
@@ -71,8 +72,7 @@ def test_transposed_stacks_are_factors_of_products_where_they_lie():
     assert not [call for call in calls if len(call.operands) == 1 and call.record.primitive.name == "matrix_product"]
 
 
-@settings(max_examples=30)
-@given(shape=st.lists(st.integers(1, 4), min_size=2, max_size=4), data=st.data())
+@drawn(15, 60, shape=st.lists(st.integers(1, 4), min_size=2, max_size=4), data=st.data())
 def test_what_is_repeated_for_each_member_and_each_row(shape, data):
     """Operands with any axes of size 1; the results are summed over any neighbouring axes."""
     ones = data.draw(st.lists(st.booleans(), min_size=len(shape), max_size=len(shape)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from optimizer_cases import FORMULAS
 from side_by_side import NUMPY, assert_same, both_ways, leaves, with_gradient
 from slow import mostly_slow
@@ -60,7 +61,7 @@ def toy(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
+@in_one_test(specimen=SPECIMENS)
 def test_an_operation_and_its_gradient(specimen, toy):
     step, inputs = with_gradient(specimen)
     compiled = tf.function(step)

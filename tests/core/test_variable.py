@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.errors import InvalidArgumentError
@@ -128,8 +129,7 @@ def step_like_an_optimizer(v):
     v.exchange(np.asarray(v) - np.asarray(0.5, v.dtype.name))
 
 
-@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@in_one_test(write=WRITES.values(), read=READS.values())
 def test_no_reader_sees_a_later_write(read, write):
     """T86, T91: whatever was read, through whatever view, stays as it was, also over several writes."""
     v = tf.Variable([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])

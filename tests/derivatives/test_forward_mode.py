@@ -3,6 +3,7 @@
 import forward_laws as laws
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from laws import obeys
 from specimens import SMOOTH
 
@@ -14,7 +15,7 @@ TWICE = [s for s in SMOOTH if s.second_order]
 
 
 def each(specimens):
-    return pytest.mark.parametrize("specimen", specimens, ids=lambda specimen: specimen.name)
+    return in_one_test(specimen=specimens)
 
 
 @pytest.mark.host

@@ -5,6 +5,7 @@ import forward_laws
 import laws
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from specimens.table import normal, positive, row
 
 import minikeras as tf
@@ -60,8 +61,7 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
+@in_one_test(law=LAWS, specimen=SPECIMENS)
 def test_an_operation_of_ones_own_obeys_the_law(specimen, law):
     law(specimen)
 

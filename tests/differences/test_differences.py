@@ -6,16 +6,17 @@ import subprocess
 import sys
 
 import pytest
+from in_one_test import in_one_test
 
 import minikeras
 
 from . import PEERS, agrees, outcome, sections
 from .pages import DOCS, page, path
 
-ROWS = [pytest.param(row, id=f"{peer}: {row.what}") for peer in PEERS for section in sections(peer) for row in section.rows]
+ROWS = [row for peer in PEERS for section in sections(peer) for row in section.rows]
 
 
-@pytest.mark.parametrize("row", ROWS)
+@in_one_test(row=ROWS)
 def test_the_code_of_a_row_gives_what_its_column_says(row):
     minikeras.keras.utils.clear_session()
     found = outcome(row.code, minikeras)
@@ -23,7 +24,7 @@ def test_the_code_of_a_row_gives_what_its_column_says(row):
 
 
 def test_a_row_is_a_difference_and_has_a_reason():
-    for (row,) in (one.values for one in ROWS):
+    for row in ROWS:
         assert row.ours != row.theirs, row
         assert row.why and not row.why.endswith(".") and not row.why[0].isupper(), row
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from slow import diagonal
 
 import minikeras as tf
 from minikeras.distribute.replica import BatchPart, computing_on
@@ -91,9 +92,8 @@ def steps(name, rows, total, kind, run=lambda step: step):
     return found
 
 
-@pytest.mark.parametrize("how", ["eager", "recorded", "native"])
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name, how", diagonal(LAYERS, ["eager", "recorded", "native"]))
 def test_layers_draw_the_rows_of_the_whole_batch(name, kind, how):
     keras.config.set_floatx(kind)
     run = {

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.distribute.replica import BatchPart, computing_on
@@ -66,9 +67,7 @@ def gradient_of(loss, y, x, w, rows):
     return np.array([value.numpy(), tape.gradient(value, scale).numpy()])
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("name", sorted(set(every_loss())))
+@in_one_test(weighted=[False, True], reduction=REDUCTIONS, name=sorted(set(every_loss())))
 def test_parts_give_the_loss_and_the_gradient_of_the_batch(name, reduction, weighted):
     generator = np.random.default_rng(0)
     loss = getattr(losses, name)(reduction=reduction, dtype="float64")

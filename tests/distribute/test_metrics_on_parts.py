@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.distribute.replica import BatchPart, computing_on
@@ -77,8 +78,7 @@ def additive(make, batches):
     return whole, shared
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("name", list(every_metric()))
+@in_one_test(weighted=[False, True], name=list(every_metric()))
 def test_parts_add_up_to_the_whole_batch(name, weighted):
     data = (*data_of(name), *[WEIGHTS] * weighted)
     kind = {"dtype": "float32"} if "IoU" in name else {}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from slow import diagonal
 
 import minikeras as tf
 from minikeras.compiler import CompiledFunction
@@ -187,14 +188,12 @@ IN_TURN: dict[str, Make] = {
 """What members do in turn."""
 
 
-@pytest.mark.parametrize("jit_compile", [False, "auto", True])
-@pytest.mark.parametrize("name", FIRST_ORDER)
+@pytest.mark.parametrize("name, jit_compile", diagonal(FIRST_ORDER, [False, "auto", True]))
 def test_members_step_as_alone_with_every_optimizer_whatever_its_numbers(name: str, jit_compile: Any) -> None:
     assert_as_alone(FIRST_ORDER[name], jit_compile)
 
 
-@pytest.mark.parametrize("jit_compile", [False, "auto", True])
-@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("name, jit_compile", diagonal(CHOICES, [False, "auto", True]))
 def test_members_step_at_once_as_alone_with_all_options(name: str, jit_compile: Any) -> None:
     assert assert_as_alone(CHOICES[name], jit_compile).optimizer.steps_at_once
 
@@ -327,8 +326,7 @@ def test_one_rate_for_all_that_is_assigned_unseen_is_refused_once() -> None:
     stack.train(4, 5)
 
 
-@pytest.mark.parametrize("jit_compile", [False, "auto"])
-@pytest.mark.parametrize("name", NEED_LOSS)
+@pytest.mark.parametrize("name, jit_compile", diagonal(NEED_LOSS, [False, "auto"]))
 def test_members_take_turns_with_optimizers_that_are_given_the_loss(name: str, jit_compile: Any) -> None:
     make = NEED_LOSS[name]
     x, y = X.numpy().reshape(-1, 3)[:18], Y.numpy().reshape(-1, 2)[:18]

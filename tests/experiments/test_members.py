@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import keras, nest
@@ -55,8 +57,9 @@ def assert_same(build, x, y, tolerance=2e-6, **options):
             np.testing.assert_allclose(logs[name], alone[name], rtol=5 * tolerance, atol=tolerance, err_msg=name)
 
 
+@pytest.mark.parametrize("jit_compile", mostly_slow([False, "auto"], "auto"))
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_every_layer_computes_for_all_members(row):
+def test_every_layer_computes_for_all_members(row, jit_compile):
     def build():
         model = Probe(row.make(), isinstance(row.shapes, list))
         loss = lambda y, y_pred: tf.reduce_mean(tf.square(y_pred))
@@ -65,15 +68,14 @@ def test_every_layer_computes_for_all_members(row):
 
     x = nest.map_structure(lambda one: one.numpy(), row.inputs("float32"))
     y = np.zeros(len(nest.flatten(x)[0]), "float32")
-    for jit_compile, shuffle in ((False, True), ("auto", False)):
-        assert_same(build, x, y, shuffle=shuffle, epochs=2 if jit_compile is False else 4)
+    assert_same(build, x, y, shuffle=not jit_compile, epochs=4 if jit_compile else 2)
 
 
 LOSSES = golden("losses")
 
 
-@pytest.mark.parametrize("case", LOSSES["cases"], ids=lambda case: case["id"])
 @pytest.mark.filterwarnings("ignore:Member . .* ends in epoch")
+@in_one_test(case=LOSSES["cases"])
 def test_every_loss_is_computed_for_all_members(case):
     data = LOSSES["data"][case["data"]]
     y, x = np.asarray(data["y_true"]), np.asarray(data["y_pred"], "float32")
@@ -97,7 +99,7 @@ OF_LABELS = [case for case in METRICS["cases"] if len(METRICS["streams"][case["d
 """Those that compare labels and predictions; the others, such as Mean, take values."""
 
 
-@pytest.mark.parametrize("case", OF_LABELS, ids=lambda case: case["id"])
+@in_one_test(case=OF_LABELS)
 def test_every_metric_is_kept_for_all_members(case):
     stream = METRICS["streams"][case["data"]]
     y, x = (np.concatenate([np.asarray(batch[part]) for batch in stream]) for part in (0, 1))
@@ -202,7 +204,7 @@ def vision():
     return keras.Model(x, L.Dense(1)(L.Flatten()(hidden)))
 
 
-@pytest.mark.parametrize("jit_compile", [False, "auto", True])
+@pytest.mark.parametrize("jit_compile", mostly_slow([False, "auto", True], "auto", True))
 @pytest.mark.parametrize("make", [masked, with_two_outputs, frozen, half, double, shared, attention, vision])
 def test_models_of_all_kinds_have_members(make, jit_compile):
     x = np.linspace(-1.0, 1.0, 24).reshape(8, 3).astype("float64" if make is double else "float32")

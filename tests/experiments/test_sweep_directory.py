@@ -356,7 +356,7 @@ def started(directory, n_jobs):
 
 
 @pytest.mark.parametrize(
-    ("kills", "n_jobs"), [(3, 1), pytest.param(20, 1, marks=pytest.mark.slow), pytest.param(5, 2, marks=pytest.mark.slow)]
+    ("kills", "n_jobs"), [(1, 1), pytest.param(20, 1, marks=pytest.mark.slow), pytest.param(5, 2, marks=pytest.mark.slow)]
 )
 def test_a_sweep_killed_at_random_moments_ends_with_the_same_table_bit_for_bit(tmp_path, monkeypatch, kills, n_jobs):
     monkeypatch.setattr(structure, "MOST", 4)  # six groups of four runs

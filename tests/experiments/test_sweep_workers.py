@@ -121,6 +121,7 @@ def test_workers_share_the_processors(processes):
     assert sorted(engine.carry_out(thread_count, {0: (), 1: ()}, 2)) == [(0, share), (1, share)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # those of the cluster's own start and end
 def test_a_cluster_of_dask_gives_the_same_numbers_though_a_worker_is_killed(expected, tmp_path):
     distributed = pytest.importorskip("distributed")

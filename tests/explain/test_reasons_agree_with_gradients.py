@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -28,7 +29,7 @@ CUTS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_one_test(seed=range(60))
 def test_the_reasons_are_the_cuts_from_the_target_to_the_source(seed):
     choose = random.Random(seed)
     x, state, cuts = tf.Variable(0.7), tf.Variable(0.0), []

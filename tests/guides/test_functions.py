@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from derivatives.problems import gradient
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -120,8 +121,7 @@ BROADCASTING = {
 }
 
 
-@pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2, 3)), ((1, 3), (2, 3)), ((0, 3), (3,))], ids=str)
-@pytest.mark.parametrize("name", BROADCASTING)
+@in_one_test(shapes=[((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2, 3)), ((1, 3), (2, 3)), ((0, 3), (3,))], name=BROADCASTING)
 def test_gradients_are_summed_down_to_the_shape_of_each_operand(name, shapes):
     """T110."""
     function, partials = BROADCASTING[name]

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from custom_optimizers import OPTIONS
 from golden_numbers import golden
+from in_one_test import in_one_test
+from slow import diagonal, mostly_slow
 from small_fits import X, Y, instructions, model_of, state, trained
 
 import minikeras as tf
@@ -19,10 +21,9 @@ CLASSES = custom_optimizers.made(tf.keras, tf.keras.ops)
 FIRST = {name: np.array(value, "float32") for name, value in GOLDEN["first"].items()}
 GRADIENTS = [[np.array(one, "float32") for one in step] for step in GOLDEN["gradients"]]
 every_class = pytest.mark.parametrize("kind", CLASSES.values(), ids=CLASSES)
-every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 
 
-@pytest.mark.parametrize("name", GOLDEN["cases"])
+@in_one_test(name=GOLDEN["cases"])
 def test_a_trajectory_is_keras_s(name):
     kind, _, options = name.partition("-")
     case = GOLDEN["cases"][name]
@@ -36,16 +37,16 @@ def test_a_trajectory_is_keras_s(name):
 
 
 @pytest.mark.host
-@every_class
-@every_option
-def test_a_recorded_step_has_the_bits_of_an_eager_one(kind, options):
+@pytest.mark.parametrize("kind, option", diagonal(CLASSES.values(), OPTIONS))
+def test_a_recorded_step_has_the_bits_of_an_eager_one(kind, option):
+    options = OPTIONS[option]
     eager, recorded = trained(kind(**options), run_eagerly=True), trained(kind(**options))
     assert all(np.array_equal(*pair) for pair in zip(state(eager), state(recorded), strict=True))
     whole = kind.__name__ == "CentralizedSGD" or not {*options} <= {"weight_decay", "clipvalue", "loss_scale_factor"}
     assert ("optimizer_step" in instructions(recorded)) == whole
 
 
-@every_class
+@pytest.mark.parametrize("kind", mostly_slow(CLASSES.values(), *[*CLASSES.values()][:3]), ids=CLASSES)
 def test_a_native_step_has_the_numbers_of_an_eager_one(kind):
     eager, native = trained(kind(), run_eagerly=True), trained(kind(), jit_compile=True)
     for mine, theirs in zip(state(native), state(eager), strict=True):

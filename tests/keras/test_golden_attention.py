@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from golden_numbers import golden
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras import nest
@@ -43,7 +43,7 @@ def limit(case, dtype):
     return 1e-6 if single or dtype == "float32" else 1e-10
 
 
-@pytest.mark.parametrize("case", golden("attention")["cases"], ids=lambda case: case["id"])
+@in_one_test(case=golden("attention")["cases"])
 def test_a_layer_computes_what_keras_s_does(case, dtype):
     layer = made(case, dtype)
     inputs, call, training = arguments(case, dtype)

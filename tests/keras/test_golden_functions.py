@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from golden_numbers import assert_golden, golden
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.keras.initializers import compute_fans
@@ -23,7 +24,7 @@ ACTIVATIONS = {name: case for name, case in FUNCTIONS["activations"].items() if 
 """Keras's sparsemax is wrong for more than one share: they do not add up to 1. See the test of ours below."""
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@in_one_test(name=ACTIVATIONS)
 def test_an_activation_and_its_derivative_are_keras_s(name, dtype):
     case = ACTIVATIONS[name]
     options = dict(case.get("kwargs", {})) | ({"axis": case["axis"]} if "axis" in case else {})
@@ -103,7 +104,7 @@ def test_a_constraint_projects_as_keras_s(case, dtype):
 # Initializers ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", INITIALIZERS["cases"], ids=lambda case: f"{case['class']}-{case['shape']}")
+@in_one_test(case=INITIALIZERS["cases"])
 def test_an_initializer_draws_within_keras_s_limits_and_with_its_deviation(case, float64):
     initializer = getattr(tf.keras.initializers, case["class"])(**case["config"], seed=11)
     values = initializer(case["shape"]).numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from golden_numbers import TOLERANCE, assert_golden, golden
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -24,7 +25,7 @@ def input_of(case, dtype):
     return tf.constant(case["x"], "int32" if case["layer"] == "Embedding" else dtype)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_a_layer_computes_what_keras_s_does(case, dtype):
     layer = made(case)
     x = input_of(case, dtype)

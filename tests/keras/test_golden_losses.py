@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from golden_numbers import assert_golden, golden
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -27,7 +28,7 @@ def tensors(name, dtype):
     return (labels if labels.dtype.kind == "i" else labels.astype(dtype)), tf.constant(data["y_pred"], dtype)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_a_reduced_loss_is_keras_s(case, dtype):
     y_true, y_pred = tensors(case["data"], dtype)
     for key, expected in case["values"].items():
@@ -37,7 +38,7 @@ def test_a_reduced_loss_is_keras_s(case, dtype):
         assert_golden(loss(y_true, y_pred, weights), expected, _tolerance(case, dtype))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_the_gradient_of_a_loss_is_keras_s(case, dtype):
     y_true, y_pred = tensors(case["data"], dtype)
     with tf.GradientTape() as tape:
@@ -82,7 +83,7 @@ def test_the_default_configuration_of_a_loss_is_keras_s(name):
     assert {key: config[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_a_loss_returns_from_its_configuration(case, float64):
     y_true, y_pred = tensors(case["data"], "float64")
     loss = getattr(tf.keras.losses, case["loss"])(reduction="sum", **case["config"])

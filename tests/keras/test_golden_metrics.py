@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from golden_numbers import assert_golden, golden
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -28,8 +29,9 @@ def tolerance(case, dtype):
     return dtype if dtype == "float32" or doubled else "single"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_a_metric_accumulates_as_keras_s(case, dtype):
+    tf.keras.utils.clear_session()  # the name is the first of its kind
     metric = getattr(tf.keras.metrics, case["metric"])(**case["config"])
     stream = zip(METRICS["streams"][case["data"]], METRICS["sample_weights"], case["results"], strict=True)
     for batch, weights, result in stream:
@@ -60,7 +62,7 @@ def _array(part, dtype):
     return array.astype(dtype) if array.dtype.kind == "f" else array
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_a_metric_returns_from_its_configuration(case, float64):
     metric = getattr(tf.keras.metrics, case["metric"])(**case["config"], name="of_mine")
     again = tf.keras.metrics.deserialize(tf.keras.metrics.serialize(metric))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from golden_numbers import TOLERANCE, assert_golden, golden
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -49,7 +50,7 @@ def assert_close(variable, expected, dtype, case):
     np.testing.assert_allclose(variable.numpy(), expected, **tolerance)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_a_trajectory_is_keras_s(case, dtype):
     optimizer, held = made(case), variables(dtype, constraint_of(case))
     for gradients, w, b in zip(steps(dtype), case["w"], case["b"], strict=True):

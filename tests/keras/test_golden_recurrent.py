@@ -5,8 +5,8 @@ from __future__ import annotations
 import pathlib
 
 import numpy as np
-import pytest
 from golden_numbers import golden
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras import nest
@@ -29,8 +29,7 @@ def layer_of(case, dtype):
     return getattr(L, case["layer"])(**config, dtype=dtype, name="layer")
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["id"])
+@in_one_test(compiled=[False, True], case=GOLDEN["cases"])
 def test_a_layer_computes_what_keras_s_does(case, compiled):
     layer = layer_of(case, "float64")
     x, *initial = [tf.constant(np.asarray(one), "float64") for one in (case["x"], *case["initial"])]

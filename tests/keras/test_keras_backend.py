@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.keras.settings import _settings
@@ -25,7 +26,7 @@ def settings():
 # backend -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", backend.__all__)
+@in_one_test(name=backend.__all__)
 def test_every_name_of_the_backend_is_there(name):
     assert callable(getattr(backend, name))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -20,8 +21,7 @@ ELEMENTWISE += ["categorical_focal_crossentropy", "dice", "tversky"]
 SPARSE = ["sparse_categorical_crossentropy", "categorical_generalized_cross_entropy"]
 
 
-@pytest.mark.parametrize("name", ELEMENTWISE)
-@pytest.mark.parametrize("shapes", [((4, 1), (4, 2)), ((4,), (2, 4)), ((2, 4), (4,)), ((4, 2), (2, 4)), ((1, 2), (4, 2))])
+@in_one_test(name=ELEMENTWISE, shapes=[((4, 1), (4, 2)), ((4,), (2, 4)), ((2, 4), (4,)), ((4, 2), (2, 4)), ((1, 2), (4, 2))])
 def test_labels_and_predictions_of_other_shapes_are_refused_with_both_shapes(name, shapes):
     y_true, y_pred = (tf.fill(shape, 0.5) for shape in shapes)
     with pytest.raises(ShapeError, match=rf"{name}: y_true has shape .* and y_pred .*Nothing is broadcast here") as raised:
@@ -284,7 +284,7 @@ def test_ctc_refuses_what_has_no_likelihood(labels, shape, message):
 # Devices ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*ELEMENTWISE, *SPARSE])
+@in_one_test(name=[*ELEMENTWISE, *SPARSE])
 def test_a_loss_and_its_gradient_stay_on_the_device(name, device):
     y_pred = tf.constant([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
     y_true = tf.constant([2, 0] if name in SPARSE else [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
@@ -313,8 +313,7 @@ def certain_rows(name):
     return labels if sparse else one_hot[labels], one_hot[[0, 1, 3, 2]]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", CLASSES)
+@in_one_test(dtype=["float16", "bfloat16"], name=CLASSES)
 def test_a_loss_in_half_precision_is_that_of_single_precision_rounded_once(name, dtype):
     batch = certain_rows(name)
     found, exact = (getattr(losses, name)(dtype=kind)(*batch) for kind in (dtype, "float32"))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.errors import ShapeError
@@ -52,7 +53,7 @@ def state(metric):
     return [variable.numpy() for variable in metric.variables]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_one_test(name=NAMES)
 def test_a_bad_batch_is_refused_with_both_shapes_and_changes_nothing(name):
     if name in OF_VALUES:
         return
@@ -71,7 +72,7 @@ def test_a_bad_batch_is_refused_with_both_shapes_and_changes_nothing(name):
         assert np.array_equal(old, new)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_one_test(name=NAMES)
 def test_a_fresh_metric_refuses_a_bad_batch_without_making_state_for_it(name):
     if name in OF_VALUES | OF_CLASSES | OF_CLASS_NUMBERS:
         return
@@ -82,7 +83,7 @@ def test_a_fresh_metric_refuses_a_bad_batch_without_making_state_for_it(name):
     assert len(metric.variables) == count
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_one_test(name=NAMES)
 def test_batches_add_up_whatever_their_sizes_and_a_reset_forgets(name):
     whole, parts = make(name), make(name)
     data = batch(name, 7)
@@ -98,7 +99,7 @@ def test_batches_add_up_whatever_their_sizes_and_a_reset_forgets(name):
     assert np.array_equal(whole.result().numpy(), first, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_one_test(name=NAMES)
 def test_a_weight_of_zero_leaves_a_row_out_and_one_of_two_counts_it_twice(name):
     data = batch(name, 5)
     weighted, repeated = make(name), make(name)
@@ -107,7 +108,7 @@ def test_a_weight_of_zero_leaves_a_row_out_and_one_of_two_counts_it_twice(name):
     np.testing.assert_allclose(weighted.result().numpy(), repeated.result().numpy(), rtol=2e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_one_test(name=NAMES)
 def test_state_stays_on_the_device_until_a_result_is_read(name, device):
     metric = make(name)
     with_labels_checked = name == "SparseCategoricalCrossentropy"
@@ -116,7 +117,7 @@ def test_state_stays_on_the_device_until_a_result_is_read(name, device):
     assert np.isfinite(metric.result().numpy()).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_one_test(name=NAMES)
 def test_a_metric_is_found_by_its_name_and_keeps_a_name_given(name):
     if name not in NEEDS:
         found = metrics.get(tf.keras.metrics.serialize(make(name))["class_name"])
@@ -463,8 +464,7 @@ def test_scores_of_outputs_need_two_axes_and_the_same_outputs(name):
 # As in Keras -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", [one for one in NAMES if not one.endswith("IoU") and "Percentage" not in one])
+@in_one_test(dtype=["float16", "bfloat16"], name=[one for one in NAMES if not one.endswith("IoU") and "Percentage" not in one])
 def test_a_metric_in_half_precision_has_its_dtype_and_nearly_the_value_of_single_precision(name, dtype):
     found, exact = make(name, dtype=dtype), make(name, dtype="float32")
     for metric in (found, exact):
@@ -526,7 +526,7 @@ def test_state_may_be_given_its_first_value(first):
     assert state.numpy().tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@in_one_test(name=NAMES)
 def test_names_of_state_have_no_suffix(name):
     metric = make(name)
     assert all(":" not in variable.name for variable in metric.variables)

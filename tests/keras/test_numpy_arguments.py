@@ -83,8 +83,7 @@ def close(a, b):
     return type(a) is type(b) and (a == b or (isinstance(a, float) and a == pytest.approx(b, rel=1e-6)))
 
 
-@in_one_test(form=FORMS)
-@pytest.mark.parametrize("thing", objects(), ids=lambda thing: type(thing).__name__)
+@in_one_test(form=FORMS, thing=objects())
 def test_numpy_s_numbers_make_the_same_object(thing, form):
     config = thing.get_config()
     twin = type(thing).from_config(in_numpy(config, FORMS[form]))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from golden_numbers import golden
+from in_one_test import in_one_test
 from slow import mostly_slow
 
 import minikeras as tf
@@ -66,7 +67,7 @@ def assert_results(results: list[Any], expression: str) -> None:
             assert_close(one.numpy(), array(facts), facts["dtype"], expression)
 
 
-@pytest.mark.parametrize("expression", CASES)
+@in_one_test(expression=CASES)
 def test_values_and_dtypes_are_those_of_keras(expression: str) -> None:
     results = computed(expression, tensors(CASES[expression]["arrays"]))
     assert_results([tf.convert_to_tensor(one) for one in results], expression)
@@ -80,7 +81,7 @@ def total(results: list[Any]) -> Any:
     )
 
 
-@pytest.mark.parametrize("expression", [one for one in CASES if CASES[one]["gradients"]])
+@in_one_test(expression=[one for one in CASES if CASES[one]["gradients"]])
 def test_gradients_are_those_of_jax(expression: str) -> None:
     facts = CASES[expression]
     arrays = tensors(facts["arrays"])
@@ -119,6 +120,11 @@ def test_gradients_of_16_bit_floats_have_their_dtype(module: str, dtype: str) ->
 SYMBOLIC = [one for one in CASES if CASES[one]["layers"]]
 
 
+def one_of_each(expressions: list[str]) -> list[str]:
+    """The first expression of each function."""
+    return list({one.partition("(")[0]: one for one in reversed(expressions)}.values())
+
+
 def model_of(expression: str) -> Any:
     """The model of the expression, with inputs as Keras had them."""
     K.utils.clear_session()
@@ -130,7 +136,7 @@ def model_of(expression: str) -> Any:
     return K.Model(list(inputs.values()), computed(expression, inputs))
 
 
-@pytest.mark.parametrize("expression", SYMBOLIC)
+@pytest.mark.parametrize("expression", mostly_slow(SYMBOLIC, *one_of_each(SYMBOLIC)))
 def test_a_model_of_it_is_written_as_by_keras_and_read(expression: str) -> None:
     model = model_of(expression)
     mine = json.loads(model.to_json())["config"]["layers"]
@@ -171,9 +177,11 @@ UNCOMPILED = (
 """Functions that look at values, or whose results have none."""
 
 
-@pytest.mark.parametrize("module", mostly_slow(MODULES, *(one for one in MODULES if one != "numpy")))
-def test_compiled_functions_give_what_eager_ones_give(module: str) -> None:
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("module", MODULES)
+def test_compiled_functions_give_what_eager_ones_give(module: str, whole: bool) -> None:
     chosen = [one for one in CASES if CASES[one]["module"] == module and not any(name in one for name in UNCOMPILED)]
+    chosen = chosen if whole else one_of_each(chosen)
     arrays = tensors(sorted({name for one in chosen for name in CASES[one]["arrays"]}))
     # A function that evaluates text may read all of this module; and one that names hundreds of functions reads too much, too.
     steps = {one: eval(f"lambda {', '.join(arrays)}: {one}", dict(NAMESPACE)) for one in chosen}
@@ -287,8 +295,11 @@ def shapes_for(expression: str, names: Any, longer: dict[str, Any]) -> list[Any]
     ]
 
 
+SIZED = [one for one in SYMBOLIC if not one.startswith(BY_SIZES)]
+
+
 @pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("expression", [one for one in SYMBOLIC if not one.startswith(BY_SIZES)])
+@pytest.mark.parametrize("expression", mostly_slow(SIZED, *one_of_each(SIZED)))
 def test_what_is_known_beside_axes_of_any_size_holds_for_data(expression: str, count: int) -> None:
     names = CASES[expression]["arrays"]
     for symbols in {tuple(names), *((name,) for name in names)}:

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -58,7 +59,7 @@ NAMES = {kind.__name__: kind for kind in CLASSES} | {
 }
 
 
-@pytest.mark.parametrize("kind", sorted(CLASSES, key=lambda kind: kind.__name__), ids=lambda kind: kind.__name__)
+@in_one_test(kind=sorted(CLASSES, key=lambda kind: kind.__name__))
 def test_a_repr_evaluates_to_an_object_like_the_first(kind):
     if kind.__name__ in NO_CALL:
         pytest.skip("is not made by a call with options")
@@ -79,7 +80,7 @@ def test_a_repr_evaluates_to_an_object_like_the_first(kind):
         assert other == config
 
 
-@pytest.mark.parametrize("kind", sorted(CLASSES, key=lambda kind: kind.__name__), ids=lambda kind: kind.__name__)
+@in_one_test(kind=sorted(CLASSES, key=lambda kind: kind.__name__))
 def test_what_is_usual_is_not_told(kind):
     own = {"IoU", "MeanIoU", "OneHotIoU", "OneHotMeanIoU", "BinaryIoU", "Muon"}  # Keras's configurations say more
     if kind.__name__ in REQUIRED or kind.__name__ in NO_CALL | own:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import tempfile
 import threading
@@ -9,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from in_one_test import in_one_test
+from slow import diagonal, mostly_slow
 
 import minikeras as tf
 from minikeras.compiler.tracing import scan
@@ -124,9 +126,9 @@ def trained(data, listeners=(), **options):
 # The law -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("jit_compile", ["auto", True])
-def test_many_steps_in_a_row_give_what_one_at_a_time_gives(jit_compile, rows_taken):
-    for name, data in (DATA | OTHER_DATA).items():
+@pytest.mark.parametrize("jit_compile, every", [("auto", 1), (True, 3), pytest.param(True, 1, marks=pytest.mark.slow)])
+def test_many_steps_in_a_row_give_what_one_at_a_time_gives(jit_compile, every, rows_taken):
+    for name, data in itertools.islice((DATA | OTHER_DATA).items(), 0, None, every):
         rows_taken.clear()
         one = trained(data, [EachBatch()], jit_compile=jit_compile)
         assert set(rows_taken) <= {1}, name
@@ -144,15 +146,17 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("how", [{"run_eagerly": True}, {"jit_compile": "auto"}, {"jit_compile": True}], ids=str)
-def test_float64_arrays_in_files_give_what_those_in_memory_give(how, form):
+HOWS = {"eager": {"run_eagerly": True}, "auto": {"jit_compile": "auto"}, "native": {"jit_compile": True}}
+
+
+@pytest.mark.parametrize("form, how", diagonal(FORMS, HOWS))
+def test_float64_arrays_in_files_give_what_those_in_memory_give(form, how):
     view, options = FORMS[form]
 
     def work(hold):
         given = {name: view(hold(value)) if isinstance(value, np.ndarray) else value for name, value in options.items()}
         x = view(hold(X64))
-        model = made(**how)
+        model = made(**HOWS[how])
         history = model.fit((x,), **given, batch_size=8, epochs=3, verbose=0)
         losses = model.evaluate(x, given["y"], 8, verbose=0)
         return *everything(model, history), losses, model.predict(x, 8, verbose=0).tobytes()
@@ -266,7 +270,8 @@ def test_a_source_that_reads_the_model_sees_it_after_each_step():
 # Failures ------------------------------------------------------------------------------------------------------------
 
 
-@in_one_test(bad=(0, 1, 5, 30, 88), count=("auto", 1, 4), jit_compile=("auto", True))
+@in_one_test(count=("auto", 1, 4), jit_compile=("auto", True))
+@pytest.mark.parametrize("bad", mostly_slow([0, 1, 5, 30, 88], 5, 30))
 def test_a_step_that_fails_leaves_those_before_it(bad, count, jit_compile):
     labels = Y.copy()
     labels[bad] = 7

@@ -3,10 +3,10 @@
 import laws
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from in_one_test import in_one_test
+from slow import drawn
 from specimens import SPECIMENS
 from specimens.table import distinct, nonzero, normal, positive, row
 
@@ -53,7 +53,7 @@ def test_elementwise_functions_take_any_shape(specimen, shape):
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "divide", "pow", "maximum", "squared_difference", "xlogy", "where"])
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_operands_are_broadcast_and_their_gradients_summed_back(name, data):
     first, second = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3, min_side=0)).input_shapes
     if name == "where":
@@ -85,7 +85,7 @@ REDUCTIONS = {
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_reductions_take_any_axes(name, data):
     function, reference, sampler = REDUCTIONS[name]
     shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=2, max_side=3))
@@ -104,7 +104,7 @@ def test_reductions_take_any_axes(name, data):
     )
 
 
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_running_sums_and_products_take_any_axis_and_option(data):
     shape = data.draw(filled)
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -121,14 +121,14 @@ def test_running_sums_and_products_take_any_axis_and_option(data):
         obey(function, normal(*shape), reference, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_indexing_reads_what_numpy_reads(data):
     shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
     key = data.draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
     obey(tf.strided_slice, normal(*shape), lambda a: a[key], call=lambda a: a[key])
 
 
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_gathering_reads_what_numpy_takes(data):
     shape = data.draw(filled)
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -136,7 +136,7 @@ def test_gathering_reads_what_numpy_takes(data):
     obey(tf.gather, normal(*shape), lambda a: np.take(a, indices, axis), call=lambda a: tf.gather(a, indices, axis=axis))
 
 
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_moving_elements_follows_numpy(data):
     shape = data.draw(filled)
     rank = len(shape)
@@ -160,21 +160,21 @@ def test_moving_elements_follows_numpy(data):
     obey(tf.split, x, lambda a: np.split(a, [1], axis), call=lambda a: tf.split(a, [1, -1], axis))
 
 
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_broadcasting_to_a_shape_follows_numpy(data):
     result = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=1, base_shape=data.draw(filled), max_dims=4, max_side=3))
     (shape,) = result.input_shapes
     obey(tf.broadcast_to, normal(*shape), lambda a: np.broadcast_to(a, result.result_shape), shape=result.result_shape)
 
 
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_matrix_products_broadcast_their_leading_axes(data):
     lead = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=2, max_side=3)).input_shapes
     n, k, m = (data.draw(st.integers(0, 3)) for _ in range(3))
     obey(tf.matmul, (normal(*lead[0], n, k), normal(*lead[1], k, m)), np.matmul)
 
 
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_einstein_sums_follow_numpy(data):
     size = {"a": 2, "b": 3, "c": 1, "d": 2}
     terms = data.draw(st.lists(st.text("abcd", min_size=0, max_size=3), min_size=1, max_size=3))
@@ -185,7 +185,7 @@ def test_einstein_sums_follow_numpy(data):
     obey(tf.einsum, inputs, lambda *xs: np.einsum(equation, *xs), call=lambda *xs: tf.einsum(equation, *xs))
 
 
-@given(data=st.data())
+@drawn(12, 60, data=st.data())
 def test_factorizations_work_on_stacks(data):
     lead = data.draw(hnp.array_shapes(min_dims=0, max_dims=2, max_side=2))
     n = data.draw(st.integers(1, 3))

@@ -4,8 +4,8 @@ import operator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow import drawn
 
 import minikeras as tf
 
@@ -19,8 +19,7 @@ def tensor_and_variable(array):
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
 @pytest.mark.parametrize("operate", OPERATORS)
-@settings(deadline=None, max_examples=20)
-@given(data=st.data())
+@drawn(5, 40, data=st.data())
 def test_operators_of_bits_are_numpy_s(operate, dtype, data):
     limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     numbers = st.lists(st.integers(*map(int, limits)), min_size=3, max_size=3)

@@ -247,7 +247,7 @@ REFUSED = {
 
 
 def each(specimens):
-    return pytest.mark.parametrize("specimen", specimens, ids=lambda specimen: specimen.name)
+    return in_one_test(specimen=specimens)
 
 
 @each(RIGHT)
@@ -261,8 +261,7 @@ def test_complex_gradients_are_the_numerical_derivative(specimen):
     laws.forward_and_backward_are_transposes(specimen)
 
 
-@in_one_test(compiled=[False, True], dtype=["complex64", "complex128"])
-@pytest.mark.parametrize("name", REFUSED)
+@in_one_test(compiled=[False, True], dtype=["complex64", "complex128"], name=REFUSED)
 def test_what_has_no_meaning_for_complex_numbers_refuses_them(name, dtype, compiled):
     x = tf.constant(np.array([1 + 1j, -0.5 + 2j, 2 - 0.3j, -1.2 - 0.7j], dtype))
     call = tf.function(REFUSED[name]) if compiled else REFUSED[name]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.errors import InvalidArgumentError
@@ -41,8 +42,7 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("name", EMPTY)
+@in_one_test(compiled=[False, True], name=EMPTY)
 def test_nothing_is_an_input_too(name, compiled):
     call, expected = EMPTY[name]
     call = tf.function(call) if compiled else call

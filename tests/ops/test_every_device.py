@@ -4,6 +4,7 @@ import laws
 import numpy as np
 import pytest
 import strict_array
+from in_one_test import in_one_test
 from specimens import SPECIMENS
 from strict_array import HostSync, MixedArrays, StrictArray
 
@@ -42,13 +43,14 @@ def derivatives(specimen, device):
     return found
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
+@pytest.mark.parametrize("device", ["strict", pytest.param("gpu", marks=pytest.mark.gpu)], indirect=True)
+@in_one_test(specimen=SPECIMENS)
 def test_a_device_gives_the_numbers_of_the_cpu_within_its_block_and_after_it(specimen, device):
     within = derivatives(specimen, device)
     with tf.device("CPU:0"):
         expected = derivatives(specimen, "cpu")
         agree(within, expected, device)
-        if device != "cpu" and specimen.operation is not tf.identity:  # which moves within a block
+        if specimen.operation is not tf.identity:  # which moves within a block
             agree(derivatives(specimen, device), expected, device)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.errors import DTypeError
@@ -56,7 +57,7 @@ FLOATS = {
 }
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@in_one_test(name=FLOATS)
 def test_a_float_is_no_size_axis_or_count(name):
     with pytest.raises(DTypeError, match="integer"):
         FLOATS[name]()

@@ -45,15 +45,10 @@ PUBLIC = [
     for specimen in [*SPECIMENS, *WITH_MORE_ARGUMENTS]
     if not isinstance(specimen.operation, Primitive) and specimen.name not in (*OPERATORS, "is_tensor")
 ]
-CASES = [
-    pytest.param(specimen, position, id=f"{specimen.name} {position}")
-    for specimen in PUBLIC
-    for position, array in enumerate(specimen.sample())
-    if array.ndim
-]
+CASES = [(specimen, i) for specimen in PUBLIC for i, array in enumerate(specimen.sample()) if array.ndim]
 SOME = [
-    case if number % 4 == 0 else pytest.param(*case.values, id=case.id, marks=pytest.mark.slow)
-    for number, case in enumerate(CASES)
+    pytest.param(specimen, position, id=f"{specimen.name} {position}", marks=pytest.mark.slow if number % 4 else [])
+    for number, (specimen, position) in enumerate(CASES)
 ]
 """A quarter of them in the plain run."""
 
@@ -116,8 +111,9 @@ def assert_equal(found: list[Any], expected: list[Any]) -> None:
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("specimen, position", CASES)
-def test_a_list_gives_the_values_of_the_tensor(specimen, position):
+@in_one_test(case=CASES)
+def test_a_list_gives_the_values_of_the_tensor(case):
+    specimen, position = case
     xs = samples(specimen)
     expected = called(specimen, position, tf.identity)(*xs)
     for form in [*FORMS, mixed]:

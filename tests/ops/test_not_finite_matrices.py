@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 
 import minikeras as tf
 
@@ -22,9 +23,7 @@ FACTORS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
-@pytest.mark.parametrize("place", [(0, 0), (1, 0), (1, 1)])
-@pytest.mark.parametrize("name", FACTORS)
+@in_one_test(dtype=["float32", "float64", "complex64"], place=[(0, 0), (1, 0), (1, 1)], name=FACTORS)
 def test_of_a_matrix_with_nan_nothing_is_a_number(name, place, dtype):
     matrix = np.array(GOOD, dtype)
     matrix[place] = np.nan

@@ -36,8 +36,7 @@ INTEGER_FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-@pytest.mark.parametrize("name", INTEGER_FUNCTIONS)
+@in_one_test(dtype=["int32", "int64"], name=INTEGER_FUNCTIONS)
 def test_integers_stay_integers(name, dtype):
     function, reference = INTEGER_FUNCTIONS[name]
     values = np.array([[-3, 2, 2], [-4, -5, 1]], dtype)
@@ -108,7 +107,7 @@ HALF = [s for s in SMOOTH if s.float32 and s.sample()[0].dtype.kind != "c" and "
 HALF = [s for s in HALF if not any(word in s.name for word in FLOAT32_AT_LEAST)]
 
 
-@pytest.mark.parametrize("specimen", HALF, ids=lambda specimen: specimen.name)
+@in_one_test(specimen=HALF)
 def test_float16_stays_float16(specimen):
     arrays = specimen.sample("float16")
     seeds = laws.cotangents(specimen, arrays)
@@ -119,8 +118,10 @@ def test_float16_stays_float16(specimen):
     assert {g.dtype.name for g in laws.vjp(specimen, arrays, seeds)} == {"float16"}
 
 
-@in_one_test(dtype=["float16", "bfloat16", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("specimen", [s for s in SPECIMENS if s.elementwise and len(s.inputs) == 2], ids=lambda s: s.name)
+@in_one_test(
+    dtype=["float16", "bfloat16", "float32", "float64", "complex64"],
+    specimen=[s for s in SPECIMENS if s.elementwise and len(s.inputs) == 2],
+)
 def test_a_number_takes_the_dtype_of_the_tensor_beside_it(specimen, dtype):
     one = tf.cast([1.0], dtype)
     try:

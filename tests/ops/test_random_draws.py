@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from test_philox import assert_drawn
 
 import minikeras as tf
@@ -59,7 +60,7 @@ def test_numbers_are_drawn_on_the_device_and_do_not_depend_on_it(name, device):
 
 
 @every_draw
-@pytest.mark.parametrize("jit_compile", [False, True])
+@in_one_test(jit_compile=[False, True])
 def test_a_compiled_function_draws_what_an_eager_one_draws(name, jit_compile):
     draw = seeded(name)
     expected = [draw().numpy() for _ in range(4)]

@@ -22,18 +22,13 @@ def extreme(array, value):
     return flat.reshape(array.shape)
 
 
-each_specimen = pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
-
-
-@each_specimen
-@in_one_test(value=[np.inf, 3e38])
+@in_one_test(specimen=SPECIMENS, value=[np.inf, 3e38])
 def test_extreme_numbers_raise_no_warning_forward_or_backward(specimen, value):
     assert_warns_of_nothing(specimen, value)
 
 
 @pytest.mark.slow
-@each_specimen
-@in_one_test(value=[-np.inf, -3e38, np.nan, 0.0])
+@in_one_test(specimen=SPECIMENS, value=[-np.inf, -3e38, np.nan, 0.0])
 def test_other_extreme_numbers_raise_no_warning_either(specimen, value):
     assert_warns_of_nothing(specimen, value)
 
@@ -55,10 +50,9 @@ def assert_warns_of_nothing(specimen, value):
             pass
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize(
-    "function",
-    [
+@in_one_test(
+    compiled=[False, True],
+    function=[
         lambda x: x - x,
         lambda x: x * 0.0,
         lambda x: x * x,
@@ -69,8 +63,8 @@ def assert_warns_of_nothing(specimen, value):
         lambda x: tf.cast(x, "int32"),
         lambda x: tf.cast(x, "float16"),
     ],
+    value=[np.inf, 3e38, np.nan],
 )
-@pytest.mark.parametrize("value", [np.inf, 3e38, np.nan])
 def test_no_warning_leaks_from_a_number(function, value, compiled):
     run = tf.function(function) if compiled else function
     with warnings.catch_warnings():

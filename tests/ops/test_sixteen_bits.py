@@ -157,8 +157,7 @@ def test_a_reduction_of_sixteen_bits_is_that_of_float32_rounded_once(name, dtype
             check_rounded(tf.convert_to_tensor(g), tf.convert_to_tensor(h), dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", CASES)
+@in_one_test(dtype=DTYPES, name=CASES)
 def test_a_compiled_reduction_has_the_bits_of_the_eager_one(name, dtype):
     function, (narrow, _) = CASES[name][0], inputs_of(name, dtype)
     compiled = tf.function(lambda *xs: run(function, xs)[:2])

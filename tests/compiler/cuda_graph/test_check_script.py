@@ -6,6 +6,7 @@ import gpu_check
 import numpy as np
 import pytest
 from shim import needs_gxx
+from slow import mostly_slow
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def assert_trained_as_on_the_cpu(make, double):
     assert double.nodes, "nothing was captured"
 
 
-@pytest.mark.parametrize("make", gpu_check.MODELS)
+@pytest.mark.parametrize("make", mostly_slow(gpu_check.MODELS, *gpu_check.MODELS[:2]))
 def test_the_five_models_train_as_graphs(make, double):
     assert_trained_as_on_the_cpu(make, double)
 

@@ -13,6 +13,7 @@ import pytest
 import shim
 from graph_steps import graphs_of
 from shim import Memory, compiled, needs_gxx
+from slow import mostly_slow
 from test_kernels_of_instructions import instruction
 from test_philox import KEYS, KNOWN, SPANS
 
@@ -20,6 +21,8 @@ import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel, Emitter
 from minikeras.compiler.ir import Slot
 from minikeras.nn_ops import draws, philox4x32, philox_cuda
+
+DTYPES = ["float16", "bfloat16", "float32", "float64"]
 
 
 def numbers(words):
@@ -40,7 +43,7 @@ def test_the_known_answers_come_out(counter, key, expected):
 
 
 @needs_gxx
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", mostly_slow(DTYPES, "bfloat16", "float32"))
 def test_kernels_of_programs_have_the_bits_of_numpy(dtype):
     kind = tf.as_dtype(dtype).numpy
     cases = []
@@ -123,7 +126,7 @@ CUPY.empty, CUPY.RawKernel = np.empty, RawKernel
 
 
 @needs_gxx
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (31,), (11, 93)])
 def test_single_draws_have_the_bits_of_numpy(shape, dtype):
     kind, key = tf.as_dtype(dtype).numpy, np.array([2**63 + 1, 2**35], np.uint64)

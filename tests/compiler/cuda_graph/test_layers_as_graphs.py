@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graph_steps import graphs_of
+from in_one_test import in_one_test
 from layer_table import ROWS, Row
 from loss_table import LOSSES, loss_of
 
@@ -86,7 +87,7 @@ def test_a_layer(row, double):
     assert not graph.schedule.calls or row.name in LOOPS | DRAWS, "Python stands between two graphs"
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@in_one_test(name=LOSSES)
 def test_a_loss(name, double):
     found = []
     for place in ("STRICT:0", "CPU:0"):

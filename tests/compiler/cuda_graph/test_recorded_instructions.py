@@ -65,6 +65,8 @@ def few(cases, every):
 GROUPS = {
     "some operations": lambda: few(recorded.of_operations(), 14),
     "some layers": lambda: few(recorded.of_layers(), 14),
+    "some losses": lambda: few(recorded.of_losses(), 5),
+    "some optimizers": lambda: list(recorded.of_optimizers(every=7)),
     "optimizers": lambda: list(recorded.of_optimizers()),
     "operations": lambda: list(recorded.of_operations()),
     "layers": lambda: list(recorded.of_layers()),
@@ -79,13 +81,15 @@ GROUPS = {
 LEAST = {
     "some operations": 120,
     "some layers": 50,
+    "some losses": 60,
+    "some optimizers": 30,
     "optimizers": 250,
     "losses": 300,
     "losses in groups": 120,
     "layers in groups": 600,
 }
 """How many instructions at least are compared: a test that finds none proves nothing."""
-QUICK = ("some operations", "some layers", "losses", "optimizers")
+QUICK = ("some operations", "some layers", "some losses", "some optimizers")
 
 
 @functools.cache

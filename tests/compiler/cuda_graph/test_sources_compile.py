@@ -24,7 +24,7 @@ SOURCES = {
 
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("group", mostly_slow(SOURCES, "losses", "optimizers"))
+@pytest.mark.parametrize("group", mostly_slow(SOURCES, "losses"))
 def test_all_kernels_of_a_group_are_one_source(group, architecture):
     kernels = [kernel for case in SOURCES[group]() for kernel in case.kernels or ()]
     module = assemble(kernels, PREAMBLE)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from in_one_test import in_one_test
 from layer_table import ROWS
 
 import minikeras as tf
@@ -17,7 +18,7 @@ WITHOUT_ROW = {
     *("MultiHeadAttention", "GroupedQueryAttention"),  # several arguments: test_attention.py
     *("SimpleRNNCell", "GRUCell", "LSTMCell", "StackedRNNCells"),  # they take states, too: test_recurrent.py
 }
-each = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+each = in_one_test(row=ROWS)
 
 
 def test_every_layer_has_a_row():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from golden_numbers import golden
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.keras.layers.preprocessing.hashing import fingerprints
@@ -26,7 +26,7 @@ def input_of(case):
     return [np.array(x) for x in case["x"]] if case["layer"] == "HashedCrossing" else np.array(case["x"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_a_layer_gives_what_keras_s_gives(case):
     layer = made(case)
     y = layer(input_of(case))
@@ -43,7 +43,7 @@ def test_a_layer_gives_what_keras_s_gives(case):
         np.testing.assert_allclose(layer.bin_boundaries, case["boundaries"], rtol=1e-6)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@in_one_test(case=CASES)
 def test_the_shape_is_foretold_and_a_configuration_makes_the_layer_again(case, tmp_path):
     layer = made(case)
     x = input_of(case)

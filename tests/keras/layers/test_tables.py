@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_one_test import in_one_test
 
 import minikeras as tf
 from minikeras.errors import InvalidArgumentError, LoadError
@@ -441,7 +442,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@in_one_test(what=REFUSED)
 def test_what_a_layer_cannot_use_is_refused_with_advice(what):
     call, kind, message = REFUSED[what]
     with pytest.raises(kind, match=message):
