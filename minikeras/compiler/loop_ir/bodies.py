@@ -45,48 +45,36 @@ def inlined(body: Body, values: Sequence[Expr] | Mapping[int, Expr]) -> list[Exp
     Raises:
         NoNest: if a function takes operands of several dtypes.
     """
-    found = _Inlined(body, values if isinstance(values, Mapping) else dict(enumerate(values)))
-    return [found.operand(register, found.dtypes[register]) for register in body.outputs]
+    known: dict[int, Expr] = dict(values if isinstance(values, Mapping) else enumerate(values))
+    literals = {register: x for register, x in body.literals if register not in known}
+    kinds: dict[int, Any] = dict(enumerate(body.inputs)) | {register: type(x) for register, x in body.literals}
+
+    def operand(register: int, dtype: np.dtype[Any]) -> Expr:
+        return constant(literals[register], dtype) if register in literals else converted(known[register], dtype)
+
+    for step in (*body.numbers, *body.steps):
+        wanted = _wanted(step, [kinds[one] for one in step.operands])
+        operands = tuple([operand(*pair) for pair in zip(step.operands, wanted, strict=True)])
+        kinds[step.register], result = step.dtype, NUMBER if step.dtype is float else step.dtype
+        found = Expr(_UFUNCS[step.function] if step.dtype is float else step.function, operands, result)
+        known[step.register] = operands[0] if step.function == "astype" else found
+    return [known[register] for register in body.outputs]
 
 
-class _Inlined:
-    """A body's registers as expressions."""
-
-    def __init__(self, body: Body, values: Mapping[int, Expr]) -> None:
-        self._literals: dict[int, Any] = {register: x for register, x in body.literals if register not in values}
-        self._known: dict[int, Expr] = dict(values)
-        self._kinds: dict[int, Any] = dict(enumerate(body.inputs)) | {register: type(x) for register, x in body.literals}
-        for step in (*body.numbers, *body.steps):
-            self._known[step.register] = self._number(step) if step.dtype is float else self._result(step)
-            self._kinds[step.register] = step.dtype
-
-    @property
-    def dtypes(self) -> dict[int, Any]:
-        """The dtypes of registers that are not literals."""
-        return {register: x.dtype for register, x in self._known.items()}
-
-    def operand(self, register: int, dtype: np.dtype[Any]) -> Expr:
-        """A register in a dtype; a literal takes it directly."""
-        if register in self._literals:
-            return constant(self._literals[register], dtype)
-        return converted(self._known[register], dtype)
-
-    def _number(self, step: Step) -> Expr:
-        return Expr(_UFUNCS[step.function], tuple([self.operand(one, NUMBER) for one in step.operands]), NUMBER)
-
-    def _result(self, step: Step) -> Expr:
-        if step.function == "astype":
-            return self.operand(step.operands[0], step.dtype)
-        if step.function == "where":
-            condition, *chosen = step.operands
-            return Expr("where", (self.operand(condition, TRUTH), *[self.operand(x, step.dtype) for x in chosen]), step.dtype)
-        *wanted, result = getattr(np, step.function).resolve_dtypes((*[self._kinds[one] for one in step.operands], None))
-        if step.function.startswith("logical"):
-            wanted = [TRUTH] * len(wanted)
-        if result != step.dtype or any(one != wanted[0] for one in wanted):
-            raise NoNest(f"{step.function} of several dtypes")
-        operands = [self.operand(one, dtype) for one, dtype in zip(step.operands, wanted, strict=True)]
-        return Expr(step.function, tuple(operands), result)
+def _wanted(step: Step, kinds: Sequence[Any]) -> list[Any]:
+    """The dtypes to which the operands of a step are converted."""
+    if step.dtype is float:
+        return [NUMBER] * len(kinds)
+    if step.function == "astype":
+        return [step.dtype]
+    if step.function == "where":
+        return [TRUTH, step.dtype, step.dtype]
+    *wanted, result = getattr(np, step.function).resolve_dtypes((*kinds, None))
+    if step.function.startswith("logical"):
+        wanted = [TRUTH] * len(wanted)
+    if result != step.dtype or any(one != wanted[0] for one in wanted):
+        raise NoNest(f"{step.function} of several dtypes")
+    return wanted
 
 
 def converted(x: Expr, dtype: np.dtype[Any]) -> Expr:

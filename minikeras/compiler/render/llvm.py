@@ -122,7 +122,7 @@ class NestKernel:
             extent, align = grid.extent, grid.align
         else:
             extent, align = grid.axis.extent, LINE if grid.is_innermost else 1
-        return self._extent(to, extent, dict(self._names)), align
+        return self._value(extent, {}), align
 
     def _whole(self, name: str) -> list[str]:
         """The kernel, which calls the function of its range, or that of the whole grid for each member."""
@@ -151,12 +151,6 @@ class NestKernel:
             to.do(f"ret i64 {call(*part_of(to, extent, align), arrays)}")
         self._to = before
         return [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]
-
-    def _extent(self, to: Instructions, x: Expr, known: dict[Expr, Value]) -> Value:
-        """An expression of sizes."""
-        if x not in known:
-            known[x] = str(x.value) if x.op == "constant" else _integer(to, x.op, *[self._extent(to, y, known) for y in x.args])
-        return known[x]
 
     # Statements ---------------------------------------------------------------------------------------------------------------
 

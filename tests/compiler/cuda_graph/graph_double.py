@@ -229,15 +229,9 @@ class Double:
 
     def _multiply(self, matmul, operands):
         self.matmuls.append(matmul)
-        a, b = [
-            (matrix.T if turned else matrix)
-            for matrix, turned in zip(
-                [self._matrix(operands.a, matmul.a, matmul.dtype), self._matrix(operands.b, matmul.b, matmul.dtype)],
-                matmul.transposes,
-                strict=True,
-            )
-        ]
-        result = self._matrix(operands.d, matmul.d, matmul.dtype)
+        places = zip((operands.a, operands.b, operands.d), matmul.matrices, strict=True)
+        a, b, result = [self._matrix(address, shape, matmul.dtype) for address, shape in places]
+        a, b = a.T if matmul.b_is_transposed else a, b.T if matmul.a_is_transposed else b
         wide = np.float32 if matmul.dtype.itemsize == 2 else matmul.dtype  # cublasLt's compute type
         a, b = a.astype(wide), b.astype(wide)
         with np.errstate(all="ignore"):
@@ -259,8 +253,7 @@ class Double:
 
     def _mask(self, matmul, operands):
         """A row of bits for each column of d. Their order within bytes is cublasLt's own affair: it writes and reads them."""
-        assert matmul.mask_leading % 128 == 0 and matmul.mask_leading >= matmul.d[0]
-        return self.view(operands.mask, (matmul.d[1], matmul.mask_leading // 8), np.uint8)
+        return self.view(operands.mask, (matmul.rows, mask_width(matmul.columns) // 8), np.uint8)
 
     @staticmethod
     def _padded(bits):
@@ -271,8 +264,7 @@ class Double:
         return whole
 
     def _matrix(self, address, sizes, dtype):
-        rows, columns, leading = sizes
-        return self.view(address, (columns, leading), dtype)[:, :rows].T
+        return self.view(address, sizes[::-1], dtype).T
 
 
 def install(sources: bool = False) -> Double:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from minikeras.compiler.executors.cuda_graph import device, lt
-from minikeras.compiler.executors.cuda_graph.lt import WORKSPACE, Epilogue, MatrixProduct, Operands, column_major
+from minikeras.compiler.executors.cuda_graph.lt import WORKSPACE, Epilogue, MatrixProduct, Operands
 from minikeras.errors import InvalidArgumentError
 
 
@@ -156,7 +156,7 @@ class Library:
 def test_an_algorithm_is_asked_for_once_for_each_shape_and_not_when_it_is_used():
     library = Library()
     products = lt.CublasLt(library, 4096)
-    matmul = column_major(MatrixProduct(8, 4, 2, False, True, np.dtype("float32"), Epilogue.BIAS))
+    matmul = MatrixProduct(8, 4, 2, False, True, np.dtype("float32"), Epilogue.BIAS)
     enqueue = [products.prepare(matmul, Operands(256, 512, 768, 1024)) for _ in range(3)]
     assert library.calls.count("cublasLtMatmulAlgoGetHeuristic") == 1
     before = len(library.calls)
@@ -169,14 +169,14 @@ def test_an_algorithm_is_asked_for_once_for_each_shape_and_not_when_it_is_used()
 
 
 def test_where_there_is_no_algorithm_there_is_nothing_to_enqueue_and_nothing_kept():
-    matmul, library = column_major(MatrixProduct(8, 4, 2, False, False, np.dtype("float64"))), Library(found=0)
+    matmul, library = MatrixProduct(8, 4, 2, False, False, np.dtype("float64")), Library(found=0)
     assert lt.CublasLt(library, 4096).prepare(matmul, Operands(256, 512, 768)) is None
     assert library.calls.count("cublasLtMatmulDescDestroy") == 1
     assert library.calls.count("cublasLtMatrixLayoutDestroy") == 3
 
 
 def test_factors_that_lie_elsewhere_than_algorithms_assume_are_refused():
-    matmul, library = column_major(MatrixProduct(8, 4, 2, False, False, np.dtype("float32"))), Library()
+    matmul, library = MatrixProduct(8, 4, 2, False, False, np.dtype("float32")), Library()
     assert lt.CublasLt(library, 4096).prepare(matmul, Operands(256, 512 + 4, 768)) is None
     assert "cublasLtMatmulAlgoGetHeuristic" not in library.calls
 
@@ -189,7 +189,7 @@ HEADER = json.loads((pathlib.Path(__file__).parents[2] / "golden/cublaslt.json")
 def test_attributes_have_the_numbers_of_the_header_and_the_sizes_that_it_states():
     library = Library()
     product = MatrixProduct(8, 4, 2, False, True, np.dtype("float32"), Epilogue.RELU_MASK_BIAS)
-    lt.CublasLt(library, 4096).prepare(column_major(product), Operands(256, 512, 768, 1024, 2048))
+    lt.CublasLt(library, 4096).prepare(product, Operands(256, 512, 768, 1024, 2048))
     of_product = {"TRANSA": (1, 4), "TRANSB": (0, 4), "EPILOGUE": (HEADER["CUBLASLT_EPILOGUE_RELU_AUX_BIAS"], 4)}
     of_product |= {"BIAS_POINTER": (1024, 8), "EPILOGUE_AUX_POINTER": (2048, 8), "EPILOGUE_AUX_LD": (128, 8)}
     of_choice = {"MAX_WORKSPACE_BYTES": (WORKSPACE, 8)}

@@ -11,7 +11,7 @@ from graph_double import MASKS
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.lt import KINDS, Epilogue, MatrixProduct, Operands, column_major, mask_width
+from minikeras.compiler.executors.cuda_graph.lt import KINDS, Epilogue, MatrixProduct, Operands, mask_width
 from minikeras.compiler.executors.cuda_graph.nodes import LaunchNode, ProductNode
 
 SIZES = [(3, 5, 7), (1, 4, 2), (6, 1, 1)]
@@ -44,7 +44,7 @@ def test_a_product_by_rows_is_one_by_columns_of_the_transposes(double, dtype, ep
             whole[:, :columns] = bits
             double.send(mask.address, np.packbits(whole, axis=1, bitorder="little"))
             operands = Operands(at_b, at_a, y.address, vector, mask.address if epilogue in MASKS else 0)
-            double.multiply(column_major(product), operands)()
+            double.multiply(product, operands)()
         wide = "float64" if dtype == "float64" else "float32"
         a, b, bias = (one.astype(wide) for one in (a, b, bias))
         expected = a @ b
@@ -87,8 +87,7 @@ def test_biases_and_relus_are_part_of_products(double):
 @pytest.mark.parametrize("columns", [1, 127, 128, 129])
 def test_a_mask_has_a_multiple_of_128_bits_for_each_row(columns):
     """As NVIDIA's header demands of CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD. Whether there is an algorithm only a device shows."""
-    matmul = column_major(MatrixProduct(3, columns, 5, False, False, np.dtype("float32"), Epilogue.RELU_MASK_BIAS))
-    assert matmul.mask_leading % 128 == 0 and 0 <= matmul.mask_leading - columns < 128
+    assert mask_width(columns) % 128 == 0 and 0 <= mask_width(columns) - columns < 128
     assert {one.name: int(one) for one in MASKS} == {"RELU_MASK_BIAS": 134, "MASKED": 136, "MASKED_BIAS_GRADIENT": 152}
 
 

@@ -124,9 +124,9 @@ class CuPyDevice:
         kernel = launch.kernels[number]
         function((kernel.blocks,), (kernel.threads,), tuple(map(np.uintp, addresses)))
 
-    def multiply(self, matmul: lt.Matmul, operands: lt.Operands) -> Callable[[], None] | None:
+    def multiply(self, product: lt.MatrixProduct, operands: lt.Operands) -> Callable[[], None] | None:
         """A function that enqueues a product of cublasLt; None if there is no algorithm for it."""
-        enqueue = self._lt.prepare(matmul, operands)
+        enqueue = self._lt.prepare(product, operands)
         return None if enqueue is None else functools.partial(enqueue, int(self._stream.ptr))
 
     def copy(self, to: int, start: int, size: int) -> None:

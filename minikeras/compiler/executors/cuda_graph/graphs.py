@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ....core.warnings import logger
 from ...ir import Slot
 from .device import CuPyDevice
-from .lt import MatrixProduct, Operands, column_major
+from .lt import MatrixProduct, Operands
 from .memory_plan import DevicePlan
 from .nodes import CopyNode, LaunchNode, Node, ProductNode, assemble
 
@@ -140,7 +140,7 @@ class Graphs:
     def _product(self, node: ProductNode, address: Callable[[Slot], int]) -> Enqueue:
         further = [address(x) if x else 0 for x in (node.bias or node.gradient, node.mask)]
         operands = Operands(address(node.b), address(node.a), address(node.y), *further)
-        found = self._device.multiply(column_major(node.product), operands)
+        found = self._device.multiply(node.product, operands)
         if found is None:
             raise NoAlgorithm(node.product)
         return found

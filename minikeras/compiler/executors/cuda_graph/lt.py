@@ -48,32 +48,20 @@ class MatrixProduct(NamedTuple):
     dtype: np.dtype[Any]
     epilogue: Epilogue = Epilogue.NONE
 
-
-class Matmul(NamedTuple):
-    """The product in cublasLt's terms: d = op(a) @ op(b), all matrices in column-major order.
-
-    Attributes:
-        transposes: whether op transposes a and b.
-        a, b, d: rows, columns and leading dimension of the matrices in memory.
-        dtype: of all of them.
-        epilogue: the operation on d.
-    """
-
-    transposes: tuple[bool, bool]
-    a: tuple[int, int, int]
-    b: tuple[int, int, int]
-    d: tuple[int, int, int]
-    dtype: np.dtype[Any]
-    epilogue: Epilogue
-
     @property
-    def mask_leading(self) -> int:
-        """Bits from a column of a mask to the next one: a multiple of 128 that is not less than the rows of d."""
-        return mask_width(self.d[0])
+    def matrices(self) -> list[tuple[int, ...]]:
+        """Rows and columns in memory of cublasLt's a, b and d, in column-major order: its first matrix is our second one.
+
+        >>> MatrixProduct(32, 10, 64, False, True, np.dtype("float32")).matrices
+        [(64, 10), (64, 32), (10, 32)]
+        """
+        shapes = (self.columns, self.depth), (self.depth, self.rows), (self.columns, self.rows)
+        turned = self.b_is_transposed, self.a_is_transposed, False
+        return [shape[::-1] if flag else shape for shape, flag in zip(shapes, turned, strict=True)]
 
 
 def mask_width(rows: int) -> int:
-    """The bits that a mask takes for so many elements side by side."""
+    """The bits of a mask from a column to the next, for so many elements: a multiple of 128."""
     return -(-rows // 128) * 128
 
 
@@ -85,18 +73,6 @@ class Operands(NamedTuple):
     d: int
     vector: int = 0
     mask: int = 0
-
-
-def column_major(product: MatrixProduct) -> Matmul:
-    """The product in cublasLt's terms: its first matrix is our second one.
-
-    >>> column_major(MatrixProduct(32, 10, 64, False, True, np.dtype("float32")))[:4]
-    ((True, False), (64, 10, 64), (64, 32, 64), (10, 32, 10))
-    """
-    rows, columns, depth, a_turned, b_turned, dtype, epilogue = product
-    first = (depth, columns, depth) if b_turned else (columns, depth, columns)
-    second = (rows, depth, rows) if a_turned else (depth, rows, depth)
-    return Matmul((b_turned, a_turned), first, second, (columns, rows, columns), dtype, epilogue)
 
 
 class ProductDtype(NamedTuple):
@@ -145,29 +121,30 @@ class CublasLt:
     def __init__(self, library: Any, workspace: int) -> None:
         self._library, self._workspace = library, workspace
         self._handle = self._made("cublasLtCreate")
-        self._algorithms: dict[Matmul, Any] = {}
+        self._algorithms: dict[MatrixProduct, Any] = {}
 
-    def prepare(self, matmul: Matmul, operands: Operands) -> Callable[[int], None] | None:
+    def prepare(self, product: MatrixProduct, operands: Operands) -> Callable[[int], None] | None:
         """A function of a stream that enqueues the product; None if the library has no algorithm for it, or for such addresses.
 
         Algorithms are asked for once for each shape, and never while a stream is captured, where CUDA 13.3 fails.
         """
         if any(address % DEVICE_ALIGNMENT for address in operands):
             return None
-        kind = KINDS[matmul.dtype.name]
+        kind = KINDS[product.dtype.name]
         description = self._made("cublasLtMatmulDescCreate", ctypes.c_int(kind.compute), ctypes.c_int(kind.scale))
-        for attribute, value in zip((_TRANSPOSE_A, _TRANSPOSE_B), matmul.transposes, strict=True):
-            self._set("cublasLtMatmulDescSetAttribute", description, attribute, ctypes.c_int(value))
-        self._set("cublasLtMatmulDescSetAttribute", description, _EPILOGUE, ctypes.c_uint32(matmul.epilogue))
+        self._set("cublasLtMatmulDescSetAttribute", description, _TRANSPOSE_A, ctypes.c_int(product.b_is_transposed))
+        self._set("cublasLtMatmulDescSetAttribute", description, _TRANSPOSE_B, ctypes.c_int(product.a_is_transposed))
+        self._set("cublasLtMatmulDescSetAttribute", description, _EPILOGUE, ctypes.c_uint32(product.epilogue))
         if operands.vector:
             self._set("cublasLtMatmulDescSetAttribute", description, _VECTOR, ctypes.c_void_p(operands.vector))
         if operands.mask:
             self._set("cublasLtMatmulDescSetAttribute", description, _MASK, ctypes.c_void_p(operands.mask))
-            self._set("cublasLtMatmulDescSetAttribute", description, _MASK_LEADING, ctypes.c_int64(matmul.mask_leading))
-        layouts = [self._layout(kind, *shape) for shape in (matmul.a, matmul.b, matmul.d)]
-        if matmul not in self._algorithms:
-            self._algorithms[matmul] = self._algorithm(description, layouts)
-        algorithm = self._algorithms[matmul]
+            leading = ctypes.c_int64(mask_width(product.columns))
+            self._set("cublasLtMatmulDescSetAttribute", description, _MASK_LEADING, leading)
+        layouts = [self._layout(kind, *shape) for shape in product.matrices]
+        if product not in self._algorithms:
+            self._algorithms[product] = self._algorithm(description, layouts)
+        algorithm = self._algorithms[product]
         if algorithm is None:
             self._destroy(description, layouts)
             return None
@@ -200,8 +177,8 @@ class CublasLt:
         self._call("cublasLtMatmulPreferenceDestroy", preference)
         return (ctypes.c_uint64 * 8)(*found.algorithm) if status == 0 and count.value and found.state == 0 else None
 
-    def _layout(self, kind: ProductDtype, rows: int, columns: int, leading: int) -> Any:
-        sizes = ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(leading)
+    def _layout(self, kind: ProductDtype, rows: int, columns: int) -> Any:
+        sizes = ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(rows)
         return self._made("cublasLtMatrixLayoutCreate", ctypes.c_int(kind.elements), *sizes)
 
     def _made(self, function: str, *arguments: Any) -> Any:
