@@ -63,7 +63,7 @@ class Windowed:
         return self._reduced(record.primitive.name, y, w.window, value, "max" if largest else "sum")
 
     def first_largest(self, record: Record) -> list[Launch]:
-        """The number of the first largest element of each window; NaN comes before all others."""
+        """The number of the first largest element of each window; NaN is larger than none, and none is larger than NaN."""
         x, y = record.inputs[0], record.outputs
         w = windows_of(record, record.params["window"], x.shape, y.shape)
         rank, dtype = len(w.window), wide(x.dtype)
@@ -72,8 +72,7 @@ class Windowed:
         exists, at = w.under_all(names[-rank - 1 : -1], coordinates(t, w.window))
         own = cast(_there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", x.dtype)), dtype)
         peak, first = register(dtype), register(y.dtype)
-        missing = [apply("not_equal", one, one) for one in (own, peak)]
-        larger = (peak < own) | (missing[0] & ~missing[1])
+        larger = apply("equal", t, 0) | (peak < own)
         body: list[Statement] = [
             Fold(peak, "set", constant(neutral("maximum", dtype), dtype)),
             Fold(first, "set", constant(0, y.dtype)),

@@ -38,6 +38,7 @@ def windows():
     yield o.max_pool, [x], params
     yield o.window_sum, [x], params
     yield o.first_largest_in_window, [x], params
+    yield o.first_largest_in_window, [np.where(normal(2, 5, 7, 3, seed=3) > 0.5, np.float32(np.nan), x)], params
     yield o.pick_from_window, [x, chosen], params
     yield o.window_spread, [g], params | {"sizes": (5, 7)}
     yield o.put_into_window, [g, chosen], params | {"sizes": (5, 7)}
