@@ -236,6 +236,16 @@ def test_a_number_that_is_no_row_is_refused(bad):
             run.results(by_llvm(1))
 
 
+@pytest.mark.parametrize(
+    "key", [(slice(1, 4),), (..., slice(None, None, -2), slice(4, 0, -1)), (..., 1, None, slice(1, 3)), (3, 2)]
+)
+def test_an_array_becomes_a_part_of_another_one(key):
+    whole = numbers((6, 5, 4), "float32")
+    assert_nests_give_numpys_numbers(operations.put_slice, [whole[key]], {"key": key, "shape": whole.shape}, exact=True)
+    for paddings, value in ((((1, 2), (0, 1)), 0), (((0, 2), (0, 0), (0, 0)), 2.5), (((0, 0), (3, 0), (0, 0)), -1.0)):
+        assert_nests_give_numpys_numbers(operations.pad, [whole], {"paddings": paddings, "value": value}, exact=True)
+
+
 # The language ----------------------------------------------------------------------------------------------------------------
 
 

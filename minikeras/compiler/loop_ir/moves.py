@@ -14,7 +14,7 @@ from .bodies import NUMBER, constant, converted
 from .expression import INDEX, Axis, Expr, all_of, apply, cast, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .reductions import copy_nest, is_float
-from .strided import Launch, NestWriter, Shape, contiguous, coordinates, place, spread, view_of
+from .strided import Launch, NestWriter, Shape, contiguous, coordinates, place, place_of, spread, view_of
 
 Names = Sequence[Expr]
 
@@ -114,37 +114,17 @@ def stack(record: Record) -> list[Launch]:
     return side_by_side("stack", record.inputs, shapes, axis, record.outputs)
 
 
-def pad(record: Record) -> list[Launch]:
-    """An array padded with a number."""
-    (x, *_), y, paddings = record.inputs, record.outputs, record.params["paddings"]
-    lead = [(0, 1, size) for size in x.shape[: len(x.shape) - len(paddings)]]
-    rest = [(before, 1, size) for (before, _), size in zip(paddings, x.shape[len(lead) :], strict=True)]
-    pieces = [] if 0 in x.shape else [Piece(x, (*lead, *rest), contiguous(x.shape))]
-    return [placed_nest("pad", pieces, record.params["value"], y)]
-
-
-def put_slice(record: Record) -> list[Launch]:
-    """An array in the slice of the result that a key selects, as ranges along its axes; zeros elsewhere."""
-    g, y, key = record.inputs[0], record.outputs, record.params["key"]
-    described = sum(1 for one in key if one is not None and one is not Ellipsis)
-    before = key.index(Ellipsis) if Ellipsis in key else len(key)
-    kept = (slice(None),) * (len(y.shape) - described)
-    ranges, strides, own, axis = [], [], list(contiguous(g.shape)), 0
-    for one in (*key[:before], *kept, *key[before + 1 :]):
-        if one is None:
-            own.pop(0)
-            continue
-        size = y.shape[axis]
-        axis += 1
-        if isinstance(one, slice):
-            start, stop, step = one.indices(size)
-            ranges.append((start, step, len(range(start, stop, step))))
-            strides.append(own.pop(0))
-        else:
-            ranges.append((int(one) % size, 1, 1))
-            strides.append(0)
-    pieces = [] if 0 in g.shape else [Piece(g, tuple(ranges), tuple(strides))]
-    return [placed_nest("put_slice", pieces, 0, y)]
+def put(record: Record) -> list[Launch]:
+    """An array as a part of the result, as a slice or padded; a number elsewhere."""
+    x, y, access = record.inputs[0], record.outputs, place_of(record)
+    own, strides = contiguous(y.shape), [0] * len(y.shape)
+    ranges = [(int(first), 1, 1) for first in np.unravel_index(access.offset, y.shape)]
+    for step, size, stride in zip(access.strides, x.shape, contiguous(x.shape), strict=True):
+        if size > 1:
+            axis = next(axis for axis, one in enumerate(own) if y.shape[axis] > 1 and step % one == 0)
+            ranges[axis], strides[axis] = (ranges[axis][0], step // own[axis], size), stride
+    pieces = [] if 0 in x.shape else [Piece(x, tuple(ranges), tuple(strides))]
+    return [placed_nest(record.primitive.name, pieces, record.params.get("value", 0), y)]
 
 
 def tile(record: Record) -> list[Launch] | None:

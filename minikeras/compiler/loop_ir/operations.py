@@ -15,9 +15,10 @@ from ..ir import Slot
 from ..passes.expansion import add_at, take_at
 from . import contractions, draws, pools, rows, windows
 from .elements import copy_launch
-from .nest import Nest
+from .expression import Axis
+from .nest import For, Nest, Store
 from .reductions import arg_nest
-from .strided import Access, Launch, Temporary, contiguous
+from .strided import Access, Launch, NestWriter, Temporary, contiguous, place_of
 from .windows import Windows
 
 
@@ -175,6 +176,21 @@ def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
     return found
 
 
+def _put(record: Record, temporary: Temporary) -> list[Launch] | None:
+    """An array as a part of the result, and a number where it has gaps, or everywhere before."""
+    if not _floats(record):
+        return None
+    (x,), y, access, whole = record.inputs, record.outputs, place_of(record), math.prod(record.outputs.shape)
+    end, found = access.offset + math.prod(x.shape), list[Launch]()
+    for first, last in [(0, access.offset), (end, whole)] if access.strides == contiguous(x.shape) else [(0, whole)]:
+        if first < last:
+            writer = NestWriter(fixed=False)
+            i, number = Axis(writer.size(last - first)), writer.number(float(record.params.get("value", 0)), y.dtype)
+            found.append(writer.lowered("fill", For(i, [Store(writer.result(y), writer.size(first) + i, number)])))
+    found.append(copy_launch(Access(x, 0, contiguous(x.shape)), y, x.shape, (access.offset, access.strides)))
+    return [one._replace(seconds=0.0) for one in found]  # two threads take as long as one
+
+
 def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
     """An element of each row, read or added to."""
     (x, columns), y = record.inputs, record.outputs
@@ -214,6 +230,8 @@ def _drawn(rule: Callable[..., list[Launch] | None]) -> Callable[[Record, Tempor
 def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
     return {
         operations.concat: _joined,
+        operations.pad: _put,
+        operations.put_slice: _put,
         operations.stack_along: _joined,
         take_at: _at_columns,
         add_at: _at_columns,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import Record
+from ...core.registry import operations
 from ..ir import Slot
 from .bodies import NUMBER, constant
 from .expression import INDEX, Array, Expr, bits, cast, lift, size
@@ -158,9 +159,23 @@ def view_of(record: Record) -> Access | None:
 
     The primitive's own kernel decides: it runs on an array of the operand's shape without memory.
     """
-    x, y = record.inputs[0], record.outputs
+    shape, access = _viewed(record.inputs[0], lambda x: record.primitive.kernel(np)(x, **record.params))
+    return access if shape == record.outputs.shape else None
+
+
+def place_of(record: Record) -> Access:
+    """The access to the elements of a result of `put_slice` or `pad` that are those of the operand."""
+    x, y, params = record.inputs[0], record.outputs, record.params
+    if record.primitive is operations.put_slice:
+        return _viewed(y, lambda whole: whole[params["key"]])[1]
+    sizes = x.shape[len(x.shape) - len(params["paddings"]) :]
+    key = [slice(before, before + n) for (before, _), n in zip(params["paddings"], sizes, strict=True)]
+    return _viewed(y, lambda whole: whole[..., *key])[1]
+
+
+def _viewed(x: Slot, take: Callable[[Any], Any]) -> tuple[Shape, Access]:
+    """The shape and the places of a view, which is taken of an array of the slot's shape without memory."""
     dummy: Any = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), x.shape, contiguous(x.shape))
-    view = record.primitive.kernel(np)(dummy, **record.params)
-    if view.shape != y.shape:
-        return None
-    return Access(x, view.__array_interface__["data"][0] - dummy.__array_interface__["data"][0], view.strides)
+    view = take(dummy)
+    start = view.__array_interface__["data"][0] - dummy.__array_interface__["data"][0]
+    return view.shape, Access(x, start, view.strides)
