@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core import Record, Variable
 from ...core.arrays import is_array, namespace
 from ...core.effects import State, Write
@@ -38,7 +40,7 @@ def forward_state(program: Program, is_graph: bool = False) -> Program:
     """
     if not is_graph and not any("optimizer" in record.params for record in program.records):
         return program
-    forwarding = _Forwarding(program)
+    forwarding = _Forwarding(program, is_graph)
     for record in program.records:
         forwarding.take(record)
     records = [record for record in forwarding.records if record is not None]
@@ -48,7 +50,8 @@ def forward_state(program: Program, is_graph: bool = False) -> Program:
 class _Forwarding:
     """The instructions so far, and the present values of Variables."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, is_graph: bool) -> None:
+        self._is_graph = is_graph
         self.records: list[Record | None] = []
         self.renamed: dict[int, Slot] = {}
         self._keys = program.unused_keys()
@@ -76,6 +79,8 @@ class _Forwarding:
         """Write an assignment in place of those before it; False if it is not a plain one."""
         variable, value = record.inputs
         how = record.params["conversion"]
+        if _is_plain(value) and _is_plain(variable):
+            value = self._value(value, record)
         plain = (
             _is_plain(variable)
             and isinstance(value, Slot)
@@ -97,8 +102,9 @@ class _Forwarding:
     def _value(self, variable: Variable, record: Record) -> Slot:
         """The present value of a Variable; it is read if it was not yet."""
         if variable.key not in self._values:
-            shape, dtype = variable.array.shape, variable.array.dtype
-            slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype, namespace(variable.array))
+            shape, dtype = tuple(variable.array.shape), variable.array.dtype
+            xp = np if self._is_graph else namespace(variable.array)  # a graph's program is over slots of NumPy
+            slot = self._values[variable.key] = Slot(next(self._keys), shape, dtype, xp)
             self.records.append(Record(read_variable, [variable], {}, slot))
         return self._values[variable.key]
 

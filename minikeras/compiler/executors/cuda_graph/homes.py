@@ -29,6 +29,11 @@ class Home(NamedTuple):
         """The keys of the Variables."""
         return [variable.key for variable in self.variables]
 
+    @property
+    def starts(self) -> list[int]:
+        """The byte offsets of the Variables."""
+        return [start * int(self.layout.dtype.itemsize) for start in self.layout.starts]
+
 
 class DeviceBuffer(FlatBuffer):
     """Memory of a device for the Variables of a home.

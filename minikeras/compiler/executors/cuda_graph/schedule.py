@@ -72,11 +72,10 @@ class NodeSchedule:
         self._turned: dict[int, Slot] = {}
         """Matrices that are transposes of others, as long as only products read them."""
         self._early = {slot.key for slot in program.slots() if slot.array is not None} | {x.key for x in program.arguments}
-        self._values: dict[int, Slot] = {}
-        """By the number of a home, what its Variables are going to hold."""
-        self._pieces: dict[tuple[int, int], Slot] = {}
-        """By the number of a flat home and the place of a Variable in it, what that one alone was assigned since."""
+        self._present: dict[int, tuple[Slot, int]] = {}
+        """By the key of a Variable the slot in whose memory its present value begins, and the byte offset."""
         self._held: dict[tuple[int, ...], int] = {}
+        """By the keys of its Variables the number of a home."""
         self._changed: set[int] = set()
         """Keys of Variables that a call assigns."""
         for record in program.records:
@@ -98,7 +97,7 @@ class NodeSchedule:
     @property
     def written(self) -> set[int]:
         """The numbers of homes that are assigned, in whole or in part."""
-        return {*self._values, *[number for number, _ in self._pieces]}
+        return {number for number, home in enumerate(self.home_slots) if self._parts(number) != (home, [])}
 
     @property
     def segments(self) -> list[list[Node]]:
@@ -165,7 +164,8 @@ class NodeSchedule:
         keys = touched(record)
         if keys is None:
             raise Unsupported(f"{record.primitive.name} may read or assign any Variable")
-        pending = {key for number in self.written for key in self.homes[number].keys}
+        homes = [home.key for home in self.home_slots]
+        pending = {key for key, (slot, _) in self._present.items() if slot.key not in homes}
         if keys & (pending | self._changed):
             raise Unsupported(f"{record.primitive.name} reads what was assigned before")
         self._call(record)
@@ -193,7 +193,13 @@ class NodeSchedule:
             shape = tuple(array.shape) if layout is None else (layout.size,)
             self.homes.append(Home(tuple(variables), layout or Layout([shape], array.dtype)))
             self.home_slots.append(self.slot(shape, array.dtype))
+            self._hold(len(self.homes) - 1, self.home_slots[-1])
         return self._held[keys]
+
+    def _hold(self, number: int, whole: Slot) -> None:
+        """Let the Variables of a home have their present values in a slot, as their layout has them."""
+        home = self.homes[number]
+        self._present.update(zip(home.keys, [(whole, start) for start in home.starts], strict=True))
 
     def _read(self, record: Record) -> None:
         (variable,), y = record.inputs, record.outputs
@@ -203,69 +209,43 @@ class NodeSchedule:
 
     def _held_by(self, variable: Variable) -> tuple[Slot, int]:
         """The slot in whose memory the present value of a Variable begins, and the byte offset."""
-        number, place = self._place(variable)
-        if (number, place) in self._pieces:
-            return self._pieces[number, place], 0
-        layout = self.homes[number].layout
-        return self._values.get(number, self.home_slots[number]), layout.starts[place] * layout.dtype.itemsize
-
-    def _place(self, variable: Variable) -> tuple[int, int]:
-        """The number of a Variable's home, and its place there."""
-        for keys, number in self._held.items():
-            if variable.key in keys:
-                return number, keys.index(variable.key)
-        return self._home([variable]), 0
+        if variable.key not in self._present:
+            self._home([variable])
+        return self._present[variable.key]
 
     def _read_flat(self, record: Record) -> None:
         for column, y in zip(_columns(record), record.outputs, strict=True):
-            number = self._home(column, record.params["layout"])
-            self.views[y.key] = self._whole(number), 0
+            self.views[y.key] = self._whole(self._home(column, record.params["layout"])), 0
+
+    def _parts(self, number: int) -> tuple[Slot, list[tuple[Slot, int]]]:
+        """The present value of a home; values that single Variables were assigned since, with their byte offsets."""
+        own, home = self.home_slots[number], self.homes[number]
+        parts = [(*self._present[key], start) for key, start in zip(home.keys, home.starts, strict=True)]
+        whole = next((slot for slot, start, to in parts if start == to and slot.bytes == own.bytes), own)
+        return whole, [(slot, to) for slot, _, to in parts if slot is not whole]
 
     def _whole(self, number: int) -> Slot:
         """The present value of a home; values assigned to single Variables are copied into it."""
-        present = self._values.get(number, self.home_slots[number])
-        pieces = self._taken(number)
-        if not pieces:
+        present, parts = self._parts(number)
+        if not parts:
             return present
-        whole = self._values[number] = self.slot(present.shape, present.dtype)
-        self.nodes += [CopyNode(present, whole), *[CopyNode(value, whole, start) for value, start in pieces]]
+        whole = self.slot(present.shape, present.dtype)
+        self.nodes += [CopyNode(present, whole), *[CopyNode(value, whole, start) for value, start in parts]]
+        self._hold(number, whole)
         return whole
-
-    def _taken(self, number: int) -> list[tuple[Slot, int]]:
-        """The pending values of single Variables of a flat home, and their byte offsets; they are pending no longer."""
-        layout = self.homes[number].layout
-        places = [place for own, place in self._pieces if own == number]
-        return [(self._pieces.pop((number, place)), layout.starts[place] * layout.dtype.itemsize) for place in places]
 
     def _assign(self, record: Record) -> None:
         variable, value = record.inputs
-        if variable.key in self._changed or (isinstance(value, Variable) and value.key in self._changed):
-            raise Unsupported(f"{variable.name} is assigned after a call that may have assigned it, or its value")
-        how, (number, place) = record.params["conversion"], self._place(variable)
-        value = self._present(value) if isinstance(value, Variable) else value
-        if how is not Write.ASSIGN:
-            present = self._present(variable)
-            total = self.slot(present.shape, present.dtype)
-            self._compute(Record(operations.add if how is Write.ADD else operations.subtract, [present, value], {}, total))
-            value = total
-        if len(self.homes[number].variables) > 1:
-            self._pieces[number, place] = self._plain(value)
-        else:
-            self._values[number] = self._plain(value)
-
-    def _present(self, variable: Variable) -> Slot:
-        """A slot for the present value of a Variable."""
-        number, place = self._place(variable)
-        layout = self.homes[number].layout
-        found = self.slot(tuple(layout.shapes[place]), layout.dtype)
-        self.views[found.key] = self._held_by(variable)
-        return found
+        if variable.key in self._changed:
+            raise Unsupported(f"{variable.name} is assigned after a call that may have assigned it")
+        if not isinstance(value, Slot) or record.params["conversion"] is not Write.ASSIGN:
+            raise Unsupported(f"{variable.name} is assigned a value of another shape or dtype")
+        self._held_by(variable)  # it has a home by now
+        self._present[variable.key] = self._plain(value), 0
 
     def _assign_flat(self, record: Record) -> None:
         for column, value in zip(_columns(record), flats_of(record), strict=True):
-            number = self._home(column, record.params["layout"])
-            self._taken(number)
-            self._values[number] = value
+            self._hold(self._home(column, record.params["layout"]), value)
 
     # Memory -----------------------------------------------------------------------------------------------------------------
 
@@ -318,7 +298,7 @@ class NodeSchedule:
         """True if the memory of a value is its own, or with `moves` if another node may write it."""
         if moves:
             return x.key not in self.views
-        held = [self.root(value)[0].key for value in (*self._values.values(), *self._pieces.values())]
+        held = [self.root(value)[0].key for value, _ in self._present.values()]
         return x.key not in self.inside and x.key not in held and x.key not in self._leaving
 
     @property
@@ -328,14 +308,12 @@ class NodeSchedule:
 
     def commit(self) -> None:
         """Write the new values of Variables, in place where that is safe."""
-        homes = {slot.key for slot in self.home_slots}
-        whole = homes | {self.root(value)[0].key for value in self._values.values()}
+        homes, parts = {slot.key for slot in self.home_slots}, list(map(self._parts, range(len(self.homes))))
+        wholes = homes | {self.root(value)[0].key for value, _ in parts}
         pieces = [
-            (number, start, self._apart(value, whole))
-            for number in {number for number, _ in self._pieces}
-            for value, start in self._taken(number)
+            (number, start, self._apart(value, wholes)) for number, (_, some) in enumerate(parts) for value, start in some
         ]
-        values = {number: self._apart(value, homes) for number, value in self._values.items()}
+        values = {number: self._apart(value, homes) for number, (value, _) in enumerate(parts) if value.key not in homes}
         for number, value in values.items():
             if not self._in_place(value, self.home_slots[number]):
                 self.nodes.append(CopyNode(value, self.home_slots[number]))
