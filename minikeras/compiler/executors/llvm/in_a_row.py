@@ -218,7 +218,6 @@ class _Run:
     def __init__(self, layout: StepLayout, memory: RunMemory, count: int) -> None:
         self._layout, self._memory, self._count = layout, memory, count
         self.registers = memory.begin()
-        self._turn = memory.turn
         self._arguments: list[Array] = []
         """Values for all steps, as those that Python makes; or memory for one step, if kernels gather its rows."""
         self._gathers: dict[int, tuple[Array, Array]] = {}
@@ -264,20 +263,20 @@ class _Run:
     def bind(self) -> bool:
         """Look up the memory of Variables; False if they must not be written there."""
         for flat in self._memory.flat:
-            flat.bind_read(self.registers, self._turn)
+            flat.bind_read(self.registers, self._memory)
         return all(flat.is_held_alone for flat in self._memory.flat)
 
     def job(self, writing: Segment, stacked: bool) -> Job:
         """The kernels of all steps, over addresses that advance from step to step."""
-        layout, turn = self._layout, self._turn
+        layout, memory = self._layout, self._memory
         given = [*self._arguments, *self._made]
         variables = [variable for variable, _ in (*layout.assigned, *layout.reads)]
         homes = self._homes = {variable.key: np.array(variable.array) for variable in variables}
         shape = (self._count if stacked else 1,)
         self._outputs = [np.empty((*shape, *(one.slot.shape or ())), one.slot.dtype) for one in layout.results]
-        job = writing.job_of(turn, (stacked, *self._gathers), lambda threads: self._around(stacked, threads))
-        addresses, known = job.addresses, len(turn.addresses)
-        addresses[:known] = turn.addresses
+        job = writing.job_of(memory, (stacked, *self._gathers), lambda threads: self._around(stacked, threads))
+        addresses, known = job.addresses, len(memory.addresses)
+        addresses[:known] = memory.addresses
         addresses[[one.place for one in (*layout.arguments, *layout.made)]] = list(map(address_of, given))
         addresses[[place for _, place in layout.reads]] = [address_of(homes[variable.key]) for variable, _ in layout.reads]
         kept = [homes[variable.key] for variable, _ in layout.assigned]
@@ -290,7 +289,7 @@ class _Run:
 
     def _around(self, stacked: bool, threads: int) -> Around:
         """The instructions around a step: gather rows before it; copy values for the next step, or for Python, after it."""
-        layout, known = self._layout, len(self._turn.addresses)
+        layout, known = self._layout, len(self._memory.addresses)
         stored = [*(value for _, value in layout.assigned), *layout.results]
         given = [*layout.arguments, *layout.made]
         moves = [(one.place, one.slot.bytes) for position, one in enumerate(given) if position not in self._gathers]
@@ -413,7 +412,7 @@ def _into_new_memory(closure: Closure, made: Sequence[tuple[int, int, Slot]]) ->
     """Kernels of which some results are new arrays in each run: these are put into registers and addresses."""
 
     def call(registers: list[Any]) -> None:
-        addresses = registers[0].turn.addresses
+        addresses = registers[0].addresses
         for register, place, slot in made:
             if registers[register] is None:  # an earlier segment may have written a part of it
                 registers[register] = np.empty(slot.shape, slot.dtype)

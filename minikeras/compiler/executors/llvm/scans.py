@@ -158,9 +158,9 @@ class KernelScan:
         memory = self._idle.pop() if self._idle else RunMemory(*self._memory)
         try:
             memory.begin()
-            job = self._segment.job_of(memory.turn, self, self._around, self._length)
+            job = self._segment.job_of(memory, self, self._around, self._length)
             addresses, known = job.addresses, self._places
-            addresses[:known] = memory.turn.addresses
+            addresses[:known] = memory.addresses
             held = list(self._addressed(operands, results, addresses))
             job.steps = self._length
             self._segment.carry_out(job)

@@ -22,7 +22,7 @@ from ...loop_ir.elements import Result, elements_nest
 from ...loop_ir.reductions import copy_body
 from ...render.llvm import NestKernel
 from ..numpy.builder import Builder
-from ..numpy.memory_plan import Turn
+from ..numpy.memory_plan import RunMemory
 from ..numpy.replay import Closure, copy_of
 from . import jit
 from .calls import SHARED, KernelCall
@@ -100,12 +100,14 @@ class Segment:
         products = any(call.kernel.multiplies and call.seconds >= SHARED for call in calls)
         self._one_thread = on_one_thread() if products else None
 
-    def job(self, turn: Any) -> Job:
-        """The kernels over the addresses of a turn, those that pay in as many parts as there are threads."""
+    def job(self, memory: RunMemory) -> Job:
+        """The kernels over the addresses of a run, those that pay in as many parts as there are threads."""
         threads = thread_count()
-        job: Job | None = turn.jobs.get((self, threads))
+        job: Job | None = memory.jobs.get((self, threads))
         if job is None:
-            job = turn.jobs[self, threads] = Job(self._in_parts(threads), turn.addresses, self._holds, flushes=self._flushes)
+            job = memory.jobs[self, threads] = Job(
+                self._in_parts(threads), memory.addresses, self._holds, flushes=self._flushes
+            )
         return job
 
     def _in_parts(self, threads: int, steps: int = 1) -> list[Instruction]:
@@ -114,22 +116,22 @@ class Segment:
             pays = [False] * len(pays)
         return [(*one, threads if pay else 1) for one, pay in zip(self._instructions, pays, strict=True)]
 
-    def job_of(self, turn: Turn, key: Any, around: Callable[[int], Around], steps: int = 1) -> Job:
+    def job_of(self, memory: RunMemory, key: Any, around: Callable[[int], Around], steps: int = 1) -> Job:
         """For many steps in a row, a job over a list of addresses of its own, made once for each key.
 
         Args:
-            turn: the state at the beginning of a run.
+            memory: of a run.
             key: tells jobs apart.
             around: from a number of threads to the instructions around each step.
             steps: at least so many, for which threads are woken once.
         """
         threads = thread_count()
-        job: Job | None = turn.jobs.get((self, threads, key))
+        job: Job | None = memory.jobs.get((self, threads, key))
         if job is None:
             given = around(threads)
-            addresses = np.zeros(len(turn.addresses) + given.places, np.int64)
+            addresses = np.zeros(len(memory.addresses) + given.places, np.int64)
             instructions = [*given.first, *self._in_parts(threads, steps), *given.last]
-            job = turn.jobs[self, threads, key] = Job(instructions, addresses, self._holds, given.moves, self._flushes)
+            job = memory.jobs[self, threads, key] = Job(instructions, addresses, self._holds, given.moves, self._flushes)
         return job
 
     @property
@@ -139,7 +141,7 @@ class Segment:
 
     def __call__(self, registers: list[Any]) -> None:
         """Carry the kernels out."""
-        self.carry_out(self.job(registers[0].turn))
+        self.carry_out(self.job(registers[0]))
 
     def carry_out(self, job: Job) -> bool:
         """Carry a job out; False, and nothing was done, if something else refers to arrays that it must write alone."""
@@ -182,8 +184,7 @@ class Commit:
     def __call__(self, registers: list[Any]) -> None:
         """Take the step. An interrupt before the kernels have written changes nothing; after it, all is assigned."""
         memory = registers[0]
-        turn = memory.turn
-        job, before = self.writing.job(turn), [(one, one.array) for one in self.counters]
+        job, before = self.writing.job(memory), [(one, one.array) for one in self.counters]
         job.forget()
         try:
             for count in self.counting:
@@ -194,7 +195,7 @@ class Commit:
                     break
                 for flat in memory.flat:
                     if not flat.is_held_alone:
-                        flat.bind_written(turn)
+                        flat.bind_written(memory)
             self._assign(registers)
         except BaseException:
             if job.done:

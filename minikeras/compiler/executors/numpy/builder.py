@@ -116,13 +116,13 @@ class Builder:
 
         def bind(registers: list[Any]) -> None:
             array = registers[to] = np.ascontiguousarray(registers[source], dtype)
-            registers[0].turn.addresses[place] = array.__array_interface__["data"][0]
+            registers[0].addresses[place] = array.__array_interface__["data"][0]
 
         return bind
 
     def _read_flat(self, call: ReadFlat) -> Closure:
         number = self.plan.access(call)
-        return lambda registers: registers[0].flat[number].bind_read(registers, registers[0].turn)
+        return lambda registers: registers[0].flat[number].bind_read(registers, registers[0])
 
     def _assign_flat(self, call: AssignFlat) -> Closure:
         number = self.plan.access(call)

@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -201,33 +200,16 @@ def arranged(flat: Array, slot: Slot) -> Array:
 # Views into it are made once: a run copies a list of them and begins.
 
 
-class Turn:
-    """The state at the beginning of a run. Two take turns, as the buffers of flattened Variables do, so neither changes.
-
-    Attributes:
-        registers: a run works on a copy.
-        addresses: of values, by their position.
-        written, read: for each set of flattened Variables the buffer that registers and addresses refer to.
-        jobs: the objects that an executor has made for these addresses.
-    """
-
-    __slots__ = ("addresses", "jobs", "read", "registers", "written")
-
-    def __init__(self, registers: list[Any], addresses: Array, count: int) -> None:
-        self.registers, self.addresses = registers, addresses
-        self.jobs: dict[Any, Any] = {}
-        self.written: list[FlatBuffer | None] = [None] * count
-        self.read: list[FlatBuffer | None] = [None] * count
-
-
 class FlatRegisters(FlatVariables):
     """Flattened Variables, bound with the views of them that the program reads to registers and addresses."""
 
-    __slots__ = ("_addressed", "_bound", "_flats", "_number", "_numbers", "_reads", "_registers", "_views", "_wanted")
+    __slots__ = (
+        *("_addressed", "_bound", "_flats", "_numbers", "_read", "_reads", "_registers"),
+        *("_views", "_wanted", "_written"),
+    )
 
     def __init__(
         self,
-        number: int,
         access: FlatAccess,
         views: Sequence[View],
         wanted: set[int],
@@ -236,7 +218,6 @@ class FlatRegisters(FlatVariables):
     ) -> None:
         reading, writing = access
         record = next(call.record for call in access if call is not None)
-        self._number = number
         in_place = writing is not None and writing.in_place
         super().__init__(variables_of(record), record.params["layout"], in_place)
         self._reads = [slot.key for slot in reading.results] if reading else []
@@ -244,39 +225,43 @@ class FlatRegisters(FlatVariables):
         written = [slot.key for slot in flats_of(writing.record)] if writing else []
         self._flats = [registers[key] for key in written]
         self._numbers = np.array([addressed[key] for key in written if key in addressed], np.int64)
-        self._bound: WeakKeyDictionary[FlatBuffer, Any] = WeakKeyDictionary()
-        """The values for registers and addresses, by the buffer that is read."""
+        self._bound: dict[int, Any] = {}
+        """The values for registers and addresses, by the identity of a buffer that is read, with that buffer."""
+        self._written: FlatBuffer | None = None
+        self._read: FlatBuffer | None = None
+        """The buffers that registers and addresses refer to."""
 
-    def bind_written(self, turn: Turn) -> None:
+    def bind_written(self, memory: RunMemory) -> None:
         """Choose memory for new values that only programs see."""
-        if self._flats and (buffer := self.begin()) is not turn.written[self._number]:
-            self._write_to(buffer, turn)
+        if self._flats and (buffer := self.begin()) is not self._written:
+            self._write_to(buffer, memory)
 
-    def _write_to(self, buffer: FlatBuffer, turn: Turn) -> None:
+    def _write_to(self, buffer: FlatBuffer, memory: RunMemory) -> None:
         """Put the memory for new values into the registers and addresses that the program writes."""
-        turn.written[self._number] = None  # until it is complete, in case of an interrupt
+        self._written = None  # until it is complete, in case of an interrupt
         for register, flat in zip(self._flats, buffer.flats, strict=True):
-            turn.registers[register] = flat
+            memory.registers[register] = flat
         if self._numbers.size:
-            turn.addresses[self._numbers] = buffer.addresses
-        turn.written[self._number] = buffer
+            memory.addresses[self._numbers] = buffer.addresses
+        self._written = buffer
 
-    def bind_read(self, arrays: list[Any], turn: Turn) -> None:
+    def bind_read(self, arrays: list[Any], memory: RunMemory) -> None:
         """Put the values of the Variables, flat and one by one, into the registers and addresses that the program reads."""
         buffer = self.read()
-        if self.in_place and buffer is not turn.written[self._number]:
-            self._write_to(buffer, turn)
-        if turn.read[self._number] is buffer:
+        if self.in_place and buffer is not self._written:
+            self._write_to(buffer, memory)
+        if self._read is buffer:
             return
-        turn.read[self._number] = None
-        if buffer not in self._bound:
-            self._bound[buffer] = self._views_of(buffer)
-        found, numbers, own = self._bound[buffer]
+        self._read = None
+        if id(buffer) not in self._bound:
+            kept = {key: one for key, one in self._bound.items() if one[0] in self._buffers}
+            self._bound = kept | {id(buffer): (buffer, *self._views_of(buffer))}
+        _, found, numbers, own = self._bound[id(buffer)]
         for register, array in found:
-            arrays[register] = turn.registers[register] = array
+            arrays[register] = memory.registers[register] = array
         if numbers.size:
-            turn.addresses[numbers] = own
-        turn.read[self._number] = buffer
+            memory.addresses[numbers] = own
+        self._read = buffer
 
     def _views_of(self, buffer: FlatBuffer) -> Any:
         """The registers with their flat arrays and views; the positions of addresses, and these addresses."""
@@ -297,6 +282,12 @@ class RunMemory:
         registers: by key, the number of a register.
         first: the registers before a run.
         addressed: by key, the position among the addresses, for values whose address is wanted.
+
+    Attributes:
+        registers: a run works on a copy.
+        addresses: of values, by their position.
+        jobs: the objects that an executor has made for these addresses.
+        committed: whether the run has made its commit.
     """
 
     def __init__(
@@ -318,21 +309,18 @@ class RunMemory:
                 addresses[number] = first[registers[key]].ctypes.data
         wanted = plan.read_from_python()
         self.flat = []
-        for number, access in enumerate(plan.flat):
+        for access in plan.flat:
             views = [view for y in (access.reading.results if access.reading else ()) for view in of_variables[y.key]]
-            self.flat.append(FlatRegisters(number, access, views, wanted, registers, addressed))
+            self.flat.append(FlatRegisters(access, views, wanted, registers, addressed))
         self.committed = False
-        """True if the run has made its commit."""
-        self.turn = Turn(first, addresses, len(self.flat))
-        self._other = Turn(first.copy(), addresses.copy(), len(self.flat))
+        self.registers, self.addresses = first, addresses
+        self.jobs: dict[Any, Any] = {}
 
     def begin(self) -> list[Any]:
         """The registers of a run."""
-        turn, self._other = self._other, self.turn
-        self.turn = turn
         for variables in self.flat:
             if not variables.in_place:
-                variables.bind_written(turn)
-        registers = turn.registers.copy()
+                variables.bind_written(self)
+        registers = self.registers.copy()
         registers[0] = self
         return registers
