@@ -106,6 +106,17 @@ def memory_of(size: int) -> Array:
     return whole[start : start + size]
 
 
+def address_of(array: Array) -> int:
+    """The address of an array's memory."""
+    try:
+        return ctypes.addressof(_from_buffer(array))  # 0.2 us; NumPy itself takes 1.0
+    except (TypeError, ValueError):  # an array that is not to be written, or has gaps or no elements
+        return int(array.__array_interface__["data"][0])
+
+
+_from_buffer = ctypes.c_char.from_buffer
+
+
 # Liveness: birth and death of a program's values, as positions of the calls that touch them, independent of memory.
 
 

@@ -28,9 +28,8 @@ def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def accurate(*arrays: Any, **params: Any) -> Any:
         for x in arrays:
-            dtype = x.dtype if type(x) is _NUMPY else getattr(x, "dtype", None)
-            if dtype is not None and dtype.itemsize == 2 and is_short(dtype):
-                return _rounded(function(*map(_widened, arrays), **params), dtype)
+            if (x.itemsize if type(x) is _NUMPY else getattr(x, "itemsize", 0)) == 2 and is_short(x.dtype):
+                return _rounded(function(*map(_widened, arrays), **params), x.dtype)
         return function(*arrays, **params)
 
     return accurate

@@ -92,6 +92,9 @@ assigned = effect("assign", _write, writes=(State.OPERANDS,), escapes=True)
 """Stands on the stack for an assignment, of which the derivatives see nothing."""
 
 
+_new = object.__new__
+
+
 class Variable(Operand):
     """A mutable value that gradient tapes watch by themselves when it is read.
 
@@ -178,7 +181,9 @@ class Variable(Operand):
         """The value at this moment, as a Tensor that later assignments do not change."""
         frame = current()
         if frame is BOTTOM:
-            return Tensor(self.array)
+            tensor = _new(Tensor)  # without the call of __init__: 0.05 us less
+            tensor.array, tensor.attached, tensor.key = self.array, None, next_key()
+            return tensor
         if self._open is not None:
             decide(self)  # what is computed next depends on the shape that it has now
         return frame.interpreter.process(read_variable, (self,), {}, frame.below)

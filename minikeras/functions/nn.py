@@ -133,7 +133,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorL
 def check_labels(labels: Tensor, classes: int) -> None:
     """Refuse a label outside [0, classes): it would read some other class, or past the end."""
 
-    unsigned = f"u{labels.array.dtype.itemsize}"
+    unsigned = np.dtype(f"u{labels.array.dtype.itemsize}")
 
     def within(values: np.ndarray[Any, Any]) -> None:
         # A negative number read without its sign is larger than any number of classes: one pass instead of two.

@@ -27,10 +27,13 @@ def _matrix_product(xp: ModuleType, a: Array, b: Array) -> Array:
         raise ValueError("matrices have at least two axes")
     if a.shape[-1] == 1 == b.shape[-2]:  # columns times rows: nothing to add up, and a product of elements is twice as fast
         return a * b
-    if a.dtype.kind == "V":  # bfloat16: NumPy adds up in float32 and leaves it there
+    if (kind := a.dtype.kind) == "V":  # bfloat16: NumPy adds up in float32 and leaves it there
         return (a @ b).astype(a.dtype)
-    product = find_hook("product") if xp is np and a.size * b.shape[-1] >= LONG else None
-    return a @ b if product is None else product(a, b)
+    if xp is np and a.size * b.shape[-1] >= LONG and (product := find_hook("product")) is not None:
+        return product(a, b)
+    if xp is np and kind == "f" and a.ndim == 2 == b.ndim and a.flags.forc and b.flags.forc:
+        return a.dot(b)  # the same call of BLAS, 0.5 us sooner; it needs memory without gaps
+    return a @ b
 
 
 def _left(g: TensorLike, a: TensorLike, b: TensorLike) -> Any:
@@ -61,7 +64,11 @@ matrix_product = bilinear(
 
 def _affine(xp: ModuleType, x: Array, kernel: Array, bias: Array) -> Array:
     y = _matrix_product(xp, x, kernel)
-    y += bias
+    if type(y) is np.ndarray and len(y) == 1 == bias.ndim:
+        row = y[0]  # NumPy adds arrays of one shape 0.4 us sooner
+        row += bias
+    else:
+        y += bias
     return y
 
 

@@ -181,7 +181,7 @@ def collect(layer: WeightOwner) -> Contents:
     """All that is held by this layer and by those within it, in the order of the attributes."""
     structure = layer._structure
     kept, now = structure.kept, (structure.version, id(layer))  # a shallow copy of a layer has the same structure
-    if kept is not None and kept[0] == now and all(_are(_values(one), before) for one, before in kept[2]):
+    if kept is not None and kept[0] == now and (not kept[2] or all(_are(_values(one), before) for one, before in kept[2])):
         return kept[1]
     contents = Contents([], [], [])
     loose = gather(layer, contents, {id(layer)})

@@ -177,12 +177,12 @@ class Sequential(Model, described=True):
         return [layer for layer in self._chain if not isinstance(layer, InputLayer)]
 
     def call(self, inputs: TensorLike, training: bool | None = None, mask: TensorLike = None) -> Any:
-        outputs = inputs if mask is None else marked(inputs, mask)
-        if self._trail and isinstance(outputs, Tensor):
+        outputs, chain = inputs if mask is None else marked(inputs, mask), self._chain
+        if chain and type(chain[0]) is InputLayer and chain[0].passes(outputs):
+            chain = chain[1:]
+        elif self._trail and isinstance(outputs, Tensor):
             outputs = of_rank(outputs, self._trail[0].shape)
-        for layer in self._chain:
-            if type(layer) is InputLayer and layer.passes(outputs):
-                continue
+        for layer in chain:
             outputs = layer(outputs)
             if outputs is None:
                 raise ValueError(returned_none(layer))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,12 +14,13 @@ from ...ir import Slot
 from ...loop_ir.elements import Made, elements_launch
 from ...loop_ir.strided import spread
 from ...loops import Body, Code, Step
+from ...planning import address_of
 from ...render.llvm import NestKernel
 from ..numpy.blocks import writing
 from . import jit
 from .calls import known
 from .runner import Job
-from .segment import WAKING, address_of
+from .segment import WAKING
 
 EXACT = {
     *("add", "subtract", "multiply", "divide", "negative", "square", "reciprocal", "sqrt", "absolute", "astype", "where"),
@@ -104,9 +104,11 @@ class CompiledLoop:
 
     def _scratch(self, threads: int) -> Scratch:
         while self._idle:
-            with contextlib.suppress(IndexError):  # another thread took it
+            try:
                 if (found := self._idle.pop()).threads == threads:
                     return found
+            except IndexError:  # another thread took it
+                break
         arrays = {register: np.empty(self._shape, dtype) for register, dtype in self._handed.items()}
         jobs: list[Any] = []
         for stage in self._stages:

@@ -20,7 +20,7 @@ from ....core.variable import assigned, read_variable, restore, snapshot
 from ....types import Array
 from ...ir import Program, Slot
 from ...loop_ir import rows as table
-from ...planning import flats_of, part, variables_of
+from ...planning import address_of, flats_of, part, variables_of
 from ...render.llvm import NestKernel
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop, Step, is_quiet
@@ -31,7 +31,7 @@ from .calls import KernelCall
 from .encode import BOUND
 from .phases import is_counted
 from .runner import Instruction, Job
-from .segment import Around, Commit, Placed, Segment, address_of, copy_to
+from .segment import Around, Commit, Placed, Segment, copy_to
 
 if TYPE_CHECKING:
     from ....data.table import RowBatches

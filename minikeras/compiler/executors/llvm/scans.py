@@ -13,13 +13,14 @@ from ....nn_ops.loop_body import LoopBody, replay
 from ....types import Array
 from ...ir import Program, Slot
 from ...passes import optimized
+from ...planning import address_of
 from ...recorder import recorded
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop
 from ..numpy.lowering import Bind, Call, LoweredOp
 from ..numpy.memory_plan import RunMemory
 from .calls import KernelCall
-from .segment import Around, Placed, Segment, address_of, copy_to
+from .segment import Around, Placed, Segment, copy_to
 
 
 def scan_of(

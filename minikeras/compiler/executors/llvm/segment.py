@@ -16,7 +16,6 @@ from ....core import Variable
 from ....core.variable import restore
 from ....errors import InvalidArgumentError
 from ....parallel import thread_count
-from ....types import Array
 from ...ir import Slot
 from ...loop_ir.elements import Result, elements_nest
 from ...loop_ir.reductions import copy_body
@@ -60,11 +59,6 @@ class Around(NamedTuple):
     last: list[Instruction]
     moves: list[tuple[int, int]]
     places: int
-
-
-def address_of(array: Array) -> int:
-    """The address of an array's memory."""
-    return int(array.__array_interface__["data"][0])
 
 
 def copy_to(value: Placed, to: int) -> Instruction:

@@ -13,7 +13,7 @@ from ....core.arrays import brought_together, namespace, to_device
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot, slots_in
-from ...planning import buffer_of, touched
+from ...planning import address_of, buffer_of, touched
 from .blocks import put
 from .lowering import AssignFlat, Bind, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View, kernel_of
 from .memory_plan import MemoryPlan
@@ -116,7 +116,7 @@ class Builder:
 
         def bind(registers: list[Any]) -> None:
             array = registers[to] = np.ascontiguousarray(registers[source], dtype)
-            registers[0].addresses[place] = array.__array_interface__["data"][0]
+            registers[0].addresses[place] = address_of(array)
 
         return bind
 

@@ -323,7 +323,7 @@ def _product(lowering: CallLowering, record: Record) -> bool:
     function: Any = np.multiply if a.shape[-1] == 1 == b.shape[-2] else np.matmul
     if function is np.matmul and math.prod(a.shape) * b.shape[-1] >= LONG:
         function = product
-    elif function is np.matmul and len(a.shape) == len(b.shape) == 2 and min(*a.shape, *b.shape) > 1:
+    elif function is np.matmul and len(a.shape) == len(b.shape) == 2:
         whole = lowering.contiguous | lowering.transposed
         if a.dtype == b.dtype == y.dtype and y.order is None and a.key in whole and b.key in whole:
             function = np.dot  # the same call of BLAS, 0.3 us sooner; it needs memory without gaps
