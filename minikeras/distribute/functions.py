@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..functions.reductions import reduce_sum
 from ..functions.shaping import concat, reshape, stack, unstack
 from ..layout import Layout
 from ..nn_ops.nn import masked_fill
-from ..types import Array, as_dtype
+from ..types import Array
 from .communicator import OPERATIONS, Communicator, nccl_ranks
 from .replica import check_exchange
 from .world import joined, world
@@ -253,30 +253,10 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0) -> No
         variable.assign(Tensor(array))
 
 
-def broadcast_state(state: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A state of training, {"arrays": {name: NumPy array}, "values": what JSON can hold}, or None, as the first rank has it."""
-    import json
-
-    if (ranks := joined()) is None or ranks.size == 1:
-        return None if state is None else dict(state)
-    arrays = {} if state is None else dict(state["arrays"])
-    kinds = [(name, array.dtype.name, array.shape) for name, array in arrays.items()]
-    told = _broadcast_bytes(json.dumps(None if state is None else [state["values"], kinds]).encode())
-    found = json.loads(told)
-    if found is None:
-        return None
-    values, kinds = found
-    data, end = _broadcast_bytes(b"".join(array.tobytes() for array in arrays.values())), 0
-    for name, dtype, shape in kinds:
-        kind = as_dtype(dtype).numpy
-        start, end = end, end + kind.itemsize * math.prod(shape)
-        arrays[name] = np.frombuffer(data[start:end], kind).reshape(shape)
-    return {"arrays": arrays, "values": values}
-
-
-def _broadcast_bytes(data: bytes) -> bytes:
+def broadcast_bytes(data: bytes | bytearray) -> bytes | bytearray:
     """The bytes of the first rank."""
-    ranks = world()
+    if (ranks := joined()) is None or ranks.size == 1:
+        return data
     size = int(ranks.broadcast(np.array([len(data)]), 0)[0])
     given = np.frombuffer(data, np.uint8) if ranks.rank == 0 else np.zeros(size, np.uint8)
     return ranks.broadcast(given, 0).tobytes()

@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from io import FileIO
+from io import BytesIO, FileIO
 from pathlib import Path
 
 from ..errors import LoadError, NotFoundError
@@ -85,7 +85,7 @@ def _physical_memory() -> int:
         return sys.maxsize
 
 
-def read_exactly(stream: FileIO, target: memoryview, file: object) -> None:
+def read_exactly(stream: FileIO | BytesIO, target: memoryview, file: object) -> None:
     """Fill `target` from the stream; a LoadError if the file ends before."""
     rest = target
     while rest:

@@ -13,7 +13,7 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
-from io import FileIO
+from io import BytesIO, FileIO
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,28 +82,34 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metad
 
 
 def load(path: str | os.PathLike[str], sha256: str | None = None, follow: bool = True) -> tuple[Arrays, dict[str, str]]:
+    """Arrays by name, and the metadata, of a file; `follow` says whether the path may be a symbolic link."""
+    with opened(path, follow) as (stream, size):
+        return decode(stream, size, path, sha256)
+
+
+def decode(stream: FileIO | BytesIO, size: int, path: Any, sha256: str | None = None) -> tuple[Arrays, dict[str, str]]:
     """Arrays by name, and the metadata; a LoadError if a byte is missing, superfluous or wrong.
 
     Args:
+        stream, size: the bytes, and how many there are.
+        path: named in errors.
         sha256: the hash that the whole file must have; if None, the one in the metadata is compared, if there is one.
-        follow: whether the path may be a symbolic link.
     """
-    with opened(path, follow) as (stream, size):
-        entries, metadata, text = read_header(stream, size, path)
-        stated = metadata.get(DIGEST)
-        if sha256 is None and stated is not None:
-            place = _place_of_digest(text, stated) if f'"{DIGEST}":"{stated}"'.encode() in text else 0
-            text = text[:place] + _ZEROS.encode() + text[place + 64 :]
-        digest = hashlib.sha256(text)
-        arrays: Arrays = {}
-        for name, entry in entries.items():
-            with memory_for(entry.stop - entry.start, path):
-                array = np.empty(entry.shape, entry.dtype)
-            raw = array.reshape(-1).view(np.uint8)
-            read_exactly(stream, raw.data, path)
-            digest.update(raw.data)
-            refuse_if(entry.dtype == np.bool_ and raw.max(initial=0) > 1, path, f"data: {name}", "truth values are 0 or 1")
-            arrays[name] = array
+    entries, metadata, text = read_header(stream, size, path)
+    stated = metadata.get(DIGEST)
+    if sha256 is None and stated is not None:
+        place = _place_of_digest(text, stated) if f'"{DIGEST}":"{stated}"'.encode() in text else 0
+        text = text[:place] + _ZEROS.encode() + text[place + 64 :]
+    digest = hashlib.sha256(text)
+    arrays: Arrays = {}
+    for name, entry in entries.items():
+        with memory_for(entry.stop - entry.start, path):
+            array = np.empty(entry.shape, entry.dtype)
+        raw = array.reshape(-1).view(np.uint8)
+        read_exactly(stream, raw.data, path)
+        digest.update(raw.data)
+        refuse_if(entry.dtype == np.bool_ and raw.max(initial=0) > 1, path, f"data: {name}", "truth values are 0 or 1")
+        arrays[name] = array
     expected = sha256 or stated
     if expected is not None and digest.hexdigest() != expected:
         found = digest.hexdigest()
@@ -111,7 +117,7 @@ def load(path: str | os.PathLike[str], sha256: str | None = None, follow: bool =
     return arrays, {name: value for name, value in metadata.items() if name != DIGEST}
 
 
-def read_header(stream: FileIO, size: int, file: object) -> tuple[dict[str, Entry], dict[str, str], bytes]:
+def read_header(stream: FileIO | BytesIO, size: int, file: object) -> tuple[dict[str, Entry], dict[str, str], bytes]:
     """Arrays and metadata, verified to be exactly the bytes of the file, and the header; the stream then stands at the data."""
     refuse_if(size < 10, file, "", f"holds {size} bytes, too few for safetensors")
     prefix = bytearray(8)

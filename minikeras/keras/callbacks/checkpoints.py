@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 
 from ...core.arrays import to_numpy
 from ...core.variable import Snapshot, restore, snapshot
-from ...distribute.functions import broadcast_state
+from ...distribute.functions import broadcast_bytes
 from ...distribute.world import is_first
 from ...errors import LoadError
 from ...files import durable, strict_json, tensors
+from ...files.reading import read_file
 from ..arguments import made_with_numpy
 from .callback import Callback, Logs, tell, used_if
 from .monitor import Monitor
@@ -214,14 +216,12 @@ class BackupAndRestore(_Saver):
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Go on from the file, if there is one; of several ranks the first one reads it."""
         self._unsaved = 0
-        state = broadcast_state(self._load() if is_first() else None)
-        if state is not None:
-            self.model.set_training_state(state)
+        content = broadcast_bytes(read_file(self.path) if is_first() and self.path.exists() else b"")
+        if content:
+            self.model.set_training_state(self._state(content))
 
-    def _load(self) -> dict[str, Any] | None:
-        if not self.path.exists():
-            return None
-        arrays, metadata = tensors.load(self.path)
+    def _state(self, content: bytes | bytearray) -> dict[str, Any]:
+        arrays, metadata = tensors.decode(BytesIO(content), len(content), self.path)
         if _VALUES not in metadata:
             raise LoadError(f"{self.path}: holds no state of training. Move the file away, or give another backup_dir.")
         values = strict_json.loads(metadata[_VALUES].encode(), self.path, _VALUES)
