@@ -313,12 +313,12 @@ def _curves(results: SweepResults, names: str | Sequence[str], most: int = MOST,
     for one, *_ in groups:
         named = [f"{name}={shown([cell(one.parameters[name])])[0]}" for name in varied if name in one.parameters]
         labels.append((", ".join(named) or "all runs") if len(labels) < most else None)
+    from ..figures.runs import Band, plot_bands
+
     panels = {
-        name: [_band(label, group, name) for label, group in zip(labels, groups, strict=True) if name in group[0].history]
+        name: [Band.of(label, group, name) for label, group in zip(labels, groups, strict=True) if name in group[0].history]
         for name in chosen
     }
-    from ..figures import plot_bands
-
     return plot_bands(panels, **options)
 
 
@@ -344,16 +344,3 @@ def _varied(results: SweepResults) -> list[str]:
     """The parameters that are not the same in all runs."""
     names = dict.fromkeys(name for one in results for name in one.parameters)
     return [name for name in names if len({repr(encoded(one.parameters.get(name))) for one in results}) > 1]
-
-
-def _band(label: str | None, group: Sequence[RunResult], name: str) -> Any:
-    """Mean and deviation at the epochs at which any run of a combination has the value."""
-    from ..figures.runs import Band
-
-    taken = [dict(zip(one.logged_at.get(name, ()), one.history.get(name, ()), strict=True)) for one in group]
-    epochs = sorted({epoch for values in taken for epoch in values})
-    columns = [[values[epoch] for values in taken if epoch in values] for epoch in epochs]
-    mean = np.array([np.mean(column) for column in columns])
-    several = any(len(column) > 1 for column in columns)
-    deviation = np.array([np.std(column, ddof=1) if len(column) > 1 else 0.0 for column in columns])
-    return Band(label, np.array(epochs), mean, deviation if several else None)

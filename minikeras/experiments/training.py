@@ -98,12 +98,7 @@ class EnsembleHistory:
         chosen = [name for name in ("loss", "val_loss") if name in known] if names is None else list(names)
         if not chosen or any(name not in known for name in chosen):
             raise ValueError(f"plot: names must be among the numbers in the logs, {sorted(known)}; found {chosen}.")
-        panels = {}
-        for name in chosen:
-            logged = ~np.isnan(known[name]).all(axis=1)
-            values = np.ma.masked_invalid(known[name][logged])
-            mean, deviation = (np.asarray(one) for one in (values.mean(axis=1), values.std(axis=1)))
-            panels[name] = [Band(f"{len(self.members)} members", np.array(self.epoch)[logged], mean, deviation)]
+        panels = {name: [Band.of(f"{len(self.members)} members", self.members, name, freedom=0)] for name in chosen}
         return plot_bands(panels, **options)
 
     def __repr__(self) -> str:

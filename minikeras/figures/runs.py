@@ -165,6 +165,21 @@ class Band(NamedTuple):
     mean: Any
     deviation: Any
 
+    @classmethod
+    def of(cls, label: str | None, runs: Sequence[Any], name: str, freedom: int = 1) -> Band:
+        """Mean and deviation at the epochs at which any of some runs, such as a `History`, has a finite value; the variance is a
+        sum divided by the number of values less `freedom`.
+        """
+        columns: dict[int, list[float]] = {}
+        for one in runs:
+            for epoch, value in zip(one.logged_at.get(name, ()), one.history.get(name, ()), strict=True):
+                columns.setdefault(epoch, []).extend([value] if np.isfinite(value) else [])
+        epochs = [epoch for epoch in sorted(columns) if columns[epoch]]
+        mean = np.array([np.mean(columns[epoch]) for epoch in epochs])
+        spread = [np.std(columns[epoch], ddof=freedom) if len(columns[epoch]) > 1 else 0.0 for epoch in epochs]
+        several = any(len(columns[epoch]) > 1 for epoch in epochs)
+        return cls(label, np.array(epochs), mean, np.array(spread) if several else None)
+
 
 def plot_bands(panels: Mapping[str, Sequence[Band]], *, title: str | None = None, axes: Any = None) -> Any:
     """Curves in bands, a panel for each name; epochs are counted from 1.
