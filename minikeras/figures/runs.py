@@ -167,8 +167,8 @@ class Band(NamedTuple):
 
     @classmethod
     def of(cls, label: str | None, runs: Sequence[Any], name: str, freedom: int = 1) -> Band:
-        """Mean and deviation at the epochs at which any of some runs, such as a `History`, has a finite value; the variance is a
-        sum divided by the number of values less `freedom`.
+        """Mean and deviation at the epochs at which any of some runs, such as a `History`, has a finite value; the variance is
+        a sum divided by the number of values less `freedom`.
         """
         columns: dict[int, list[float]] = {}
         for one in runs:
