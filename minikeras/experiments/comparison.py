@@ -15,9 +15,9 @@ from ..keras import optimizers as keras_optimizers
 from ..keras.arguments import whole
 from ..keras.models import Model
 from ..keras.optimizers import Every, Optimizer
+from .grid import Failure, fresh_session, seeds_of
 from .problem import Problem, TimedSteps
 from .runs import RunsProgress, own_data
-from .session import Failure, fresh_session, seeds_of
 from .table import Table
 
 Array = np.ndarray[Any, Any]

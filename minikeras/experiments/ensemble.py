@@ -26,8 +26,8 @@ from ..keras.random import default_seed
 from ..keras.saving.model_files import decoded, encoded, may_write
 from ..keras.training import trainer
 from ..types import Array
+from .grid import checked_seeds
 from .members import EnsembleMember, MemberSource, check_apart, folds_of, resampled
-from .session import checked_seeds
 from .training import EnsembleHistory, KeptStacks, MemberHooks
 
 FORMAT, _INDEX = 1, "ensemble.json"

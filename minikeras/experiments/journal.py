@@ -25,9 +25,8 @@ from ..core.tensor import array_of
 from ..errors import LoadError, NotFoundError
 from ..files import durable, strict_json
 from ..files.reading import excerpt, read_file, refuse_if, refused
-from .grid import Run, as_text, decoded, encoded
+from .grid import Failure, Run, as_text, decoded, encoded
 from .runs import Outcome
-from .session import Failure
 
 FORMAT = "minikeras sweep 1"
 MODEL = "the model of run"

@@ -38,7 +38,7 @@ from ..keras.weight import HostVariable, KerasVariable
 from ..layout import Layout
 from ..nn_ops import streams
 from ..types import Array, DType, TensorLike
-from .session import built_with, fresh_session
+from .grid import built_with, fresh_session
 
 
 class EnsembleMember:

@@ -21,8 +21,8 @@ from ..keras.optimizers import SecondOrder
 from ..keras.training.executions import Executions
 from ..keras.training.ranks import Steps
 from ..keras.training.state import Transaction
+from .grid import built_with
 from .runs import own_data
-from .session import built_with
 
 _OPTIONS = [name for name in inspect.signature(Model.compile).parameters if name not in ("self", "optimizer", "loss")]
 _FEWEST_ROWS = 1024

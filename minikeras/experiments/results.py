@@ -11,10 +11,9 @@ import numpy as np
 from ..files import hdf5, limits
 from ..keras.callbacks import History
 from ..keras.saving.model_files import load_tree
-from .grid import Named, Run, called, cell, encoded
+from .grid import Named, Run, called, cell, encoded, fresh_session
 from .journal import Journal
 from .runs import Outcome
-from .session import fresh_session
 from .structure import need_compiled
 from .table import Table, shown
 

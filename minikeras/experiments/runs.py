@@ -25,9 +25,8 @@ from ..keras.callbacks.callback import in_notebook, readable
 from ..keras.models import Model
 from ..keras.saving import model_files
 from .ensemble import Ensemble
-from .grid import Run, called
+from .grid import Failure, Run, called, fresh_session
 from .members import EnsembleMember
-from .session import Failure, fresh_session
 from .structure import need_compiled
 
 Logs = Callable[[], Any]

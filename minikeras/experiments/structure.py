@@ -31,8 +31,8 @@ from ..keras.layers.layer import Layer
 from ..keras.models import Model
 from ..keras.saving.objects import is_described, serialize_keras_object
 from ..keras.weight import Weight
+from .grid import fresh_session
 from .members import MemberNumber
-from .session import fresh_session
 
 
 def options_of(kind: type) -> tuple[str, ...]:

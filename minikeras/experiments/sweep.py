@@ -14,11 +14,10 @@ from ..keras.batches import is_iterable_of_batches
 from ..keras.models import Model
 from ..keras.training.trainer import COUNTS, check_counts
 from . import engine, grid, structure
-from .grid import Run
+from .grid import Failure, Run, seeds_of
 from .journal import MODEL, Journal, SweepPlan, fingerprint
 from .results import RunResult, SweepResults
 from .runs import DATA, Outcome, RunsProgress, Training, train_group
-from .session import Failure, seeds_of
 
 _OURS = ("self", "callbacks", "verbose")
 FIT_ARGUMENTS = {name: one.default for name, one in inspect.signature(Model.fit).parameters.items() if name not in _OURS}

@@ -5,10 +5,9 @@ import pytest
 
 import minikeras as tf
 from minikeras.experiments import Sweep, SweepResults
-from minikeras.experiments.grid import Run
+from minikeras.experiments.grid import Failure, Run
 from minikeras.experiments.results import RunResult
 from minikeras.experiments.runs import Outcome
-from minikeras.experiments.session import Failure
 
 plt = pytest.importorskip("matplotlib.pyplot")
 from minikeras.figures import plot_parallel  # noqa: E402
