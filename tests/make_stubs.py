@@ -28,8 +28,8 @@ ROOT = pathlib.Path(minikeras.__file__).parent
 MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise", "distribute", "data"]
 MODULES += [
     *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
-    "keras.activations",
-    "keras.backend",
+    *(f"keras.{name}" for name in ("activations", "backend", "callbacks", "layers", "models", "saving", "utils", "wrappers")),
+    "experiments",
 ]
 """The modules with stubs, by their dotted names below `minikeras`; a later one imports what an earlier one defines."""
 HEAD = "# Made by tests/make_stubs.py from the functions themselves.\n"

@@ -1,10 +1,10 @@
 """The structure of the package, checked: imports point up the list of layers, there is no circle, files stay small.
 
-An import counts wherever it is written: at the beginning of a file, within a function, or under `if TYPE_CHECKING` for type
-checkers alone. So what a package loads late counts as well: the names in its `_LATE` stand under `if TYPE_CHECKING` too, which
-test_imports.py holds it to. Two things do not count. Python loads the packages around a module before it (`minikeras.keras` for
-`minikeras.keras.losses`): that is not written in the file. Hooks (`core/registry.py`) name modules as text, so that a floor may
-offer something to one below, which works without it; a test lists the files that import by a text.
+An import counts wherever it is written: at the beginning of a file, within a function, or for type checkers alone, under
+`if TYPE_CHECKING` or in a stub. So what a package loads late counts as well: the names in its `_LATE` stand there too, which
+test_imports.py and test_stubs.py hold it to. Two things do not count. Python loads the packages around a module before it
+(`minikeras.keras` for `minikeras.keras.losses`): that is not written in the file. Hooks (`core/registry.py`) name modules as
+text, so that a floor may offer something to one below, which works without it; a test lists the files that import by a text.
 """
 
 from __future__ import annotations
@@ -174,8 +174,11 @@ def resolved(name: str, node: ast.ImportFrom) -> str | None:
 @functools.cache
 def imports(name: str) -> tuple[Import, ...]:
     """What one module imports from the package."""
-    found = []
-    for node in ast.walk(tree(name)):
+    found, path = [], modules()[name]
+    is_facade = name and "\n_LATE" in path.read_text(encoding="utf-8") and path.with_suffix(".pyi").exists()
+    offered = ast.parse(path.with_suffix(".pyi").read_text(encoding="utf-8")).body if is_facade else []
+    names = [node for node in offered if isinstance(node, ast.ImportFrom) and node.names[0].asname]  # others are for types
+    for node in (*ast.walk(tree(name)), *names):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names if alias.name.partition(".")[0] == "minikeras"]
             found += [Import(name, target.removeprefix("minikeras").lstrip("."), node.lineno) for target in targets]
@@ -386,7 +389,7 @@ def test_the_checks_see_imports_of_every_form() -> None:
     assert {"nest", "errors", "core.tape"} <= targets("core.gradient_tape")
     assert "nn_ops.streams" in targets("compiler.recorder"), "within a function"
     assert {"core", "functions.shaping", "module"} <= targets("_names")
-    assert {"keras.callbacks.monitor", "keras.callbacks.loggers"} <= targets("keras.callbacks"), "for type checkers"
+    assert {"keras.callbacks.monitor", "keras.callbacks.loggers"} <= targets("keras.callbacks"), "in a stub"
 
 
 def test_the_checks_see_circles() -> None:

@@ -4,18 +4,7 @@
 Every name is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from ..absent import facade as _facade
-
-if _TYPE_CHECKING:
-    from .comparison import Comparison, compare
-    from .ensemble import Ensemble
-    from .problem import Problem
-    from .results import RunResult, SweepResults
-    from .sweep import Sweep
-    from .table import Table
-    from .training import EnsembleHistory
 
 _LATE: dict[str, str | None] = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),

@@ -4,18 +4,12 @@
 May import the optimizers and all below. What writes files is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from ...absent import facade as _facade
 from .callback import Callback, History, LambdaCallback, TerminateOnNaN
 from .callback_list import CallbackList
 from .monitor import EarlyStopping, LearningRateScheduler, OptunaPruning, ReduceLROnPlateau
 from .progress_bar import ProgressBar
 from .progress_bar import ProgressBar as ProgbarLogger
-
-if _TYPE_CHECKING:
-    from .checkpoints import BackupAndRestore, ModelCheckpoint, SwapEMAWeights
-    from .loggers import CSVLogger, TensorBoard
 
 _LATE = dict.fromkeys(("BackupAndRestore", "ModelCheckpoint", "SwapEMAWeights"), "checkpoints")
 _LATE |= dict.fromkeys(("CSVLogger", "TensorBoard"), "loggers")

@@ -1,8 +1,6 @@
 # mypy: implicit-reexport
 """Layers. May import the rest of the package below `keras` and keras's tables of activations, initializers and the like."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from ...absent import facade as _facade
 from .activations import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .batch_normalization import BatchNormalization
@@ -18,27 +16,6 @@ from .reshaping import *  # noqa: F403
 from .windows import *  # noqa: F403
 
 add, average, concatenate, dot, maximum, minimum, multiply, subtract = _FUNCTIONS
-
-if _TYPE_CHECKING:
-    from ..saving.objects import deserialize, serialize
-    from .attention import AdditiveAttention, Attention, GroupQueryAttention, MultiHeadAttention
-    from .augmentation import (
-        RandomBrightness,
-        RandomContrast,
-        RandomCrop,
-        RandomFlip,
-        RandomRotation,
-        RandomTranslation,
-        RandomZoom,
-    )
-    from .mixtures import CutMix, MixUp, RandomErasing
-    from .preprocessing.encoding import CategoryEncoding, Discretization
-    from .preprocessing.hashing import HashedCrossing, Hashing
-    from .preprocessing.lookup import IntegerLookup, StringLookup
-    from .preprocessing.text_vectorization import TextVectorization
-    from .recurrent import RNN, Bidirectional, StackedRNNCells
-    from .recurrent_cells import GRU, LSTM, ConvLSTM1D, ConvLSTM2D, ConvLSTM3D, GRUCell, LSTMCell, SimpleRNN, SimpleRNNCell
-    from .wrappers import Lambda, Pipeline, SpectralNormalization, TimeDistributed, Wrapper
 
 _LATE = {
     name: module

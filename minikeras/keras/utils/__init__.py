@@ -1,8 +1,6 @@
 # mypy: implicit-reexport
 """Small public tools: one-hot labels, seeds, files, sequences, images, pictures of models and of training, names of classes."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from ...absent import facade as _facade
 from ...figures import plot_history
 from ..batches import PyDataset, pack_x_y_sample_weight, unpack_x_y_sample_weight
@@ -13,15 +11,6 @@ from ..random import set_random_seed
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..saving.registry import *  # noqa: F403
 from .arrays import normalize, split_dataset, to_categorical
-
-if _TYPE_CHECKING:
-    from ..backend import is_keras_tensor, standardize_dtype
-    from ..callbacks.progress_bar import Progbar
-    from ..datasets.download import get_file
-    from ..feature_space import FeatureSpace
-    from ..symbolic.keras_tensor import get_source_inputs
-    from .arrays import pad_sequences, timeseries_dataset_from_array
-    from .files import array_to_img, image_dataset_from_directory, img_to_array, load_img, save_img, text_dataset_from_directory
 
 Sequence = PyDataset
 """The older name."""
