@@ -25,17 +25,18 @@ DEFAULT_BYTES = 128 * MEGABYTE
 class Budget:
     """The rest of a budget: bytes for weights, whose values the file holds, bytes for other state, work in microseconds."""
 
-    def __init__(self, weights: int, state: int) -> None:
-        self.weights, self.state = weights, state
-        self.work = MOST_WORK * max(1, state // DEFAULT_BYTES)
+    def __init__(self, weights: float, state: float, work: float) -> None:
+        self.weights, self.state, self.work = weights, state, work
 
     @classmethod
     def of_file(cls, weights: int, file_size: int, max_bytes: int | None) -> Budget:
         """The budget for a file with that many bytes of weights; the caller may allow more, or less, state and work."""
-        return cls(weights, max(DEFAULT_BYTES, 8 * file_size) if max_bytes is None else int(max_bytes))
+        state = max(DEFAULT_BYTES, 8 * file_size) if max_bytes is None else int(max_bytes)
+        return cls(weights, state, MOST_WORK * max(1, state // DEFAULT_BYTES))
 
 
-_current: contextvars.ContextVar[Budget | None] = contextvars.ContextVar("loading_budget", default=None)
+_UNLIMITED = Budget(math.inf, math.inf, math.inf)
+_current = contextvars.ContextVar("loading_budget", default=_UNLIMITED)
 
 
 @contextlib.contextmanager
@@ -50,15 +51,12 @@ def loading(budget: Budget) -> Iterator[None]:
 
 def is_loading() -> bool:
     """True if objects are being made for a file."""
-    return _current.get() is not None
+    return _current.get() is not _UNLIMITED
 
 
 def spend_weights(shape: Sequence[int], itemsize: int, what: str) -> None:
-    """Account for a weight that is about to be made; as the others, this does nothing outside of a budget."""
-    budget = _current.get()
-    if budget is None:
-        return
-    wanted = math.prod(shape) * itemsize
+    """Account for a weight that is about to be made; as the others, this does nothing unless a file is being loaded."""
+    budget, wanted = _current.get(), math.prod(shape) * itemsize
     if wanted > budget.weights:
         raise LoadError(
             f"the configuration asks for {what} of shape {tuple(shape)}, {wanted} bytes; the file has weights for "
@@ -69,29 +67,21 @@ def spend_weights(shape: Sequence[int], itemsize: int, what: str) -> None:
 
 def spend_state(shape: Sequence[int], itemsize: int, what: str) -> None:
     """Account for state that is about to be made and stays."""
-    budget = _current.get()
-    if budget is not None:
-        budget.state -= _allowed(math.prod(shape) * itemsize, budget, what)
+    wanted = math.prod(shape) * itemsize
+    check_temporary(wanted, what)
+    _current.get().state -= wanted
 
 
 def check_temporary(size: int, what: str) -> None:
     """Refuse arrays of `size` bytes that are needed for a moment only, if they are too large."""
-    budget = _current.get()
-    if budget is not None:
-        _allowed(size, budget, what)
-
-
-def _allowed(wanted: int, budget: Budget, what: str) -> int:
-    if wanted > budget.state:
-        raise LoadError(f"the configuration asks for {what} of {wanted} bytes, {budget.state} are left; max_bytes= allows more")
-    return wanted
+    left = _current.get().state
+    if size > left:
+        raise LoadError(f"the configuration asks for {what} of {size} bytes, {left} are left; max_bytes= allows more")
 
 
 def spend_work(units: int, what: str) -> None:
     """Account for work in the units of `OBJECT`."""
     budget = _current.get()
-    if budget is None:
-        return
     budget.work -= units
     if budget.work < 0:
         raise LoadError(f"the configuration asks for more work than a file of this size may ({what}); max_bytes= allows more")

@@ -11,7 +11,7 @@ from ...functions.shaping import broadcast_to, reshape
 from ...types import ShapeLike, TensorLike, as_dtype
 from .. import activations
 from .core import SameShape
-from .inputs import InputSpec
+from .inputs import InputSpec, called
 from .options import ActivationLike, Constraint, Initializer, Kept, Option, Regularizer
 
 
@@ -111,12 +111,10 @@ class PReLU(SameShape, described=True):
     def build(self, input_shape: ShapeLike) -> None:
         rank, shared = len(input_shape), self.shared_axes or ()
         if any(not 1 <= axis < rank for axis in shared):
-            raise ShapeError(
-                f"Layer '{self.name}' (PReLU): shared_axes {shared} must be axes 1 to {rank - 1} of {input_shape}."
-            )
+            raise ShapeError(f"{called(self)}: shared_axes {shared} must be axes 1 to {rank - 1} of {input_shape}.")
         shape = tuple(1 if axis in shared else input_shape[axis] for axis in range(1, rank))
         if None in shape:
-            raise ShapeError(f"Layer '{self.name}' (PReLU): axis sizes of {input_shape} must be known, or be in shared_axes.")
+            raise ShapeError(f"{called(self)}: axis sizes of {input_shape} must be known, or be in shared_axes.")
         self.alpha = self._add_kept("alpha", shape)
         axes = {axis: input_shape[axis] for axis in range(1, rank) if axis not in shared}
         self.input_spec = InputSpec(ndim=rank, axes=axes, fixed_by=self.alpha)
@@ -171,9 +169,7 @@ class Softmax(SameShape, described=True, makes_nothing=True):
         if not _fits(found, wanted) and found == wanted[: len(found)]:
             mask = reshape(mask, (*found, *(1,) * (len(wanted) - len(found))))
         if not _fits(tuple(mask.shape), wanted):
-            raise ShapeError(
-                f"Layer '{self.name}' (Softmax): the mask must broadcast to the input; input {wanted}, mask {found}."
-            )
+            raise ShapeError(f"{called(self)}: the mask must broadcast to the input; input {wanted}, mask {found}.")
         counts = mask if mask.dtype.is_bool else cast(mask, inputs.dtype) > 0.5
         return broadcast_to(counts, inputs.shape)
 

@@ -24,7 +24,7 @@ from ..random import SeedGenerator
 from ..saving.objects import described
 from .activations import Softmax
 from .core import EinsumDense
-from .inputs import unmarked
+from .inputs import called, unmarked
 from .layer import Layer
 from .options import Constraint, Flag, Initializer, Kept, Positive, Rate, Regularizer, check_positive
 from .regularization import Dropout, dropped
@@ -152,8 +152,8 @@ class Attention(Layer, described=True, gives_floats=True):
     def _listed(self, given: Any, what: str = "inputs") -> list[Any]:
         if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= 3 or isinstance(given[-1], (int, float)):
             raise ValueError(
-                f"Layer '{self.name}' ({type(self).__name__}) must be called on a list, [query, value] or [query, value, key], "
-                f"and so must be its mask; found {what} {given!r:.100}."
+                f"{called(self)} must be called on a list, [query, value] or [query, value, key], and so must be its mask; "
+                f"found {what} {given!r:.100}."
             )
         return list(given)
 
@@ -311,8 +311,7 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         axes = self.attention_axes or tuple(range(1, rank - 1))
         if not axes or any(not -rank <= axis < rank or axis % rank in (0, rank - 1) for axis in axes):
             raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}): attention_axes {axes} must lie between batch and features of a "
-                f"query with {rank} axes."
+                f"{called(self)}: attention_axes {axes} must lie between batch and features of a query with {rank} axes."
             )
         self._axes = tuple(axis % rank for axis in axes)
         letters = string.ascii_letters
@@ -354,8 +353,8 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
     def _order(self, query: Tensor, value: Tensor, causal: bool) -> Tensor | None:
         if len(self._axes) != 1:
             raise ValueError(
-                f"Layer '{self.name}' ({type(self).__name__}): a causal mask or a window needs one attention axis, found axes "
-                f"{self._axes}. Give attention_mask instead."
+                f"{called(self)}: a causal mask or a window needs one attention axis, found axes {self._axes}. Give "
+                "attention_mask instead."
             )
         axis = self._axes[0]
         return order(query.shape[axis], value.shape[axis], causal, self.sliding_window)
@@ -393,8 +392,8 @@ class MultiHeadAttention(Layer, described=True, gives_floats=True):
         """The query's, with other features if there is an `output_shape`."""
         if key_shape is not None and tuple(value_shape)[1:-1] != tuple(key_shape)[1:-1]:
             raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}): all axes of value and key but the last must be equal, found "
-                f"{tuple(value_shape)} and {tuple(key_shape)}."
+                f"{called(self)}: all axes of value and key but the last must be equal, found {tuple(value_shape)} and "
+                f"{tuple(key_shape)}."
             )
         return (*query_shape[:-1], *(self._output_shape or query_shape[-1:]))
 

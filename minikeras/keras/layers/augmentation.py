@@ -22,6 +22,7 @@ from ...types import ShapeLike
 from .. import random
 from ..ops.image.sampling import affine_transform, resize
 from ..random import SeedGenerator
+from .inputs import called
 from .layer import Layer
 from .options import DataFormat, Kept, Size, one_of
 
@@ -79,9 +80,7 @@ class Augmentation(Layer):
         images = data["images"] if isinstance(data, dict) else data
         shape = tuple(images.shape)
         if len(shape) not in (3, 4):
-            raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}) expects images of 3 axes, or batches of 4, found shape {shape}."
-            )
+            raise ShapeError(f"{called(self)} expects images of 3 axes, or batches of 4, found shape {shape}.")
         if not training:
             return None
         return self.draw((1,) * (4 - len(shape)) + shape, self.generator if seed is None else seed)
@@ -106,8 +105,8 @@ class Augmentation(Layer):
         parts = dict(data) if isinstance(data, dict) else {"images": data}
         if "images" not in parts or "bounding_boxes" in parts:
             raise ValueError(
-                f"Layer '{self.name}' ({type(self).__name__}) takes images, or a dict with 'images' and perhaps 'labels' and "
-                f"'segmentation_masks'; found {sorted(parts)}."
+                f"{called(self)} takes images, or a dict with 'images' and perhaps 'labels' and 'segmentation_masks'; found "
+                f"{sorted(parts)}."
             )
         parts["images"] = cast(parts["images"], self.compute_dtype)
         transformation = self.get_random_transformation(parts, bool(training))

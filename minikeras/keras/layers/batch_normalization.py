@@ -18,7 +18,7 @@ from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
 from ...nn_ops.nn import masked_fill
 from ...types import ShapeLike, TensorLike
-from .inputs import InputSpec
+from .inputs import InputSpec, called
 from .normalization import ScalingLayer, known_axes, read, wide
 from .options import Flag, Initializer, Kept, Number
 
@@ -139,8 +139,8 @@ class BatchNormalization(ScalingLayer, described=True):
         steps, given = tuple(x.shape[:-1]), tuple(mask.shape)
         if len(given) != len(steps) or any(size not in (1, whole) for size, whole in zip(given, steps, strict=True)):
             raise ShapeError(
-                f"Layer '{self.name}' (BatchNormalization): the mask must have the input's shape without its last axis, "
-                f"{steps}, or sizes of 1 in it; found {given}."
+                f"{called(self)}: the mask must have the input's shape without its last axis, {steps}, or sizes of 1 in it; "
+                f"found {given}."
             )
         weights = broadcast_to(reshape(cast(mask, x.dtype), (*given, 1)), x.shape)
         if among_ranks:

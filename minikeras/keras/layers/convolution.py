@@ -11,7 +11,7 @@ from ...functions import convolution as functions
 from ...functions.shaping import reshape
 from ...types import ShapeLike, TensorLike
 from ..weight import Weight
-from .inputs import InputSpec
+from .inputs import InputSpec, called
 from .layer_weights import activated
 from .options import (
     ActivationLike,
@@ -49,8 +49,8 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
         channels = input_shape[axis]
         if channels is None or channels % self.groups:
             raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}): the number of channels must be known and a multiple of "
-                f"groups={self.groups}, found {channels} in input shape {tuple(input_shape)}."
+                f"{called(self)}: the number of channels must be known and a multiple of groups={self.groups}, found "
+                f"{channels} in input shape {tuple(input_shape)}."
             )
         outputs = self.compute_output_shape(input_shape)[axis]
         kernel = self.make_kernels(channels)

@@ -26,7 +26,7 @@ from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import initializers
 from ..config import floatx
 from ..symbolic.keras_tensor import KerasTensor, Node, Spec, nodes_of
-from .inputs import InputSpec, attach, called_on_none
+from .inputs import InputSpec, attach, called, called_on_none
 from .layer import Layer
 from .layer_weights import activated
 from .options import ActivationLike, Constraint, Flag, Initializer, Kept, Positive, Regularizer
@@ -85,7 +85,7 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
 
     def build(self, input_shape: ShapeLike) -> None:
         if not input_shape or input_shape[-1] is None:
-            raise ShapeError(f"Layer '{self.name}' (Dense) needs a known number of features, found shape {tuple(input_shape)}.")
+            raise ShapeError(f"{called(self)} needs a known number of features, found shape {tuple(input_shape)}.")
         features = input_shape[-1]
         self.kernel = self._add_kept("kernel", (features, self.units))
         self.bias: Any = self._add_kept("bias", (self.units,)) if self.use_bias else None
@@ -217,8 +217,8 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         sizes = self._sizes(tuple(input_shape))
         if None in (*sizes.kernel, *(sizes.bias or ())):
             raise ShapeError(
-                f"Layer '{self.name}' (EinsumDense) needs known sizes for its weights, found input shape {tuple(input_shape)} "
-                f"and output_shape {self.partial_output_shape} for '{self.equation}'."
+                f"{called(self)} needs known sizes for its weights, found input shape {tuple(input_shape)} and output_shape "
+                f"{self.partial_output_shape} for '{self.equation}'."
             )
         first = self.kernel_initializer
         if isinstance(first, initializers.VarianceScaling) and None in (first.input_axes, first.output_axes):
@@ -267,9 +267,7 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         x, kernel, y = self._labels_in, self._labels_of_kernel, self._labels_out
         elided = len(shape) - len(x)
         if elided < 0 or (elided and "..." not in self.equation):
-            raise ShapeError(
-                f"Layer '{self.name}' (EinsumDense) expected inputs with {len(x)} axes for '{self.equation}', found {shape}."
-            )
+            raise ShapeError(f"{called(self)} expected inputs with {len(x)} axes for '{self.equation}', found {shape}.")
         before = shape[:elided] if self._before else ()
         behind = () if self._before else shape[len(x) :]
         sizes = dict(zip(x, shape[len(before) :], strict=False))
@@ -277,8 +275,8 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
         stated = partial if before else (shape[0], *partial)
         if len(stated) != len(y):
             raise ShapeError(
-                f"Layer '{self.name}' (EinsumDense): output_shape {partial} must have {len(y) - (not before)} sizes for "
-                f"'{self.equation}' and inputs of shape {shape}."
+                f"{called(self)}: output_shape {partial} must have {len(y) - (not before)} sizes for '{self.equation}' and "
+                f"inputs of shape {shape}."
             )
         output = []
         for label, size in zip(y, stated, strict=True):

@@ -189,6 +189,11 @@ def _introduced(layer: Any, spec: InputSpec) -> str:
     return f"{text} was built for {features} (weight '{weight.path}' has shape {tuple(weight.shape)}); it"
 
 
+def called(layer: Any) -> str:
+    """A layer in messages: by its name and class."""
+    return f"Layer '{layer.name}' ({type(layer).__name__})"
+
+
 def called_on_none(layer: Any) -> str:
     """The message for a layer that needs a tensor and is called on None."""
     return (
@@ -261,7 +266,7 @@ def pass_masks(layer: Any, x: TensorLike, outputs: Any, masks: Any) -> None:
         attach(layer.compute_mask(x, masks), outputs)
     elif masks is not None and not layer.call_spec.takes_mask and not layer.collect_contents().sublayers:
         warn_caller(
-            f"Layer '{layer.name}' ({type(layer).__name__}) was given an input that carries a mask, but it does not support "
+            f"{called(layer)} was given an input that carries a mask, but it does not support "
             "masks, so the layers after it do not see the mask. Set supports_masking = True if it may be passed on."
         )
 
@@ -271,4 +276,4 @@ def unusable(layer: Module, error: Exception, args: tuple[Any, ...], kwargs: dic
     given = [*map(shown, args), *(f"{name}={shown(value)}" for name, value in kwargs.items() if name != "training")]
     said = f"cannot be called on {', '.join(given) or 'nothing'} ({type(error).__name__}: {error})"
     kind = ValueError if isinstance(error, ValueError) else TypeError
-    return kind(f"Layer '{layer.name}' ({type(layer).__name__}) {said}. See help({type(layer).__name__}) for what it takes.")
+    return kind(f"{called(layer)} {said}. See help({type(layer).__name__}) for what it takes.")

@@ -563,7 +563,7 @@ class Layer(Module):
     def _single(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The positional arguments; a layer of one tensor takes it out of a list or dict of one."""
         if self.call_spec.takes_one_tensor and args and isinstance(args[0], (list, tuple, dict)) and not is_numbers(args[0]):
-            return inputs.only_tensor(f"Layer '{self.name}' ({type(self).__name__})", args[0]), *args[1:]
+            return inputs.only_tensor(inputs.called(self), args[0]), *args[1:]
         return args
 
     def _tensors(self, argument: Any) -> Any:

@@ -166,7 +166,7 @@ def notice_unheld(caller: WeightOwner, layer: WeightOwner) -> None:
     """Warn of weights that a layer has just made in the `call` of this one, if nothing here holds them."""
     if weights_of(layer) and not any(one is layer for one in collect(caller).sublayers):
         warn_caller(
-            f"Layer '{layer.name}' ({type(layer).__name__}) made its weights in the `call` of '{caller.name}' "
+            f"{inputs.called(layer)} made its weights in the `call` of '{caller.name}' "
             f"({type(caller).__name__}), which does not hold it: they are not trained, not saved, and new whenever the "
             "layer is made anew. Make it in `__init__` or `build`, and keep it as an attribute."
         )
@@ -478,9 +478,7 @@ def build_arguments(
     given = dict(zip(call_names, args, strict=False)) | kwargs
     told = {name: given.get(name.removesuffix("_shape")) for name in names}
     if missing := [name.removesuffix("_shape") for name in needed if told[name] is None]:
-        raise TypeError(
-            f"Layer '{layer.name}' ({type(layer).__name__}): the call takes {list(call_names)}, and lacks {missing}."
-        )
+        raise TypeError(f"{inputs.called(layer)}: the call takes {list(call_names)}, and lacks {missing}.")
     return (), {name: shapes_of(value) for name, value in told.items() if value is not None}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ... import nest
 from ...core import Tensor
 from ...core.ops.arithmetic import ones_like
-from ...errors import ShapeError, kind_of
+from ...errors import ShapeError
 from ...functions.catalogue import name_like_definition
 from ...functions.contractions import matmul
 from ...functions.elementwise import add, cast, logical_or, maximum, minimum, multiply, where
@@ -21,7 +21,7 @@ from ...nn_ops.nn import masked_fill
 from ...types import ShapeLike, TensorLike
 from ..calls import mask_of
 from ..promotion import promoted
-from .inputs import attach
+from .inputs import attach, called
 from .layer import Layer
 from .options import Flag, Kept
 
@@ -65,7 +65,7 @@ class Merge(Layer):
         shapes = self._listed(input_shape)
         sizes = {shape[0] for shape in shapes if shape} - {None}
         if len(sizes) > 1:
-            raise ShapeError(f"{self._called()} cannot merge tensors with different batch sizes: found shapes {shapes}.")
+            raise ShapeError(f"{called(self)} cannot merge tensors with different batch sizes: found shapes {shapes}.")
         rank = max(len(shape) for shape in shapes)
         rows = [shape[1:] for shape in shapes]
         wide = [(1,) * (rank - 1 - len(row)) + row for row in rows]
@@ -75,13 +75,10 @@ class Merge(Layer):
     def _listed(self, shapes: Any, least: int = 1) -> list[tuple[Any, ...]]:
         """The shapes of the inputs, refused if they are not a list of them."""
         if not isinstance(shapes, (list, tuple)) or not all(isinstance(shape, (list, tuple)) for shape in shapes):
-            raise ValueError(f"{self._called()} should be called on a list of inputs, found one of shape {shapes}.")
+            raise ValueError(f"{called(self)} should be called on a list of inputs, found one of shape {shapes}.")
         if len(shapes) < least:
-            raise ValueError(f"{self._called()} should be called on a list of at least {least} inputs, found {len(shapes)}.")
+            raise ValueError(f"{called(self)} should be called on a list of at least {least} inputs, found {len(shapes)}.")
         return [tuple(shape) for shape in shapes]
-
-    def _called(self) -> str:
-        return f"Layer '{self.name}', {kind_of(self)},"
 
 
 def _with_rank(x: Tensor, rank: int) -> Tensor:
@@ -93,17 +90,17 @@ def _broadcast(layer: Merge, sizes: tuple[Any, ...], shapes: Any) -> Any:
     """The size of an axis of the result; None where it is not known."""
     known = {size for size in sizes if size not in (1, None)}
     if len(known) > 1:
-        raise ShapeError(f"{layer._called()} needs inputs whose shapes can be broadcast, found {shapes}.")
+        raise ShapeError(f"{called(layer)} needs inputs whose shapes can be broadcast, found {shapes}.")
     return known.pop() if known else None if None in sizes else 1
 
 
 def _listed_masks(layer: Merge, inputs: TensorLike, masks: Any) -> list[Any]:
     if not isinstance(inputs, (list, tuple)):
-        raise ValueError(f"{layer._called()} needs a list of inputs, found {inputs!r:.80}.")
+        raise ValueError(f"{called(layer)} needs a list of inputs, found {inputs!r:.80}.")
     if masks is None:
         return [None] * len(inputs)
     if not isinstance(masks, (list, tuple)) or len(masks) != len(inputs):
-        raise ValueError(f"{layer._called()} needs a list of {len(inputs)} masks, found {masks!r:.80}.")
+        raise ValueError(f"{called(layer)} needs a list of {len(inputs)} masks, found {masks!r:.80}.")
     return [None if mask is None else tensor(mask) for mask in masks]
 
 
@@ -128,7 +125,7 @@ class Subtract(Merge, described=True):
     def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The inputs' shapes broadcast."""
         if len(self._listed(input_shape, 2)) != 2:
-            raise ValueError(f"{self._called()} should be called on exactly 2 inputs, found {len(input_shape)}.")
+            raise ValueError(f"{called(self)} should be called on exactly 2 inputs, found {len(input_shape)}.")
         return super().compute_output_shape(input_shape)
 
     def combine(self, inputs: list[Tensor]) -> Tensor:
@@ -251,11 +248,11 @@ class Concatenate(Merge, described=True):
         shapes = self._listed(input_shape)
         rank = len(shapes[0])
         if any(len(shape) != rank for shape in shapes) or not -rank <= self.axis < rank:
-            raise ShapeError(f"{self._called()} needs inputs of one rank that have axis {self.axis}, found {shapes}.")
+            raise ShapeError(f"{called(self)} needs inputs of one rank that have axis {self.axis}, found {shapes}.")
         place = self.axis % rank
         columns = list(zip(*shapes, strict=True))
         if any(len(set(column) - {None}) > 1 for axis, column in enumerate(columns) if axis != place):
-            raise ShapeError(f"{self._called()} requires inputs with matching shapes except along axis {self.axis}: {shapes}.")
+            raise ShapeError(f"{called(self)} requires inputs with matching shapes except along axis {self.axis}: {shapes}.")
         sizes = [next((size for size in column if size is not None), None) for column in columns]
         sizes[place] = None if None in columns[place] else sum(columns[place])
         return tuple(sizes)
@@ -312,17 +309,17 @@ class Dot(Merge, described=True):
 
     def _places(self, shapes: list[tuple[Any, ...]]) -> list[int]:
         if len(shapes) != 2:
-            raise ValueError(f"{self._called()} should be called on exactly 2 inputs, found {len(shapes)}.")
+            raise ValueError(f"{called(self)} should be called on exactly 2 inputs, found {len(shapes)}.")
         pair = [self.axes] * 2 if isinstance(self.axes, int) else self.axes
         if any(
             not -len(shape) <= axis < len(shape) or axis % len(shape) == 0 for axis, shape in zip(pair, shapes, strict=True)
         ):
-            raise ShapeError(f"{self._called()} has axes {self.axes}, which must lie behind the batch axis of {shapes}.")
+            raise ShapeError(f"{called(self)} has axes {self.axes}, which must lie behind the batch axis of {shapes}.")
         places = [axis % len(shape) for axis, shape in zip(pair, shapes, strict=True)]
         sizes = [shape[place] for shape, place in zip(shapes, places, strict=True)]
         if None not in sizes and sizes[0] != sizes[1]:
             raise ShapeError(
-                f"{self._called()} found incompatible input shapes {shapes[0]} and {shapes[1]}: sizes {sizes[0]} and "
+                f"{called(self)} found incompatible input shapes {shapes[0]} and {shapes[1]}: sizes {sizes[0]} and "
                 f"{sizes[1]} along axes {places[0]} and {places[1]} differ."
             )
         return places

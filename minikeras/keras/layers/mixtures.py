@@ -13,6 +13,7 @@ from ...functions.indexing import gather
 from ...functions.shaping import reshape
 from .. import random
 from .augmentation import Augmentation, Transformation, one_for_each
+from .inputs import called
 from .options import Kept
 
 
@@ -107,8 +108,8 @@ class LabelMixing(Augmentation):
         """Labels of images that are mixed with others: weight * y + (1 - weight) * y[order]."""
         if labels.ndim < 2 or not labels.dtype.is_floating:
             raise DTypeError(
-                f"Layer '{self.name}' ({type(self).__name__}) mixes labels in shares, so they must be floats of shape "
-                f"(batch, classes), such as tf.one_hot gives; found {labels.dtype.name} of shape {tuple(labels.shape)}."
+                f"{called(self)} mixes labels in shares, so they must be floats of shape (batch, classes), such as tf.one_hot "
+                f"gives; found {labels.dtype.name} of shape {tuple(labels.shape)}."
             )
         share = cast(reshape(weight, (-1, *[1] * (labels.ndim - 1))), labels.dtype)
         return share * labels + (1.0 - share) * gather(labels, order)

@@ -18,7 +18,7 @@ from ...types import Axis, ShapeLike, TensorLike, as_dtype
 from .. import config
 from ..symbolic.keras_tensor import is_data
 from .core import SameShape
-from .inputs import InputSpec
+from .inputs import InputSpec, called
 from .options import Constraint, Flag, Initializer, Kept, Number, Option, Regularizer
 
 
@@ -56,7 +56,7 @@ class ScalingLayer(SameShape, gives_floats=True):
 
 def known_axes(layer: Any, axes: tuple[int, ...], input_shape: ShapeLike) -> tuple[int, ...]:
     """Axes as sorted positions of a shape, in which each must exist, have a known size and be named once."""
-    rank, which = len(input_shape), f"Layer '{layer.name}' ({type(layer).__name__}): axis"
+    rank, which = len(input_shape), f"{called(layer)}: axis"
     for axis in axes:
         if not -rank <= axis < rank:
             raise ShapeError(
@@ -226,9 +226,7 @@ class GroupNormalization(ScalingLayer, described=True):
         features = input_shape[self._place]
         self._count = features if self.groups == -1 else self.groups
         if features % self._count:
-            raise ShapeError(
-                f"Layer '{self.name}' (GroupNormalization): {features} features cannot be divided into {self._count} groups."
-            )
+            raise ShapeError(f"{called(self)}: {features} features cannot be divided into {self._count} groups.")
         weight = self.add_gamma_and_beta((features,))
         self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: features}, fixed_by=weight)
 

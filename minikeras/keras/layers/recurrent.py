@@ -23,7 +23,7 @@ from ...types import ShapeLike, TensorLike
 from ..random import SeedGenerator
 from ..saving.objects import described_kind, deserialize_keras_object, serialize_keras_object
 from ..weight import CarriedState
-from .inputs import InputSpec, unmarked
+from .inputs import InputSpec, called, unmarked
 from .layer import Layer
 from .layer_weights import zero_inputs
 from .options import ActivationLike, Constraint, Flag, Initializer, Kept, Positive, Regularizer, one_of
@@ -325,7 +325,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         self, sequences: Tensor, initial_state: TensorLike = None, mask: TensorLike = None, training: bool | None = False
     ) -> Any:
         if not sequences.shape[1]:
-            raise ShapeError(f"Layer '{self.name}' ({type(self).__name__}): the series has no steps: {sequences.shape}.")
+            raise ShapeError(f"{called(self)}: the series has no steps: {sequences.shape}.")
         if self.stateful and sequences.shape[0] != (expected := nest.flatten(self.states)[0].shape[0]):
             raise ValueError(
                 f"Layer '{self.name}' is stateful, so each batch must have {expected} rows as the first one, found "

@@ -18,7 +18,7 @@ from ...module import snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike
 from .. import initializers
 from ..saving.objects import constructor_arguments
-from .inputs import InputSpec
+from .inputs import InputSpec, called
 from .layer import Layer
 from .layer_weights import activated
 from .options import ActivationLike, DataFormat, Flag, Kept, Padding, PerAxis, Positive
@@ -313,9 +313,7 @@ class ConvLSTMCell(LSTMCell, described=True):
 
     def build(self, input_shape: ShapeLike) -> None:
         if None in input_shape[1:]:
-            raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}) needs known sizes but for batch and steps, found {input_shape}."
-            )
+            raise ShapeError(f"{called(self)} needs known sizes but for batch and steps, found {input_shape}.")
         self._step_shape = tuple(input_shape[1:])
         super().build(input_shape)
 

@@ -19,6 +19,7 @@ from ...nn_ops import draws
 from .. import regularizers
 from ..random import SeedGenerator
 from .core import SameShape
+from .inputs import called
 from .options import DataFormat, Kept, Number, Rate
 from .windows import SpatialLayer
 
@@ -79,9 +80,7 @@ class Dropout(Noise, described=True, makes_nothing=True):
         """The sizes of the mask for inputs of a shape, None for that of an input."""
         wanted = (None,) * len(shape) if self.noise_shape is None else self.noise_shape
         if len(wanted) != len(shape) or any(w not in (None, 1, n) for w, n in zip(wanted, shape, strict=True)):
-            raise ShapeError(
-                f"Layer '{self.name}' (Dropout): noise_shape {wanted} does not broadcast to inputs of shape {shape}."
-            )
+            raise ShapeError(f"{called(self)}: noise_shape {wanted} does not broadcast to inputs of shape {shape}.")
         return wanted
 
 

@@ -16,7 +16,7 @@ from ...functions.resizing import METHODS, enlarged, resized
 from ...functions.shaping import pad, transpose
 from ...types import ShapeLike
 from ..symbolic.keras_tensor import KerasTensor, Spec
-from .inputs import InputSpec
+from .inputs import InputSpec, called
 from .layer import Layer
 from .options import DataFormat, Flag, Kept, Number, Option, Size, one_for_each, one_of
 from .windows import SpatialLayer
@@ -81,9 +81,7 @@ class Reshape(Layer, described=True, makes_nothing=True, takes_one_tensor=True):
             return (input_shape[0], *(None if size == -1 else size for size in target))
         count, known = math.prod(rest), math.prod(size for size in target if size != -1)
         if count != known if -1 not in target else known == 0 or count % known:
-            raise ShapeError(
-                f"Layer '{self.name}' (Reshape): rows of shape {rest} have {count} elements, target_shape {target} does not."
-            )
+            raise ShapeError(f"{called(self)}: rows of shape {rest} have {count} elements, target_shape {target} does not.")
         return (input_shape[0], *(count // known if size == -1 else size for size in target))
 
 
@@ -154,9 +152,7 @@ class OfSize(Layer, takes_one_tensor=True):
     def axes(self, shape: ShapeLike) -> tuple[int, int]:
         """The axes of height and width of images of a shape, counted from the first."""
         if len(shape) not in (3, 4):
-            raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}) expects images of 3 axes, or batches of 4, found shape {shape}."
-            )
+            raise ShapeError(f"{called(self)} expects images of 3 axes, or batches of 4, found shape {shape}.")
         first = len(shape) - (2 if self.data_format == "channels_first" else 3)
         return first, first + 1
 
@@ -344,8 +340,8 @@ class Cropping(Margins):
         pairs = self.of_each_axis(self.cropping)
         if any(n is not None and n <= sum(pair) for n, pair in zip(sizes, pairs, strict=True)):
             raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}): cropping={self.cropping} leaves nothing of sizes {sizes}; "
-                "values in `cropping` must be smaller than the input."
+                f"{called(self)}: cropping={self.cropping} leaves nothing of sizes {sizes}; values in `cropping` must be "
+                "smaller than the input."
             )
         return [None if n is None else n - sum(pair) for n, pair in zip(sizes, pairs, strict=True)]
 

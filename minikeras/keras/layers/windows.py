@@ -17,7 +17,7 @@ from ...functions.shaping import reshape
 from ...nn_ops.convolution import places
 from ...nn_ops.nn import masked_fill
 from ...types import ShapeLike, TensorLike
-from .inputs import InputSpec
+from .inputs import InputSpec, called
 from .layer import Layer
 from .normalization import wide
 from .options import DataFormat, Flag, Padding, PerAxis, one_for_each
@@ -73,9 +73,7 @@ class WindowGeometry(NamedTuple):
         first = self.data_format == "channels_first"
         shape, window = tuple(input_shape), self.window
         if len(shape) != len(window) + 2:
-            raise ShapeError(
-                f"Layer '{layer.name}' ({type(layer).__name__}) needs inputs with {len(window) + 2} axes, found shape {shape}."
-            )
+            raise ShapeError(f"{called(layer)} needs inputs with {len(window) + 2} axes, found shape {shape}.")
         sizes, kept = (shape[2:], shape[1]) if first else (shape[1:-1], shape[-1])
         found = []
         for size, w, step, d in zip(sizes, window, self.strides, self.dilation, strict=True):
@@ -85,8 +83,8 @@ class WindowGeometry(NamedTuple):
             found.append(fitting)
         if any(n is not None and n < 1 for n in found):
             raise ShapeError(
-                f"Layer '{layer.name}' ({type(layer).__name__}): a window of {window} does not fit into inputs of shape "
-                f"{shape}; use padding='same', a smaller window, or larger inputs."
+                f"{called(layer)}: a window of {window} does not fit into inputs of shape {shape}; use padding='same', a "
+                "smaller window, or larger inputs."
             )
         depth = kept if channels is None else channels
         return (shape[0], depth, *found) if first else (shape[0], *found, depth)
@@ -218,8 +216,8 @@ class GlobalAveragePooling1D(GlobalPooling, described=True, makes_nothing=True, 
             return super().call(inputs)
         if inputs.shape[self._axes()[0]] != mask.shape[-1] or mask.shape[0] != inputs.shape[0] or mask.ndim != 2:
             raise ShapeError(
-                f"Layer '{self.name}' ({type(self).__name__}): the mask must have shape (batch, steps) of the input "
-                f"{tuple(inputs.shape)}, found {tuple(mask.shape)}."
+                f"{called(self)}: the mask must have shape (batch, steps) of the input {tuple(inputs.shape)}, found "
+                f"{tuple(mask.shape)}."
             )
         x = wide(self, inputs)
         weights = cast(mask, x.dtype)

@@ -20,7 +20,7 @@ from ..saving import registry
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.keras_tensor import KerasTensor, Spec, map_shapes, shapes_of
 from .batch_normalization import BatchNormalization
-from .inputs import InputSpec, marked
+from .inputs import InputSpec, called, marked
 from .layer import Layer
 from .options import Kept
 
@@ -203,14 +203,11 @@ class TimeDistributed(Wrapper, described=True, takes_one_tensor=True):
 
     def _checked(self, shape: tuple[Any, ...], mask: TensorLike = None) -> tuple[Any, ...]:
         if len(shape) < 3:
-            raise ShapeError(
-                f"Layer '{self.name}' (TimeDistributed) should be passed an `input_shape` with at least 3 dimensions, found "
-                f"{shape}."
-            )
+            raise ShapeError(f"{called(self)} should be passed an `input_shape` with at least 3 dimensions, found {shape}.")
         if mask is not None and tuple(mask.shape[:2]) != shape[:2]:
             raise ShapeError(
-                f"Layer '{self.name}' (TimeDistributed): the mask must begin with the batch and the steps of the input, found "
-                f"mask {tuple(mask.shape)} and input {shape}."
+                f"{called(self)}: the mask must begin with the batch and the steps of the input, found mask "
+                f"{tuple(mask.shape)} and input {shape}."
             )
         return shape
 

@@ -451,9 +451,8 @@ def cost_of_operands(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, in
 
 def check_size(elements: int, what: str) -> None:
     """Refuse a result of so many elements that the budget of a file does not allow, while one is loaded."""
-    if limits.is_loading():
-        limits.check_temporary(8 * elements, what)
-        limits.spend_work(elements // 500, what)
+    limits.check_temporary(8 * elements, what)
+    limits.spend_work(elements // 500, what)
 
 
 def cost_of_matrices(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:

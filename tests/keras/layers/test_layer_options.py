@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -142,7 +144,7 @@ def test_inputs_that_do_not_fit_the_options_are_refused(layer, shape, message):
 )
 def test_inputs_that_cannot_be_merged_are_refused_with_their_shapes(layer, shapes, message):
     inputs = [tf.ones(shape) for shape in shapes] if isinstance(shapes, list) else tf.ones(shapes)
-    with pytest.raises(ValueError, match=f"Layer 'm', an? .*{message}"):
+    with pytest.raises(ValueError, match=rf"Layer 'm' \(.*{message}"):
         layer(name="m")(inputs)
 
 
@@ -435,3 +437,10 @@ def test_options_are_kept_as_what_their_annotations_say():
     assert layer.activation is tf.keras.activations.linear
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'units'"):
         L.Dense()
+
+
+def test_docstrings_say_once_what_layers_have_in_common():
+    pool, dense = inspect.getdoc(L.UpSampling2D), inspect.getdoc(L.Dense)
+    assert pool.count("data_format: 'channels_last' (default)") == pool.count("options: `name`, `dtype`, as in `Layer`.") == 1
+    assert dense.count("    options: `name`, `dtype`, `trainable`, as in `Layer`.\n\nShapes: ") == 1
+    assert inspect.getdoc(L.RandomFlip).count("data_format") == 1

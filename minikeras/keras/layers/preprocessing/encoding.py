@@ -28,6 +28,7 @@ from ....functions.shaping import expand_dims, transpose
 from ....types import Array, DTypeLike, ShapeLike, TensorLike, as_dtype
 from ...arguments import plain, whole
 from ...symbolic.keras_tensor import KerasTensor, Spec, is_data
+from ..inputs import called
 from ..layer import Layer
 from ..options import Kept, Number
 
@@ -86,9 +87,7 @@ class EncodedLayer(Layer):
             ValueError: for NaN and infinity.
         """
         if x.dtype.name == "string" or x.dtype.is_complex:
-            raise DTypeError(
-                f"Layer '{self.name}' ({type(self).__name__}) takes integers, found {x.dtype.name}{list(x.shape)}."
-            )
+            raise DTypeError(f"{called(self)} takes integers, found {x.dtype.name}{list(x.shape)}.")
         if x.dtype.is_floating:
             check_values(x, _finite)
         return cast(x, "int64")
@@ -277,7 +276,7 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
     def _within(self, values: np.ndarray[Any, Any]) -> None:
         if values.size and (values.min() < 0 or values.max() >= self.num_tokens):
             raise InvalidArgumentError(
-                f"Layer '{self.name}' (CategoryEncoding): Input values must be in the range 0 <= values < num_tokens with "
+                f"{called(self)}: Input values must be in the range 0 <= values < num_tokens with "
                 f"num_tokens={self.num_tokens}, found {values.min()} to {values.max()}. Use IntegerLookup for other integers."
             )
 
@@ -398,7 +397,7 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
                 "you can start using the `Discretization` layer."
             )
         if inputs.dtype.name == "string" or inputs.dtype.is_complex:
-            raise DTypeError(f"Layer '{self.name}' (Discretization) takes numbers, found {inputs.dtype.name}.")
+            raise DTypeError(f"{called(self)} takes numbers, found {inputs.dtype.name}.")
         x = inputs if inputs.dtype.is_floating and inputs.dtype.size >= 4 else cast(inputs, "float64")
         found = _intervals(x, boundaries=tuple(self._boundaries))
         return encode(found, self.output_mode, len(self._boundaries) + 1, self.output_dtype)

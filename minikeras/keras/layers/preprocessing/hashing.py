@@ -18,6 +18,7 @@ from ....core.families import by_elements
 from ....errors import DTypeError, ShapeError
 from ....types import Array, DTypeLike, ShapeLike, TensorLike
 from ...config import floatx
+from ..inputs import called
 from ..options import Kept, Size
 from .encoding import ColumnLayer, EncodedLayer, Shape, as_column, encode, encoded_shape, texts
 
@@ -264,8 +265,8 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
         text = inputs.dtype.name == "string"
         if self.mask_value is not None and isinstance(self.mask_value, str) != text:
             raise DTypeError(
-                f"Layer '{self.name}' (Hashing): mask_value={self.mask_value!r} cannot be found among {inputs.dtype.name} "
-                "values. Give a mask of their kind."
+                f"{called(self)}: mask_value={self.mask_value!r} cannot be found among {inputs.dtype.name} values. Give a mask "
+                "of their kind."
             )
         x = self._as_integers(inputs) if inputs.dtype.is_floating else inputs
         found = _bins(x, bins=self.num_bins, key=self.salt, mask=self.mask_value)

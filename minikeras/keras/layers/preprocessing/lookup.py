@@ -22,6 +22,7 @@ from ....types import Array, TensorLike
 from ...arguments import whole
 from ...config import floatx
 from ...saving.objects import described
+from ..inputs import called
 from ..layer import Layer
 from ..options import Flag, Kept, one_of
 from .encoding import AdaptedLayer, as_column, encode, texts
@@ -234,10 +235,7 @@ class IndexLookup(AdaptedLayer):
         if not self._text:
             return self._as_integers(x)
         if x.dtype.name != "string":
-            raise DTypeError(
-                f"Layer '{self.name}' ({type(self).__name__}) takes text, found {x.dtype.name}{list(x.shape)}. Use "
-                "IntegerLookup for integers."
-            )
+            raise DTypeError(f"{called(self)} takes text, found {x.dtype.name}{list(x.shape)}. Use IntegerLookup for integers.")
         return x
 
     # Learning it -----------------------------------------------------------------------------------------------------------

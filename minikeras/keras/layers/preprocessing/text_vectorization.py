@@ -17,6 +17,7 @@ from ....functions.shaping import pad
 from ....types import Array, ShapeLike
 from ...arguments import whole
 from ...saving.objects import deserialize_keras_object
+from ..inputs import called
 from ..layer import Layer
 from ..options import Kept
 from .encoding import AdaptedLayer, Shape, as_column, texts
@@ -154,8 +155,8 @@ class TextVectorization(AdaptedLayer, described=True):
         if self.split is not None and x.ndim > 1:
             if x.shape[1:] != (1,):
                 raise ShapeError(
-                    f"Layer '{self.name}' (TextVectorization): to split text, the input rank must be 1 or the last shape "
-                    f"dimension must be 1. Received: {x.shape}."
+                    f"{called(self)}: to split text, the input rank must be 1 or the last shape dimension must be 1. Received: "
+                    f"{x.shape}."
                 )
             x = x[:, 0]
         ngrams = tuple(range(1, self.ngrams + 1)) if isinstance(self.ngrams, int) else self.ngrams
