@@ -101,18 +101,22 @@ def test_kernels_of_integers_and_keys_have_the_bits_of_numpy():
 # Single draws ---------------------------------------------------------------------------------------------------------------
 
 
+def run_of(name, parameters):
+    """The text of what carries a kernel out for each thread of each block."""
+    listed = [*(f"unsigned long long p{number}" for number in range(4)), *parameters.split(", ")]
+    names = ", ".join(one.split()[-1].lstrip("*") for one in listed)
+    loop = "gridDim.x = b; for (blockIdx.x = 0; blockIdx.x < b; ++blockIdx.x) "
+    loop += "for (threadIdx.x = 0; threadIdx.x < t; ++threadIdx.x)"
+    return f'extern "C" void run_{name}(unsigned b, unsigned t, {", ".join(listed)}) {{ {loop} {name}({names}); }}'
+
+
 class RawKernel:
     """As CuPy's, on the CPU."""
 
     def __init__(self, code, name, options):
         assert options == philox_cuda.OPTIONS, "the bits are those of graphs"
-        parameters = re.search(rf"DRAW\({name}, ([^)]*)\)", code)[1].split(", ")
-        declared = ", ".join([*(f"unsigned long long p{number}" for number in range(4)), *parameters])
-        names = ["p0", "p1", "p2", "p3", *(one.split()[-1].lstrip("*") for one in parameters)]
-        loop = "gridDim.x = b; for (blockIdx.x = 0; blockIdx.x < b; ++blockIdx.x) "
-        loop += "for (threadIdx.x = 0; threadIdx.x < t; ++threadIdx.x)"
-        run = f'extern "C" void run(unsigned b, unsigned t, {declared}) {{ {loop} {name}({", ".join(names)}); }}'
-        self._run = shim.built("\n".join([code, run])).run
+        runs = [run_of(*found) for found in re.findall(r"^DRAW\((\w+), ([^)]*)\)", code, re.MULTILINE)]
+        self._run = getattr(shim.built("\n".join([code, *runs])), f"run_{name}")
 
     def __call__(self, grid, block, arguments):
         kinds = {np.uint64: ctypes.c_ulonglong, np.uint32: ctypes.c_uint, np.uint16: ctypes.c_ushort, np.int32: ctypes.c_int}
