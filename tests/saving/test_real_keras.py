@@ -1,6 +1,6 @@
 """Files go both ways between this package and real Keras, for every layer and optimizer that both have.
 
-Skipped where the packages keras and jax are not installed.
+Skipped where the packages keras and jax are not installed. The plain run reads and compares files that Keras has written.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ import inspect
 
 import numpy as np
 import pytest
-from slow import mostly_slow
 
 import minikeras as tf
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 ROW, SERIES, IMAGE, VOLUME = (6,), (8, 3), (8, 8, 3), (4, 6, 5, 3)
 INTEGERS = np.random.default_rng(1).integers(0, 5, (3, 4)).astype("int32")
@@ -128,9 +127,7 @@ MERGING = {
     "Multiply": {},
     "Subtract": {},
 }
-LAYERS = mostly_slow(
-    [*CASES, *MERGING, *ATTENTION], "MultiHeadAttention", "BatchNormalization", "Conv2D", "Dense", "Concatenate"
-)
+LAYERS = [*CASES, *MERGING, *ATTENTION]
 NOT_LAYERS = {
     *("InputLayer", "InputSpec", "Layer", "Lambda", "Wrapper", "Pipeline"),
     *("CategoryEncoding", "Embedding", "ReversibleEmbedding"),
@@ -309,7 +306,7 @@ def filled(model):
     return model
 
 
-@pytest.mark.parametrize("name", mostly_slow(names_of_optimizers(), "Adam", "SGD"))
+@pytest.mark.parametrize("name", names_of_optimizers())
 def test_the_state_of_an_optimizer_goes_both_ways(real_keras, tmp_path, name):
     if not hasattr(real_keras.optimizers, name):
         pytest.skip("Keras has no such optimizer")
