@@ -23,8 +23,8 @@ from ..types import DTypeLike, TensorLike, as_dtype
 from .calls import name_scope
 from .config import backend, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
 from .names import clear_session, get_uid
-from .ops.nn.sliding import checked_format
 from .promotion import result_type
+from .settings import checked_format
 from .symbolic.keras_tensor import KerasTensor
 from .variable import Variable
 

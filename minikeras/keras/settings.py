@@ -198,4 +198,15 @@ def is_interactive_logging_enabled() -> bool:
     return _settings["bars"]
 
 
-hide_imports(globals())
+def checked_format(data_format: str | None, owner: str = "") -> str:
+    """The order of axes: the global one if None.
+
+    Raises:
+        ValueError: for another name; the message begins with the owner.
+    """
+    if data_format not in (None, "channels_last", "channels_first"):
+        raise ValueError(f"{owner}data_format must be 'channels_last' or 'channels_first', found {data_format!r}.")
+    return data_format or image_data_format()
+
+
+hide_imports(globals(), "checked_format")

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from .. import activations, constraints, initializers, regularizers
 from ..arguments import whole
-from ..config import image_data_format
+from ..settings import checked_format
 
 T = TypeVar("T")
 
@@ -91,13 +91,6 @@ def checked_padding(layer: Any, name: str, padding: Any) -> str:
     return padding.lower()
 
 
-def checked_format(layer: Any, name: str, data_format: Any) -> str:
-    """'channels_last' or 'channels_first'."""
-    if data_format not in (None, "channels_last", "channels_first"):
-        raise ValueError(f"{type(layer).__name__}: {name} must be 'channels_last' or 'channels_first', found {data_format!r}.")
-    return data_format or image_data_format()
-
-
 def checked_rate(layer: Any, name: str, rate: Any) -> float:
     """A probability."""
     if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
@@ -137,7 +130,7 @@ Rate = Annotated[float, Option(checked_rate)]
 Size = Annotated[int, Option(checked_size)]
 PerAxis = Annotated[int | Sequence[int], Option(lambda layer, name, value: one_for_each(layer, name, value, layer.rank))]
 Padding = Annotated[str, Option(checked_padding)]
-DataFormat = Annotated[str | None, Option(checked_format)]
+DataFormat = Annotated[str | None, Option(lambda layer, _, value: checked_format(value, f"{type(layer).__name__}: "))]
 ActivationLike = Annotated[str | Callable[..., Any] | None, _made_by(activations.get)]
 Initializer = Annotated[str | Mapping[str, Any] | Callable[..., Any] | None, _made_by(initializers.get)]
 Regularizer = Annotated[str | Mapping[str, Any] | Callable[..., Any] | None, _made_by(regularizers.get)]

@@ -20,7 +20,8 @@ from ...extras import imported
 from ...functions.resizing import METHODS, resize
 from ...functions.shaping import transpose
 from ...types import TensorLike
-from ..config import floatx, image_data_format
+from ..config import floatx
+from ..settings import checked_format
 
 MODES = {"grayscale": ("L", "I;16", "I"), "rgb": ("RGB",), "rgba": ("RGBA",)}
 """For each color mode the modes of Pillow that are taken as they are; others are converted to the first."""
@@ -33,9 +34,7 @@ def pillow(name: str) -> Any:
 
 def channels_first(name: str, data_format: str | None) -> bool:
     """True if channels come before height and width; None stands for the global setting."""
-    if data_format not in (None, "channels_last", "channels_first"):
-        raise ValueError(f"{name}: data_format must be 'channels_last' or 'channels_first', found {data_format!r}.")
-    return (data_format or image_data_format()) == "channels_first"
+    return checked_format(data_format, f"{name}: ") == "channels_first"
 
 
 def height_and_width(name: str, given: Any) -> tuple[int, int]:

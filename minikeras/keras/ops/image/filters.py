@@ -19,9 +19,10 @@ from ....functions.reductions import reduce_mean
 from ....functions.shaping import expand_dims, pad, reshape, squeeze, stack, transpose
 from ....types import Array, TensorLike
 from ...promotion import floating
+from ...settings import checked_format
 from ...symbolic.operation import operation
 from ...symbolic.trial import check_size, cost_of_operands
-from ..nn.sliding import checked_format, elements, for_each, read
+from ..nn.sliding import elements, for_each, read
 from ..rows import row
 
 Back = Callable[[Tensor], Tensor]

@@ -3,6 +3,4 @@
 from ....absent import facade as _facade
 from . import layers, losses, sliding
 
-__getattr__, __dir__, __all__ = _facade(
-    __name__, {}, (layers, losses, sliding), "add_up checked_format elements for_each places read"
-)
+__getattr__, __dir__, __all__ = _facade(__name__, {}, (layers, losses, sliding), "add_up elements for_each places read")

@@ -18,7 +18,7 @@ from ....functions.operands import beside
 from ....functions.shaping import reshape
 from ....types import Array, ShapeLike, TensorLike
 from ...promotion import floating, promoted
-from ...settings import image_data_format
+from ...settings import checked_format
 from ...symbolic.operation import operation
 from ...symbolic.trial import check_size, cost_of_operands
 from ..rows import anything, floats, row
@@ -81,17 +81,6 @@ def _settled(config: dict[str, Any]) -> dict[str, Any]:
     """The options as Keras keeps them."""
     padding = {"padding": config["padding"].lower()} if "padding" in config else {}
     return config | padding | {"data_format": checked_format(config["data_format"])}
-
-
-def checked_format(data_format: str | None) -> str:
-    """The order of axes: `keras.config.image_data_format()` if None.
-
-    Raises:
-        ValueError: for another name.
-    """
-    if data_format not in (None, "channels_last", "channels_first"):
-        raise ValueError(f"data_format must be 'channels_last' or 'channels_first', found {data_format!r}.")
-    return data_format or image_data_format()
 
 
 def _cost_of_convolution(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:
