@@ -171,14 +171,21 @@ def arena_of(
     return allocate(intervals, alignment)
 
 
+def aliases_of(call: Any, key: int) -> Sequence[int]:
+    """The positions of operands in whose memory a call may write a result."""
+    found = zip(call.results, getattr(call, "may_alias", ()), strict=False)
+    return next((allowed for y, allowed in found if y.key == key), ())
+
+
 def _donors(call: Any, key: int, owners: Mapping[int, Slot]) -> list[int]:
     """The operands whose memory a result may take if this is their last use."""
     given = [owners[x.key].key for x in slots_in(call.operands)]
+    y = next((y for y in call.results if y.key == key), None)
     return [
         x.key
-        for y, allowed in zip(call.results, getattr(call, "may_alias", ()), strict=False)
-        for x in (call.operands[position] for position in allowed if y.key == key)
+        for x in (call.operands[position] for position in aliases_of(call, key))
         if isinstance(x, Slot)
+        and y is not None
         and (x.shape, x.dtype, x.order) == (y.shape, y.dtype, y.order)
         and given.count(x.key) == sum(one is x for one in call.operands)
     ]

@@ -6,23 +6,28 @@ before the next run. A Tensor that shares a present value keeps it: the Variable
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ....core import Variable
 from ....core.variable import are_held
 from ....layout import Layout
 from ....types import Array
+from ...ir import Slot
 from ...planning import FlatBuffer, FlatVariables, buffer_of, holder_of, unused_buffer
 from .device import CuPyDevice
 from .preparation import rounded
 
 
 class Home(NamedTuple):
-    """Variables that lie in one piece of memory: one alone, or one column of flattened ones in the order of a layout."""
+    """Variables that lie in one piece of memory: one alone, or one column of flattened ones in the order of a layout.
+
+    `slot` has their values at the beginning of a run.
+    """
 
     variables: tuple[Variable, ...]
     layout: Layout
+    slot: Slot
 
     @property
     def keys(self) -> list[int]:
@@ -112,13 +117,12 @@ class Homes:
 
     Args:
         device: where they are.
-        homes: of all Variables that the program reads or assigns.
-        written: the numbers of those that it assigns.
+        homes: of all Variables that the program reads or assigns, each with whether it assigns them.
     """
 
-    def __init__(self, device: CuPyDevice, homes: Sequence[Home], written: Collection[int]) -> None:
+    def __init__(self, device: CuPyDevice, homes: Sequence[tuple[Home, bool]]) -> None:
         self._device = device
-        self._homes = [DeviceVariables(device, home, number in written) for number, home in enumerate(homes)]
+        self._homes = [DeviceVariables(device, home, writes) for home, writes in homes]
 
     def begin(self) -> tuple[int, ...]:
         """The addresses at which Variables lie from now on, and nothing else sees changes."""

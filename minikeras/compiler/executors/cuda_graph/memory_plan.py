@@ -53,8 +53,8 @@ class DevicePlan:
         for y in (y for call in schedule.first for y in call.results):
             if y.key not in self._places:
                 self._places[y.key] = Place(MEMORY, self._take(y.bytes))
-        for number, home in enumerate(schedule.home_slots):
-            self._places[home.key] = Place(HOMES + number, 0)
+        for number, home in enumerate(schedule.homes):
+            self._places[home.slot.key] = Place(HOMES + number, 0)
         first = self.size
         for slot in (schedule.root(x)[0] for x in schedule.exported):
             if slot.key not in self._places:

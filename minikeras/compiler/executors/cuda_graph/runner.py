@@ -83,7 +83,7 @@ class GraphExecutable:
         """Make a schedule and all that depends on it."""
         schedule = self._scheduled(self._refused)
         self.schedule, self.plan = schedule, DevicePlan(self.program, schedule)
-        self._homes = Homes(self._device, schedule.homes, schedule.written)
+        self._homes = Homes(self._device, [(home, schedule.assigns(home)) for home in schedule.homes])
         self._rows = RowGather(self._device, self.program, schedule, self.plan)
         self._compiled: CompiledKernels | None = None
         self._memory: Memory | None = None

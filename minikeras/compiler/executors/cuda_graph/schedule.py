@@ -19,7 +19,7 @@ from ....core.variable import assigned, read_variable
 from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...passes.forward_state import only_counts, touched
-from ...planning import assign_flat, flats_of, flatten, part, read_flat, variables_of
+from ...planning import aliases_of, assign_flat, flats_of, flatten, part, read_flat, variables_of
 from ..numpy.lowering import Kernel
 from .homes import Home
 from .lt import KINDS, MatrixProduct
@@ -46,7 +46,6 @@ class NodeSchedule:
     Attributes:
         first, last: the calls of Python before all nodes, and right before those that write Variables.
         nodes: in order; a `Kernel` among them stands between two graphs.
-        homes: of the Variables, and `home_slots` for their values.
         views: by key, the slot in whose memory another one begins, and the byte offset.
         inside: by key, the flat array in which a result is written, and the byte offset.
         exported: for each result of the program that is a slot, the one whose value leaves.
@@ -63,8 +62,6 @@ class NodeSchedule:
         self.first: list[Kernel] = []
         self.last: list[Kernel] = []
         self.nodes: list[Node] = []
-        self.homes: list[Home] = []
-        self.home_slots: list[Slot] = []
         self.views: dict[int, tuple[Slot, int]] = {}
         self.inside: dict[int, tuple[Slot, int]] = {}
         self.exported: list[Slot] = []
@@ -74,8 +71,8 @@ class NodeSchedule:
         self._early = {slot.key for slot in program.slots() if slot.array is not None} | {x.key for x in program.arguments}
         self._present: dict[int, tuple[Slot, int]] = {}
         """By the key of a Variable the slot in whose memory its present value begins, and the byte offset."""
-        self._held: dict[tuple[int, ...], int] = {}
-        """By the keys of its Variables the number of a home."""
+        self._homes: dict[tuple[int, ...], Home] = {}
+        """The homes by the keys of their Variables."""
         self._changed: set[int] = set()
         """Keys of Variables that a call assigns."""
         for record in program.records:
@@ -95,9 +92,13 @@ class NodeSchedule:
         return x, start
 
     @property
-    def written(self) -> set[int]:
-        """The numbers of homes that are assigned, in whole or in part."""
-        return {number for number, home in enumerate(self.home_slots) if self._parts(number) != (home, [])}
+    def homes(self) -> list[Home]:
+        """The homes of Variables, in the order of their places."""
+        return list(self._homes.values())
+
+    def assigns(self, home: Home) -> bool:
+        """True if a home is assigned, in whole or in part."""
+        return self._parts(home) != (home.slot, [])
 
     @property
     def segments(self) -> list[list[Node]]:
@@ -164,7 +165,7 @@ class NodeSchedule:
         keys = touched(record)
         if keys is None:
             raise Unsupported(f"{record.primitive.name} may read or assign any Variable")
-        homes = [home.key for home in self.home_slots]
+        homes = [home.slot.key for home in self.homes]
         pending = {key for key, (slot, _) in self._present.items() if slot.key not in homes}
         if keys & (pending | self._changed):
             raise Unsupported(f"{record.primitive.name} reads what was assigned before")
@@ -183,22 +184,20 @@ class NodeSchedule:
 
     # Variables --------------------------------------------------------------------------------------------------------------
 
-    def _home(self, variables: Sequence[Variable], layout: Layout | None = None) -> int:
+    def _home(self, variables: Sequence[Variable], layout: Layout | None = None) -> Home:
         keys = tuple([variable.key for variable in variables])
-        if keys not in self._held:
-            if any(set(keys) & set(known) for known in self._held):
+        if keys not in self._homes:
+            if self._present.keys() & {*keys}:
                 raise Unsupported("a Variable is read by itself and as part of a flat array")
-            self._held[keys] = len(self.homes)
             array = variables[0].array
             shape = tuple(array.shape) if layout is None else (layout.size,)
-            self.homes.append(Home(tuple(variables), layout or Layout([shape], array.dtype)))
-            self.home_slots.append(self.slot(shape, array.dtype))
-            self._hold(len(self.homes) - 1, self.home_slots[-1])
-        return self._held[keys]
+            home = Home(tuple(variables), layout or Layout([shape], array.dtype), self.slot(shape, array.dtype))
+            self._homes[keys] = home
+            self._hold(home, home.slot)
+        return self._homes[keys]
 
-    def _hold(self, number: int, whole: Slot) -> None:
+    def _hold(self, home: Home, whole: Slot) -> None:
         """Let the Variables of a home have their present values in a slot, as their layout has them."""
-        home = self.homes[number]
         self._present.update(zip(home.keys, [(whole, start) for start in home.starts], strict=True))
 
     def _read(self, record: Record) -> None:
@@ -217,21 +216,20 @@ class NodeSchedule:
         for column, y in zip(_columns(record), record.outputs, strict=True):
             self.views[y.key] = self._whole(self._home(column, record.params["layout"])), 0
 
-    def _parts(self, number: int) -> tuple[Slot, list[tuple[Slot, int]]]:
+    def _parts(self, home: Home) -> tuple[Slot, list[tuple[Slot, int]]]:
         """The present value of a home; values that single Variables were assigned since, with their byte offsets."""
-        own, home = self.home_slots[number], self.homes[number]
         parts = [(*self._present[key], start) for key, start in zip(home.keys, home.starts, strict=True)]
-        whole = next((slot for slot, start, to in parts if start == to and slot.bytes == own.bytes), own)
+        whole = next((x for x, start, to in parts if start == to and x.bytes == home.slot.bytes), home.slot)
         return whole, [(slot, to) for slot, _, to in parts if slot is not whole]
 
-    def _whole(self, number: int) -> Slot:
+    def _whole(self, home: Home) -> Slot:
         """The present value of a home; values assigned to single Variables are copied into it."""
-        present, parts = self._parts(number)
+        present, parts = self._parts(home)
         if not parts:
             return present
         whole = self.slot(present.shape, present.dtype)
         self.nodes += [CopyNode(present, whole), *[CopyNode(value, whole, start) for value, start in parts]]
-        self._hold(number, whole)
+        self._hold(home, whole)
         return whole
 
     def _assign(self, record: Record) -> None:
@@ -308,16 +306,13 @@ class NodeSchedule:
 
     def commit(self) -> None:
         """Write the new values of Variables, in place where that is safe."""
-        homes, parts = {slot.key for slot in self.home_slots}, list(map(self._parts, range(len(self.homes))))
-        wholes = homes | {self.root(value)[0].key for value, _ in parts}
-        pieces = [
-            (number, start, self._apart(value, wholes)) for number, (_, some) in enumerate(parts) for value, start in some
-        ]
-        values = {number: self._apart(value, homes) for number, (value, _) in enumerate(parts) if value.key not in homes}
-        for number, value in values.items():
-            if not self._in_place(value, self.home_slots[number]):
-                self.nodes.append(CopyNode(value, self.home_slots[number]))
-        self.nodes += [CopyNode(value, self.home_slots[number], start) for number, start, value in pieces]
+        homes = {home.slot.key for home in self.homes}
+        parts = [(home, *self._parts(home)) for home in self.homes]
+        wholes = homes | {self.root(value)[0].key for _, value, _ in parts}
+        pieces = [(home, self._apart(value, wholes), start) for home, _, some in parts for value, start in some]
+        values = [(home, self._apart(value, homes)) for home, value, _ in parts if value.key not in homes]
+        self.nodes += [CopyNode(value, home.slot) for home, value in values if not self._in_place(value, home.slot)]
+        self.nodes += [CopyNode(value, home.slot, start) for home, value, start in pieces]
 
     def _leave(self, results: Sequence[Slot]) -> None:
         """Let each result be the value of a node that nothing else takes, or a copy made before any Variable is written."""
@@ -350,28 +345,18 @@ class NodeSchedule:
         taken = source.key in self.inside or source.key in self._leaving
         if len(made) != 1 or start or taken or source.bytes != home.bytes:
             return False
-        (at,) = made
-        node, later = self.nodes[at], self.nodes[at + 1 :]
-        if isinstance(node, Kernel) or any(isinstance(one, Kernel) for one in later):
+        node, later = self.nodes[made[0]], self.nodes[made[0] + 1 :]
+        if any(isinstance(one, Kernel) for one in (node, *later)):
             return False
-        if any(self.root(x)[0] is home for one in later for x in one.operands):
-            return False
-        if not self._may_write(node, source, home):
+        if any(self.root(x)[0] is home for one in later for x in one.operands) or not self._may_write(node, source, home):
             return False
         self.views[source.key] = home, 0
         return True
 
     def _may_write(self, node: Node, result: Slot, home: Slot) -> bool:
         """True if a node may write a result into memory that it may read."""
-        reads = [self.root(x) for x in node.operands if self.root(x)[0] is home]
-        if not reads:
-            return True
-        if not isinstance(node, LaunchNode) or len(node.kernels) > 1 or any(start for _, start in reads):
-            return False
-        (kernel,) = node.kernels
-        number = [y.key for y in kernel.outputs].index(result.key)
-        allowed = kernel.may_alias[number] if kernel.may_alias else ()
-        return all(place in allowed for place, x in enumerate(kernel.inputs) if self.root(x)[0] is home)
+        reads = [(place, self.root(x)[1]) for place, x in enumerate(node.operands) if self.root(x)[0] is home]
+        return all(not start and place in aliases_of(node, result.key) for place, start in reads)
 
 
 def _columns(record: Record) -> list[list[Variable]]:
