@@ -9,7 +9,6 @@ compute much twice or for nothing.
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -487,17 +486,9 @@ class FormulaPart(StepPart):
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
         if self._clips_first:
-            gradients = [_clipped(writer, gradient, self.own.clipnorm) for gradient in gradients]
+            arrays = [clipped_by_norm(TracedArray(writer, gradient), self.own.clipnorm) for gradient in gradients]
+            gradients = [array.slot for array in arrays]
         carry_out(_OnSlots(writer), self._groups, gradients, self._sums, known)
-
-
-def _clipped(writer: Writer, gradient: Slot, limit: float) -> Slot:
-    """Write a gradient, clipped by its norm."""
-    layout = Layout([gradient.shape], gradient.dtype)
-    passes = traced_passes(functools.partial(clipped_by_norm, limit=limit), [gradient.dtype])
-    assert passes is not None
-    (found,) = _written_passes(writer, layout, passes, [writer.flatten([gradient], layout)])
-    return found
 
 
 class AssigningPart(StepPart):

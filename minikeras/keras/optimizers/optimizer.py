@@ -363,7 +363,7 @@ class Optimizer:
     @property
     def counters(self) -> list[Variable]:
         """The `variables` that are not slots."""
-        slots = {slot.key for found in self.state.slots.values() for slot in found.slots.values()}
+        slots = self.state.slot_keys
         return [variable for variable in self.variables if variable.key not in slots]
 
     def __setattr__(self, name: str, value: Any) -> None:

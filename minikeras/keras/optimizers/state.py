@@ -128,16 +128,20 @@ class OptimizerState:
             slots[name] = variable
         return variable
 
+    @property
+    def slot_keys(self) -> set[int]:
+        """The keys of all slots."""
+        return {slot.key for found in self.slots.values() for slot in found.slots.values()}
+
     def shared(self) -> list[Variable]:
         """Variables that were added and are not slots."""
-        slots = {slot.key for found in self.own.values() for slot in found.slots.values()}
+        slots = self.slot_keys
         return [variable for variable in self.added if variable.key not in slots]
 
     def unknown_in(self, attributes: Iterable[Any]) -> list[Variable]:
         """Variables in lists or dicts among attributes, without those trained or known here; none before there are slots."""
         slots = self.slots
-        known = {*slots, *(one.key for one in self.added)}
-        known |= {slot.key for found in slots.values() for slot in found.slots.values()}
+        known = {*slots, *self.slot_keys, *(one.key for one in self.added)}
         held = [list(one.values()) if type(one) is dict else one for one in attributes] if slots else []
         leaves = [leaf for one in held if type(one) in (list, tuple) for leaf in nest.flatten(one)]
         found = [leaf for leaf in leaves if isinstance(leaf, Variable) and not isinstance(leaf, Weight)]
