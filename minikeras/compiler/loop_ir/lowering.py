@@ -72,8 +72,8 @@ class Lowering:
         rules: dict[Any, Rule] = {
             **dict.fromkeys((o.reshape, o.transpose, o.broadcast_to, o.strided_slice, part), moves.view),
             **dict.fromkeys((o.real, o.conj), moves.real),
-            **{flatten: moves.flatten, o.concat: moves.concat, o.stack_along: moves.stack, o.pad: moves.put},
-            **{o.put_slice: moves.put, o.tile: moves.tile, o.roll: moves.roll, o.triangle: moves.triangle},
+            **dict.fromkeys((o.concat, o.stack_along, o.pad, o.put_slice), moves.placed),
+            **{flatten: moves.flatten, o.tile: moves.tile, o.roll: moves.roll, o.triangle: moves.triangle},
             **{o.identity_like: moves.identity_like, o.one_hot: moves.one_hot, o.searchsorted: moves.searchsorted},
             **{o.cumsum: moves.scan("add", 0), o.cumprod: moves.scan("multiply", 1)},
             o.running_logsumexp: moves.scan("logaddexp", -math.inf),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .bodies import NUMBER, constant, converted
 from .expression import INDEX, Axis, Expr, all_of, apply, cast, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .reductions import copy_nest, is_float
-from .strided import Launch, NestWriter, Shape, contiguous, coordinates, place, place_of, spread, view_of
+from .strided import Access, Launch, NestWriter, Piece, Shape, contiguous, coordinates, pieces_of, place, spread, view_of
 
 Names = Sequence[Expr]
 
@@ -31,41 +31,38 @@ def whole(writer: NestWriter, x: Slot, names: Names) -> Expr:
     return writer.array(x)[place(contiguous(x.shape), names)]
 
 
-class Piece(NamedTuple):
-    """A slot whose elements become a part of a result.
-
-    Attributes:
-        slot: of the elements.
-        ranges: for each axis of the result the first coordinate, the step and the count of these elements.
-        strides: of the slot, for each axis of the result.
-    """
-
-    slot: Slot
-    ranges: tuple[tuple[int, int, int], ...]
-    strides: Shape
-
-
-def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> Launch:
+def placed_nest(name: str, pieces: Sequence[Piece], number: Any, y: Slot) -> list[Launch]:
     """Pieces at their places, a number elsewhere."""
 
     def value(writer: NestWriter, names: Names) -> Expr:
         found = constant(number, y.dtype)
-        for piece in reversed(pieces):
-            tests, inner = [], []
-            for at, size, (first, step, count) in zip(names, y.shape, piece.ranges, strict=True):
-                beyond = at - first if step > 0 else lift(first) - at
-                reached = where(beyond >= 0, beyond, 0)  # a dividend must not be negative
-                inner.append(reached // abs(step))
-                tests += [beyond >= 0] if (first or step < 0) else []
-                tests += [apply("equal", reached % abs(step), lift(0))] if abs(step) != 1 else []
-                tests += [inner[-1] < count] if (first, step, count) != (0, 1, size) else []
-            there = all_of(tests)
-            at = place(piece.strides, inner)
+        for piece in reversed([one for one in pieces if 0 not in one.shape]):
+            there, at = _inside(piece, y, names)
             load = writer.array(piece.slot)[at if there.number is True else where(there, at, 0)]
             found = where(there, converted(load, y.dtype), found)
         return found
 
-    return element_nest(name, y, value)
+    return [element_nest(name, y, value)]
+
+
+def _inside(piece: Piece, y: Slot, names: Names) -> tuple[Expr, Expr]:
+    """The condition that an element of the result is one of a piece, and its place there."""
+    own, tests, at = contiguous(y.shape), list[Expr](), lift(0)
+    ranges = [(int(first), 1, 1, 0) for first in np.unravel_index(piece.access.offset, y.shape)]
+    """For each axis of the result the first coordinate, the step and the count of these elements, and their stride."""
+    for step, count, stride in zip(piece.access.strides, piece.shape, contiguous(piece.shape), strict=True):
+        if count > 1:
+            axis = next(axis for axis, one in enumerate(own) if y.shape[axis] > 1 and step % one == 0)
+            ranges[axis] = ranges[axis][0], step // own[axis], count, stride
+    for name, size, (first, step, count, stride) in zip(names, y.shape, ranges, strict=True):
+        beyond = name - first if step > 0 else lift(first) - name
+        reached = where(beyond >= 0, beyond, 0)  # a dividend must not be negative
+        inner = reached // abs(step)
+        tests += [beyond >= 0] if (first or step < 0) else []
+        tests += [apply("equal", reached % abs(step), lift(0))] if abs(step) != 1 else []
+        tests += [inner < count] if (first, step, count) != (0, 1, size) else []
+        at = at + inner * stride
+    return all_of(tests), at
 
 
 # Instructions ----------------------------------------------------------------------------------------------------------------
@@ -82,49 +79,16 @@ def real(record: Record) -> list[Launch]:
     return [copy_nest(record.primitive.name, spread(record.inputs[0], record.outputs.shape), record.outputs)]
 
 
-def side_by_side(name: str, xs: Sequence[Slot], shapes: Sequence[Shape], axis: int, y: Slot) -> list[Launch]:
-    """Arrays of these shapes one after another along an axis."""
-    pieces, start = [], 0
-    for x, shape in zip(xs, shapes, strict=True):
-        ranges = [(0, 1, size) for size in shape]
-        ranges[axis] = start, 1, shape[axis]
-        start += shape[axis]
-        if 0 not in shape:
-            pieces.append(Piece(x, tuple(ranges), contiguous(shape)))
-    return [placed_nest(name, pieces, 0, y)]
-
-
 def flatten(record: Record) -> list[Launch]:
     """Arrays in one flat one, where its layout has them."""
     y = record.outputs[0] if type(record.outputs) is tuple else record.outputs
     places = zip(record.inputs, record.params["layout"].starts, strict=True)
-    pieces = [Piece(x, ((start, 1, math.prod(x.shape)),), (1,)) for x, start in places if 0 not in x.shape]
-    return [placed_nest("flatten", pieces, 0, y)]
+    return placed_nest("flatten", [Piece(x, (math.prod(x.shape),), Access(y, start, (1,))) for x, start in places], 0, y)
 
 
-def concat(record: Record) -> list[Launch]:
-    """Arrays concatenated along an axis."""
-    return side_by_side("concat", record.inputs, [x.shape for x in record.inputs], record.params["axis"], record.outputs)
-
-
-def stack(record: Record) -> list[Launch]:
-    """Arrays stacked along a new axis."""
-    axis = record.params["axis"] % len(record.outputs.shape)
-    shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) for x in record.inputs]
-    return side_by_side("stack", record.inputs, shapes, axis, record.outputs)
-
-
-def put(record: Record) -> list[Launch]:
-    """An array as a part of the result, as a slice or padded; a number elsewhere."""
-    x, y, access = record.inputs[0], record.outputs, place_of(record)
-    own, strides = contiguous(y.shape), [0] * len(y.shape)
-    ranges = [(int(first), 1, 1) for first in np.unravel_index(access.offset, y.shape)]
-    for step, size, stride in zip(access.strides, x.shape, contiguous(x.shape), strict=True):
-        if size > 1:
-            axis = next(axis for axis, one in enumerate(own) if y.shape[axis] > 1 and step % one == 0)
-            ranges[axis], strides[axis] = (ranges[axis][0], step // own[axis], size), stride
-    pieces = [] if 0 in x.shape else [Piece(x, tuple(ranges), tuple(strides))]
-    return [placed_nest(record.primitive.name, pieces, record.params.get("value", 0), y)]
+def placed(record: Record) -> list[Launch]:
+    """Arrays as parts of the result, and a number elsewhere."""
+    return placed_nest(record.primitive.name, pieces_of(record), record.params.get("value", 0), record.outputs)
 
 
 def tile(record: Record) -> list[Launch] | None:

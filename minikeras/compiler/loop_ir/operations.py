@@ -18,7 +18,7 @@ from .elements import copy_launch
 from .expression import Axis
 from .nest import For, Nest, Store
 from .reductions import arg_nest
-from .strided import Access, Launch, NestWriter, Temporary, contiguous, place_of
+from .strided import Access, Launch, NestWriter, Temporary, contiguous, pieces_of
 from .windows import Windows
 
 
@@ -161,34 +161,26 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
     return find
 
 
-def _joined(record: Record, temporary: Temporary) -> list[Launch] | None:
-    """Arrays side by side along an axis, for `stack_along`."""
-    xs, y = record.inputs, record.outputs
-    if any(x.dtype != y.dtype for x in xs):
+def _placed(record: Record, temporary: Temporary) -> list[Launch] | None:
+    """Copies of arrays to parts of the result, and behind them a number in its gaps, or before them everywhere."""
+    y, pieces, gaps = record.outputs, pieces_of(record), list[tuple[int, int]]()
+    if any(x.dtype != y.dtype for x in record.inputs):
         return None
-    axis = len(y.shape) + record.params["axis"]
-    is_new = record.primitive is operations.stack_along
-    shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) if is_new else tuple(x.shape) for x in xs]
-    strides, start, found = contiguous(y.shape), 0, list[Launch]()
-    for x, shape in zip(xs, shapes, strict=True):
-        found.append(copy_launch(Access(x, 0, contiguous(shape)), y, shape, (start, strides)))
-        start += shape[axis] * strides[axis]
-    return found
-
-
-def _put(record: Record, temporary: Temporary) -> list[Launch] | None:
-    """An array as a part of the result, and a number where it has gaps, or everywhere before."""
-    if not _floats(record):
-        return None
-    (x,), y, access, whole = record.inputs, record.outputs, place_of(record), math.prod(record.outputs.shape)
-    end, found = access.offset + math.prod(x.shape), list[Launch]()
-    for first, last in [(0, access.offset), (end, whole)] if access.strides == contiguous(x.shape) else [(0, whole)]:
+    if record.primitive in (operations.pad, operations.put_slice):
+        if not _floats(record):
+            return None
+        ((x, shape, access),), whole = pieces, math.prod(y.shape)
+        gaps = [(0, access.offset), (access.offset + math.prod(shape), whole)]
+        gaps = gaps if access.strides == contiguous(shape) else [(0, whole)]
+    found = list[Launch]()
+    for first, last in gaps:
         if first < last:
             writer = NestWriter(fixed=False)
             i, number = Axis(writer.size(last - first)), writer.number(float(record.params.get("value", 0)), y.dtype)
             found.append(writer.lowered("fill", For(i, [Store(writer.result(y), writer.size(first) + i, number)])))
-    found.append(copy_launch(Access(x, 0, contiguous(x.shape)), y, x.shape, (access.offset, access.strides)))
-    return [one._replace(seconds=0.0) for one in found]  # two threads take as long as one
+    for x, shape, access in pieces:
+        found.append(copy_launch(Access(x, 0, contiguous(shape)), y, shape, (access.offset, access.strides)))
+    return [one._replace(seconds=0.0) for one in found] if gaps else found  # then two threads take as long as one
 
 
 def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -229,10 +221,10 @@ def _drawn(rule: Callable[..., list[Launch] | None]) -> Callable[[Record, Tempor
 @functools.cache
 def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
     return {
-        operations.concat: _joined,
-        operations.pad: _put,
-        operations.put_slice: _put,
-        operations.stack_along: _joined,
+        operations.concat: _placed,
+        operations.pad: _placed,
+        operations.put_slice: _placed,
+        operations.stack_along: _placed,
         take_at: _at_columns,
         add_at: _at_columns,
         operations.argmax: _argmax,

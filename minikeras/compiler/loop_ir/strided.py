@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -163,14 +164,34 @@ def view_of(record: Record) -> Access | None:
     return access if shape == record.outputs.shape else None
 
 
-def place_of(record: Record) -> Access:
-    """The access to the elements of a result of `put_slice` or `pad` that are those of the operand."""
-    x, y, params = record.inputs[0], record.outputs, record.params
+class Piece(NamedTuple):
+    """A slot whose elements become a part of a result.
+
+    Attributes:
+        slot: of the elements.
+        shape: of the part.
+        access: to it, in the result.
+    """
+
+    slot: Slot
+    shape: Shape
+    access: Access
+
+
+def pieces_of(record: Record) -> list[Piece]:
+    """The operands of `concat`, `stack_along`, `put_slice` or `pad` as parts of the result."""
+    xs, y, params = record.inputs, record.outputs, record.params
     if record.primitive is operations.put_slice:
-        return _viewed(y, lambda whole: whole[params["key"]])[1]
-    sizes = x.shape[len(x.shape) - len(params["paddings"]) :]
-    key = [slice(before, before + n) for (before, _), n in zip(params["paddings"], sizes, strict=True)]
-    return _viewed(y, lambda whole: whole[..., *key])[1]
+        return [Piece(xs[0], *_viewed(y, lambda whole: whole[params["key"]]))]
+    if record.primitive is operations.pad:
+        sizes = xs[0].shape[len(y.shape) - len(params["paddings"]) :]
+        key = [slice(before, before + n) for (before, _), n in zip(params["paddings"], sizes, strict=True)]
+        return [Piece(xs[0], *_viewed(y, lambda whole: whole[..., *key]))]
+    axis, strides = params["axis"] % len(y.shape), contiguous(y.shape)
+    is_new = record.primitive is operations.stack_along
+    shapes = [(*x.shape[:axis], 1, *x.shape[axis:]) if is_new else tuple(x.shape) for x in xs]
+    starts = itertools.accumulate([shape[axis] * strides[axis] for shape in shapes], initial=0)
+    return [Piece(x, shape, Access(y, start, strides)) for x, shape, start in zip(xs, shapes, starts, strict=False)]
 
 
 def _viewed(x: Slot, take: Callable[[Any], Any]) -> tuple[Shape, Access]:
