@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core import Record
 from ...core.registry import operations
@@ -93,66 +93,59 @@ _COMBINED: dict[str, tuple[Combine, Callable[[Any], Any]]] = {
 }
 
 
-class Rows(NamedTuple):
-    """The operands of a scatter: x as (lead, rows, behind), y as (lead, size, behind).
+Row = Callable[[NestWriter, Expr], Expr]
 
-    Attributes:
+
+def scatter_nest(
+    name: str, x: Slot, y: Slot, shape: tuple[int, int, int, int], row_of: Row, combine: Combine, start: Row
+) -> list[Launch]:
+    """x (lead, rows, behind), whose row k is combined with row `row_of(k)` of y (lead, size, behind).
+
+    Each point owns columns of one row of the result, and scans all indices in their order, tile by tile. A tile without an
+    index of the row is skipped after one scan of its indices.
+
+    Args:
+        name: of the operation.
         x, y: operand and result.
-        lead, rows, size, behind: their axes.
-        row: the row of y that row k of x goes to.
+        shape: lead, rows, size, behind.
+        row_of: the row of y, from the number of a row of x.
         combine: of the value so far and an element.
         start: the initial value of an element of y, from its place.
     """
-
-    x: Slot
-    y: Slot
-    lead: int
-    rows: int
-    size: int
-    behind: int
-    row: Callable[[NestWriter, Expr], Expr]
-    combine: Combine
-    start: Callable[[NestWriter, Expr], Expr]
-
-
-def scatter_nest(name: str, rows: Rows) -> Launch:
-    """Each point owns columns of one row of the result, and scans all indices in their order, tile by tile.
-
-    A tile without an index of the row is skipped after one scan of its indices.
-    """
-    width, dtype, writer = rows.lead * rows.behind, wide(rows.x.dtype), NestWriter()
+    lead, rows, size, behind = shape
+    width, dtype, writer = lead * behind, wide(x.dtype), NestWriter()
     chunk = min(width, TILE)
     chunks = -(-width // chunk)
-    point, totals = Axis(rows.size * chunks), Array("totals", dtype, chunk)
+    point, totals = Axis(size * chunks), Array("totals", dtype, chunk)
     row, first = point // chunks, point % chunks * chunk if chunks > 1 else lift(0)
 
     def columns(extent: Callable[[Expr], Expr] = lambda n: n) -> tuple[Axis, list[Expr]]:
         axis = Axis(extent(minimum(width - first, chunk) if width % chunk else lift(chunk)))
-        return axis, coordinates(first + axis, (rows.lead, rows.behind))
+        return axis, coordinates(first + axis, (lead, behind))
 
     def here(k: Expr) -> Expr:
-        return apply("equal", rows.row(writer, k), row)
+        return apply("equal", row_of(writer, k), row)
 
     def own(names: Sequence[Expr]) -> Expr:
-        return place((rows.size * rows.behind, rows.behind, 1), (names[0], row, names[1]))
+        return place((size * behind, behind, 1), (names[0], row, names[1]))
 
-    tile = Axis(-(-rows.rows // TILE), "sequential")
-    rest = minimum(rows.rows - tile * TILE, TILE)
+    tile = Axis(-(-rows // TILE), "sequential")
+    rest = minimum(rows - tile * TILE, TILE)
     m = Axis(rest, "reduced")
     found, search = folded_over(m, "logical_or", here(tile * TILE + m))
     one = Axis(where(found, rest, 0), "sequential")
     k = tile * TILE + one
     (begin, before), (taken, within), (end, after) = columns(), columns(lambda n: where(here(k), n, 0)), columns()
-    inner = place((rows.rows * rows.behind, rows.behind, 1), (within[0], k, within[1]))
-    added = Store(totals, taken, rows.combine(totals[taken], cast(writer.array(rows.x)[inner], dtype)))
-    started = Store(totals, begin, cast(rows.start(writer, own(before)), dtype))
-    y = writer.result(rows.y)
+    inner = place((rows * behind, behind, 1), (within[0], k, within[1]))
+    added = Store(totals, taken, combine(totals[taken], cast(writer.array(x)[inner], dtype)))
+    started = Store(totals, begin, cast(start(writer, own(before)), dtype))
+    array = writer.result(y)
     body = [
         For(begin, [started]),
         For(tile, [*search, For(one, [For(taken, [added])])]),
-        For(end, [Store(y, own(after), converted(totals[end], y.dtype))]),
+        For(end, [Store(array, own(after), converted(totals[end], y.dtype))]),
     ]
-    return writer.lowered(name, For(point, body), [totals])
+    return [writer.lowered(name, For(point, body), [totals])]
 
 
 def scatter_rows(record: Record) -> list[Launch] | None:
@@ -166,8 +159,8 @@ def scatter_rows(record: Record) -> list[Launch] | None:
     lead, behind = math.prod(x.shape[:first]), math.prod(x.shape[last + 1 :])
     index = lambda writer, k: checked(writer.array(indices)[k], size)
     begin = constant(start(x.dtype), x.dtype)
-    rows = Rows(x, y, lead, math.prod(indices.shape), size, behind, index, combine, lambda writer, at: begin)
-    return [scatter_nest("scatter", rows)]
+    shape = lead, math.prod(indices.shape), size, behind
+    return scatter_nest("scatter", x, y, shape, index, combine, lambda writer, at: begin)
 
 
 def _addressed(indices: Slot, shape: Shape) -> Callable[[NestWriter, Expr], Expr]:
@@ -203,5 +196,5 @@ def scatter_nd(record: Record) -> list[Launch] | None:
         return None
     start = lambda writer, at: writer.array(base[0])[at] if overwrites else constant(0, y.dtype)
     combine: Combine = (lambda total, x: x) if overwrites else _function("add")
-    rows = Rows(updates, y, 1, count, math.prod(y.shape[:width]), behind, _addressed(indices, y.shape), combine, start)
-    return [scatter_nest("scatter_nd", rows)]
+    shape = 1, count, math.prod(y.shape[:width]), behind
+    return scatter_nest("scatter_nd", updates, y, shape, _addressed(indices, y.shape), combine, start)

@@ -7,47 +7,16 @@ import math
 from collections.abc import Sequence
 
 from ...core import Record
-from ...layout import Layout
 from ..ir import Slot, outputs_of, slots_in
 from ..loops import SumScope, is_of_parts
 from .bodies import converted, inlined
 from .expression import INDEX, Axis, Expr, IntTable, all_of, lift, minimum, register, where
-from .nest import Fold, For, Statement, Store
+from .nest import Fold, For, Store
 from .reductions import wide
 from .strided import Launch, NestWriter, Temporary
 
 CHUNK = 16 * 256
 """Elements of a chunk."""
-
-
-class _Chunks:
-    """The chunks of a layout, and the body of each."""
-
-    def __init__(self, record: Record) -> None:
-        self.layout: Layout = record.params["layout"]
-        counts = [-(-math.prod(shape) // CHUNK) for shape in self.layout.shapes]
-        self.firsts = list(itertools.accumulate(counts, initial=0))
-        self.writer, self.c = NestWriter(), Axis(self.firsts[-1])
-        chunks, begins = IntTable("chunks", self.firsts[:-1]), IntTable("begins", self.layout.starts)
-        self._part, first, last = [register(INDEX) for _ in range(3)]
-        part = _last_not_above(chunks, len(counts), self.c)
-        start = begins[part] + (self.c - chunks[part]) * CHUNK
-        stop = IntTable("ends", [one.stop for one in self.layout.slices])[part]
-        self.body: list[Statement] = [Fold(self._part, "set", part), Fold(first, "set", start), Fold(last, "set", stop)]
-        self._record, self._first, self._rest = record, first, minimum(last - first, CHUNK)
-
-    def elements(self, kind: str) -> tuple[Axis, Expr, list[Expr]]:
-        """An axis over the elements of a chunk, the place of each, and the body's results for it."""
-        k = Axis(self._rest, kind)
-        at = self._first + k
-        values = [self.writer.array(x)[self._index(x, at)] for x in slots_in(self._record.inputs)]
-        return k, at, inlined(self._record.params["body"], values)
-
-    def _index(self, x: Slot, at: Expr) -> Expr:
-        """The place of an operand's number for an element: its own, that of its part, or the only one."""
-        if x.shape == (self.layout.size,):
-            return at
-        return self._part if is_of_parts(x.shape) else lift(0)
 
 
 def _last_not_above(table: IntTable, count: int, number: Expr) -> Expr:
@@ -62,20 +31,31 @@ def _last_not_above(table: IntTable, count: int, number: Expr) -> Expr:
 
 def parts_nests(record: Record, temporary: Temporary) -> list[Launch]:
     """The nests of a loop over parts, with its sums."""
-    chunks, outputs, sums = _Chunks(record), outputs_of(record), record.params["sums"]
-    writer = chunks.writer
-    k, at, values = chunks.elements("parallel" if sums is None else "reduced")
+    layout, outputs, sums = record.params["layout"], outputs_of(record), record.params["sums"]
+    firsts = list(itertools.accumulate([-(-math.prod(shape) // CHUNK) for shape in layout.shapes], initial=0))
+    writer, c, own, first, last = NestWriter(), Axis(firsts[-1]), *[register(INDEX) for _ in range(3)]
+    chunks, begins = IntTable("chunks", firsts[:-1]), IntTable("begins", layout.starts)
+    part = _last_not_above(chunks, len(firsts) - 1, c)
+    start, stop = begins[part] + (c - chunks[part]) * CHUNK, IntTable("ends", [one.stop for one in layout.slices])[part]
+    begin = [Fold(own, "set", part), Fold(first, "set", start), Fold(last, "set", stop)]
+    k = Axis(minimum(last - first, CHUNK), "parallel" if sums is None else "reduced")
+    at = first + k
+
+    def place(x: Slot) -> Expr:
+        """The place of an operand's number for an element: its own, that of its part, or the only one."""
+        return at if x.shape == (layout.size,) else own if is_of_parts(x.shape) else lift(0)
+
+    values = inlined(record.params["body"], [writer.array(x)[place(x)] for x in slots_in(record.inputs)])
     if sums is None:
         stores = [Store(writer.result(y), at, converted(value, y.dtype)) for y, value in zip(outputs, values, strict=True)]
-        return [writer.lowered("parts", For(chunks.c, [*chunks.body, For(k, stores)]))]
-    between = [temporary((chunks.firsts[-1],), wide(y.dtype)) for y in outputs]
+        return [writer.lowered("parts", For(c, [*begin, For(k, stores)]))]
+    between = [temporary((firsts[-1],), wide(y.dtype)) for y in outputs]
     totals = [register(y.dtype) for y in between]
     folds = [Fold(total, "add", converted(value, total.dtype)) for total, value in zip(totals, values, strict=True)]
-    begin = [Fold(total, "set", 0) for total in totals]
-    stores = [Store(writer.result(y), chunks.c, total) for y, total in zip(between, totals, strict=True)]
-    first = writer.lowered("parts", For(chunks.c, [*chunks.body, *begin, For(k, folds), *stores]))
-    ends = chunks.firsts if sums is SumScope.PART else [0, chunks.firsts[-1]]
-    return [first, _rest(ends, between, outputs)]
+    begin += [Fold(total, "set", 0) for total in totals]
+    stores = [Store(writer.result(y), c, total) for y, total in zip(between, totals, strict=True)]
+    whole = writer.lowered("parts", For(c, [*begin, For(k, folds), *stores]))
+    return [whole, _rest(firsts if sums is SumScope.PART else [0, firsts[-1]], between, outputs)]
 
 
 def _rest(ends: Sequence[int], xs: Sequence[Slot], outputs: Sequence[Slot]) -> Launch:
