@@ -20,7 +20,6 @@ from .groups import group, group_nests
 from .parts import parts_nests
 from .reaching import Windowed
 from .reductions import (
-    Pieces,
     Reduced,
     arg_nest,
     body_values,
@@ -32,7 +31,7 @@ from .reductions import (
     reduction_of,
     wide,
 )
-from .strided import Access, Launch, Temporary, contiguous, spread
+from .strided import Access, Launch, contiguous, spread
 
 LONGEST_SORT = 1 << 14
 """Elements of a line that is sorted by comparing all pairs."""
@@ -40,16 +39,8 @@ LONGEST_SORT = 1 << 14
 Rule = Callable[[Record], Sequence[Launch] | None]
 
 
-class Lowering:
-    """The nests of a program's instructions.
-
-    Args:
-        temporary: makes slots for intermediate values between two nests of an instruction.
-        pieces: gives the number of pieces into which the target wants to cut the long sums of a nest.
-    """
-
-    def __init__(self, temporary: Temporary, pieces: Pieces) -> None:
-        self._temporary, self._pieces = temporary, pieces
+class Lowering(Windowed):
+    """The nests of a program's instructions, for a target."""
 
     def nests(self, record: Record) -> Sequence[Launch] | None:
         """The nests of an instruction, in order: none if its results have no elements; None if there is no nest for it."""
@@ -66,7 +57,6 @@ class Lowering:
     @functools.cached_property
     def _rules(self) -> dict[Any, Rule]:
         """The rules by primitive; an instruction without one is a loop or has no nest."""
-        windowed = Windowed(self._temporary, self._pieces)
         folds = {f"reduce_{name}": name for name in ("sum", "mean", "max", "min", "prod", "any", "all", "logsumexp")}
         folds |= {"reduce_euclidean_norm": "euclid", "argmax": "argmax", "argmin": "argmin"}
         rules: dict[Any, Rule] = {
@@ -85,11 +75,11 @@ class Lowering:
             **{loop_of_parts: lambda record: parts_nests(record, self._temporary)},
             group: lambda record: group_nests(record, self._temporary, self._pieces),
             **{o.einsum: self._einsum, o.matrix_product: self._matrix_product, o.power: self._power},
-            **{o.max_pool: windowed.pool, o.window_sum: windowed.pool, o.pick_from_window: windowed.pool},
-            **{o.first_largest_in_window: windowed.first_largest, o.put_into_window: windowed.unpool},
-            **{o.window_spread: windowed.unpool, o.convolve: windowed.convolve, o.spread_windows: windowed.convolve},
-            **{o.correlate_windows: windowed.correlate, windows_as_rows: windowed.windows_as_rows},
-            add_rows_of_windows: windowed.add_rows_of_windows,
+            **{o.max_pool: self.pool, o.window_sum: self.pool, o.pick_from_window: self.pool},
+            **{o.first_largest_in_window: self.first_largest, o.put_into_window: self.unpool},
+            **{o.window_spread: self.unpool, o.convolve: self.convolve, o.spread_windows: self.convolve},
+            **{o.correlate_windows: self.correlate, windows_as_rows: self.windows_as_rows},
+            add_rows_of_windows: self.add_rows_of_windows,
             **{o.next_key: draws.next_key, o.operation_key: draws.next_key, o.random_integers: draws.random_integers},
             **{o.dropout_mask: draws.dropout_mask, o.times_dropout_mask: draws.times_dropout_mask},
             **{o.times_gaussian: draws.times_gaussian, o.random_uniform: draws.random_uniform},

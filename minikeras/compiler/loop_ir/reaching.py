@@ -37,7 +37,7 @@ class Windowed:
     def __init__(self, temporary: Temporary, pieces: Pieces) -> None:
         self._temporary, self._pieces = temporary, pieces
 
-    def _reduced(
+    def _folded(
         self, name: str, y: Slot, folded: Shape, value: Callable[[NestWriter, Names, Names], Expr], how: str = "sum"
     ) -> list[Launch]:
         reduction = reduction_of(how, wide(y.dtype), 0, y.dtype)
@@ -60,7 +60,7 @@ class Windowed:
                 exists = all_of([exists, _is_tap(chosen, w, inside)])
             return _there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", dtype) if largest else 0)
 
-        return self._reduced(record.primitive.name, y, w.window, value, "max" if largest else "sum")
+        return self._folded(record.primitive.name, y, w.window, value, "max" if largest else "sum")
 
     def first_largest(self, record: Record) -> list[Launch]:
         """The number of the first largest element of each window; NaN is larger than none, and none is larger than NaN."""
@@ -96,7 +96,7 @@ class Windowed:
                 exists = all_of([exists, _is_tap(given, w, inside)])
             return _there(writer, g, exists, own, 0)
 
-        return self._reduced(record.primitive.name, y, w.window, value)
+        return self._folded(record.primitive.name, y, w.window, value)
 
     # Convolutions -------------------------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class Windowed:
             factor = whole(writer, kernel, [*inside[:-1], *pair])
             return _product(_there(writer, x, exists, [names[0], *at, channel], 0), factor, y)
 
-        return self._reduced(record.primitive.name, y, (*w.window, given), value)
+        return self._folded(record.primitive.name, y, (*w.window, given), value)
 
     def correlate(self, record: Record) -> list[Launch] | None:
         """The transpose by the kernel: a sum over all places."""
@@ -133,7 +133,7 @@ class Windowed:
             factor = whole(writer, g, [*inside, names[-1]])
             return _product(_there(writer, x, exists, [inside[0], *at, channel], 0), factor, y)
 
-        return self._reduced("correlate_windows", y, tuple(g.shape[:-1]), value)
+        return self._folded("correlate_windows", y, tuple(g.shape[:-1]), value)
 
     # Convolutions as products -------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Windowed:
             exists, at = w.reaching(names[1:-1], inside)
             return _there(writer, x, exists, [names[0], *at, *inside, names[-1]], 0)
 
-        nests = self._reduced("add_windows", y, w.window, value)
+        nests = self._folded("add_windows", y, w.window, value)
         return [one._replace(operands=tuple([rows if x.key == rows.key else x for x in one.operands])) for one in nests]
 
 
