@@ -401,7 +401,7 @@ class FlatVariables:
         """Keep a buffer, whose memory must stay while it is read by its address."""
         self._current = held
         if held not in self._buffers:
-            self._buffers = [*self._buffers[-1:], held]
+            self._buffers = [*([self._next] if self._next else self._buffers[-1:]), held]
         if self.in_place:
             self.alone = held.held
         return held

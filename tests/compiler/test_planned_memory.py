@@ -291,6 +291,21 @@ def test_programs_of_one_model_read_what_one_of_them_wrote_without_copies(in_pla
     assert len(taken) == 1 and len({id(one) for program in (one, other) for one in program._buffers}) <= 3
 
 
+def test_values_assigned_from_elsewhere_are_copied_once(monkeypatch):
+    variables = [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+    program, taken = FlatVariables(variables, LAYOUT), []
+    adopt = FlatBuffer.adopt
+    monkeypatch.setattr(FlatBuffer, "adopt", lambda self, held: (taken.append(number), adopt(self, held)))
+    for number in range(8):
+        if number == 4:
+            for variable in variables:
+                variable.assign(tf.ones(variable.shape))
+        program.begin()
+        program.read()
+        program.assign()
+    assert taken == [0, 4]
+
+
 def test_the_columns_of_a_buffer_begin_with_a_line_of_the_cache_and_are_what_variables_hold():
     for dtype in ("float32", "float64"):
         layout = Layout(LAYOUT.shapes, dtype)
