@@ -8,11 +8,19 @@ from golden_numbers import golden
 from in_one_test import in_one_test
 from layer_table import ROWS
 from optimizer_cases import FORMULAS, OPTIONS, gradients, weights
-from side_by_side import both_ways
+from side_by_side import EXECUTORS, both_ways
 
 import minikeras as tf
 
 LOSSES, METRICS = golden("losses"), golden("metrics")
+
+
+whole_or_part = pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+
+
+def chosen(number, whole):
+    """In the plain run LLVM, whose kernels take most of the time, compiles each fourth case only."""
+    return EXECUTORS if whole or number % 4 == 0 else EXECUTORS[:1]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -41,8 +49,10 @@ def test_a_layer_trains_the_same(row):
     both_ways(make, batches)
 
 
-@in_one_test(case=LOSSES["cases"])
-def test_a_loss_and_its_gradient_are_the_same(case):
+@in_one_test(numbered=enumerate(LOSSES["cases"]))
+@whole_or_part
+def test_a_loss_and_its_gradient_are_the_same(numbered, whole):
+    number, case = numbered
     data = LOSSES["data"][case["data"]]
     labels = np.asarray(data["y_true"])
     labels = tf.constant(labels, "int32" if labels.dtype.kind == "i" else "float32")
@@ -59,11 +69,14 @@ def test_a_loss_and_its_gradient_are_the_same(case):
 
         return step, list
 
-    both_ways(make, [(labels, predictions * factor) for factor in (1.0, 0.9, 0.5)])
+    both_ways(make, [(labels, predictions * factor) for factor in (1.0, 0.9, 0.5)], executors=chosen(number, whole))
 
 
-@in_one_test(case=METRICS["cases"])
-def test_a_metric_accumulates_the_same(case):
+@in_one_test(numbered=enumerate(METRICS["cases"]))
+@whole_or_part
+def test_a_metric_accumulates_the_same(numbered, whole):
+    number, case = numbered
+
     def array(part):
         values = np.asarray(part)
         return tf.constant(values, "float32" if values.dtype.kind == "f" else None)
@@ -79,12 +92,16 @@ def test_a_metric_accumulates_the_same(case):
 
         return step, lambda: metric.variables
 
-    both_ways(make, batches, eager=case["metric"] == "R2Score" and "num_regressors" in case["config"])
+    eager = case["metric"] == "R2Score" and "num_regressors" in case["config"]
+    both_ways(make, batches, eager, executors=chosen(number, whole))
 
 
-@in_one_test(option=OPTIONS)
+@in_one_test(numbered=enumerate(OPTIONS))
 @pytest.mark.parametrize("name", FORMULAS)
-def test_an_optimizer_steps_the_same(name, option):
+@whole_or_part
+def test_an_optimizer_steps_the_same(name, numbered, whole):
+    number, option = numbered
+
     def make():
         optimizer, held = FORMULAS[name](**OPTIONS[option]), weights("float32")
 
@@ -94,7 +111,7 @@ def test_an_optimizer_steps_the_same(name, option):
 
         return step, lambda: [*held, *optimizer.variables]
 
-    both_ways(make, [tuple(gradients(i, "float32")) for i in range(5)])
+    both_ways(make, [tuple(gradients(i, "float32")) for i in range(5)], executors=chosen(number, whole))
 
 
 def test_derivatives_of_every_order_are_the_same():
