@@ -99,7 +99,11 @@ class Graphs:
             return
         while len(self._known) >= MOST:
             self._known.pop(next(iter(self._known)))
-        self._known[key] = self._captured(one_by_one)
+        try:
+            self._known[key] = self._device.capture(one_by_one)
+        except RuntimeError as error:  # as CUDA's errors are
+            logger.warning("A step could not be captured as a CUDA graph; its kernels are launched one by one: %s", error)
+            self._known[key] = one_by_one
         self._known[key]()
 
     def try_products(self, nodes: Sequence[Node]) -> None:
@@ -117,13 +121,6 @@ class Graphs:
         number, start = self._plan.place(x)
         base = self.bases[number]
         return base.address + start + step * base.stride
-
-    def _captured(self, enqueue: Enqueue) -> Enqueue:
-        try:
-            return self._device.capture(enqueue)
-        except RuntimeError as error:  # as CUDA's errors are
-            logger.warning("A step could not be captured as a CUDA graph; its kernels are launched one by one: %s", error)
-            return enqueue
 
     def _of_node(self, node: Node, step: int) -> list[Enqueue]:
         """The functions that enqueue a node in a step."""

@@ -90,8 +90,13 @@ class GraphExecutable:
         self._graphs: Graphs | None = None
         self._known: dict[tuple[int, ...], Graphs] = {}
         """By the addresses of homes, the present graphs and those before."""
-        calls = [*schedule.first, *schedule.calls, *schedule.last]
-        self._changed = [one for call in calls if call.record.primitive.writes for one in _assigned_by(call)]
+        self._changed: list[Variable] = []
+        """The Variables that calls of Python may assign."""
+        for record in [call.record for call in (*schedule.first, *schedule.calls, *schedule.last)]:
+            if record.primitive.writes:
+                own = [x for x in record.inputs if isinstance(x, Variable)]
+                optimizer = record.params.get("optimizer")
+                self._changed += [*own, *getattr(optimizer, "variables", ()), *record.params.get("variables", ())]
 
     def prepare(self) -> None:
         """Compile kernels, ask for algorithms and take memory, so that failures come before the first run."""
@@ -149,7 +154,8 @@ class GraphExecutable:
 
     def _run(self, arguments: Sequence[Array], rows: Array = None, gathering: Gathering | None = None) -> list[Array]:
         """A step, or several as one graph that gathers their `rows` where the data set lies; the arrays of the results."""
-        graphs, room, schedule = self._begin(), self._room(), self.schedule
+        graphs, schedule = self._begin(), self.schedule
+        room = self._device.empty(self.plan.results[1])  # taken now, when a lack of memory can still be reported
         with contextlib.ExitStack() as undone:
             self._undo(undone, graphs)
             values: dict[int, Any] = {x.key: array for x, array in zip(self.program.arguments, arguments, strict=False)}
@@ -261,10 +267,6 @@ class GraphExecutable:
             whole = self._device.contiguous(array)  # named, so that it lives until it is read
             self._device.copy(to, self._device.address(whole), slot.bytes)
 
-    def _room(self) -> Memory:
-        """Memory for the results, taken before a step, when a lack of memory can still be reported."""
-        return self._device.empty(self.plan.results[1])
-
     def _brought_out(self, values: dict[int, Any], room: Memory) -> list[Array]:
         """The results, in memory of their own."""
         start, size = self.plan.results
@@ -276,13 +278,6 @@ class GraphExecutable:
             else self._device.array(room, self.plan.place(x).start - start, x.shape, x.dtype)
             for x in self.schedule.exported
         ]
-
-
-def _assigned_by(call: Kernel) -> list[Variable]:
-    """The Variables that an effect of an optimizer may assign."""
-    params = call.record.params
-    own = [x for x in call.record.inputs if isinstance(x, Variable)]
-    return [*own, *getattr(params.get("optimizer"), "variables", ()), *params.get("variables", ())]
 
 
 # Batches that are rows of arrays on the device: kernels of the graph gather them, by numbers sent for all its steps.
