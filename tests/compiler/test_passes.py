@@ -239,3 +239,11 @@ def test_steps_of_loops_that_differ_by_the_sign_of_zero_are_two():
         for one in (Instruction(operations.leaky_relu, (0,), {"alpha": alpha}, (1,), False) for alpha in (0.0, -0.0))
     ]
     assert bodies[0] != bodies[1]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_an_operation_on_a_repeated_array_alone_keeps_the_shape_of_the_repetition(jit):
+    once = tf.constant([[0.0, 1.0, 2.0, 3.0]])
+    compiled = tf.function(lambda x: tf.exp(tf.broadcast_to(x, [3, 4])), jit_compile=jit)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(once), np.broadcast_to(tf.exp(once), [3, 4]), rtol=1e-6)
