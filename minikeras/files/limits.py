@@ -56,6 +56,8 @@ def is_loading() -> bool:
 
 def spend_weights(shape: Sequence[int], itemsize: int, what: str) -> None:
     """Account for a weight that is about to be made; as the others, this does nothing unless a file is being loaded."""
+    if not is_loading():
+        return
     budget, wanted = _current.get(), math.prod(shape) * itemsize
     if wanted > budget.weights:
         raise LoadError(
@@ -67,6 +69,8 @@ def spend_weights(shape: Sequence[int], itemsize: int, what: str) -> None:
 
 def spend_state(shape: Sequence[int], itemsize: int, what: str) -> None:
     """Account for state that is about to be made and stays."""
+    if not is_loading():
+        return
     wanted = math.prod(shape) * itemsize
     check_temporary(wanted, what)
     _current.get().state -= wanted

@@ -52,7 +52,7 @@ def plain(value: Any) -> Any:
 
 
 def takes_numpy(function: F, before: Callable[..., None] | None = None) -> F:
-    """A function that is handed `plain` arguments; `before` is called with the function and all of them before it is."""
+    """A function that is handed `plain` arguments; `before` is called first, with the function and the same arguments."""
 
     @functools.wraps(function)
     def called(*arguments: Any, **options: Any) -> Any:

@@ -216,8 +216,9 @@ class BackupAndRestore(_Saver):
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Go on from the file, if there is one; of several ranks the first one reads it."""
         self._unsaved = 0
-        content = broadcast_bytes(read_file(self.path) if is_first() and self.path.exists() else b"")
-        if content:
+        is_there = is_first() and self.path.exists()
+        content = broadcast_bytes(read_file(self.path) if is_there else b"")
+        if content or is_there:  # an empty file is a damaged one
             self.model.set_training_state(self._state(content))
 
     def _state(self, content: bytes | bytearray) -> dict[str, Any]:

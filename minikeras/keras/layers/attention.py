@@ -102,16 +102,16 @@ class Attention(Layer, described=True, gives_floats=True):
     def build(self, input_shape: ShapeLike) -> None:
         self._listed(input_shape)
         self.scale = self.add_weight((), "ones", name="scale") if self.use_scale else None
-        if self.score_mode == "concat":
-            self.concat_score_weight = self.add_weight((), "ones", name="concat_score_weight")
+        is_sum = self.score_mode == "concat"
+        self.concat_score_weight = self.add_weight((), "ones", name="concat_score_weight") if is_sum else None
 
     def _calculate_scores(self, query: Tensor, key: Tensor) -> Tensor:
         """The score of each query with each key, (batch, T, S)."""
         if self.score_mode == "dot":
             scores = matmul(query, key, transpose_b=True)
-            return scores if self.scale is None else scores * self.scale
+            return scores * self.scale if self.use_scale else scores
         sums = expand_dims(query, -2) + expand_dims(key, -3)
-        return reduce_sum(tanh(sums if self.scale is None else sums * self.scale), -1) * self.concat_score_weight
+        return reduce_sum(tanh(sums * self.scale if self.use_scale else sums), -1) * self.concat_score_weight
 
     def call(
         self,
@@ -183,7 +183,7 @@ class AdditiveAttention(Attention, described=True):
 
     def _calculate_scores(self, query: Tensor, key: Tensor) -> Tensor:
         found = tanh(expand_dims(query, -2) + expand_dims(key, -3))
-        return reduce_sum(found if self.scale is None else found * self.scale, -1)
+        return reduce_sum(found * self.scale if self.use_scale else found, -1)
 
 
 class MultiHeadAttention(Layer, described=True, gives_floats=True):

@@ -28,6 +28,7 @@ from .options import DataFormat, Kept, Size, one_of
 
 FillMode = Annotated[str, one_of("reflect", "wrap", "constant", "nearest")]
 Interpolation = Annotated[str, one_of("nearest", "bilinear")]
+FlipMode = Annotated[str, one_of("horizontal", "vertical", "horizontal_and_vertical")]
 Transformation = Mapping[str, Tensor]
 """Random numbers, by name, that say how to change the images of a batch."""
 
@@ -173,7 +174,7 @@ class RandomFlip(Augmentation, described=True, makes_nothing=True):
 
     def __init__(
         self,
-        mode: Annotated[str, one_of("horizontal", "vertical", "horizontal_and_vertical")] = "horizontal_and_vertical",
+        mode: FlipMode = "horizontal_and_vertical",
         seed: int | None = None,
         data_format: str | None = None,
         **options: Any,

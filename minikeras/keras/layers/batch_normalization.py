@@ -99,8 +99,8 @@ class BatchNormalization(ScalingLayer, described=True):
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: TensorLike = None) -> Tensor:
         x = wide(self, inputs)
-        gamma = None if self.gamma is None else read(self.gamma, x)
-        beta = None if self.beta is None else read(self.beta, x)
+        gamma = read(self.gamma, x) if self.scale else None
+        beta = read(self.beta, x) if self.center else None
         if training and self.trainable:
             mean, variance = self._batch_statistics(x, mask)
             if self.renorm:

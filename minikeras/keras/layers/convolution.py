@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...absent import hide_imports
@@ -35,6 +36,13 @@ class KernelLayer(SpatialLayer, takes_one_tensor=True):
     """
 
     groups = 1
+    filters: int
+    kernel_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation_rate: tuple[int, ...]
+    padding: str
+    use_bias: bool
+    activation: Callable[..., Any]
 
     def check_filters(self) -> None:
         """Refuse numbers of outputs and groups that do not fit, and strides along with dilation."""

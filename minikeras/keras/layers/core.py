@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...core import Tensor
@@ -65,6 +66,9 @@ class Dense(Layer, described=True, takes_one_tensor=True, gives_floats=True):
     """
 
     supports_masking = True
+    units: int
+    use_bias: bool
+    activation: Callable[..., Any]
 
     def __init__(
         self,
@@ -232,7 +236,7 @@ class EinsumDense(Layer, described=True, takes_one_tensor=True, gives_floats=Tru
     def call(self, inputs: Tensor) -> Tensor:
         x = inputs if inputs.dtype.is_floating else cast(inputs, dtype=self.compute_dtype)
         y = einsum(self.equation, x, self.kernel)
-        return activated(self.activation, y if self.bias is None else y + self.bias)
+        return activated(self.activation, y + self.bias if self.bias_axes else y)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> tuple[Any, ...]:
         """The sizes of the labels of the output."""
@@ -320,6 +324,10 @@ class Embedding(Layer, described=True, takes_one_tensor=True, gives_floats=True)
       [1. 2.]]]
     """
 
+    input_dim: int
+    output_dim: int
+    mask_zero: bool
+
     def __init__(
         self,
         input_dim: Positive,
@@ -382,9 +390,9 @@ class ReversibleEmbedding(Embedding, described=True):
         input_dim: int,
         output_dim: int,
         tie_weights: Flag = True,
-        embeddings_initializer: Initializer = "uniform",
-        embeddings_regularizer: Regularizer = None,
-        embeddings_constraint: Constraint = None,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
         mask_zero: bool = False,
         reverse_dtype: Kept[DTypeLike] = None,
         logit_soft_cap: Kept[float | None] = None,

@@ -226,8 +226,8 @@ class Layer(Module):
         try:
             return object.__getattribute__(self, name)  # raises once more, in the words of the property if it is one
         except AttributeError as error:
-            is_built = name.startswith("_") or self.built
-            later = "" if is_built else "It is not built: its first call, or build(input_shape), makes its weights."
+            is_known = name.startswith("_") or hasattr(type(self), name) or vars(self)["_built"] or self._makes_nothing
+            later = "" if is_known else "If it is a weight: the first call, or build(input_shape), makes it."
             if not (advice := OF_LAYERS.get(name, later)):
                 raise
             raise AttributeError(f"{error}. {advice}", name=name, obj=self) from None
@@ -350,7 +350,7 @@ class Layer(Module):
     add_variable = add_weight
 
     def _add_kept(self, kept: str, shape: tuple[int, ...], autocast: bool = True, name: str | None = None) -> Weight:
-        """Make a weight by the options of a name, such as `kernel_initializer`: its own name, unless another one is given."""
+        """Make a weight with the options of a name, such as `kernel_initializer` for 'kernel', and with that name."""
         first, penalty, limit = (getattr(self, f"{kept}_{option}") for option in ("initializer", "regularizer", "constraint"))
         return self.add_weight(shape, first, autocast=autocast, regularizer=penalty, constraint=limit, name=name or kept)
 

@@ -1,6 +1,6 @@
 """Options of layers: the annotation of a constructor's argument says what it may be, and what the layer keeps of it in an
-attribute of the same name. `filters: Positive` refuses what is no positive int; `kernel_initializer: Initializer` keeps the
-initializer of a name. To type checkers they are plain types.
+attribute of the same name. `filters: Positive` refuses anything but a positive int; `kernel_initializer: Initializer` keeps the
+initializer of a name. To type checkers they are plain types. Read for classes with `described=True` and their bases.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Option(NamedTuple):
 
 
 def keep(constructor: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-    """Set the attributes of a layer, the first of the arguments of its constructor, that are options of it."""
+    """Check the options of a layer, `arguments[0]`, and set them as attributes, before its constructor runs."""
     names, options = _options_of(constructor)
     given = {**dict(zip(names, arguments, strict=False)), **named}
     for name, (option, default) in options.items():
@@ -47,7 +47,7 @@ _ARGS = re.compile(r"^( *)Args:\n(?:\1 .*\n)*", re.MULTILINE)
 
 
 def with_common_words(cls: Any, makes_nothing: bool) -> str:
-    """The docstring of a class of layers, with what many have in common at the end of its `Args:`."""
+    """The docstring of a layer's class, with the arguments that many layers share added to its `Args:`."""
     words = {
         "data_format": "'channels_last' (default) or 'channels_first'.",
         "sparse": "not available; False.",

@@ -82,6 +82,9 @@ class Cell(Layer, described=True):
 
     gates = 1
     channel_axis = -1
+    units: int
+    use_bias: bool
+    activation: Callable[..., Any]
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class Cell(Layer, described=True):
         shape, recurrent_shape = self.kernel_shapes(input_shape, width)
         self.kernel = self._add_kept("kernel", shape)
         self.recurrent_kernel = self._add_kept("recurrent", recurrent_shape, name="recurrent_kernel")
-        self.bias = self.make_bias(width) if self.use_bias else None
+        self.bias: Any = self.make_bias(width) if self.use_bias else None
 
     def kernel_shapes(self, input_shape: ShapeLike, width: int) -> tuple[tuple[int, ...], ...]:
         """The shapes of both kernels."""
@@ -168,7 +171,7 @@ class Cell(Layer, described=True):
 
     def input_bias(self) -> Any:
         """The bias that is added to the product of the inputs, or None."""
-        return None if self.bias is None else self.bias.read_value()
+        return self.bias.read_value() if self.use_bias else None
 
     def product(self, x: Tensor, kernel: Tensor, bias: Any) -> Tensor:
         """The product of a step of the inputs."""

@@ -78,7 +78,7 @@ class GRUCell(Cell, described=True):
     def __init__(
         self,
         units: int,
-        activation: ActivationLike = "tanh",
+        activation: Any = "tanh",
         recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
         reset_after: Flag = True,
@@ -99,7 +99,7 @@ class GRUCell(Cell, described=True):
         of_inputs, of_state = self.masks(inputs, h, training)
         x_gates, x = self.parts(self.of_inputs(inputs, of_inputs), 2, 1)
         if self.reset_after:
-            bias = None if self.bias is None else self.bias.read_value()[1]
+            bias = self.bias.read_value()[1] if self.use_bias else None
             h_gates, inner = self.parts(self.of_state(h, of_state, bias=bias), 2, 1)
             z, r = map(self.recurrent_activation, self.parts(x_gates + h_gates, 1, 1))
             candidate = activated(self.activation, x + r * inner)
@@ -136,7 +136,7 @@ class LSTMCell(Cell, described=True):
     def __init__(
         self,
         units: int,
-        activation: ActivationLike = "tanh",
+        activation: Any = "tanh",
         recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
         unit_forget_bias: Flag = True,
@@ -299,8 +299,8 @@ class ConvLSTMCell(LSTMCell, described=True):
         padding: Padding = "valid",
         data_format: DataFormat = None,
         dilation_rate: PerAxis = 1,
-        activation: ActivationLike = "tanh",
-        recurrent_activation: ActivationLike = "sigmoid",
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
         use_bias: bool = True,
         **options: Any,
     ) -> None:

@@ -279,7 +279,7 @@ class Margins(Resized):
     """Base of layers that add or take away elements at both ends of each axis."""
 
     def of_each_axis(self, kept: Any) -> list[tuple[int, int]]:
-        """The result of `pairs` as a list, with a pair for each axis."""
+        """The kept option as a list, with a pair for each axis."""
         return [kept] if self.rank == 1 else list(kept)
 
 

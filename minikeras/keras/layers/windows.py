@@ -54,6 +54,9 @@ class SpatialLayer(Layer):
         return (input_shape[0], depth, *sizes) if self._first_axis == 2 else (input_shape[0], *sizes, depth)
 
 
+_WINDOW = "kernel_size", "strides", "dilation_rate"
+
+
 class WindowGeometry(NamedTuple):
     """A window that slides along the axes between batch and channels."""
 
@@ -66,7 +69,8 @@ class WindowGeometry(NamedTuple):
     @classmethod
     def of(cls, layer: Any) -> WindowGeometry:
         """The geometry of a convolution."""
-        return cls(layer.kernel_size, layer.strides, layer.padding, layer.data_format, layer.dilation_rate)
+        window, *others = [one_for_each(layer, name, getattr(layer, name), layer.rank) for name in _WINDOW]
+        return cls(window, others[0], layer.padding, layer.data_format, others[1])
 
     def output_shape(self, layer: Layer, input_shape: ShapeLike, channels: int | None = None) -> tuple[Any, ...]:
         """The shape after the window slid over inputs of a shape, with other channels if some are given."""

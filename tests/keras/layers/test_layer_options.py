@@ -416,7 +416,7 @@ def test_the_length_of_inputs_is_left_out_with_a_warning():
 )
 def test_weights_are_no_attributes_before_the_layer_is_built(layer, name):
     """As in Keras."""
-    with pytest.raises(AttributeError, match=f"'{name}'. It is not built: its first call, or build"):
+    with pytest.raises(AttributeError, match=f"'{name}'. If it is a weight: the first call, or build"):
         getattr(layer, name)
     layer.build((None, 5, 5, 3) if isinstance(layer, L.Conv2D) else (None, 3))
     assert getattr(layer, name) is not None
@@ -444,3 +444,48 @@ def test_docstrings_say_once_what_layers_have_in_common():
     assert pool.count("data_format: 'channels_last' (default)") == pool.count("options: `name`, `dtype`, as in `Layer`.") == 1
     assert dense.count("    options: `name`, `dtype`, `trainable`, as in `Layer`.\n\nShapes: ") == 1
     assert inspect.getdoc(L.RandomFlip).count("data_format") == 1
+
+
+class _OwnNormalization(L.BatchNormalization):
+    def build(self, input_shape):
+        self.moving_mean = self.add_weight((input_shape[-1],), "zeros", trainable=False)
+        self.moving_variance = self.add_weight((input_shape[-1],), "ones", trainable=False)
+
+
+class _OwnCell(L.LSTMCell):
+    def build(self, input_shape):
+        self.kernel = self.add_weight((input_shape[-1], 4 * self.units), "ones")
+        self.recurrent_kernel = self.add_weight((self.units, 4 * self.units), "ones")
+
+
+def test_a_subclass_that_makes_its_own_weights_need_not_make_those_that_its_options_leave_out():
+    assert _OwnNormalization(scale=False, center=False)(tf.ones([2, 3])).shape == (2, 3)
+    assert L.RNN(_OwnCell(2, use_bias=False))(tf.ones([2, 5, 3])).shape == (2, 2)
+
+
+def test_windows_that_are_set_on_a_layer_hold_for_all_axes():
+    layer = L.Conv2D(4, 3)
+    layer.strides = 2
+    assert layer(tf.ones([1, 9, 9, 2])).shape == (1, 4, 4, 4) == layer.compute_output_shape((1, 9, 9, 2))
+
+
+def test_what_is_no_weight_is_not_said_to_wait_for_building():
+    for read in (lambda: tf.keras.Model().outputs, lambda: L.Dense(2).output):
+        with pytest.raises(AttributeError) as refusal:
+            read()
+        assert "If it is a weight" not in str(refusal.value)
+
+
+def test_an_option_that_a_class_hands_on_is_made_once():
+    made = []
+
+    class Counted(L.LeakyReLU):
+        def __init__(self, **options):
+            super().__init__(**options)
+            made.append(self)
+
+    with tf.keras.saving.custom_object_scope({"Counted": Counted}):
+        L.GRU(2, activation={"class_name": "Counted", "config": {}})
+        assert len(made) == 1
+        L.LSTMCell(2, activation={"class_name": "Counted", "config": {}})
+        assert len(made) == 2

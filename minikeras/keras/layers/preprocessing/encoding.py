@@ -109,7 +109,7 @@ class AdaptedLayer(ColumnLayer):
     _lists_are_arrays = True
 
     def adapt(self, data: Any, steps: int | None = None) -> None:
-        """Learn from data, anew; the docstring of the class says what.
+        """Learn anew from data: a lookup its vocabulary, a Discretization its boundaries.
 
         Args:
             data: a column, or an iterable of batches, such as a Dataset.

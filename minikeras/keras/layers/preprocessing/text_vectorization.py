@@ -194,7 +194,7 @@ class TextVectorization(AdaptedLayer, described=True):
     def adapt(  # type: ignore[override]  # as in Keras, `batch_size` comes first
         self, data: Any, batch_size: int | None = None, steps: int | None = None
     ) -> None:
-        """Take the tokens of lines, as `StringLookup.adapt` does; `batch_size` is accepted."""
+        """Take the tokens of lines as the vocabulary, as `StringLookup` does; `batch_size` is accepted."""
         super().adapt(data, steps)
 
     def update_state(self, data: Any) -> None:
