@@ -311,3 +311,33 @@ def test_subnormal_numbers_are_zero_in_steps_of_training_and_nowhere_else(thread
     tiny = np.full(4096, 1e-39, "float32")
     np.testing.assert_array_equal(halved(tf.constant(tiny)).numpy(), tiny * np.float32(0.5))
     np.testing.assert_array_equal(tiny * np.float32(0.5) > 0, True)  # NumPy's numbers are as before in this thread
+
+
+def _assigned_after_a_step(jit):
+    """A Variable that is assigned after the optimizer's step, while a Tensor holds a second one as another program left it."""
+    w, b = tf.Variable(np.arange(4.0, dtype="f")), tf.Variable(np.ones(3, "f"))
+    optimizer = K.optimizers.SGD(0.5)
+    optimizer.build([w, b])
+
+    def plain(g, h):
+        optimizer.apply([g * 2.0, h * 3.0], [w, b])
+
+    def step(g, h):
+        plain(g, h)
+        w.assign(g * 7.0)
+
+    plain, step = [tf.function(f, jit_compile=True) for f in (plain, step)] if jit else (plain, step)
+    found = []
+    for i in range(3):
+        g, h = tf.fill([4], i + 1.0), tf.ones([3])
+        plain(g, h)
+        seen = tf.convert_to_tensor(b)
+        step(g, h)
+        found.append([w.numpy(), b.numpy(), seen.numpy()])
+    return found
+
+
+def test_an_assignment_after_the_optimizers_step_is_not_written_over():
+    for own, other in zip(_assigned_after_a_step(True), _assigned_after_a_step(False), strict=True):
+        for x, y in zip(own, other, strict=True):
+            np.testing.assert_array_equal(x, y)

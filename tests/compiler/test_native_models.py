@@ -191,3 +191,18 @@ def test_a_loop_does_not_write_over_what_it_reads_in_another_order(columns):
     y = (z + z[::-1, columns]) * 0.5 + 1.0
     for _ in range(3):
         np.testing.assert_allclose(step(tf.constant(x)), y @ y, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex64", "int8", "bool"])
+@pytest.mark.parametrize("name", ["concat", "stack", "split", "unstack"])
+def test_arrays_that_llvm_has_no_type_for_are_joined_and_cut_by_numpy(name, dtype):
+    function = {
+        "concat": lambda x: tf.concat([x, x], -1),
+        "stack": lambda x: tf.stack([x, x]),
+        "split": lambda x: tf.split(x, 2, 0),
+        "unstack": lambda x: tf.unstack(x),
+    }[name]
+    x = tf.cast(tf.constant(np.arange(24.0).reshape(2, 3, 4)), dtype)
+    found, expected = tf.nest.flatten(tf.function(function, jit_compile=True)(x)), tf.nest.flatten(function(x))
+    for own, other in zip(found, expected, strict=True):
+        assert own.dtype == other.dtype and own.numpy().tobytes() == other.numpy().tobytes()

@@ -53,3 +53,8 @@ def test_whole_powers_are_those_of_numpy_to_the_last_places(exponent, dtype):
     np.testing.assert_allclose(
         tf.constant(x) ** exponent, x**exponent, rtol=8 * np.finfo(x.real.dtype).eps if dtype != "int32" else 0
     )
+
+
+def test_a_choice_of_transposed_arrays_lies_as_they_do():
+    x = np.random.default_rng(0).normal(size=(60, 70)).T
+    assert choose(np, x > 0, x, x + 1).strides == np.where(x > 0, x, x + 1).strides == choose(np, x > 0, x, 0).strides

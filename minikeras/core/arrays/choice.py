@@ -33,17 +33,16 @@ def choose(xp: ModuleType, condition: Any, a: Any, b: Any, out: Array | None = N
         return found if out is None else out
     dtype = (b if type(a) in _NUMBERS else a).dtype
     bits = f"i{dtype.itemsize}"
-    found = np.empty(condition.shape, bits) if out is None else out.view(bits)
     first, other = [x.view(bits) if type(x) is np.ndarray else dtype.type(x).view(bits) for x in (a, b)]
     if type(b) is int and b == 0:
-        return np.multiply(first, condition, found).view(dtype)
+        return np.multiply(first, condition, out if out is None else out.view(bits)).view(dtype)
     differing = np.bitwise_xor(first, other)
     np.multiply(differing, condition, differing)
-    return np.bitwise_xor(differing, other, found).view(dtype)
+    return np.bitwise_xor(differing, other, differing if out is None else out.view(bits)).view(dtype)
 
 
 def _have_bits(condition: Array, a: Any, b: Any) -> bool:
-    """True for arrays of one shape and one dtype of numbers, which integers of its size stand for, and numbers of that kind."""
+    """True if all arrays have the condition's shape and one dtype of real numbers, and the numbers are of its kind."""
     arrays, numbers = [x for x in (a, b) if type(x) not in _NUMBERS], [x for x in (a, b) if type(x) in _NUMBERS]
     alike = all(type(x) is np.ndarray and x.shape == condition.shape and x.dtype == arrays[0].dtype for x in arrays)
     if not arrays or not alike or condition.dtype != np.bool_:
@@ -55,11 +54,12 @@ def _have_bits(condition: Array, a: Any, b: Any) -> bool:
 def extreme(function: Callable[..., Any], a: Any, b: Any, out: Array | None = None) -> Any:
     """`np.maximum` or `np.minimum` of two operands.
 
-    Beside an array of its second operand, a number, NumPy uses vector instructions: 5 instead of 13 us for 2^15 float32.
+    NumPy uses vector instructions for two arrays but not for an array and a number, so the number becomes an array: 5 instead
+    of 13 us for 2^15 float32.
     """
     if (
         (type(a) is not np.ndarray or a.size < MORE or a.dtype not in _VECTORS or type(b) not in _NUMBERS)
-        or (b == 0 and math.copysign(1.0, b) < 0)  # of two zeros vectors take another
+        or (b == 0 and math.copysign(1.0, b) < 0)  # of -0.0 and 0.0 vector instructions may choose the other
         or not all(
             type(x) is np.ndarray and x.dtype == a.dtype and x.flags.c_contiguous for x in (a, a if out is None else out)
         )

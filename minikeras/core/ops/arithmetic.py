@@ -157,7 +157,7 @@ def _power_by_exponent(a: TensorLike, b: TensorLike, y: TensorLike) -> Any:
 
 
 def _power(xp: ModuleType, a: Array, b: Any) -> Array:
-    """`a**b`; from the third to the eighth by products: NumPy takes 60 ns for a negative base, 300 times as long."""
+    """`a**b`. The third to the eighth power are products: for a negative base NumPy takes 60 ns, 300 times as long."""
     if type(b) not in (int, float) or b not in range(3, 9) or a.dtype.itemsize <= 2:
         return a**b
     found, rest = None, int(b)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import gc
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 from in_threads import in_threads
 
 import minikeras as tf
+from minikeras.compiler.executors.cuda_graph.homes import Home, Homes
 from minikeras.core import Tensor
+from minikeras.layout import Layout
 
 
 def trained(double, model="dense", loss="labels", optimizer="Adam", steps=4, place="STRICT:0"):
@@ -425,3 +429,76 @@ def test_draws_of_one_generator_follow_one_another_in_a_graph(double):
             found.append([step(tf.ones([4])).numpy() for _ in range(4)] + [generator.state.numpy()])
     for own, expected in zip(*found, strict=True):
         np.testing.assert_allclose(own, expected, atol=1e-6)
+
+
+def _two(place):
+    with tf.device(place):
+        a, b = tf.Variable(np.ones(3, "f")), tf.Variable(np.full(3, 2.0, "f"))
+        return a, b, tf.ones([3])
+
+
+def _moved_while_seen(place):
+    """Two Variables in one buffer, of which a Tensor sees one while the other is assigned."""
+    a, b, x = _two(place)
+    with tf.device(place):
+        optimizer = tf.keras.optimizers.SGD(0.5)
+        optimizer.build([a, b])
+        step = tf.function(lambda x: optimizer.apply([x * 1.0, x * 1.0], [a, b]))
+        predict = tf.function(lambda x: a * x + b)
+        for _ in range(3):
+            step(x), predict(x)
+        found, seen = [predict(x).numpy()], tf.convert_to_tensor(b)
+        a.assign(tf.fill([3], 7.0))
+        found.append(predict(x).numpy())
+        del seen
+        b.assign(tf.fill([3], 5.0))
+        return [*found, predict(x).numpy()]
+
+
+def _assigned_the_other(place):
+    """A Variable that has held the array of another one."""
+    a, b, x = _two(place)
+    with tf.device(place):
+        of_a, of_b = tf.function(lambda x: a * x), tf.function(lambda x: b * x)
+        of_b(x), of_b(x)
+        a.assign(b)
+        of_a(x), of_a(x)
+        a.assign(tf.fill([3], 5.0))
+        return [of_a(x).numpy(), of_b(x).numpy(), a.numpy(), b.numpy()]
+
+
+@pytest.mark.parametrize("values", [_moved_while_seen, _assigned_the_other])
+def test_variables_that_move_to_other_memory_keep_their_values(double, values):
+    for own, other in zip(values("STRICT:0"), values("CPU:0"), strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+class _HostDevice:
+    """Memory of the host in place of a device's."""
+
+    def memory(self, size):
+        root = np.zeros(max(size, 1), np.uint8)
+        return SimpleNamespace(root=root, address=root.ctypes.data)
+
+    def array(self, memory, start, shape, dtype):
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        return np.frombuffer(memoryview(memory.root)[start : start + size], dtype).reshape(shape)
+
+    def contiguous(self, array):
+        return np.ascontiguousarray(array)
+
+    def address(self, array):
+        return array.ctypes.data
+
+    def copy(self, to, source, size):
+        ctypes.memmove(to, source, size)
+
+
+def test_programs_that_lay_the_same_variables_out_in_two_ways_each_find_them_where_they_look():
+    a, b = tf.Variable(np.ones(3, "f")), tf.Variable(np.full(2, 2.0, "f"))
+    layouts = [Layout([(3,), (2,)], np.dtype("float32"), alignment) for alignment in (64, 1)]
+    programs = [(home, Homes(_HostDevice(), [(home, True)])) for home in [Home((a, b), one, None) for one in layouts]]
+    for home, homes in (*programs, *programs):
+        (address,) = homes.begin()
+        assert [address + start for start in home.starts] == [x.array.ctypes.data for x in (a, b)]
+        assert (a.numpy().tolist(), b.numpy().tolist()) == ([1, 1, 1], [2, 2])

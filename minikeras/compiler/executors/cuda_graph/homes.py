@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ....core import Variable
-from ....core.variable import are_held
 from ....layout import Layout
 from ....types import Array
 from ...ir import Slot
@@ -36,6 +35,7 @@ class Home(NamedTuple):
 
     @property
     def starts(self) -> list[int]:
+        """Where each piece begins, in elements."""
         """The byte offsets of the Variables."""
         return [start * int(self.layout.dtype.itemsize) for start in self.layout.starts]
 
@@ -58,6 +58,11 @@ class DeviceBuffer(FlatBuffer):
         self.pieces = [device.array(memory, start * size, shape, layout.dtype) for start, shape in places]
         del memory  # so that only lasting references are counted
         self._own()
+
+    @property
+    def starts(self) -> list[int]:
+        """Where each piece begins, in elements."""
+        return self._layout.starts
 
     def address(self, piece: Array) -> int:
         """The address of a piece."""
@@ -83,12 +88,11 @@ class DeviceVariables(FlatVariables):
 
     def read(self) -> FlatBuffer:
         """The buffer that the Variables hold, of which nothing else sees a change."""
-        held = self._current
-        if held is None or not are_held(held.pieces, held.variables):
-            before, held = held, self._found()
-            if held is None:
-                held = self._make() if before is None or before.is_seen else before
-                held.adopt(held.variables or self._variables)
+        before, held = self._current, self._found()
+        if held is None:
+            is_own = before is not None and list(map(id, before.variables)) == list(map(id, self._variables))
+            held = before if before is not None and is_own and not before.is_seen else self._make()
+            held.adopt(self._variables)
         if self._writes and held.is_seen:
             held = unused_buffer(self._buffers, self._make, held)
             held.adopt(self._variables)
@@ -96,9 +100,12 @@ class DeviceVariables(FlatVariables):
         return self._keep(held) if len(held.pieces) == len(self._variables) else held
 
     def _found(self) -> FlatBuffer | None:
-        """The buffer in which they lie now. Its pieces are looked at here alone: a reference would be seen."""
+        """The buffer in which they lie now. No variable keeps a piece beyond this call: it would count as a reference."""
         arrays = [variable.array for variable in self._variables]
-        return holder_of(arrays[0]) if len(arrays) == 1 else buffer_of(arrays)
+        if len(arrays) == 1:
+            return holder_of(arrays[0])
+        found = buffer_of(arrays)
+        return found if isinstance(found, DeviceBuffer) and found.starts == self._layout.starts else None
 
     @property
     def buffer(self) -> DeviceBuffer:

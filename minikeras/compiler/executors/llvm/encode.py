@@ -27,7 +27,7 @@ from ...planning import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, CallLowering, FlattenKernel, LoweredOp, ReadFlat, View
 from .calls import KernelCall, can_loop, known
-from .functions import is_known
+from .functions import has_type, is_known
 from .phases import in_phases
 from .products import way_of
 from .scans import scan_of
@@ -277,7 +277,10 @@ class Encoder:
 
     def nests(self, record: Record) -> bool:
         """Write the nests of an instruction, if it has any."""
-        found = None if any(y.order is not None for y in outputs_of(record)) else launches(record, self.temporary)
+        slots = [*slots_in(record.inputs), *outputs_of(record)]
+        takes = all(has_type(x.dtype) for x in slots if x.shape is not None)
+        takes = takes and all(y.order is None for y in outputs_of(record))
+        found = launches(record, self.temporary) if takes else None
         for one in found or ():
             dtypes = [array.dtype for array in one.nest.arrays]
             operands = [self.operand(x, record, dtype) for x, dtype in zip(one.operands, dtypes, strict=False)]

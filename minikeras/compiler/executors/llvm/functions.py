@@ -27,6 +27,11 @@ def type_of(dtype: np.dtype[Any]) -> str:
     return TYPES[dtype.kind][dtype.itemsize]
 
 
+def has_type(dtype: np.dtype[Any]) -> bool:
+    """True if LLVM has a type for values of a dtype."""
+    return dtype.isnative and dtype.itemsize in TYPES.get(dtype.kind, ())
+
+
 def is_known(dtype: np.dtype[Any]) -> bool:
     """True if kernels compute with a dtype."""
     return dtype.isnative and dtype.itemsize in KNOWN.get(dtype.kind, ())

@@ -373,7 +373,8 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> tuple[lis
     writing = Segment([call for call in calls if call not in computing], builder, holds=True, flushes=True)
     exported = [register for call in calls if call not in computing for register in builder.exported(call)]
     counting = [closure for _, closure in joined[first:at]]
-    assigning = [closure for calls, closure in joined[at + 1 :] if not isinstance(calls[0], AssignFlat)]
+    after = [closure for calls, closure in joined[at + 1 :] if not isinstance(calls[0], AssignFlat)]
+    assigning = [closure for closure in after if type(closure) is not Drop]  # an interrupted assignment is done again
     optimizers = [one[0].record.params["optimizer"] for one, _ in joined[first:at]]
     held = {variable.key for call in flat for variable in variables_of(call.record)}
     counters = [one for optimizer in optimizers for one in optimizer.variables if one.key not in held]

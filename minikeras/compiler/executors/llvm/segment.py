@@ -201,8 +201,8 @@ class Commit:
     def _assign(self, registers: list[Any]) -> None:
         for register in self._exported:
             registers[register] = copy_of(registers[register])
-        for assign in self._assigning:
-            assign(registers)
         for flat in registers[0].flat:
             flat.assign()
+        for assign in self._assigning:
+            assign(registers)
         registers[0].committed = True
