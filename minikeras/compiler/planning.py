@@ -160,7 +160,7 @@ Owner = Callable[[Slot], Slot]
 def arena_of(
     calls: Sequence[Any], owner: Owner, wanted: Callable[[int], bool], kept: Collection[int] = (), alignment: int = ALIGNMENT
 ) -> Arena:
-    """The arena of the values that calls touch, own memory and are wanted; those that are kept, by key, stay to the end."""
+    """The arena of wanted values that own memory, among those that calls touch. Those in `kept`, by key, stay to the end."""
     owners = {x.key: owner(x) for call in calls for x in touched(call)}
     slots = {slot.key: slot for slot in owners.values()}
     intervals = [
@@ -253,7 +253,7 @@ class FlatBuffer:
         addresses: of the flat arrays.
         pieces: the arrays that the Variables hold, column by column.
         variables: those that were given the pieces last.
-        held: its parts, and the number of references beside those of programs if only its Variable holds each part.
+        held: its parts, and how many references they have, beside those of programs, while only its Variable holds each.
     """
 
     __slots__ = ("__weakref__", "_base", "_owned", "addresses", "flats", "held", "pieces", "variables")
@@ -355,8 +355,8 @@ class FlatVariables:
     Args:
         variables: column by column.
         layout: of one column.
-        in_place: whether a buffer is written where it is read if nothing but the Variables refers to it, as the executor finds
-            out in the call that writes; another thread cannot assign them meanwhile, for want of their lock.
+        in_place: whether a buffer is written where it is read if nothing but the Variables refers to it. The call that writes
+            counts the references; the run holds the Variables' locks, so no other thread assigns them meanwhile.
 
     Attributes:
         alone: where new values go in place, the parts of the buffer, and the expected number of references, see `FlatBuffer`.

@@ -403,8 +403,10 @@ def _count_up(writer: Writer, optimizer: Any, parts: Sequence[Any], missing: Ite
 
 
 class StepPart:
-    """The step of an optimizer, as a part of a written one. All parts write the reading of their numbers when they are made,
-    before any counter changes, which another's learning rate may depend on.
+    """The step of an optimizer, as a part of the step that is being written.
+
+    All parts write the reading of their numbers when they are made, before any counter changes, which another's learning rate
+    may depend on.
 
     Attributes:
         own: the optimizer.

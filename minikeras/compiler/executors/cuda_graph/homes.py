@@ -132,7 +132,7 @@ class Homes:
         self._homes = [DeviceVariables(device, home, writes) for home, writes in homes]
 
     def begin(self) -> tuple[int, ...]:
-        """The addresses at which Variables lie from now on, and nothing else sees changes."""
+        """Let the Variables lie where nothing else sees them change; their addresses."""
         for home in self._homes:
             home.read()
         return tuple([home.address for home in self._homes])

@@ -158,7 +158,7 @@ class Commit:
         counting: effects that change counters.
         writing: the kernels, in one call.
         exported: registers of results that leave the program as copies.
-        assigning: lets Variables that are not flattened hold the new values; it is idempotent.
+        assigning: lets Variables that are not flattened hold the new values; doing so twice does no harm.
         counters: the Variables that `counting` changes.
     """
 

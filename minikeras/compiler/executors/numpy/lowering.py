@@ -100,8 +100,8 @@ class AssignFlat(Kernel):
     """Flattened Variables are assigned: the values already lie in their next buffer.
 
     Attributes:
-        in_place: whether the next buffer may be the present one, if nothing but the Variables refers to it. The executor then
-            chooses it right before a call that cannot fail.
+        in_place: whether new values may be written where the present ones lie, if nothing but the Variables refers to them; the
+            call that writes finds out.
     """
 
     in_place = False
