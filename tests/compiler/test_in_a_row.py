@@ -341,3 +341,33 @@ def test_an_assignment_after_the_optimizers_step_is_not_written_over():
     for own, other in zip(_assigned_after_a_step(True), _assigned_after_a_step(False), strict=True):
         for x, y in zip(own, other, strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+def test_an_interrupt_between_two_assignments_leaves_every_variable_with_a_value(monkeypatch):
+    from minikeras.compiler.executors.llvm import segment
+
+    b, c = tf.Variable(np.ones(3, "f")), tf.Variable(np.zeros(700_000, "f"))
+    optimizer = K.optimizers.SGD(0.5)
+    optimizer.build([b])
+
+    @tf.function(jit_compile=True)
+    def step(h, x):
+        optimizer.apply([h * 3.0], [b])
+        c.assign(tf.sort(x))
+
+    given = tf.ones([3]), tf.constant(np.arange(700_000.0, dtype="f")[::-1].copy())
+    step(*given)
+    assign, interrupted = segment.Commit._assign, []
+
+    def interrupt_once(commit, registers):
+        assign(commit, registers)
+        if not interrupted:
+            interrupted.append(commit)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(segment.Commit, "_assign", interrupt_once)
+    with pytest.raises(KeyboardInterrupt):
+        step(*given)
+    assert interrupted
+    np.testing.assert_array_equal(c[:3], [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(b, [-2.0, -2.0, -2.0])
