@@ -45,12 +45,13 @@ class DeviceBuffer(FlatBuffer):
 
     Attributes:
         bytes: its size.
+        layout: of its pieces.
     """
 
-    __slots__ = ("_device", "_layout", "bytes")
+    __slots__ = ("_device", "bytes", "layout")
 
     def __init__(self, device: CuPyDevice, layout: Layout) -> None:
-        self._device, self._layout, size = device, layout, layout.dtype.itemsize
+        self._device, self.layout, size = device, layout, layout.dtype.itemsize
         self.bytes = rounded(layout.size * size)
         memory = device.memory(self.bytes)
         self._base, self.addresses, self.flats = memory.root, [memory.address], []
@@ -59,15 +60,10 @@ class DeviceBuffer(FlatBuffer):
         del memory  # so that only lasting references are counted
         self._own()
 
-    @property
-    def starts(self) -> list[int]:
-        """Where each piece begins, in elements."""
-        return self._layout.starts
-
     def address(self, piece: Array) -> int:
         """The address of a piece."""
         number = next(number for number, own in enumerate(self.pieces) if own is piece)
-        return int(self.addresses[0] + self._layout.starts[number] * self._layout.dtype.itemsize)
+        return int(self.addresses[0] + self.layout.starts[number] * self.layout.dtype.itemsize)
 
     def _fill(self, piece: Array, array: Array) -> None:
         array = self._device.contiguous(array)
@@ -105,7 +101,7 @@ class DeviceVariables(FlatVariables):
         if len(arrays) == 1:
             return holder_of(arrays[0])
         found = buffer_of(arrays)
-        return found if isinstance(found, DeviceBuffer) and found.starts == self._layout.starts else None
+        return found if isinstance(found, DeviceBuffer) and found.layout.starts == self._layout.starts else None
 
     @property
     def buffer(self) -> DeviceBuffer:
