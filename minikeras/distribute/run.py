@@ -27,6 +27,9 @@ _FOR_OTHER_MACHINES = ("MINIKERAS_", "PYTHON")
 """Prefixes of the environment variables that Open MPI has to be told to pass on."""
 LEFT_EARLY = 70
 """The exit status if MPI reports success, but not all ranks have come to their end."""
+_SESSIONS = "PRTE_MCA_prte_local_tmpdir_base"
+"""Names the folder for the files of a job. In /tmp Open MPI names them by its process number, and does not start where a
+killed process of that number left some."""
 _PR_SET_PDEATHSIG = 1
 _ANSWER = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
 
@@ -88,7 +91,8 @@ def environment(job: RankJob, available: int, done: str, given: Mapping[str, str
     share = str(max(1, available // job.ranks))
     asked = {name: share for name in _THREADS if name not in given and not job.hosts}
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
-    return {**given, **asked, **root, DONE: done}
+    session = {} if any("tmpdir_base" in name for name in given) else {_SESSIONS: str(Path(done).parent)}
+    return {**given, **asked, **root, **session, DONE: done}
 
 
 def run(job: RankJob, restarts: int = 0, least: int | None = None) -> int:

@@ -44,6 +44,7 @@ def run(command: Sequence[str], folder: Path, limit: float = 60.0) -> Outcome:
         **dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1"),
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "OMPI_MCA_btl": "self,sm",
+        "PRTE_MCA_prte_local_tmpdir_base": str(folder),
         "MINIKERAS_OFFLINE": "1",
         "PYTHONPATH": str(ROOT),
     }

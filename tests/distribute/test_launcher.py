@@ -44,6 +44,12 @@ def test_threads_are_shared_unless_the_program_was_told_otherwise():
     assert "OMP_NUM_THREADS" not in environment(RankJob(2, PROGRAM, [Host("a", 2)]), 8, "done", {})
 
 
+def test_the_files_of_a_job_lie_in_a_folder_of_its_own_unless_the_program_was_told_otherwise():
+    place = "PRTE_MCA_prte_local_tmpdir_base"
+    assert environment(RankJob(2, PROGRAM), 8, "/a/done", {})[place] == "/a"
+    assert place not in environment(RankJob(2, PROGRAM), 8, "/a/done", {"PRTE_MCA_prte_tmpdir_base": "/b"})
+
+
 @pytest.fixture
 def tries(monkeypatch):
     """The numbers of ranks with which a program that always fails is started."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -93,6 +94,17 @@ def test_two_ranks_train_what_one_would_and_the_same_each_time(tmp_path):
     np.testing.assert_allclose(two, one, rtol=1e-5, atol=1e-6)
     run(TRAINING, tmp_path, 2)
     assert (np.load(tmp_path / "weights-2.npy") == two).all()
+
+
+def test_a_job_starts_where_a_killed_one_with_its_process_number_left_its_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for number in range(os.getpid(), os.getpid() + 400):
+        (left := tmp_path / f"ompi.{number}").mkdir()
+        host = os.uname().nodename.partition(".")[0]
+        (left / f"pmix.{host}.tool").touch()
+    job = [sys.executable, "-m", "minikeras.distribute.run", "-n", "1", "-m", "this"]
+    variables = {name: value for name, value in os.environ.items() if "tmpdir_base" not in name}
+    assert subprocess.run(job, env=variables, capture_output=True, check=False).returncode == 0
 
 
 OURS, ALONE = "minikeras.distribute.run", "mpirun python"
