@@ -260,6 +260,20 @@ def test_the_loop_of_adam_is_vectorized_and_takes_packed_square_roots():
     assert "call <" in text and "@llvm.sqrt.v" in text, text
 
 
+@pytest.mark.parametrize("columns", [2, 3, 7])
+def test_vectors_go_along_lines_of_a_few_columns(columns):
+    """A sum of exponentials of each line, and in place their shares: the numbers of NumPy, and vectors in LLVM's language."""
+    x = normal(50, columns)
+    body, total = body_of(np.exp, "float32"), np.empty((50, 1), np.float32)
+    exps = x.copy()
+    stored = [(body.outputs[0], STORED), (body.outputs[0], OVER_COLUMNS)]
+    instruction = loop(body, [FULL], stored, x.shape, [exps], [exps, total])
+    share = loop(body_of(lambda x, y: x / y, *["float32"] * 2), [FULL, COLUMN], [(2, STORED)], x.shape, [exps, total], [exps])
+    assert carry_out(instruction, share) == 0
+    np.testing.assert_allclose(exps, np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-6)
+    assert " x float>" in str(jit.compiler().optimized(instruction[0].text("k")))
+
+
 def test_python_numbers_take_the_dtype_of_what_they_meet_and_are_computed_in_float64():
     body = body_of(lambda x, a, b: x * (a / b) + (1.0 - a), "float32", float, float)
     x, y = normal(1000), np.empty(1000, np.float32)
@@ -307,13 +321,13 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(sizes, transpose_a, t
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (32, 10), (7, 1000), (0, 3)])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (32, 10), (40, 3), (7, 1000), (0, 3)])
 def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, dtype):
     x = normal(rows, columns, dtype=dtype)
     indices = np.random.default_rng(4).integers(-columns, columns, rows).astype(index)
     taken, changed = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
     take = NestKernel(table.take(x.dtype, indices.dtype))
-    add = NestKernel(table.add_number(x.dtype, indices.dtype, -1))
+    add = NestKernel(table.add_number(x.dtype, indices.dtype, -1, columns))
     numbers = [rows, columns]
     assert carry_out((take, [], [x, indices, taken], numbers), (add, [], [x, indices, changed], numbers)) == 0
     each, expected = np.arange(rows), x.copy()
@@ -324,7 +338,7 @@ def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, d
     np.testing.assert_array_equal(x, expected)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(5, 7), (3, 2 * m.BLOCK + 5), (600, 1)])
+@pytest.mark.parametrize(("rows", "columns"), [(5, 7), (40, 7), (3, 2 * m.BLOCK + 5), (600, 1)])
 @in_one_test(dtype=DTYPES, parts=[1, 2], special=[0.0, np.nan, np.inf, -np.inf])
 def test_the_largest_of_each_row(rows, columns, special, parts, dtype):
     x = normal(rows, columns, dtype=dtype)
@@ -368,7 +382,7 @@ def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, i
     x, after, indices = normal(2, 3), np.zeros(6, np.float32), np.array([0, index])
     out = np.zeros((2, 3), np.float32)
     copy = loop(Body((x.dtype,), (), (), (), (0,)), [FULL], [(0, STORED)], [1, 6], [x], [after])
-    add = table.add_number(x.dtype, indices.dtype, 1.0)
+    add = table.add_number(x.dtype, indices.dtype, 1.0, 3)
     nest = add if adds else table.take(x.dtype, indices.dtype)
     instruction = NestKernel(nest), [], [x, indices, out], [2, 3]
     assert carry_out(instruction, copy, parts=parts) == 1

@@ -1,13 +1,15 @@
 """A body for all elements of a shape, with sums and maxima of its results: loops of CPUs.
 
 Lengths, strides and starts are sizes of the nest, so arrays of all shapes share machine code. All axes before the last are one
-loop, or two: around a sum, and over its terms.
+loop, or two: around a sum, and over its terms. Where the last axis is too short for vectors, its columns
+have statements of their own, and vectors go along the axis before it.
 """
 
 from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,8 +17,8 @@ from typing import NamedTuple
 from ..ir import Slot
 from ..loops import Body
 from .bodies import NUMBER, NoNest, inlined
-from .expression import INDEX, Array, Axis, Expr, bits, cast, lift, minimum, register, size
-from .nest import LINE, Fold, For, Nest, Part, Statement, Store
+from .expression import INDEX, Array, Axis, Expr, apply, bits, cast, lift, minimum, register, size
+from .nest import LINE, SHORT, Fold, For, Nest, Part, Statement, Store
 from .reductions import copy_body
 from .strided import Access, Launch, Shape, contiguous, coordinates, merged, place
 
@@ -66,6 +68,12 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
     sizes, strides = merged(shape, [one.strides for one in everywhere])
     if not sizes:
         sizes, strides = (1,), [(1,)] * len(everywhere)
+    places = [(one.slot.key, one.offset, own) for one, own in zip(everywhere, strides, strict=True)]
+    columns, joins = 1, tuple[str, ...]()
+    if len(sizes) > 1 and sizes[-1] < SHORT <= sizes[-2] and all(own[-1] in (0, 1) for own in strides):
+        folds = ["add"] * len(accesses) + ["maximum" if one.largest else "add" for one in made]
+        joins = tuple(["" if own[-1] else fold for own, fold in zip(strides, folds, strict=True)])
+        sizes, strides, columns = sizes[:-1], [own[:-1] for own in strides], sizes[-1]
     last, count = len(sizes) - 1, len(accesses)
     hows = [_result(own, one.largest) for one, own in zip(made, strides[count:], strict=True)]
     firsts = {own.index(0) for how, own in zip(hows, strides[count:], strict=True) if how is Result.OVER_LINES}
@@ -73,14 +81,16 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
     shared, along = min(firsts, default=max(last - 1, min(last, 1))), {*hows} & {Result.OVER_ELEMENTS, Result.LARGEST}
     if None in hows or len(firsts) > 1 or last - shared > 1:  # each thread would look for the coordinates of all lines
         return None
-    steps = [own[-1] if own[-1] in (0, 1) else None for own in strides]
+    steps = [own[-1] if own[-1] in (0, 1, columns) else None for own in strides]
     results = tuple([(one.register, *pair) for one, *pair in zip(made, hows, steps[count:], strict=True)])
-    nest = elements_nest(body, tuple(steps[:count]), results, shared, last)
+    nest = elements_nest(body, tuple(steps[:count]), results, shared, last, columns, joins)
     given = [
-        n for one, own in zip(everywhere, strides, strict=True) for n in (one.offset, *own[: -1 if own[-1] in (0, 1) else None])
+        n
+        for one, own, step in zip(everywhere, strides, steps, strict=True)
+        for n in (one.offset, *own[: None if step is None else -1])
     ]
     literals = [int(NUMBER.type(number).view(INDEX)) for _, number in given_literals(body)]
-    total, slots = math.prod(sizes), [one.slot for one in everywhere]
+    total, slots = math.prod(sizes) * columns, [one.slot for one in everywhere]
     work = sum(LONG if step.function in WIDE else 1 for step in body.steps)
     seconds = total * (sum(x.dtype.itemsize for x in slots if x.dtype is not float) + work) / 4e10
     seconds += 1e-8 * math.prod(sizes[:-1]) if along else 0.0
@@ -88,7 +98,6 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
         seconds = total * slots[-1].dtype.itemsize / 4e9
     if Result.OVER_ALL in hows or (along and not shared):  # one thread takes it
         seconds = 0.0
-    places = [(one.slot.key, one.offset, own) for one, own in zip(everywhere, strides, strict=True)]
     alone = [n for n, own in enumerate(places[:count]) if all(own == one for one in places[:count] if own[0] == one[0])]
     aliases = [
         [n for n in alone if how is Result.STORE and places[n][1:] == own[1:]]  # read as it is written
@@ -139,7 +148,15 @@ class _Strided(NamedTuple):
 
 
 @functools.lru_cache(1024)
-def elements_nest(body: Body, read: Sequence[Step], made: Sequence[tuple[int, Result, Step]], shared: int, outer: int) -> Nest:
+def elements_nest(
+    body: Body,
+    read: Sequence[Step],
+    made: Sequence[tuple[int, Result, Step]],
+    shared: int,
+    outer: int,
+    columns: int = 1,
+    joins: Sequence[str] = (),
+) -> Nest:
     """The nest, whose text is written once.
 
     Args:
@@ -148,14 +165,25 @@ def elements_nest(body: Body, read: Sequence[Step], made: Sequence[tuple[int, Re
         made: its results with their steps.
         shared: the number of first axes whose points are parts; 0 if parts are ranges of the last axis.
         outer: the number of axes before the last.
+        columns: the elements that lie side by side at each point of the axes.
+        joins: for each array "" if it has one for each column, else what makes one of them.
     """
-    return _Elements(body, read, made, shared, outer).nest
+    return _Elements(body, read, made, (shared, outer), columns, joins or [""] * (len(read) + len(made))).nest
 
 
 class _Elements:
     """A nest in the making."""
 
-    def __init__(self, body: Body, read: Sequence[Step], made: Sequence[tuple[int, Result, Step]], shared: int, outer: int):
+    def __init__(
+        self,
+        body: Body,
+        read: Sequence[Step],
+        made: Sequence[tuple[int, Result, Step]],
+        axes: tuple[int, int],
+        columns: int,
+        joins: Sequence[str],
+    ) -> None:
+        shared, outer = axes
         if any(step.function in ("floor_divide", "remainder") and step.dtype == INDEX for step in body.steps):
             raise NoNest("a division of integers")
         literals, dtypes = given_literals(body), body.dtypes
@@ -163,11 +191,15 @@ class _Elements:
         self._lengths = lengths = [size(f"length{axis}") for axis in range(outer + 1)]
         self._sizes = list(lengths)
         arrays = [Array(f"x{n}", NUMBER if dtype is float else dtype) for n, dtype in enumerate(body.inputs)]
-        self._inputs = [self._strided(*pair) for pair in zip(arrays, read, strict=True)]
-        self._outputs = [(self._strided(Array(f"y{n}", dtypes[one]), step), how) for n, (one, how, step) in enumerate(made)]
+        self._columns, self._joins = columns, joins[len(read) :]
+        self._inputs = [self._each(self._strided(x, step), join) for x, step, join in zip(arrays, read, joins, strict=False)]
+        results = [(self._strided(Array(f"y{n}", dtypes[one]), step), how) for n, (one, how, step) in enumerate(made)]
+        arrays += [y.array for y, _ in results]
+        pairs = zip(results, self._joins, strict=True)
+        self._outputs = [(one, how) for (y, how), join in pairs for one in (self._each(y, join) if not join else [y])]
         given = [size(f"literal{number}") for number, _ in enumerate(literals)]
         self._literals = {one: bits(own) for (one, _), own in zip(literals, given, strict=True)}
-        self._totals = {y.array: register(NUMBER) for y, how in self._outputs if how is Result.OVER_ALL}
+        self._totals = {y: register(NUMBER) for y, how in self._outputs if how is Result.OVER_ALL}
         start, stop = size("start"), size("stop")
         self._range = (lift(0), lengths[-1]) if shared else (start, stop)
         group, line = Axis(stop - start), Axis(lengths[shared], "sequential")
@@ -176,10 +208,9 @@ class _Elements:
         inside += [For(line, self._line([*names, line]))] if shared < outer else self._line(names)
         statements: list[Statement] = [Fold(one, "set", 0.0) for one in self._totals.values()]
         statements += [For(group, inside)] if shared else inside
-        statements += [Store(y, 0, cast(total, y.dtype)) for y, total in self._totals.items()]
+        statements += [Store(y.array, y.start, cast(total, y.array.dtype)) for y, total in self._totals.items()]
         extent = math.prod(lengths[:shared], start=lift(1)) if shared else lengths[-1]
         part = Part(extent, start, stop, statements, 1 if shared else LINE)
-        arrays += [y.array for y, _ in self._outputs]
         self.nest = Nest("loop", arrays, [*self._sizes, *given], part, in_place=True)
 
     def _strided(self, array: Array, known: Step) -> _Strided:
@@ -188,6 +219,10 @@ class _Elements:
         step = size(f"{array.name}_step") if known is None else lift(known)
         self._sizes += [start, *strides, *([step] if known is None else [])]
         return _Strided(array, start, tuple(strides), step)
+
+    def _each(self, x: _Strided, join: str) -> list[_Strided]:
+        """An array at each column."""
+        return [x if join else x._replace(start=x.start + column) for column in range(self._columns)]
 
     def _cleared(self, names: Sequence[Expr]) -> list[Statement]:
         """Zeros where lines are added up."""
@@ -202,19 +237,19 @@ class _Elements:
     def _line(self, names: Sequence[Expr]) -> list[Statement]:
         """The elements of a line."""
         body: list[Statement] = []
-        known: dict[int, Expr] = {}
-        for number, x in enumerate(self._inputs):
-            if x.step.number == 0:  # in a register, so that no loop reads it again
-                known[number] = register(x.array.dtype)
-                body.append(Fold(known[number], "set", x.array[x.at(names, lift(0))]))
+        known: dict[_Strided, Expr] = {}
+        for x in itertools.chain(*self._inputs):
+            if x.step.number == 0 and x not in known:  # in a register, so that no loop reads it again
+                known[x] = register(x.array.dtype)
+                body.append(Fold(known[x], "set", x.array[x.at(names, lift(0))]))
         begin, end = self._range
         ends = {y: how for y, how in self._outputs if how not in (Result.STORE, Result.OVER_LINES)}
         if not ends:
             return [*body, self._elements(names, begin, end - begin, known, {})]
         largest = {y: register(y.array.dtype) for y, how in ends.items() if how is Result.LARGEST}
         summed = {y: register(y.array.dtype) for y in ends if y not in largest}
-        sums = {y: self._totals.get(y.array) or register(NUMBER) for y in summed}
-        body += [Fold(sums[y], "set", 0.0) for y in summed if y.array not in self._totals]
+        sums = {y: self._totals.get(y) or register(NUMBER) for y in summed}
+        body += [Fold(sums[y], "set", 0.0) for y in summed if y not in self._totals]
         body += [Fold(one, "set", -math.inf) for one in largest.values()]
         block = Axis((end - begin + (BLOCK - 1)) // BLOCK, "sequential")
         first = begin + block * BLOCK
@@ -222,20 +257,25 @@ class _Elements:
         within.append(self._elements(names, first, minimum(end - first, BLOCK), known, summed | largest))
         within += [Fold(sums[y], "add", cast(one, NUMBER)) for y, one in summed.items()]
         body.append(For(block, within))
-        found = {y: cast(sums[y], y.array.dtype) for y in summed if y.array not in self._totals} | largest
+        found = {y: cast(sums[y], y.array.dtype) for y in summed if y not in self._totals} | largest
         return body + [Store(y.array, y.at(names, lift(0)), one) for y, one in found.items()]
 
     def _elements(
-        self, names: Sequence[Expr], first: Expr, count: Expr, known: dict[int, Expr], folded: dict[_Strided, Expr]
+        self, names: Sequence[Expr], first: Expr, count: Expr, known: dict[_Strided, Expr], folded: dict[_Strided, Expr]
     ) -> For:
         """Neighbouring elements of a line."""
         inner = Axis(count, "reduced" if folded else "parallel")
         column = first + inner
-        values = dict(self._literals)
-        for number, x in enumerate(self._inputs):
-            values[number] = known[number] if number in known else x.array[x.at(names, column)]
+        read = known | {x: x.array[x.at(names, column)] for x in itertools.chain(*self._inputs) if x not in known}
+        inputs = [dict(enumerate(map(read.__getitem__, own))) for own in zip(*self._inputs, strict=True)]
+        values = zip(*[inlined(self._body, self._literals | one) for one in inputs or [{}]], strict=True)
+        joined = [
+            one
+            for own, join in zip(values, self._joins, strict=True)
+            for one in ([functools.reduce(functools.partial(apply, join), own)] if join else own)
+        ]
         body: list[Statement] = []
-        for (y, how), value in zip(self._outputs, inlined(self._body, values), strict=True):
+        for (y, how), value in zip(self._outputs, joined, strict=True):
             if y in folded:
                 body.append(Fold(folded[y], "maximum" if how is Result.LARGEST else "add", value))
             else:

@@ -9,6 +9,8 @@ from .expression import Array, Axis, Expr, bound, lift
 
 LINE = 16
 """Parts of a line begin at a multiple of so many elements, so that they share no cache line."""
+SHORT = 8
+"""Extents from which vectors go along an axis; below, its points are written out, and vectors go along the axis around it."""
 
 
 class For:

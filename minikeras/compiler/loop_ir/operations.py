@@ -189,7 +189,7 @@ def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
     if x.dtype not in (np.float32, np.float64) or columns.dtype.kind not in "iu" or len(x.shape) != 2:
         return None
     index, adds = columns.dtype if columns.dtype in (np.int32, np.int64) else np.dtype(np.int64), record.primitive is add_at
-    nest = rows.add_number(x.dtype, index, record.params["number"]) if adds else rows.take(x.dtype, index)
+    nest = rows.add_number(x.dtype, index, record.params["number"], x.shape[1]) if adds else rows.take(x.dtype, index)
     return [Launch(nest, [x, columns], [y], x.shape, y.bytes / 1e10, may_alias=[(0,)] if adds else ())]
 
 

@@ -13,7 +13,7 @@ from ..ir import Slot
 from ..loops import Body, Step
 from .bodies import constant, converted, inlined
 from .expression import INDEX, TRUTH, Axis, Expr, apply, cast, lift, minimum, register, where
-from .nest import Fold, For, Statement, Store
+from .nest import SHORT, Fold, For, Statement, Store
 from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place
 
 Pieces = Callable[[Launch], int]
@@ -220,7 +220,7 @@ def folded_over(axis: Axis, op: str, value: Expr) -> tuple[Expr, list[Statement]
 def arg_nest(name: str, x: Slot, shape: tuple[int, int, int], y: Slot, fixed: bool = True) -> Launch:
     """The position of the first largest, or smallest, element along the middle axis of (lead, length, behind); NaN wins."""
     writer, behind, dtype = NestWriter(fixed), shape[2], wide(x.dtype)
-    lead, length = map(writer.size, shape[:2])
+    lead, length = writer.size(shape[0]), lift(shape[1]) if shape[1] < SHORT else writer.size(shape[1])
     o = Axis(lead * behind)
     names = coordinates(o, (lead, behind))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .expression import INDEX, Array, Axis, Expr, all_of, apply, cast, lift, maximum, minimum, register, size, where
-from .nest import Fold, For, Nest, Statement, Store
+from .nest import SHORT, Fold, For, Nest, Statement, Store
 
 BESIDE = 64
 """Columns of a row that one thread adds, so that no two threads write the same element."""
@@ -54,12 +54,13 @@ def take(dtype: np.dtype[Any], indices: Any) -> Nest:
     return Nest("take_at", [x, numbers, y], [ROWS, COLUMNS], For(r, body), refused=refused)
 
 
-def add_number(dtype: np.dtype[Any], indices: Any, number: Any) -> Nest:
+def add_number(dtype: np.dtype[Any], indices: Any, number: Any, columns: int) -> Nest:
     """y = x (rows, columns) with a number added to one element of each row; y may take the memory of x."""
     (x, numbers, y), refused = _of_rows(dtype, indices), register(INDEX)
-    r, c, chosen = Axis(ROWS), Axis(COLUMNS), register(INDEX)
-    column, refusal = _row(numbers, r, refused, COLUMNS)
-    at = r * COLUMNS + c
+    width = lift(columns) if columns < SHORT else COLUMNS
+    r, c, chosen = Axis(ROWS), Axis(width), register(INDEX)
+    column, refusal = _row(numbers, r, refused, width)
+    at = r * width + c
     body: list[Statement] = [*refusal, Fold(chosen, "set", column)]
     body.append(For(c, [Store(y, at, where(apply("equal", c, chosen), x[at] + number, x[at]))]))
     return Nest("add_at", [x, numbers, y], [ROWS, COLUMNS], For(r, body), refused=refused, in_place=True)

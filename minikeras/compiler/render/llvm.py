@@ -21,7 +21,7 @@ from ..executors.llvm.functions import Instructions, Value, apply, cast, constan
 from ..executors.llvm.products import called
 from ..loop_ir.elements import WIDE
 from ..loop_ir.expression import INDEX, Array, Expr, ScratchView, lift
-from ..loop_ir.nest import LINE, Fold, For, Nest, Part, Product, Store, expressions, runs
+from ..loop_ir.nest import LINE, SHORT, Fold, For, Nest, Part, Product, Store, expressions, runs
 
 INTEGERS = {
     **{"add": "add nsw", "subtract": "sub nsw", "multiply": "mul nsw", "floor_divide": "udiv", "remainder": "urem"},
@@ -171,6 +171,11 @@ class NestKernel:
         return self._cells[key]
 
     def _loop(self, loop: For, start: Value, stop: Value) -> None:
+        if _is_short(loop) and not stop:
+            for number in range(loop.axis.extent.number):
+                self._names[loop.axis] = str(number)
+                self._body(loop.body)
+            return
         stop = stop or self._value(loop.axis.extent, {})
         hint, group = self._hints(loop)
         with self._to.loop(start, stop, hint) as one:
@@ -179,8 +184,9 @@ class NestKernel:
             self._group = ""
 
     def _hints(self, loop: For) -> tuple[str, str]:
-        """The metadata of an innermost loop: LLVM need not prove the independence that the kind of its axis states."""
-        if not loop.is_innermost or loop.axis.kind == "sequential":
+        """The metadata of a loop of vectors: LLVM need not prove the independence that the kind of its axis states."""
+        is_innermost = all(isinstance(one, (Store, Fold)) or (isinstance(one, For) and _is_short(one)) for one in loop.body)
+        if not is_innermost or loop.axis.kind == "sequential":
             return "", ""
         n = 10 + len(self._metadata)
         self._metadata += [
@@ -270,6 +276,11 @@ class NestKernel:
         if given == INDEX and not wraps and (x.op in INTEGERS or x.op in ("minimum", "maximum")):
             return _integer(to, x.op, *args)
         return apply(to, x.op, given, args)
+
+
+def _is_short(loop: For) -> bool:
+    """True for a loop whose points are written out."""
+    return loop.is_innermost and loop.axis.extent.number is not None and loop.axis.extent.number < SHORT
 
 
 def _memory(dtype: np.dtype[Any]) -> str:

@@ -37,11 +37,6 @@ class ResultTile(NamedTuple):
     vectors: int
     partial: bool
 
-    @property
-    def name(self) -> str:
-        """The name of its function."""
-        return f"tile_{self.rows}_{self.vectors}{'p' if self.partial else ''}"
-
 
 class Vectors:
     """Writes functions of vectors of one dtype.
@@ -188,6 +183,8 @@ PANEL = 1 << 18
 """Bytes of a panel, a strip of columns of the second factor, in memory of the stack."""
 FAR = 1 << 11
 """Distance in bytes of two rows of the second factor from which its panels are copied, so that their rows are neighbours."""
+FEW = 4
+"""The most columns for which a vector of so many takes half as long as a longer one."""
 MANY = 64
 """Rows of the result from which the copy pays."""
 
@@ -276,11 +273,16 @@ class Tiles:
 
     def __init__(self, dtype: np.dtype[Any], vector: int) -> None:
         self._dtype, self._vectors, self._bytes = dtype, Vectors(dtype, vector), vector
+        self._narrow = Vectors(dtype, FEW * dtype.itemsize)
         self._heights = [8, 4, 1] if vector == 64 else [4, 1]
         """Rows of tiles: with two vectors each, all sums lie in registers."""
         self._longest = PANEL // (2 * vector)
         """Rows of a panel."""
         self.name = f"product_by_tiles_{dtype.name}_{vector}"
+
+    def _named(self, kind: str, rows: int) -> str:
+        """The name of the function for a tile."""
+        return f"{self.name}_{kind}_{rows}"
 
     def takes(self, m: int, n: int, k: int) -> bool:
         """True for products of this size, for which BLAS would take longer."""
@@ -289,11 +291,12 @@ class Tiles:
     def text(self) -> str:
         """The function, and before it those of tiles and panels."""
         vectors = self._vectors
-        tiles = [ResultTile(rows, *kind) for rows in self._heights for kind in _KINDS.values()]
+        tiles = [(label, ResultTile(rows, *kind)) for rows in self._heights for label, kind in _KINDS.items()]
+        own = {"narrow": self._narrow}
         return "\n".join(
             [
-                *vectors.declarations(),
-                *(line for tile in tiles for line in vectors.tile(f"{self.name}_{tile.name}", tile)),
+                *dict.fromkeys([*vectors.declarations(), *self._narrow.declarations()]),
+                *(line for label, tile in tiles for line in own.get(label, vectors).tile(self._named(label, tile.rows), tile)),
                 vectors.turning(f"{self.name}_turn"),
                 vectors.copying(f"{self.name}_copy"),
                 self._block(f"{self.name}_block"),
@@ -330,6 +333,7 @@ class Tiles:
             count = to.add(f"sub i64 %n, {j}")
             strip.leave(to.add(f"icmp sle i64 {count}, 0"))
             whole, single = to.add(f"icmp sge i64 {count}, {wide}"), to.add(f"icmp sle i64 {count}, {self._vectors.width}")
+            narrow = to.add(f"icmp sle i64 {count}, {FEW}")
             beside = to.add(f"getelementptr {kind}, ptr %b, i64 {j}")
             to.do(f"store ptr {beside}, ptr {tops}\n  store i64 %lineb, ptr {lines}")
             in_panel = f"store ptr {panel}, ptr {tops}\n  store i64 {wide}, ptr {lines}"
@@ -343,7 +347,7 @@ class Tiles:
                 to.do(in_panel)
             top, line = to.add(f"load ptr, ptr {tops}"), to.add(f"load i64, ptr {lines}")
             double = to.add(f"xor i1 {to.add(f'or i1 {whole}, {single}')}, true")
-            fits = {"whole": whole, "single": single, "double": double}
+            fits = {"whole": whole, "single": to.add(f"xor i1 {single}, {narrow}"), "double": double, "narrow": narrow}
             given = f"ptr {top}, i64 %k, i64 {steps[0]}, i64 {steps[1]}, i64 {line}, i64 %linec, i64 {count}, i1 %adds"
             first = "0"
             for height in self._heights:
@@ -361,14 +365,14 @@ class Tiles:
             a = to.add(f"getelementptr {kind}, ptr %a, i64 {to.add(f'mul i64 {i}, {row}')}")
             line = to.add(f"mul i64 {i}, %linec")
             c = to.add(f"getelementptr {kind}, ptr %c, i64 {to.add(f'add i64 {line}, {j}')}")
-            for label, one in _KINDS.items():
+            for label in _KINDS:
                 with to.when(fits[label]):
-                    to.do(f"call void @{self.name}_{ResultTile(height, *one).name}(ptr {c}, ptr {a}, {given})")
+                    to.do(f"call void @{self._named(label, height)}(ptr {c}, ptr {a}, {given})")
         return to.add(f"add i64 {first}, {to.add(f'mul i64 {count}, {height}')}")
 
 
-_KINDS = {"whole": (2, False), "single": (1, True), "double": (2, True)}
-"""Vectors of a tile, and whether it is partial, by the columns that are left: enough, one vector's at most, or more."""
+_KINDS = {"whole": (2, False), "single": (1, True), "double": (2, True), "narrow": (1, True)}
+"""Vectors of a tile, and whether it is partial, by the columns that are left: enough, one vector's at most, or more, or FEW."""
 
 
 # BLAS as SciPy brings it: the addresses of its products, and the number of threads that it uses itself.
