@@ -26,7 +26,7 @@ from .core.arrays import is_array, namespace, to_device, to_numpy
 from .core.effects import Write
 from .core.tensor import Operand, array_of
 from .core.variable import preserved, restore
-from .core.warnings import logger, warn_caller
+from .core.warnings import logger
 from .errors import ShapeError, kind_of
 from .files.reading import refused
 from .functions.random import Generator
@@ -150,6 +150,10 @@ class StateTree:
                 states[path] = split(state_of(leaf), f"${path}", arrays)
         return StateValues(arrays, states, self.aliases)
 
+    def shown(self, path: str) -> str:
+        """The words of messages for a path."""
+        return path
+
     def optimizers(self) -> list[tuple[str, Any]]:
         """Path and object of everything that keeps slots beside Variables."""
         return [(place, holder) for place, holder in self.holders.items() if hasattr(holder, "checkpoint_slots")]
@@ -239,20 +243,36 @@ def apply_tree(changes: Iterable[tuple[Any, Any]]) -> None:
 # Bringing values back: match by path, check everything, then assign everything or nothing.
 
 
-STEPS = "/iterations"
-"""The end of the path of an optimizer's step counter, which every optimizer keeps."""
 COUNTER = "save_counter"
 SHOWN = 8
 """Number of paths of one kind that a message lists."""
 
 
-class Restoration:
-    """The values of one checkpoint, called `source` in messages, on their way into objects; see `Checkpoint.restore`.
+class Match(NamedTuple):
+    """The leaves of a tree, and the saved values that belong to them.
 
-    Args:
-        strict: refuse everything if a value or an object is left over, apart from an optimizer: what is saved of one that is
-            another now is left out, with a warning, and nothing is said of one that only one side has.
+    Attributes:
+        tree: the tree.
+        found: its leaves that have got no value yet, by path.
+        keys: the key of the saved value for each of these paths, where there is one.
+        problems: the reasons why a value does not fit its leaf, by path.
+        undo: how to forget the slots that were made for saved values, by the path of the optimizer.
     """
+
+    tree: StateTree
+    found: dict[str, Any]
+    keys: dict[str, str]
+    problems: dict[str, str]
+    undo: dict[str, Callable[[], None]]
+
+
+class Restoration:
+    """The values of one checkpoint, called `source` in messages, on their way into objects; see `Checkpoint.restore`."""
+
+    asker, holder = "restore", "checkpoint"
+    """The words of messages for what loads, and for what the values come from."""
+    converts = False
+    """True if values of another dtype are converted where that loses nothing but digits."""
 
     def __init__(
         self,
@@ -261,13 +281,12 @@ class Restoration:
         only: str | Collection[str] | None = None,
         skip_mismatch: bool = False,
         cast: bool = False,
-        strict: bool = False,
     ) -> None:
         self._arrays = {name: array for name, array in values.arrays.items() if not name.startswith("$")}
         self._states = {path: join(tree, values.arrays, source, path) for path, tree in values.states.items()}
         self._aliases = values.aliases
         self.source = source
-        self._skip, self._cast, self._strict = skip_mismatch, cast, strict
+        self._skip, self._cast = skip_mismatch, cast
         patterns = [only] if isinstance(only, str) else only
         self.wanted = {
             path
@@ -278,7 +297,7 @@ class Restoration:
         """Keys whose value has found its place, and that place."""
         self._done: dict[int, weakref.ref[Any]] = {}
         self._places: list[tuple[str, weakref.ref[Any]]] = []
-        self.quiet = strict or patterns is not None
+        self.quiet = patterns is not None
 
     @property
     def due(self) -> set[str]:
@@ -303,94 +322,87 @@ class Restoration:
             path = self._aliases[prefix] + path[len(prefix) :]
         return None
 
-    def visit(self, *roots: tuple[str, Any], wait: bool = True) -> StateTree:
-        """Restore what is due and reachable from objects, each given with its path; with `wait`, have the rest wait there."""
-        graph = StateTree(*roots)
-        undo = self._make_slots(graph)
+    def visit(self, *roots: tuple[str, Any]) -> StateTree:
+        """Restore what is due and reachable from objects, each given with its path, and have the rest wait there."""
+        tree = self.carry_out(lambda: StateTree(*roots))
+        self._wait(tree)
+        return tree
+
+    def carry_out(self, look_up: Callable[[], StateTree]) -> StateTree:
+        """Give the leaves of a tree the values that are due there, all of them or, with an error, none."""
+        tree = look_up()
+        undo = self._make_slots(tree, look_up)
         try:
-            if undo:
-                graph = StateTree(*roots)
-            found = {place: leaf for place, leaf in graph.leaves.items() if not self.is_done(leaf)}
-            matched = {place: key for place in found if (key := self.key_of(place)) in self.due}
-            problems = {place: text for place, key in matched.items() if (text := self._mismatch(found[place], key))}
-            skipped = self._without_other_optimizers(graph, found, matched, problems) if self._strict else {}
-            for place in skipped:
-                undo.pop(place, lambda: None)()
-            left = set(found) - set(matched), self.due - set(matched.values())
-            if (problems and not self._skip) or (self._strict and any(left)):
-                self.quiet = True
-                lines = [f"restore: '{self.source}' does not fit; nothing was changed."]
-                lines += listed("mis-shaped", problems.values()) + listed("not in the checkpoint", sorted(left[0]))
-                lines += listed("in the checkpoint, but nowhere to put", sorted(left[1]))
-                lines.append("skip_mismatch=True leaves out what does not fit, cast=True converts dtypes.")
-                raise ShapeError("\n".join(lines))
-            for text in problems.values():
-                logger.warning("restore: left out, %s", text)
-            for text in filter(None, skipped.values()):
-                warn_caller(text)
-            sound = {place: key for place, key in matched.items() if place not in problems}
-            apply_tree((found[place], self._arrays.get(key, self._states.get(key))) for place, key in sound.items())
+            tree = look_up() if undo else tree
+            found = {place: leaf for place, leaf in tree.leaves.items() if not self.is_done(leaf)}
+            keys = {place: key for place in found if (key := self.key_of(place)) in self.due}
+            problems = {place: text for place, key in keys.items() if (text := self._mismatch(tree, place, key))}
+            match = Match(tree, found, keys, problems, undo)
+            self._check(match)
+            sound = {place: key for place, key in keys.items() if place not in problems}
+            self._assign({place: (found[place], self._value_of(key)) for place, key in sound.items()})
         except BaseException:
             for take_back in undo.values():
                 take_back()
             raise
-        self.used.update({key: place for place, key in matched.items()})
+        self.used.update({key: place for place, key in keys.items()})
         self._done.update({id(found[place]): weakref.ref(found[place]) for place in sound})
-        if wait:
-            self._wait(graph)
-        return graph
+        return tree
+
+    def _check(self, match: Match) -> None:
+        """Refuse values that do not fit, or say that they are left out."""
+        if match.problems and not self._skip:
+            raise self._refusal(match)
+        for text in match.problems.values():
+            logger.warning("restore: left out, %s", text)
+
+    def _assign(self, changes: Mapping[str, tuple[Any, Any]]) -> None:
+        """Let leaves hold values, given by path."""
+        apply_tree(changes.values())
+
+    def _value_of(self, key: str) -> Any:
+        return self._arrays[key] if key in self._arrays else self._states[key]
+
+    def _complaints(self, match: Match) -> list[str]:
+        """The lines of a message on all that does not fit."""
+        missing = [match.tree.shown(path) for path in sorted(set(match.found) - set(match.keys))]
+        lines = listed("mis-shaped", match.problems.values()) + listed(f"not in the {self.holder}", missing)
+        return lines + listed(f"in the {self.holder}, but nowhere to put", sorted(self.due - set(match.keys.values())))
+
+    def _refusal(self, match: Match) -> ShapeError:
+        self.quiet = True
+        first = f"{self.asker}: '{self.source}' does not fit; nothing was changed."
+        last = "skip_mismatch=True leaves out what does not fit, cast=True converts dtypes."
+        return ShapeError("\n".join([first, *self._complaints(match), last]))
 
     def is_done(self, leaf: Any) -> bool:
         """True if this object has its value already."""
         return id(leaf) in self._done and self._done[id(leaf)]() is leaf
 
-    def _mismatch(self, leaf: Any, key: str) -> str:
+    def _mismatch(self, tree: StateTree, place: str, key: str) -> str:
         """The reason why a value does not fit its place; '' if it does."""
+        leaf, shown = tree.leaves[place], f"'{tree.shown(key)}'"
         if not isinstance(leaf, Variable):
-            return "" if key in self._states else f"'{key}': an array was saved, the object has a state"
+            return "" if key in self._states else f"{shown}: an array was saved, the object has a state"
         if key not in self._arrays:
-            return f"'{key}': a state was saved, the object is a Variable"
+            return f"{shown}: a state was saved, the object is a Variable"
         array = self._arrays[key]
-        if problem := misfit(array, leaf, self._cast or not self._strict):
-            return f"'{key}': {problem}"
-        if array.dtype != leaf.array.dtype and not self._cast and not self._strict:
-            return f"'{key}': saved as {array.dtype.name}, the Variable is {leaf.dtype.name}"
+        if problem := misfit(array, leaf, self._cast or not self.converts):
+            return f"{shown}: {problem}"
+        if array.dtype != leaf.array.dtype and not self._cast and not self.converts:
+            return f"{shown}: saved as {array.dtype.name}, the Variable is {leaf.dtype.name}"
         return ""
 
-    def _without_other_optimizers(
-        self, graph: StateTree, found: dict[str, Any], matched: dict[str, str], problems: dict[str, str]
-    ) -> dict[str, str]:
-        """Leave out optimizers that only one side has, and those whose state does not fit; gives their paths, and a message."""
-        skipped: dict[str, str] = {}
-        here = {place: optimizer.name for place, optimizer in graph.optimizers()}
-        saved = {key.removesuffix(STEPS): "" for key in self._arrays if key.endswith(STEPS)}
-        for place in outermost({**saved, **here}):
-            within = f"{place}/"
-            missing = sorted(path for path in found if path.startswith(within) and path not in matched)
-            left = sorted(key for key in self.due - set(matched.values()) if key.startswith(within))
-            reasons = [text for path, text in problems.items() if path.startswith(within)]
-            reasons += [f"'{path}' was not saved" for path in missing] + [f"it has no '{key}'" for key in left]
-            if not reasons:
-                continue
-            both = any(path.startswith(within) for path in matched)
-            text = f"Skipping variable loading for optimizer '{here.get(place, place)}', because {reasons[0]}."
-            skipped[place] = f"{text} Its training starts anew." if both else ""
-            self.wanted = {key for key in self.wanted if not key.startswith(within)}
-            for part in (found, matched, problems):
-                for path in [path for path in part if path.startswith(within)]:
-                    del part[path]
-        return skipped
-
-    def _make_slots(self, graph: StateTree) -> dict[str, Callable[[], None]]:
+    def _make_slots(self, tree: StateTree, look_up: Callable[[], StateTree]) -> dict[str, Callable[[], None]]:
         """Let optimizers make the slots that were saved for Variables that are here; returns how to undo that, by path."""
         undo: dict[str, Callable[[], None]] = {}
-        for place, optimizer in graph.optimizers():
+        for place, optimizer in tree.optimizers():
             start = joined(place, SLOTS) + "/"
             saved = {key[len(start) :].rpartition("/")[0] for key in self.due if key.startswith(start)}
-            wanted = sorted((path for path in saved if isinstance(graph.leaves.get(path), Variable)), key=self._number(start))
+            wanted = sorted((path for path in saved if isinstance(tree.leaves.get(path), Variable)), key=self._number(start))
             if wanted:
                 before = optimizer.state.slots
-                optimizer.prepare([graph.leaves[path] for path in wanted])
+                optimizer.prepare([tree.leaves[path] for path in wanted])
                 undo[place] = functools.partial(optimizer.state.restore, before)
         return undo
 

@@ -16,10 +16,11 @@ from ...core import Variable
 from ...errors import LoadError, kind_of
 from ...files import hdf5, limits, strict_json
 from ...files.reading import excerpt, refused
+from ...state import StateValues
 from ..layers.layer_weights import learns
-from .assignments import Assignments, ObjectPlace, own_variables
 from .objects import deserialize_keras_object
 from .registry import CustomObjectScope
+from .weight_trees import KerasTree, LoadedWeights, ObjectPlace, own_variables
 
 SLACK = 1 << 20
 """Bytes that a model may need for weights beyond those of its file, such as random state, which is not in it."""
@@ -126,7 +127,6 @@ def load_legacy_weights(model: Any, root: hdf5.StoredGroup, file: Path, skip: bo
         raise refused(file, "model_weights", "must be a group")
     saved = {name: arrays for name in names(group, "layer_names", file) if (arrays := _values(group, name, file))}
     layers = [(layer, weights) for layer in model.layers if (weights := _weights(layer))]
-    assignments = Assignments(file, skip, cast)
     if by_name:
         pairs = [(layer.name, weights, saved[layer.name]) for layer, weights in layers if layer.name in saved]
     else:
@@ -139,9 +139,13 @@ def load_legacy_weights(model: Any, root: hdf5.StoredGroup, file: Path, skip: bo
     own = "top_level_model_weights"
     if own in group.members:
         pairs.append((own, own_variables(model), _values(group, own, file)))
-    for name, weights, arrays in pairs:
-        assignments.add(name, weights, arrays)
-    assignments.carry_out()
+    places = [ObjectPlace(name, None, weights) for name, weights, _ in pairs]
+    content = _numbered({place.group: arrays for place, (_, _, arrays) in zip(places, pairs, strict=True)})
+    LoadedWeights(content, file, skip, cast, lambda place: []).carry_out(lambda: KerasTree(places))
+
+
+def _numbered(groups: Mapping[str, Mapping[str, NDArray[Any]]]) -> StateValues:
+    return StateValues({f"{group}/{name}": one for group, arrays in groups.items() for name, one in arrays.items()}, {}, {})
 
 
 def _weights(layer: Any) -> list[Variable]:
@@ -168,8 +172,8 @@ def _load_optimizer(model: Any, root: hdf5.StoredGroup, file: Path) -> None:
     name = "optimizer_weights"
     if not isinstance(root.members.get(name), hdf5.StoredGroup):
         return
-    assignments = Assignments(file, False, False)
-    place = ObjectPlace(name, model.optimizer, model.optimizer.variables)
+    optimizer = model.optimizer
+    look_up = lambda: KerasTree([ObjectPlace(name, optimizer, optimizer.variables)])
+    content = _numbered({f"{name}/vars": _values(root, name, file)})
     candidates = [model.learning_variables(), model.trainable_variables]
-    assignments.add_optimizer(place, _values(root, name, file), candidates)
-    assignments.carry_out()
+    LoadedWeights(content, file, False, False, lambda place: candidates).carry_out(look_up)

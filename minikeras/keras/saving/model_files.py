@@ -1,7 +1,7 @@
 """Files of models: weights in Keras's `.weights.h5` or as safetensors, and whole models in a `.keras` file, a ZIP archive of
 configuration and weights.
 
-`assignments.py` has Keras's layout. A safetensors file holds what `tf.train.Checkpoint(model)` would, under the paths of
+`weight_trees.py` has Keras's layout. A safetensors file holds what `tf.train.Checkpoint(model)` would, under the paths of
 attributes, random state of layers included. A whole model is checked in this order: the archive, the weights (all bytes), the
 configuration (through the closed registry, within the bytes that the weights have), and that both fit. Nothing in a file runs,
 is imported or unpacked.
@@ -26,13 +26,14 @@ from ...core.warnings import warn_caller
 from ...errors import LoadError, ShapeError
 from ...files import archive, durable, hdf5, limits, strict_json, tensors
 from ...files.reading import budget, excerpt, read_file, refused
-from ...state import Restoration, StateTree, StateValues
-from ..layers.layer import Layer
+from ...state import StateTree, StateValues, split
+from ..losses import Loss
+from ..metrics import Metric
 from ..optimizers import Optimizer
-from .assignments import Assignments, ObjectPlace, overrides, places
 from .legacy_h5 import allowance, compile_as, load_legacy_model, load_legacy_weights, made_from
 from .objects import ObjectSharingScope, described_kind, serialize_keras_object
 from .registry import CustomObjectScope
+from .weight_trees import KerasTree, LoadedWeights, ObjectPlace, OwnState, places
 
 STATES = "minikeras_states"
 SLOTS_OF = "slots_of"
@@ -100,11 +101,10 @@ def encode(model: Any) -> bytes:
     for place in walked:
         if not hasattr(place.owner, "save_own_variables"):
             continue
-        group = root.below(f"{place.path}/vars".lstrip("/"))
+        group = root.below(place.group)
         group.attributes["name"] = str(place.owner.name)
-        store: dict[str, Any] = {}
-        place.owner.save_own_variables(store)
-        group.arrays = {key: np.asarray(to_numpy(array_of(value))) for key, value in store.items()}
+        state = OwnState(place.owner).get_state()
+        group.arrays = {key: np.asarray(to_numpy(array_of(value))) for key, value in state.items()}
         if isinstance(place.owner, Optimizer):
             kept = list(place.owner.state.slots)
             if kept and kept != [variable.key for variable in model.learning_variables()] and set(kept) <= set(number):
@@ -177,43 +177,31 @@ def _load_safetensors(model: Any, path: Path, skip_mismatch: bool, cast: bool) -
     if not isinstance(extra, dict) or [type(extra.get(key)) for key in ("states", "aliases")] != [dict, dict]:
         raise refused(path, STATES, "must hold states and aliases")
     content = StateValues(arrays, extra["states"], extra["aliases"])
-    made = [place.owner for place in places(model) if isinstance(place.owner, Optimizer) and _lacks_slots(place, arrays)]
-    for optimizer in made:
-        optimizer.prepare(model.learning_variables())
-    try:
-        Restoration(content, str(path), None, skip_mismatch, cast, strict=not skip_mismatch).visit(("", model), wait=False)
-    finally:
-        for optimizer in made:
-            if not optimizer.iterations:  # it was left out
-                optimizer.state.restore({})
-
-
-def _lacks_slots(place: ObjectPlace, arrays: Mapping[str, Any]) -> bool:
-    """True if an optimizer has no slots, and the one that was saved took its steps without any; another kind may need some."""
-    steps = arrays.get(f"{place.path}/iterations")
-    with_slots = any("/slots/" in name for name in arrays if name.startswith(f"{place.path}/"))
-    return not place.owner.built and not with_slots and steps is not None and bool(steps.any())
+    found = LoadedWeights(content, path, skip_mismatch, cast, lambda place: [model.learning_variables()])
+    found.carry_out(lambda: StateTree(("", model)))
 
 
 def load_tree(model: Any, root: hdf5.StoredGroup, file: object, skip_mismatch: bool = False, cast: bool = False) -> None:
-    """Assign what a tree in Keras's layout holds, all or nothing."""
-    assignments = Assignments(file, skip_mismatch, cast)
-    known: set[str] = set()
+    """Assign what a file in Keras's layout holds, all or nothing."""
     walked = _by_old_names(places(model), root)
-    weights = _weights_of(walked)
+    weights, tree, content, known = _weights_of(walked), KerasTree(walked), StateValues({}, {}, {}), set()
     for place in walked:
         group = _group(root, place.path)
         found = {name: one for name, one in group.members.items() if isinstance(one, hdf5.StoredArray)} if group else {}
-        known.update(one.path for one in found.values())
+        known |= {one.path for one in found.values()}
         arrays = {name: one.array for name, one in found.items()}
-        if isinstance(place.owner, Optimizer):
-            assignments.add_optimizer(place, arrays, _candidates(model, weights, root.get(place.path)))
-        elif overrides(place.owner, "load_own_variables"):
-            assignments.add_by_itself(place, arrays)
-        elif isinstance(place.owner, Layer):
-            assignments.add(place.path or place.owner.name, place.variables, arrays)
-    assignments.unexpected = [dataset.path.lstrip("/") for dataset in _of_layers(root) if dataset.path not in known]
-    assignments.carry_out()
+        if isinstance(tree.leaves.get(place.group), OwnState):
+            if arrays or not isinstance(place.owner, Optimizer):
+                content.states[place.group] = split(arrays, f"${place.group}", content.arrays)
+        elif not isinstance(place.owner, (Loss, Metric)):
+            content.arrays.update({f"{place.group}/{name}": array for name, array in arrays.items()})
+    content.arrays.update({one.path.lstrip("/"): one.array for one in _of_layers(root) if one.path not in known})
+
+    def candidates(place: str) -> Iterator[list[Variable]]:
+        yield from _candidates(model, weights, root.get(place))
+
+    restoration = LoadedWeights(content, file, skip_mismatch, cast, candidates)
+    restoration.carry_out(lambda: KerasTree(_by_old_names(places(model), root)))
 
 
 def _by_old_names(walked: list[ObjectPlace], root: hdf5.StoredGroup) -> list[ObjectPlace]:
