@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     stop: int
 
 
-def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> bytes:
+def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> bytes | bytearray:
     """The bytes of a safetensors file, with its SHA-256 among the metadata; a TypeError for a dtype without a code."""
     writer = imported("safetensors.numpy", "writing checkpoints and .safetensors files needs the package safetensors")
     for name, array in arrays.items():
@@ -68,7 +68,7 @@ def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | Non
     content = bytearray(writer.save(contiguous, metadata={**(metadata or {}), DIGEST: _ZEROS}))
     place = _place_of_digest(content[: 8 + int.from_bytes(content[:8], "little")], _ZEROS)
     content[place : place + 64] = hashlib.sha256(content).hexdigest().encode()
-    return bytes(content)
+    return content
 
 
 def _place_of_digest(header: bytes | bytearray, digest: str) -> int:

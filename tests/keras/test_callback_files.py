@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import minikeras as tf
 from minikeras.errors import MissingExtraError
+from minikeras.files import tensors
 
 X, Y = np.ones((12, 3), "float32"), np.zeros((12, 1), "float32")
 CSVLogger = tf.keras.callbacks.CSVLogger
@@ -288,3 +290,18 @@ def test_summaries_without_tensorboard_name_the_extra(monkeypatch, tmp_path):
     writer = tf.summary.create_file_writer(tmp_path)
     with pytest.raises(MissingExtraError, match="tensorboard"):
         writer.write(0, [])
+
+
+def test_a_backup_is_read_array_by_array(tmp_path):
+    """Beside the arrays themselves nothing of the size of the file is held."""
+    model, saver = made(), tf.keras.callbacks.BackupAndRestore(tmp_path)
+    tensors.save(saver.path, {"values/large": np.ones(1 << 20)}, {"training_state": "{}"})
+    model.set_training_state = lambda state: None
+    saver.set_model(model)
+    tracemalloc.start()
+    try:
+        saver.on_train_begin()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.2 * saver.path.stat().st_size

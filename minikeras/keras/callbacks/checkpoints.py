@@ -17,7 +17,7 @@ import numpy as np
 from ...core.arrays import to_numpy
 from ...core.variable import Snapshot, restore, snapshot
 from ...distribute.functions import broadcast_bytes
-from ...distribute.world import is_first
+from ...distribute.world import is_first, size
 from ...errors import LoadError
 from ...files import durable, strict_json, tensors
 from ...files.reading import read_file
@@ -217,12 +217,15 @@ class BackupAndRestore(_Saver):
         """Go on from the file, if there is one; of several ranks the first one reads it."""
         self._unsaved = 0
         is_there = is_first() and self.path.exists()
-        content = broadcast_bytes(read_file(self.path) if is_there else b"")
-        if content or is_there:  # an empty file is a damaged one
-            self.model.set_training_state(self._state(content))
+        if size() > 1:
+            content = broadcast_bytes(read_file(self.path) if is_there else b"")
+            found = tensors.decode(BytesIO(content), len(content), self.path) if content or is_there else None
+        else:
+            found = tensors.load(self.path) if is_there else None
+        if found is not None:
+            self.model.set_training_state(self._state(*found))
 
-    def _state(self, content: bytes | bytearray) -> dict[str, Any]:
-        arrays, metadata = tensors.decode(BytesIO(content), len(content), self.path)
+    def _state(self, arrays: tensors.Arrays, metadata: Mapping[str, str]) -> dict[str, Any]:
         if _VALUES not in metadata:
             raise LoadError(f"{self.path}: holds no state of training. Move the file away, or give another backup_dir.")
         values = strict_json.loads(metadata[_VALUES].encode(), self.path, _VALUES)

@@ -20,7 +20,7 @@ from ...nn_ops.nn import masked_fill
 from ...types import ShapeLike, TensorLike
 from .inputs import InputSpec, called
 from .normalization import ScalingLayer, known_axes, read, wide
-from .options import Flag, Initializer, Kept, Number
+from .options import Flag, Initializer, Number, OneAxis
 
 
 class BatchNormalization(ScalingLayer, described=True):
@@ -57,7 +57,7 @@ class BatchNormalization(ScalingLayer, described=True):
 
     def __init__(
         self,
-        axis: Kept[int] = -1,
+        axis: OneAxis = -1,
         momentum: Number = 0.99,
         epsilon: Number = 1e-3,
         center: bool = True,
@@ -73,8 +73,6 @@ class BatchNormalization(ScalingLayer, described=True):
         **options: Any,
     ) -> None:
         super().__init__(center, scale, beta_initializer, gamma_initializer, **options)
-        if not isinstance(axis, int):
-            raise ValueError(f"BatchNormalization: axis must be an int, found {axis!r}.")
         if not 0.0 <= momentum <= 1.0 or not 0.0 <= renorm_momentum <= 1.0 or epsilon <= 0.0:
             raise ValueError(f"BatchNormalization: momentum in [0, 1] and epsilon > 0, found {momentum} and {epsilon}.")
         self.renorm_clipping = _checked_clipping(renorm_clipping)

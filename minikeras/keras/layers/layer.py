@@ -26,7 +26,7 @@ from ..symbolic.keras_tensor import LayerIO, holds_symbol, is_data, is_numbers, 
 from ..symbolic.trial import call_symbolically, output_shapes, output_specs
 from ..weight import CastWeight, Weight
 from . import inputs, layer_weights
-from .options import keep, with_common_words
+from .options import keep, set_options, with_common_words
 
 
 def _chosen(held: Callable[[Any], list[Any]], trained: bool, doc: str) -> property:
@@ -66,6 +66,8 @@ class Layer(Module):
     """True if further state may be added after building."""
     _not_described: tuple[str, ...] = ()
     """Arguments that its configuration leaves out, as Keras's does."""
+    is_plain = True
+    """True if the class sets attributes as `Layer` does."""
     is_described, _makes_nothing = True, False
     """See `described_kind`; and True if there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     call_spec = inputs.CallSpec()
@@ -117,6 +119,7 @@ class Layer(Module):
         self.activity_regularizer = regularizers.get(activity_regularizer)
         if _context.caller is not None and not _context.is_building:
             self._made_in_call = True
+        set_options(self)
 
     # Configuration -----------------------------------------------------------------------------------------------------
 
@@ -190,6 +193,7 @@ class Layer(Module):
             made_with_numpy(cls, keep)
             cls.__doc__ = with_common_words(cls, makes_nothing)
         cls.is_described, cls._makes_nothing = described, makes_nothing
+        cls.is_plain = cls.__setattr__ is Layer.__setattr__
         if "build" in cls.__dict__:
             cls.build = layer_weights.within_scope(cls.build)  # type: ignore[method-assign]
         if "compute_mask" in cls.__dict__:

@@ -23,7 +23,7 @@ from ..calls import mask_of
 from ..promotion import promoted
 from .inputs import attach, called
 from .layer import Layer
-from .options import Flag, Kept
+from .options import Flag, OneAxis
 
 
 class Merge(Layer):
@@ -227,10 +227,8 @@ class Concatenate(Merge, described=True):
     TensorShape([5, 5])
     """
 
-    def __init__(self, axis: Kept[int] = -1, **options: Any) -> None:
+    def __init__(self, axis: OneAxis = -1, **options: Any) -> None:
         super().__init__(**options)
-        if not isinstance(axis, int):
-            raise ValueError(f"Concatenate: axis must be an int, found {axis!r}.")
 
     def call(self, inputs: TensorLike) -> Tensor:
         return concat(list(inputs), self.axis)

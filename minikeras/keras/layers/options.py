@@ -26,13 +26,26 @@ class Option(NamedTuple):
 
 
 def keep(constructor: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-    """Check the options of a layer, `arguments[0]`, and set them as attributes, before its constructor runs."""
-    names, options = _options_of(constructor)
+    """Check the options of a layer, `arguments[0]`, before its constructor runs; `Layer.__init__` sets them as attributes."""
+    layer, (names, options) = arguments[0], _options_of(constructor)
     given = {**dict(zip(names, arguments, strict=False)), **named}
+    found = layer.__dict__.setdefault("_options", {})
     for name, (option, default) in options.items():
         value = given.get(name, default)
         if value is not inspect.Parameter.empty:  # the constructor says what is missing
-            setattr(arguments[0], name, option.kept(arguments[0], name, value))
+            found[name] = option.kept(layer, name, value)
+    if "_name" in layer.__dict__:
+        set_options(layer)
+
+
+def set_options(layer: Any) -> None:
+    """Set the options that were kept for a layer; `Layer.__init__` calls it once setters can ask what layers have."""
+    options, kind = layer.__dict__.pop("_options", {}), type(layer)
+    for name, value in options.items():
+        if kind.is_plain and not hasattr(kind, name):  # half of the microseconds
+            layer.__dict__[name] = value
+        else:
+            setattr(layer, name, value)
 
 
 @functools.cache
@@ -40,7 +53,29 @@ def _options_of(constructor: Callable[..., Any]) -> tuple[tuple[str, ...], dict[
     """The names of a constructor's arguments, and those that are options, with their defaults."""
     parameters, hints = inspect.signature(constructor).parameters, typing.get_type_hints(constructor, include_extras=True)
     marks = {name: getattr(hints.get(name), "__metadata__", ()) for name in parameters}
-    return tuple(parameters), {name: (mark[0], parameters[name].default) for name, mark in marks.items() if mark}
+    options = {
+        name: mark[0] if mark[0] is not AS_IT_IS else _of_kind(hints[name].__origin__) for name, mark in marks.items() if mark
+    }
+    return tuple(parameters), {name: (option, parameters[name].default) for name, option in options.items()}
+
+
+_KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "a truth value", type(None): "None"}
+
+
+def _of_kind(annotation: Any) -> Option:
+    """An option that is kept as it is; if its annotation is `int`, `float | None` or the like, it has to be that."""
+    kinds = typing.get_args(annotation) or (annotation,)
+    if not all(kind in _KINDS for kind in kinds):
+        return AS_IT_IS
+    allowed = (*kinds, *((int,) if float in kinds else ()))
+
+    def checked(layer: Any, name: str, value: Any) -> Any:
+        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in kinds):
+            wanted = " or ".join(_KINDS[kind] for kind in kinds)
+            raise TypeError(f"{type(layer).__name__}: {name} must be {wanted}, found {value!r}.")
+        return value
+
+    return Option(checked)
 
 
 _ARGS = re.compile(r"^( *)Args:\n(?:\1 .*\n)*", re.MULTILINE)
@@ -83,6 +118,11 @@ def one_for_each(layer: Any, name: str, value: Any, rank: int, least: int = 1) -
     return found
 
 
+def _rank_of(layer: Any) -> int:
+    """The rank of a layer, which may be an option that was kept just before."""
+    return layer.__dict__["_options"].get("rank") or layer.rank
+
+
 def checked_padding(layer: Any, name: str, padding: Any) -> str:
     """'valid', 'same' or, where it is allowed, 'causal'."""
     allowed = ("valid", "same", "causal")[: 3 if layer.may_be_causal else 2]
@@ -117,18 +157,34 @@ def one_of(*choices: Any) -> Option:
     return Option(checked)
 
 
+def checked_number(layer: Any, name: str, value: Any) -> float:
+    """Refuse what is no number."""
+    if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{type(layer).__name__}: {name} must be a number, found {value!r}.")
+    return float(value)
+
+
+def checked_axis(layer: Any, name: str, axis: Any) -> int:
+    """Refuse what is no int."""
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise ValueError(f"{type(layer).__name__}: {name} must be an int, found {axis!r}.")
+    return axis
+
+
 def _made_by(make: Callable[[Any], Any]) -> Option:
     return Option(lambda layer, name, value: make(value))
 
 
-Kept = Annotated[T, _made_by(lambda value: value)]
-"""An option that is kept as it is: `Kept[int]`."""
+AS_IT_IS = _made_by(lambda value: value)
+Kept = Annotated[T, AS_IT_IS]
+"""An option that is kept as it is, and checked if it is a number or a text: `Kept[int | None]`."""
 Flag = Annotated[bool, _made_by(bool)]
-Number = Annotated[float, _made_by(float)]
+Number = Annotated[float, Option(checked_number)]
 Positive = Annotated[int, Option(check_positive)]
 Rate = Annotated[float, Option(checked_rate)]
+OneAxis = Annotated[int, Option(checked_axis)]
 Size = Annotated[int, Option(checked_size)]
-PerAxis = Annotated[int | Sequence[int], Option(lambda layer, name, value: one_for_each(layer, name, value, layer.rank))]
+PerAxis = Annotated[int | Sequence[int], Option(lambda layer, name, value: one_for_each(layer, name, value, _rank_of(layer)))]
 Padding = Annotated[str, Option(checked_padding)]
 DataFormat = Annotated[str | None, Option(lambda layer, _, value: checked_format(value, f"{type(layer).__name__}: "))]
 ActivationLike = Annotated[str | Callable[..., Any] | None, _made_by(activations.get)]

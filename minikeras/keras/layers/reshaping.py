@@ -125,8 +125,6 @@ class RepeatVector(Layer, described=True, makes_nothing=True):
 
     def __init__(self, n: Kept[int], **options: Any) -> None:
         super().__init__(**options)
-        if not isinstance(n, int) or isinstance(n, bool):
-            raise TypeError(f"Expected an integer value for `n`, got {n!r} (of type {type(n)}).")
         if n < 1:
             raise ValueError(f"`n` should be a positive integer, got {n}.")
         self.input_spec = InputSpec(ndim=2)

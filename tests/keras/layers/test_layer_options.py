@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import typing
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_low_rank_adaptation_and_quantization_are_told_to_be_absent(make, option
         (lambda: L.Reshape((-1, -1)), ValueError, r"may hold one -1 and no other negative size, found \(-1, -1\)"),
         (lambda: L.Permute((0, 1)), ValueError, r"start at 1 and be consecutive. Received dims=\(0, 1\)"),
         (lambda: L.RepeatVector(0), ValueError, "`n` should be a positive integer, got 0"),
-        (lambda: L.RepeatVector("3"), TypeError, "Expected an integer value for `n`, got '3'"),
+        (lambda: L.RepeatVector("3"), TypeError, "RepeatVector: n must be a whole number, found '3'"),
         (lambda: L.Flatten("last"), ValueError, "data_format must be 'channels_last' or 'channels_first', found 'last'"),
         (lambda: L.Dropout(1.5), ValueError, "between 0 and 1. Received: rate=1.5"),
         (lambda: L.Dropout(0.5, noise_shape=(0, 1)), ValueError, "`noise_shape` must hold positive integers or None"),
@@ -489,3 +490,53 @@ def test_an_option_that_a_class_hands_on_is_made_once():
         assert len(made) == 1
         L.LSTMCell(2, activation={"class_name": "Counted", "config": {}})
         assert len(made) == 2
+
+
+WRONG = {int: "3", float: "1e-3", str: ["int"], bool: "yes"}
+
+
+def test_every_option_that_is_a_number_or_a_text_is_checked_by_its_annotation():
+    """What one of them is given in the place of its kind is refused by its name when the layer is made."""
+    found = 0
+    for name in sorted(vars(tf.keras.layers)["__all__"]):
+        kind = getattr(L, name)
+        if not isinstance(kind, type) or not getattr(kind, "is_described", False):
+            continue
+        hints = typing.get_type_hints(kind.__init__, include_extras=True)
+        for option, hint in hints.items():
+            kinds = set(typing.get_args(getattr(hint, "__origin__", None)) or [getattr(hint, "__origin__", None)])
+            plain = kinds & {int, float, str}
+            if not hasattr(hint, "__metadata__") or len(plain) != 1 or not kinds <= {int, float, str, type(None)}:
+                continue
+            needed = [n for n, p in inspect.signature(kind).parameters.items() if p.default is p.empty and p.kind < 2]
+            texts = {"equation": "ab,bc->ac", "output_shape": 2}
+            given = {name: texts.get(name, 2) for name in needed} | {option: WRONG[plain.pop()]}
+            with pytest.raises((TypeError, ValueError), match=option):
+                kind(**given)
+            found += 1
+    assert found > 40
+
+
+def test_an_option_of_another_kind_is_named():
+    with pytest.raises(TypeError, match="LayerNormalization: epsilon must be a number, found '1e-3'"):
+        L.LayerNormalization(epsilon="1e-3")
+    with pytest.raises(TypeError, match=r"StringLookup: output_mode must be a text, found \['int'\]"):
+        L.StringLookup(output_mode=["int"])
+    with pytest.raises(TypeError, match="BatchNormalization: momentum must be a number, found True"):
+        L.BatchNormalization(momentum=True)
+    assert L.LayerNormalization(epsilon=np.float32(0.5)).epsilon == 0.5 and L.LayerNormalization(epsilon=1).epsilon == 1.0
+
+
+def test_a_subclass_may_make_an_option_a_property_that_reads_what_layers_have():
+    class Named(L.Dense):
+        @property
+        def units(self):
+            return self._units
+
+        @units.setter
+        def units(self, value):
+            self._units, self.said = value, f"{self.name} has {value} of {self.dtype}"
+
+    layer = Named(3, name="head")
+    assert layer.said == "head has 3 of float32" and layer(np.ones((1, 2), "float32")).shape == (1, 3)
+    assert Named.from_config(layer.get_config()).units == 3

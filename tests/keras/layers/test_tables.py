@@ -361,7 +361,7 @@ REFUSED = {
     "half a size": (lambda: L.TextVectorization(2.5), TypeError, "max_tokens must be a whole number"),
     "half a length": (lambda: L.TextVectorization(output_sequence_length=2.5), TypeError, "must be a whole number"),
     "a mask that is no text": (lambda: lookup(mask_token=3), TypeError, "mask_token must be a text or None, found 3"),
-    "text for unknown ones": (lambda: L.IntegerLookup(oov_token="x"), TypeError, "oov_token must be an integer or None"),
+    "text for unknown ones": (lambda: L.IntegerLookup(oov_token="x"), TypeError, "oov_token must be a whole number or None"),
     "tokens between integers": (lambda: L.IntegerLookup(vocabulary=[1.5]), ValueError, "integers of 64 bits is needed"),
     "a token of 65 bits": (lambda: L.IntegerLookup(vocabulary=[2**63]), ValueError, "integers of 64 bits is needed"),
     "text to encode": (lambda: L.CategoryEncoding(5)(["3"]), TypeError, "takes integers, found string"),

@@ -103,11 +103,6 @@ class IndexLookup(AdaptedLayer):
         if self.pad_to_max_tokens and self.max_tokens is None:
             raise ValueError(f"{kind}: If pad_to_max_tokens is True, must set `max_tokens`.")
         whole(f"{kind}: num_oov_indices", count, 0)
-        for argument, token in (("mask_token", self.mask_token), ("oov_token", self.oov_token)):
-            if not isinstance(token, (str if self._text else int, type(None))):
-                raise TypeError(
-                    f"{kind}: {argument} must be {'a text' if self._text else 'an integer'} or None, found {token!r}."
-                )
         if salt is not None and not self._text and oov_method != "farmhash":
             raise ValueError(f"{kind}: `salt` can only be used when `oov_method='farmhash'`. Received: oov_method={oov_method}")
         self.output_mode, self.sparse = self._check_mode(output_mode, _MODES, sparse), False
