@@ -27,7 +27,6 @@ from ..core.stack import BOTTOM, current, on_top, perform
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
-from ..keras.optimizers.compiled_step import FormulaGroup, FormulaPart, Sight, TracedFormula, is_usual, sight_of
 from ..keras.optimizers.gradients import paired
 from ..keras.optimizers.loss_scale import present_scale
 from ..keras.optimizers.schedules import LearningRateSchedule
@@ -42,6 +41,7 @@ from ..keras.optimizers.step import (
     numbers_of,
     present_rate,
 )
+from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, Sight, is_usual, sight_of
 from ..keras.weight import KerasVariable
 from ..types import Array
 from .members import Members, Rows, laid_out, rows_at, shown_rows, with_member_numbers, with_rows, without_memory
@@ -316,26 +316,34 @@ def _part_of(optimizer: Optimizer, variable: Variable) -> tuple[int, Optimizer |
 # Steps of all members as one -------------------------------------------------------------------------------------------
 
 
-class MemberFormula(TracedFormula):
-    """A step's formula whose numbers differ from member to member: they are elements, too.
+class MemberGroup(FormulaGroup):
+    """A group whose formula takes numbers that differ from member to member: they are elements, too.
 
     Attributes:
         body: of the loop over elements.
-        numbers: the positions of those that the body takes, among the formula's numbers.
+        taken: the positions of those numbers that the body takes, among the formula's.
         differ: whether they differ; else they stay Python's.
     """
 
     def __init__(
-        self, own: Any, state: SlotState, step: Any, names: Sequence[str], settings: Sequence[str], differ: bool
+        self,
+        own: Any,
+        step: Any,
+        states: Sequence[SlotState],
+        alike: tuple[Sequence[int], Any],
+        flags: Sequence[str],
+        settings: Sequence[str],
+        differ: bool,
+        graphs: bool,
     ) -> None:
-        super().__init__(own, state, step, names, settings=settings, clips=False)
+        super().__init__(own, step, states, *alike, flags, settings=settings, clips=False, graphs=graphs and not differ)
         self.differ = differ
         passes = super().passes("__call__")
         spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
         if spread is None:
             raise Untraceable("a formula whose numbers cannot differ")
         self.body, reads, count = spread, passes[0].reads, 1 + self.width
-        self.numbers = [one - count for one in reads if one >= count]
+        self.taken = [one - count for one in reads if one >= count]
         coefficients = range(count, count + len(spread.coefficients))
         self._pass = Pass(spread.body, (*[one for one in reads if one < count], *coefficients))
 
@@ -398,18 +406,14 @@ class MembersPart(FormulaPart):
         self._kinds = [same_numbers.setdefault(key, place) for place, key in enumerate(keys)]
         same = all(one == self._options[0] for one in self._options) and all(len(set(one)) == 1 for one in self._decays)
         self._differ = not (same and _agree(self._steps()))
-        self._groups = []
-        for places, decays in alike:
-            names = (*(["decay"] if decays else []), *self._flags)
-            formula = MemberFormula(first, states[places[0]], step, names, self._settings, self._differ)
-            group = FormulaGroup(formula, decays, states, places, True, graphs=writer.graphs and not self._differ)
+        kind = self._flags, self._settings, self._differ, writer.graphs
+        self.groups: list[MemberGroup] = [MemberGroup(first, step, states, one, *kind) for one in alike]
+        for group in self.groups:
             if self._differ:
-                group.numbers = [writer.slot((group.layout.size,), dtype) for _, dtype in formula.body.coefficients]
+                group.numbers = [writer.slot((group.layout.size,), dtype) for _, dtype in group.body.coefficients]
             else:
-                group.numbers = [writer.slot(None, float) for _ in range(formula.leaves + len(names))]
-            self._groups.append(group)
-        self.formula = self._groups[0].traced
-        slots = tuple([slot for group in self._groups for slot in group.numbers])
+                group.numbers = [writer.slot(None, float) for _ in range(group.leaves + bool(group.decay) + len(self._flags))]
+        slots = tuple([slot for group in self.groups for slot in group.numbers])
         writer.begin(member_numbers, {"optimizer": self._optimizer, "part": self}, slots)
 
     def unchanged(self) -> bool:
@@ -459,7 +463,7 @@ class MembersPart(FormulaPart):
 
     def numbers(self) -> tuple[Any, ...]:
         """The operands of all groups' loops beside elements: arrays with a number at every element, or numbers for all."""
-        steps, leaves, decays = self._steps(), self.formula.leaves, len(self._decays)
+        steps, leaves, decays = self._steps(), self.groups[0].leaves, len(self._decays)
         if not (self._differ or _agree(steps)):
             clock.tick()  # the next step is written anew
             raise InvalidArgumentError(
@@ -469,17 +473,16 @@ class MembersPart(FormulaPart):
         columns = list(np.array(steps, np.float64)[self._numbers].T) if self._differ else steps[0]
         settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in self._settings]
         products, found = iter(columns[leaves:]), list[Any]()
-        for number, group in enumerate(self._groups):
+        for number, group in enumerate(self.groups):
             own = [next(products)] if group.decay else []
             given = [*columns[:leaves], *settings, *own, *columns[leaves + decays :]]
             found += self._everywhere(number, group, given) if self._differ else given
         return tuple(found)
 
-    def _everywhere(self, number: int, group: FormulaGroup, given: Sequence[Array]) -> list[Array]:
+    def _everywhere(self, number: int, group: MemberGroup, given: Sequence[Array]) -> list[Array]:
         """A group's coefficients at every element, given its numbers for each member."""
-        formula = group.traced
         with np.errstate(all="ignore"):
-            coefficients = formula.body.values([given[one] for one in formula.numbers])
+            coefficients = group.body.values([given[one] for one in group.taken])
         for position, values in enumerate(coefficients):
             seen, known = values.tobytes(), self._laid_out.get((number, position))
             if known is None or known[0] != seen:
@@ -490,7 +493,7 @@ class MembersPart(FormulaPart):
         first = self.own
         name = "clipnorm" if first.clipnorm is not None else "global_clipnorm"
         if getattr(first, name) is not None:
-            groups = tuple([tuple(group.places) for group in self._groups]) if name == "global_clipnorm" else None
+            groups = tuple([tuple(group.places) for group in self.groups]) if name == "global_clipnorm" else None
             limits = {"limits": tuple([getattr(one, name) for one in self.optimizers]), "groups": groups}
             gradients = writer.write(clip_members, gradients, limits, tuple([writer.slot(x.shape, x.dtype) for x in gradients]))
         super().write(writer, gradients, known)
@@ -502,7 +505,7 @@ class MembersPart(FormulaPart):
         """Change the members' own numbers."""
         if self.own.changes_numbers:
             steps, going_on = self._steps(), enumerate(zip(self.optimizers, self._numbers, strict=True))
-            ended = [self.formula.ended(own, steps[number]) for place, (own, number) in going_on if place not in self._ended]
+            ended = [self.groups[0].ended(own, steps[number]) for place, (own, number) in going_on if place not in self._ended]
             self.own.commit([change for changes in ended for change in changes])
         for counters in map(self._of_active, self._counters):
             count = counters[0].array + 1

@@ -15,10 +15,10 @@ from optimizer_cases import FORMULAS
 from slow import diagonal
 
 import minikeras as tf
-from minikeras.keras.optimizers import eager_step
+from minikeras.keras.optimizers import step as eager
 
 pytestmark = pytest.mark.host
-SIZE, STEPS = 65_543, eager_step.STEPS
+SIZE, STEPS = 65_543, eager.STEPS
 OPTIMIZERS = {
     "SGD": lambda: tf.keras.optimizers.SGD(0.1),
     "momentum": lambda: tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),

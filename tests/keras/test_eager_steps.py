@@ -14,9 +14,9 @@ from optimizer_cases import FORMULAS, OPTIONS
 import minikeras as tf
 from minikeras.compiler import loops
 from minikeras.keras import optimizers
-from minikeras.keras.optimizers import eager_step
+from minikeras.keras.optimizers import step as eager
 
-STEPS, NEVER = eager_step.STEPS + 5, 10**9
+STEPS, NEVER = eager.STEPS + 5, 10**9
 
 
 def adam():
@@ -45,7 +45,7 @@ def trained(make, dtype="float32", before=lambda step, optimizer, weights: None)
 
 def with_and_without(monkeypatch, **options):
     optimizer, weights = trained(**options)
-    monkeypatch.setattr(eager_step, "STEPS", NEVER)
+    monkeypatch.setattr(eager, "STEPS", NEVER)
     return optimizer, state(optimizer, weights), state(*trained(**options))
 
 
@@ -59,9 +59,9 @@ def test_a_program_has_the_bits_of_steps_one_by_one(formula, options, dtype):
         return optimizer._eager_step.program, state(optimizer, held)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(eager_step, "STEPS", 2)
+        patch.setattr(eager, "STEPS", 2)
         program, found = run()
-        patch.setattr(eager_step, "STEPS", NEVER)
+        patch.setattr(eager, "STEPS", NEVER)
         none, expected = run()
     assert found == expected and none is None
     twice = formula in ("Lamb", "Adafactor", "Muon") or options == "accumulation"
@@ -152,7 +152,7 @@ def test_other_variables_or_fewer_have_their_own_steps(monkeypatch):
         return state(optimizer, [a, b, c])
 
     found = run()
-    monkeypatch.setattr(eager_step, "STEPS", NEVER)
+    monkeypatch.setattr(eager, "STEPS", NEVER)
     assert found == run()
 
 
@@ -201,7 +201,7 @@ def test_a_formula_of_the_users_reads_what_is_set_at_any_time():
 @pytest.mark.parametrize("kind", [np.float32, np.float64, float])
 def test_options_that_are_numbers_of_numpy_are_read_in_each_step(kind, monkeypatch):
     def values(steps_before):
-        monkeypatch.setattr(eager_step, "STEPS", steps_before)
+        monkeypatch.setattr(eager, "STEPS", steps_before)
         variable, optimizer = tf.Variable([1.0, 2.0]), optimizers.SGD(0.1, momentum=0.3, weight_decay=0.05)
         found = []
         for name, value in (("momentum", 0.3), ("weight_decay", 0.05), ("weight_decay", 0.2), ("momentum", 0.7)):
@@ -212,7 +212,7 @@ def test_options_that_are_numbers_of_numpy_are_read_in_each_step(kind, monkeypat
             found.append(variable.numpy())
         return np.array(found)
 
-    assert (values(eager_step.STEPS) == values(NEVER)).all()
+    assert (values(eager.STEPS) == values(NEVER)).all()
 
 
 @pytest.mark.host
@@ -220,7 +220,7 @@ def test_traced_formulas_are_bounded(monkeypatch):
     monkeypatch.setattr(loops, "KEPT", 5)
     for momentum in range(9):
         variable, optimizer = tf.Variable([1.0, 2.0]), optimizers.SGD(0.1, momentum=momentum / 10)
-        for _ in range(eager_step.STEPS + 2):
+        for _ in range(eager.STEPS + 2):
             optimizer.apply([tf.constant([0.5, 0.6])], [variable])
         assert optimizer._eager_step.program is not None
     assert len(loops._bodies) <= 5

@@ -3,22 +3,17 @@
 one whole example."""
 
 from ...absent import facade as _facade
-from ...compiler.passes.expansion import EXPANSIONS as _EXPANSIONS
 from . import legacy, schedules
+from . import step_program as _step_program
 from .adagrad import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
-from .compiled_step import compiled_scale as _compiled_scale
-from .compiled_step import compiled_step as _compiled_step
-from .eager_step import optimizer_step as _optimizer_step
 from .loss_scale import LossScaleOptimizer
-from .loss_scale import present_scale as _present_scale
 from .optimizer import Optimizer, deserialize, get, serialize
 from .optimizer import register as _register
 from .per_layer import Every, MultiOptimizer, OptimizerMap, PerLayer, cycle
 from .second_order import KFAC, LBFGS, AdaHessian, GaussNewton, LevenbergMarquardt, Newton, NewtonCG, Objective, SecondOrder
 from .sgd import SGD, Lion, Muon
 
-_EXPANSIONS |= {_optimizer_step: _compiled_step, _present_scale: _compiled_scale}
 _adaptive = (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Lamb, Lion, Nadam, RMSprop, ScheduleFreeAdamW)
 _second = (AdaHessian, GaussNewton, KFAC, LBFGS, LevenbergMarquardt, Newton, NewtonCG)
 for _entry in (*_adaptive, *_second, Ftrl, LossScaleOptimizer, MultiOptimizer, Muon, PerLayer, SGD):

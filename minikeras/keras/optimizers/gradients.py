@@ -18,7 +18,7 @@ from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...functions.operands import tensor
 from ...types import Array, TensorLike, as_dtype
-from .state import SlotState, Stepper, name_of, names_of
+from .state import SlotState, name_of, names_of
 
 
 class Exchange(NamedTuple):
@@ -47,7 +47,7 @@ def needs_exchange(optimizer: Any) -> bool:
     return current_part() is not None or adds_up() or is_distributed(optimizer)
 
 
-def exchange_of(optimizer: Stepper) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
+def exchange_of(optimizer: Any) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
     """The function from a rank's own gradients to those that it steps by; None if these are the same.
 
     On a part of a batch it gives the mean over all parts, weighted by their rows; in `run` of a strategy the sum over all
@@ -107,7 +107,7 @@ def gathered_over(steps: int, sums: list[Array], exchange: Exchange | None) -> l
 
 
 def paired(
-    optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
+    optimizer: Any, grads: Sequence[Any], variables: Sequence[Variable] | None
 ) -> tuple[list[Tensor], list[Array], list[SlotState]]:
     """The gradients that are not None, of Variables that are not frozen; their arrays, in the dtypes of the Variables; and the
     Variables' states. All are checked.
@@ -120,7 +120,7 @@ def paired(
 
 
 def checked_pairs(
-    optimizer: Stepper, grads: Sequence[Any], variables: Sequence[Variable] | None
+    optimizer: Any, grads: Sequence[Any], variables: Sequence[Variable] | None
 ) -> tuple[list[Tensor], list[Array], list[SlotState]]:
     """As `paired`, where no Variable is frozen."""
     if variables is None:

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...core import Variable
+from ...compiler.passes.expansion import EXPANSIONS, Writer
+from ...core import Record, Variable
 from ...core.arrays import namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.stack import perform
@@ -178,4 +179,11 @@ def _present_scale(*loss: Array, optimizer: Any, dtype: DTypeLike) -> Array:
         return namespace(*loss).asarray(optimizer.present_scale().astype(dtype))
 
 
+def _compiled_scale(writer: Writer, record: Record) -> bool:
+    """Write the loss scale as a value that Python makes before all others: on the host it does not depend on the loss."""
+    writer.begin(present_scale, record.params, record.outputs)
+    return True
+
+
 present_scale = effect("loss_scale", _present_scale, reads=(State.VARIABLES,))
+EXPANSIONS[present_scale] = _compiled_scale

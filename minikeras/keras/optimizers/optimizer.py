@@ -30,10 +30,9 @@ from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
-from .eager_step import EagerStep, changes_of_step, optimizer_step
 from .gradients import Exchange, exchange_of, paired, unzipped
 from .state import Change, OptimizerState, SlotState, commit, in_dtype_of, name_of, slot_name
-from .step import present_rate
+from .step import EagerStep, changes_of_step, optimizer_step, present_rate
 
 
 @watched
@@ -139,7 +138,12 @@ class Optimizer:
     @property
     def changes_numbers(self) -> bool:
         """True if a step has changes beside those of the Variables and their slots."""
-        return type(self).end_step is not Optimizer.end_step
+        return self.overrides("end_step")
+
+    @classmethod
+    def overrides(cls, *methods: str) -> bool:
+        """True if a subclass has any of these methods of its own."""
+        return any([getattr(cls, name) is not getattr(Optimizer, name) for name in methods])
 
     def decay_of(self, variable: Variable) -> float | None:
         """The weight decay of a Variable that is not excluded from it."""
@@ -162,7 +166,7 @@ class Optimizer:
     @property
     def assigns(self) -> bool:
         """True if a step is Keras's `update_step`, not a formula."""
-        return type(self).update_step is not Optimizer.update_step
+        return self.overrides("update_step")
 
     def update_step(self, gradient: Any, variable: Variable, learning_rate: Any) -> None:
         """Keras's way to write an optimizer: assign new values to a Variable and to the Variables that `build` made beside it.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,32 +43,6 @@ class SlotState:
     def decay(self, optimizer: Any) -> Any:
         """The weight decay of an optimizer for the Variable, 0 for none."""
         return (optimizer.decay_of(self.variable) or 0.0) if self.decays else 0.0
-
-
-class Stepper(Protocol):
-    """The interface of an optimizer to its parts; see `Optimizer`."""
-
-    name: str
-    state: OptimizerState
-    exchange: Any
-    learning_rate: Any
-    built: bool
-
-    @property
-    def is_own(self) -> bool: ...
-    @property
-    def rate_is_own(self) -> bool: ...
-    @property
-    def variables(self) -> list[Variable]: ...
-
-    def prepare(self, variables: Sequence[Variable]) -> None: ...
-    def learning(self, variables: Sequence[Variable]) -> Sequence[int] | None: ...
-    def decay_of(self, variable: Variable) -> float | None: ...
-    def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]: ...
-    def commit(self, changes: Sequence[Change]) -> None: ...
-    def _backend_update_step(
-        self, grads: Sequence[Any], trainable_variables: Sequence[Variable], learning_rate: float | Callable[..., Any]
-    ) -> None: ...
 
 
 class OptimizerState:

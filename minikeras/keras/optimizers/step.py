@@ -3,22 +3,33 @@
 The order: loss scale, accumulation, clipping, weight decay, formula, moving average. `StepFormula` has it for one Variable,
 `carry_out` puts before it what looks at several. Flags that are truth values of Python choose a branch, so that nothing is
 computed twice; where a program finds them anew in each run, both branches are computed and one is chosen.
+
+`OnArrays` takes a step at once, one Variable after the other; `step_program.py` writes it as a program, which takes the steps
+outside of compiled functions too, after a few over the same Variables: `EagerStep`.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...core import Variable
-from ...core.arrays import namespace, to_numpy
-from ...core.effects import State, effect
+from ...compiler.executors import NUMPY, Executable
+from ...compiler.ir import Program, Slot
+from ...compiler.passes import optimized
+from ...core import Record, Tensor, Variable
+from ...core.arrays import is_on_host, namespace, to_numpy
+from ...core.effects import State, clock, effect
+from ...core.precision import in_float32, is_short
+from ...core.variable import restore, snapshot
+from ...functions.elementwise import cast
 from ...types import Array
-from .state import BESIDE, Change, SlotState
+from .gradients import gathered_over
+from .state import BESIDE, Change, SlotState, constrained
 
 Flags = Mapping[str, Any]
 """Numbers of a step beside those of its formula, as far as it needs them:
@@ -179,7 +190,7 @@ class StepFormula:
         return (~np.isfinite(gradient)).astype(gradient.dtype)
 
 
-def carry_out(on: Any, groups: Sequence[Any], gradients: Sequence[Any], sums: Mapping[str, str], known: Flags) -> None:
+def carry_out(on: Any, groups: Sequence[Any], gradients: Sequence[Any], known: Flags, clips_all: bool) -> None:
     """Carry out a step: first what looks at several elements, then the formula.
 
     Args:
@@ -187,11 +198,11 @@ def carry_out(on: Any, groups: Sequence[Any], gradients: Sequence[Any], sums: Ma
             `take` gives a group's Variables their new values.
         groups: of the Variables.
         gradients: of all Variables.
-        sums: names of the sums that the formula needs, in their order, and the methods that give what is added up.
         known: sums that are known already.
+        clips_all: whether the formula needs the norm of all gradients.
     """
-    for name, part in sums.items():
-        known = {**known, name: on.total(groups, part, gradients, known)}
+    if clips_all:
+        known = {**known, "norm": on.total(groups, "square", gradients, known)}
     for group in groups:
         on.take(group, gradients, known)
 
@@ -244,23 +255,28 @@ def flags_of(optimizer: Any, taken: int) -> dict[str, Any]:
     return flags
 
 
-def numbers_of(inner: Any, taken: int, decays: Sequence[float], flags: Sequence[str], scale: float = 1.0) -> tuple[float, ...]:
+def begun(own: Any, taken: int) -> tuple[float, Any]:
+    """The learning rate of an optimizer, and what its `begin_step` gives, after so many steps."""
+    rate = own._rate()
+    return rate, own.begin_step(taken // (own.gradient_accumulation_steps or 1) + 1, rate)
+
+
+def numbers_of(own: Any, taken: int, decays: Sequence[float], flags: Sequence[str], scale: float = 1.0) -> tuple[float, ...]:
     """The numbers of `begin_step`, flattened, then the products of weight decay and learning rate, then the flags.
 
     Args:
-        inner: the optimizer.
+        own: the optimizer.
         taken: the number of steps taken.
         decays: weight decays.
         flags: their names.
         scale: the divisor of gradients.
     """
-    rate = inner._rate()
-    step = inner.begin_step(taken // (inner.gradient_accumulation_steps or 1) + 1, rate)
-    own = (step,) if type(step) is float else tuple(step)
+    rate, step = begun(own, taken)
+    numbers = (step,) if type(step) is float else tuple(step)
     if not decays and not flags:
-        return own
-    known = {"scale": scale, **flags_of(inner, taken)}
-    return (*own, *[decay * rate for decay in decays], *[float(known[name]) for name in flags])
+        return numbers
+    known = {"scale": scale, **flags_of(own, taken)}
+    return (*numbers, *[decay * rate for decay in decays], *[float(known[name]) for name in flags])
 
 
 def counted(optimizer: Any, owns: Iterable[Any]) -> list[Change]:
@@ -279,3 +295,227 @@ def all_finite(arrays: Sequence[Array]) -> bool:
     """True if no element is NaN or infinite; on a GPU, the one number that a step waits for."""
     finite = [namespace(array).isfinite(array).all() for array in arrays]
     return bool(to_numpy(functools.reduce(operator.and_, finite)))
+
+
+# The step on arrays ------------------------------------------------------------------------------------------------------
+
+
+class OnArrays:
+    """Takes the step of one optimizer on arrays, one Variable after the other. Nothing is assigned.
+
+    Args:
+        own: the optimizer.
+        states: of the Variables that have gradients.
+        known: the loss scale, if there is one, see `Flags`.
+        changes: new values that there are already, beside which averages and accumulators change.
+
+    Attributes:
+        changes: all new values; of two for one Variable the last counts.
+    """
+
+    def __init__(
+        self, own: Any, states: Sequence[SlotState], known: Flags | None = None, changes: Iterable[Change] = ()
+    ) -> None:
+        self._own, self._states, self._taken = own, states, int(own.state.iterations.array)
+        self._known: dict[str, Any] = {**flags_of(own, self._taken), **(known or {})}
+        self._clips = own.assigns or not clips_first(own, "scale" in self._known)
+        self._updates: bool = self._known.get("updates", True)
+        self._clips_all = self._updates and own.global_clipnorm is not None
+        self._rate, self._step = 0.0, None
+        self.changes = [*changes]
+
+    @functools.cached_property
+    def _new(self) -> dict[int, Array]:
+        """The new values when this is first asked for, by the keys of Variables."""
+        return {variable.key: array for variable, array in self.changes}
+
+    def step(self, gradients: Sequence[Array]) -> None:
+        """Note all that changes."""
+        own, states, steps, updates = self._own, self._states, self._own.gradient_accumulation_steps, self._updates
+        if own.sums or own.clipnorm is not None:  # contiguous, so that sums have the order of a compiled step
+            gradients = [gradient.reshape(-1).reshape(gradient.shape) for gradient in gradients]
+        with np.errstate(all="ignore"):
+            if updates and states and (own.changes_numbers or not own.assigns):
+                self._rate, self._step = begun(own, self._taken)
+                self.changes += own.end_step(self._step)
+            if updates and steps is not None and own.exchange is not None:
+                gradients = gathered_over(steps, [total for _, total in self._incoming(gradients)], own.exchange)
+                self._known["gathered"] = True
+            if not self._clips:
+                gradients = [in_float32(clipped_by_norm)(gradient, limit=own.clipnorm) for gradient in gradients]
+            if own.assigns:
+                self._assign(gradients)
+            groups: list[Any] = [] if own.assigns else [*zip(states, gradients, strict=True)]
+            if changes_others(own) and len(groups) < len(own.state.slots):
+                given = {state.variable.key for state, _ in groups}
+                groups += [(state, None) for key, state in own.state.slots.items() if key not in given]
+            carry_out(self, groups, gradients, {}, self._clips_all and not own.assigns)
+
+    def _incoming(self, gradients: Sequence[Array]) -> list[tuple[Array, Array]]:
+        """For each Variable the gradient that is clipped next, and the sum of all since the last update."""
+        own, known, formula = self._own, self._known, StepFormula(0)
+        sums = [[slot.array for slot in columns_of(state)[len(state.targets) :]] for state in self._states]
+        return [formula.incoming(own, known, one, before) for one, before in zip(gradients, sums, strict=True)]
+
+    def total(self, groups: Any, part: str, gradients: Sequence[Array], sums: Flags) -> Array:
+        """A sum over each of the groups that a compiled step has, as it adds up; of 16-bit floats in float32."""
+        own, method = self._own, getattr(StepFormula(0), part)
+        given, found = [gradient.reshape(-1) for gradient, _ in self._incoming(gradients)], []
+        for places, _ in groups_alike(own, self._states, apart=not own.elementwise):
+            parts = [given[place] for place in places]
+            whole = parts[0] if len(parts) == 1 else namespace(parts[0]).concatenate(parts)
+            whole = whole.astype("float32") if is_short(whole.dtype) else whole
+            found.append(method(own, self._step, {"gathered": True}, whole, None).sum())
+        return sum(found[1:], found[0])
+
+    def take(self, group: tuple[SlotState, Array | None], gradients: Sequence[Array], sums: Flags) -> None:
+        """Note the new values of a Variable and its slots; without a gradient, those of its average and its accumulator."""
+        own, known, (state, gradient) = self._own, self._known, group
+        decay = state.decay(own)
+        if decay or sums:
+            known = {**known, **sums, **({"decay": decay * self._rate} if decay else {})}
+        columns, formula = columns_of(state), StepFormula(len(state.targets), self._clips)
+        before = [column.array for column in columns]
+        if gradient is None and self.changes:
+            before = [self._new.get(column.key, array) for column, array in zip(columns, before, strict=True)]
+        found = in_float32(functools.partial(formula, own, self._step, known))(gradient, *before)
+        rows = zip(columns, before, found, strict=True)
+        self.changes += [(column, new.astype(was.dtype, copy=False)) for column, was, new in rows if new is not was]
+
+    def _assign(self, gradients: Sequence[Array]) -> None:
+        """Note what Keras's `update_step` assigns for these gradients. Nothing stays assigned."""
+        own, states, pairs = self._own, self._states, self._incoming(gradients)
+        if self._updates:
+            known = {"norm": self.total((), "square", gradients, {})} if self._clips_all else {}
+            clipped = in_float32(functools.partial(StepFormula(0).clipped, own, known))
+            before = snapshot([*(state.variable for state in own.state.slots.values()), *own.variables])
+            try:
+                take_updates(own, [Tensor(clipped(gradient)) for gradient, _ in pairs], states)
+                self.changes += [(variable, variable.array) for variable, array in before if variable.array is not array]
+            finally:
+                restore(before)
+        if own.gradient_accumulation_steps is not None:
+            rows = zip(states, pairs, strict=True)
+            self.changes += [(state.slots["gradient_accumulator"], total) for state, (_, total) in rows]
+
+
+def take_updates(optimizer: Any, gradients: Sequence[Any], states: Sequence[SlotState]) -> None:
+    """Weight decay, then `update_step` for each Variable: an optimizer written for Keras assigns where a formula returns."""
+    rate = optimizer.learning_rate
+    for state in states:
+        variable = state.variable
+        if decay := state.decay(optimizer):
+            variable.assign_sub(variable * decay * cast(rate, variable.dtype))
+    optimizer._backend_update_step(gradients, [state.variable for state in states], rate)
+
+
+def changes_of_step(optimizer: Any, gradients: Sequence[Array], states: Sequence[SlotState]) -> list[Change]:
+    """All changes of one step, by one formula or several; under a loss scale only the scale's, unless all is finite."""
+    found: list[Change] = []
+    known: dict[str, float] = {}
+    if optimizer.scales:
+        finite = all_finite(gradients)
+        found += optimizer.changes_of_scale(finite)
+        if not finite:
+            return found
+        known = {"scale": float(optimizer.dynamic_scale.array)}
+    shares = shares_of(optimizer, states)
+    for own, places in shares:
+        on = OnArrays(own, [states[place] for place in places], known)
+        on.step([gradients[place] for place in places])
+        found += [constrained(*change) if change[0].constraint is not None else change for change in on.changes]
+    return found + counted(optimizer, [own for own, _ in shares])
+
+
+# Steps outside of compiled functions ---------------------------------------------------------------------------------------
+
+STEPS = 6
+"""The number of steps over the same Variables before their program is compiled, which takes as long as fifty."""
+
+
+class EagerStep:
+    """The steps of one optimizer over the Variables that it was given last, and the program that takes them.
+
+    It is called with the locks held.
+
+    >>> w, optimizer = tf.Variable([1.0, 2.0]), tf.keras.optimizers.SGD(0.5)
+    >>> for _ in range(STEPS + 1):
+    ...     _ = optimizer.apply([tf.ones([2])], [w])
+    >>> [record.primitive.name for record in optimizer._eager_step.program.records]
+    ['step_numbers', 'reshape', 'read_flat', 'loop', 'assign_flat', 'step_counted']
+    """
+
+    __slots__ = ("_looked", "_run", "_states", "_steps", "_targets")
+
+    def __init__(self) -> None:
+        self._states: list[SlotState] = []
+        self._steps = 0
+        self._looked = -1
+        self._run: Executable | None = None
+        self._targets: list[Variable] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EagerStep, ()  # a copied optimizer has other Variables
+
+    @property
+    def program(self) -> Program | None:
+        """The program that takes the steps; None as long as there is none."""
+        return None if self._run is None else self._run.program
+
+    def take(self, optimizer: Any, gradients: list[Array], states: list[SlotState]) -> None:
+        """Take a step, whole or not at all.
+
+        Args:
+            optimizer: whose step it is.
+            gradients: of the shapes and dtypes of the Variables.
+            states: of those Variables.
+        """
+        now, run = clock.now, self._run
+        if states != self._states or (
+            run is not None and now != self._looked and not all([holds() for holds in run.program.guards])
+        ):
+            self._states, self._steps, self._run = states, 0, None
+        self._looked = now  # options are compared again only if anything was set since: that takes 2 us
+        self._steps += 1
+        if self._steps == STEPS + 1:
+            self._run = _compiled(optimizer, gradients, states)
+            self._targets = [*optimizer.variables, *(state.variable for state in states)]
+        if self._run is None:
+            optimizer.commit(optimizer.changes(gradients, states))
+            return
+        before = snapshot(self._targets)
+        try:
+            self._run(gradients)
+        except BaseException:
+            restore(before)
+            raise
+
+
+def _compiled(optimizer: Any, gradients: Sequence[Array], states: Sequence[SlotState]) -> Executable | None:
+    """The program of a step; None if the formula is not elementwise, or if the formula or the function of its learning rate is
+    the user's: they may read anything, at any time.
+    """
+    if not all(map(is_on_host, gradients)):
+        return None  # a device's program is that of the whole step
+    if not optimizer.is_own or not optimizer.rate_is_own:
+        return None  # compiling would call it once more
+    held = weakref.proxy(optimizer)  # which has the program; the two are freed with the last reference to the optimizer
+    slots = [Slot(number, tuple(array.shape), array.dtype) for number, array in enumerate(gradients)]
+    record = Record(optimizer_step, slots, {"optimizer": held, "variables": [state.variable for state in states]}, ())
+    program = optimized(Program(slots, [record], [], None))
+    return None if any(one.primitive is optimizer_step for one in program.records) else NUMPY.compile(program)
+
+
+def _run_step(*gradients: Array, optimizer: Any, variables: Sequence[Variable]) -> tuple[()]:
+    known = optimizer.state.slots
+    states = [known[variable.key] for variable in variables]
+    arrays = [
+        g if g.dtype == variable.array.dtype else g.astype(variable.array.dtype)
+        for g, variable in zip(gradients, variables, strict=True)
+    ]
+    optimizer.commit(optimizer.changes(arrays, states))
+    return ()
+
+
+optimizer_step = effect("optimizer_step", _run_step, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+"""A step as one operation: interpreters see it whole, and a pass expands it."""

@@ -12,10 +12,9 @@ from ....core.arrays import namespace, to_device
 from ....core.stack import BOTTOM, current
 from ....functions.elementwise import cast
 from ....types import Array
-from ..eager_step import OnArrays
 from ..optimizer import Optimizer
 from ..state import Change, constrained, host_variable
-from ..step import all_finite, carry_out, flags_of
+from ..step import OnArrays, all_finite, counted
 from .compiled import Repeatable, Sweep, run_directly, run_step
 from .problem import LossProblem
 
@@ -135,13 +134,9 @@ class SecondOrder(Optimizer):
         self.record(problem)
         with np.errstate(all="ignore"):
             step, others = self._finite_step(problem)
-            changes = self._offset_by(problem, step) + others
-            if self.use_ema:
-                on = OnArrays(self, (), flags_of(self, int(self.state.iterations.array)), changes=changes)
-                carry_out(on, [(state, None) for state in self.state.slots.values()], [], {}, {})
-                changes = on.changes
-        changes.append((self.state.iterations, self.state.iterations.array + 1))
-        return problem.loss, changes
+            averaging = OnArrays(self, (), changes=self._offset_by(problem, step) + others)
+        averaging.step(())
+        return problem.loss, averaging.changes + counted(self, ())
 
     def record(self, problem: LossProblem) -> None:
         """Run the loss, and take its gradient."""

@@ -1,0 +1,529 @@
+"""An optimizer's step as a program: norms first, then one pass over the elements of its Variables.
+
+A `StepFormula` is traced into loops over flattened Variables; one that is more than elementwise operations and sums is written
+as operations on whole arrays, and so are Variables with a constraint. In each run Python computes the numbers of the step and
+counts it. Python also takes the steps that have a user's constraint or formula of whole arrays, and those of which NumPy would
+compute much twice or for nothing: on arrays, see `step.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from ...compiler.ir import PLAIN, Program, Slot
+from ...compiler.loops import Pass, SumScope, Untraceable, kept, loop_of_parts, sums_shape, traced_passes
+from ...compiler.passes import simplified
+from ...compiler.passes.expansion import EXPANSIONS, TracedArray, TracedNumber, Writer
+from ...compiler.passes.forward_state import forward_state
+from ...compiler.planning import DEVICE_ALIGNMENT
+from ...compiler.recorder import recorded
+from ...core import Record, Tensor, Variable, convert_to_tensor
+from ...core.arrays import is_array, namespace, to_numpy
+from ...core.effects import State, effect
+from ...core.effects import Write as HowToWrite
+from ...core.precision import is_short
+from ...core.variable import assigned, read_variable
+from ...layout import Layout
+from ...types import Array
+from ..config import epsilon
+from ..constraints import is_own
+from .options import COMMON
+from .state import Change, SlotState
+from .step import (
+    Flags,
+    StepFormula,
+    carry_out,
+    changes_others,
+    clipped_by_norm,
+    clips_first,
+    columns_of,
+    counted,
+    flags_of,
+    groups_alike,
+    numbers_of,
+    optimizer_step,
+    shares_of,
+    stepping,
+    take_updates,
+)
+
+# Variables whose steps are written together --------------------------------------------------------------------------------
+
+
+class FormulaGroup:
+    """Variables of one dtype and weight decay whose steps are written together: flattened, or one by itself.
+
+    Its formula is a function of gradient, columns and then the numbers that a program computes in each run: those of
+    `begin_step`, those of `settings`, the weight decay, those of `flags` and, as far as they are known, sums.
+
+    Args:
+        own: the optimizer.
+        step: what its `begin_step` gives.
+        states: of all Variables of the step.
+        places: the positions of those that are here.
+        decay: weight decay, 0 for none.
+        flags: names of numbers, see `Flags`.
+        sums: 'missing' and 'norm', if they count.
+        settings: options that may differ from run to run.
+        clips: whether gradients are still to be clipped.
+        whole: whether the formula sees the array of its only Variable, not flattened ones.
+        graphs: whether a graph reads each array where it lies, as a factor of products.
+        projection: the constraint of the only Variable.
+
+    Attributes:
+        layout: of the Variables, flattened.
+        leaves, width: the number of numbers of `begin_step`, and of columns.
+        numbers: the slots of the numbers that its formula takes.
+
+    Raises:
+        Untraceable: if `begin_step` gives more than numbers.
+    """
+
+    def __init__(
+        self,
+        own: Any,
+        step: Any,
+        states: Sequence[SlotState],
+        places: Sequence[int],
+        decay: Any = 0.0,
+        flags: Iterable[str] = (),
+        sums: Iterable[str] = (),
+        settings: Sequence[str] = (),
+        clips: bool = True,
+        whole: bool = False,
+        graphs: bool = False,
+        projection: Program | None = None,
+    ) -> None:
+        leaves = (step,) if type(step) is float else step
+        if not isinstance(leaves, tuple) or any(type(one) is not float for one in leaves):
+            raise Untraceable("a step that is more than numbers")
+        held = [states[place] for place in places]
+        self.own, self._kind, self.leaves, self._dtype = own, type(step), len(leaves), held[0].variable.array.dtype
+        self.places, self.decay, self._whole, self._projection = places, decay, whole, projection
+        self._names, self._sums, self._settings = (*(["decay"] if decay else []), *flags), tuple(sums), tuple(settings)
+        self._formula = StepFormula(len(held[0].targets), clips)
+        alignment = DEVICE_ALIGNMENT // self._dtype.itemsize if graphs else 1
+        self.layout = Layout([one.variable.array.shape for one in held], self._dtype, alignment)
+        self._columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, held), strict=True))
+        """The Variables, then one slot of each, then the next."""
+        self.width = len(self._columns)
+        self.numbers: list[Slot] = []
+        self._operands: list[Slot] = []
+        """The slots of gradient and columns, once they are read."""
+
+    # Its formula
+
+    def _part(self, name: str) -> Callable[..., Any]:
+        """A method of the formula as a function of the gradient, the columns and the numbers."""
+        method, width = getattr(self._formula, name), self.width
+
+        def function(gradient: Any, *others: Any) -> Any:
+            numbers, own = others[width:], self.own
+            settings = dict(zip(self._settings, numbers[self.leaves :], strict=False))
+            if settings:
+                own = copy.copy(own)
+                vars(own).update(settings)
+            known = dict(zip((*self._names, *self._sums), numbers[self.leaves + len(settings) :], strict=False))
+            return method(own, self._packed(numbers), known, gradient, *others[:width])
+
+        return function
+
+    def _packed(self, numbers: Sequence[Any]) -> Any:
+        """The first numbers in the form in which `begin_step` gave them."""
+        if self._kind is float:
+            return numbers[0]
+        found = tuple(numbers[: self.leaves])
+        return found if self._kind is tuple else self._kind(*found)
+
+    def ended(self, optimizer: Any, numbers: Sequence[float]) -> list[Any]:
+        """The changes of an optimizer's `end_step`, given the numbers of a step, the flags last."""
+        known = dict(zip(reversed(self._names), reversed(numbers), strict=False))
+        return optimizer.end_step(self._packed(numbers)) if known.get("updates", 1.0) else []
+
+    def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
+        """A method of the formula as passes over elements, given the dtypes of the sums that are known.
+
+        Raises:
+            Untraceable: if it is more than elements and their sums.
+        """
+        numbers = self.leaves + len(self._settings) + len(self._names)
+        inputs = [*[self._dtype] * (1 + self.width), *[float] * numbers, *sums]
+        own, part = self.own, self._part(name)
+        if own.is_own:
+            fixed = tuple([item for item in own.plain_options().items() if item[0] not in self._settings])
+            key = self._kind, self._formula.targets, self._names, self._sums, self._settings, self._formula.clips
+            found = kept((own.__class__, name, fixed, tuple(inputs), key), lambda: traced_passes(part, inputs))
+        else:
+            found = traced_passes(part, inputs)  # values that a custom formula reads may have changed since it was traced
+        if found is None:
+            raise Untraceable("a formula that is more than elements and their sums")
+        return found
+
+    # Its instructions
+
+    def _read(self, writer: Writer, gradients: Sequence[Slot]) -> None:
+        """Write the reading of gradients and columns."""
+        own = [gradients[place] for place in self.places]
+        if not self._whole:
+            self._operands = [writer.flatten(own, self.layout), *writer.read(self._columns, self.layout)]
+            return
+        self._operands = [TracedArray(writer, own[0]).reshape(self.layout.shapes[0]).slot]
+        for (variable,) in self._columns:
+            y = writer.slot(variable.array.shape, variable.array.dtype)
+            writer.keep(Record(read_variable, [variable], {}, y))
+            self._operands.append(y)
+
+    def apply(self, writer: Writer, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
+        """Write a method of the formula, given the sums that are known; if it `adds`, the sum of the results."""
+        if not self._operands:
+            self._read(writer, gradients)
+        known = list(sums.values())
+        operands = [*self._operands, *self.numbers, *known]
+        if not self._whole:
+            return self._write_passes(writer, self.passes(part, [x.dtype for x in known]), operands, adds)
+        results = self._part(part)(*[TracedNumber([x]) if x.shape is None else TracedArray(writer, x) for x in operands])
+        return [results.sum().slot] if adds else [y.slot for y in results]
+
+    def _write_passes(self, writer: Writer, passes: Sequence[Pass], operands: list[Slot], adds: bool) -> list[Slot]:
+        """Write passes over flat arrays: those before the last give sums over each array; if it `adds`, the last over all."""
+        layout = self.layout
+        for one in passes:
+            given = [operands[number] for number in one.reads]
+            sums = (SumScope.ALL if adds else None) if one is passes[-1] else SumScope.PART
+            if (sums is None and all(x.shape in (None, (), (layout.size,)) for x in given)) or not writer.graphs:
+                found = writer.loop(one.body, given, layout.size)
+                found = found if sums is None else [TracedArray(writer, y).sum().slot for y in found]
+            else:
+                dtypes, shape = one.body.dtypes, (layout.size,) if sums is None else sums_shape(layout, sums)
+                outputs = tuple([writer.slot(shape, dtypes[register]) for register in one.body.outputs])
+                found = list(writer.write(loop_of_parts, given, {"body": one.body, "layout": layout, "sums": sums}, outputs))
+            operands += found
+        return found
+
+    def assign(self, writer: Writer, values: Sequence[Slot]) -> None:
+        """Write the assignment of new values to the columns."""
+        if not self._whole:
+            writer.assign(self._columns, values, self.layout)
+            return
+        if self._projection is not None:
+            values = [*writer.include(self._projection, values[:1]), *values[1:]]
+        for (variable,), value in zip(self._columns, values, strict=True):
+            writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
+
+
+class _OnSlots(NamedTuple):
+    """Carries out a step by writing instructions."""
+
+    writer: Writer
+
+    def total(self, groups: Sequence[FormulaGroup], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
+        """A sum over each group, and the sum of these."""
+        totals = [group.apply(self.writer, part, gradients, sums, adds=True) for group in groups]
+        return _added_up(self.writer, [one for (one,) in totals])
+
+    def take(self, group: FormulaGroup, gradients: Sequence[Slot], sums: Flags) -> None:
+        """The formula, and the assignment of what it gives."""
+        group.assign(self.writer, group.apply(self.writer, "__call__", gradients, sums))
+
+
+def _added_up(writer: Writer, numbers: Sequence[Slot]) -> Slot:
+    """The sum of numbers."""
+    first, *rest = [TracedArray(writer, one) for one in numbers]
+    total: TracedArray = sum(rest, first)
+    return total.slot
+
+
+# The step of one optimizer -------------------------------------------------------------------------------------------------
+
+
+class Sight(StrEnum):
+    """The values that a formula reads for a new element."""
+
+    ELEMENT = "element"
+    SUMS = "sums"
+    """The old element and sums over its Variable."""
+    WHOLE = "whole"
+
+
+def sight_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> Sight:
+    """The values that an optimizer's formula reads: as its class says, or as a trace shows if the class is a user's.
+
+    A formula that changes an attribute of the optimizer is one of whole arrays: Python is to call it in each step.
+    """
+    kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
+    if any(one != first for first, *others in kinds for one in others):
+        return Sight.WHOLE  # slots of other shapes or dtypes
+    if optimizer.elementwise:
+        return Sight.ELEMENT
+    if optimizer.is_own:
+        return Sight.SUMS if optimizer.sums else Sight.WHOLE
+    before = vars(optimizer).copy()
+    try:
+        passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes("__call__")
+    except Exception:  # of a user's formula that takes arrays alone
+        return Sight.WHOLE
+    if vars(optimizer) != before:
+        vars(optimizer).update(before)
+        return Sight.WHOLE
+    return Sight.ELEMENT if len(passes) == 1 else Sight.SUMS
+
+
+class FormulaPart:
+    """The step of an optimizer that has a formula, as a part of the step that is being written.
+
+    All parts write the reading of their numbers when they are made, before any counter changes, which another's learning rate
+    may depend on.
+
+    Args:
+        optimizer: whose step it is a part of: `own`, one of several, or a loss scale.
+        own: the optimizer.
+        states: of its Variables.
+        writer: of the program. Without graphs, each Variable whose elements are added up steps by itself.
+
+    Attributes:
+        own: the optimizer.
+        unchanged: a guard.
+        groups: of its Variables.
+        ending: the slots of the numbers that its `end_step` needs.
+    """
+
+    own: Any
+    unchanged: Callable[[], bool]
+    groups: Sequence[FormulaGroup]
+    ending: Sequence[Slot] = ()
+    _clips_all = _clips_first = False
+    """Whether gradients are clipped together, or each before they are flattened."""
+
+    def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
+        self.own, self.unchanged = own, unchanged(own, [state.variable for state in states])
+        step, scales = own.begin_step(int(own.state.iterations.array) + 1, own._rate()), optimizer.scales
+        sight = sight_of(own, states, step)
+        self._check(states, sight, scales, writer)
+        self._clips_all, is_flat = own.global_clipnorm is not None, sight is not Sight.WHOLE
+        self._clips_first = clips_first(own, scales) and is_flat and not writer.graphs
+        flags = (*flags_of(own, 0), *(["scale"] if scales else []))
+        sums = [*(["missing"] if scales else []), *(["norm"] if self._clips_all else [])]
+
+        def grouped(places: Sequence[int], decay: float, projection: Program | None = None) -> FormulaGroup:
+            whole, clips = projection is not None or not is_flat, not self._clips_first
+            return FormulaGroup(own, step, states, places, decay, flags, sums, (), clips, whole, writer.graphs, projection)
+
+        adds = sight is Sight.SUMS or (own.clipnorm is not None and not self._clips_first)
+        self.groups = groups = list[FormulaGroup]()
+        for alike, decay in groups_alike(own, states, not is_flat or (adds and not writer.graphs)):
+            limited = [place for place in alike if states[place].variable.constraint is not None]
+            if free := [place for place in alike if place not in limited]:
+                groups.append(grouped(free, decay))
+            groups += [grouped([place], decay, _projection_of(states[place].variable)) for place in limited]
+        leaves, decays = groups[0].leaves, [group.decay for group in groups if group.decay]
+        numbers = [writer.slot(None, float) for _ in range(leaves + len(decays) + len(flags))]
+        known = own.is_own and own.rate_is_own
+        params = {"optimizer": optimizer if scales else own, "own": own, "decays": decays, "flags": flags}
+        writer.begin(step_numbers if known else asked_numbers, params, tuple(numbers))
+        last, products = numbers[leaves + len(decays) :], iter(numbers[leaves:])
+        for group in groups:
+            group.numbers = [*numbers[:leaves], *([next(products)] if group.decay else []), *last]
+        self.ending = [*numbers[:leaves], *last] if own.changes_numbers else []
+
+    def _check(self, states: Sequence[SlotState], sight: Sight, scales: bool, writer: Writer) -> None:
+        """Refuse what instructions cannot express, and of what NumPy would compute much twice or for nothing."""
+        own, steps = self.own, self.own.gradient_accumulation_steps
+        if sight is Sight.WHOLE and not own.is_own:
+            raise Untraceable("a user's formula of whole arrays")
+        if not writer.kernels and (scales or steps is not None or sight is not Sight.ELEMENT):
+            raise Untraceable("what is chosen of two results, or sums within a formula")
+        is_limited = any(state.variable.constraint is not None for state in states)
+        if is_limited and (scales or steps is not None or own.global_clipnorm is not None):
+            raise Untraceable("a constraint that may not be applied, or norms of groups without these Variables")
+        if not own.is_own and own.changes_numbers and scales:
+            raise Untraceable("code of a user that may not run")
+        if changes_others(own) and {state.variable.key for state in states} != {*own.state.slots}:
+            raise Untraceable("what has no gradient changes too")
+
+    def missing(self, writer: Writer, gradients: Sequence[Any]) -> Slot:
+        """Write the count of gradient elements that are not finite."""
+        return _OnSlots(writer).total(self.groups, "missing", gradients, {})
+
+    def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
+        """Write the update of the Variables, given sums that are known."""
+        if self._clips_first:
+            arrays = [clipped_by_norm(TracedArray(writer, gradient), self.own.clipnorm) for gradient in gradients]
+            gradients = [array.slot for array in arrays]
+        carry_out(_OnSlots(writer), self.groups, gradients, known, self._clips_all)
+
+
+class AssigningPart:
+    """The operations of `update_step` for all Variables; Untraceable if Python decides in it, or an option needs more."""
+
+    ending = ()
+
+    def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
+        self.own, self.unchanged = own, unchanged(own, [state.variable for state in states])
+        further = (own.gradient_accumulation_steps, own.clipnorm, own.global_clipnorm)
+        if optimizer.scales or own.use_ema or any(option is not None for option in further):
+            raise Untraceable("an option around `update_step`")
+
+        def update(gradients: Sequence[Tensor]) -> tuple[()]:
+            take_updates(own, gradients, states)
+            return ()
+
+        self._update = _recorded(update, [state.variable.array for state in states])
+
+    def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
+        formula, arrays = StepFormula(0), [TracedArray(writer, gradient) for gradient in gradients]
+        incoming = [formula.incoming(self.own, known, array, ())[0] for array in arrays]
+        writer.include(self._update, [formula.clipped(self.own, known, array).slot for array in incoming])
+
+
+def is_usual(optimizer: Any, states: Sequence[SlotState]) -> bool:
+    """True if no subclass overrides the step of `Optimizer`, no array has 16-bit floats, and no constraint is a user's."""
+    constraints = [state.variable.constraint for state in states if state.variable.constraint is not None]
+    return not (
+        optimizer.overrides("changes", "commit", "divided")
+        or optimizer.scales
+        or (optimizer.assigns and (optimizer.changes_numbers or constraints))
+        or (optimizer.gradient_accumulation_steps is not None and optimizer.exchange is not None)  # ranks exchange the sums
+        or not all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
+        or not all(map(is_own, constraints))
+        or any(not is_array(one.array) or is_short(one.array.dtype) for state in states for one in state.targets)
+    )
+
+
+def _is_guarded(option: Any) -> bool:
+    """True if a guard sees it when the option changes: a plain value, or a list of such."""
+    return type(option) in PLAIN or (type(option) is list and all(type(one) in PLAIN for one in option))
+
+
+def unchanged(optimizer: Any, variables: Sequence[Variable]) -> Callable[[], bool]:
+    """A guard: an optimizer's options and constraints are what they are now; the learning rate may change."""
+    options = operator.attrgetter(*optimizer.plain_options())
+    lists = [name for name in optimizer.settings if type(getattr(optimizer, name)) is list]
+
+    def facts() -> tuple[Any, ...]:
+        found, held = options(optimizer), [copy.copy(getattr(optimizer, name)) for name in lists]
+        kinds = list(map(type, found))  # 0.3 and NumPy's 0.3 are equal, and round differently
+        return found, kinds, held, optimizer.rate_is_own, _constraints(variables)
+
+    now = facts()
+    return lambda: facts() == now
+
+
+def _constraints(variables: Sequence[Variable]) -> list[Any]:
+    """The constraints of Variables, with what they depend on."""
+    held = [variable.constraint for variable in variables]
+    return [one and (one, getattr(one, "get_config", dict)(), epsilon()) for one in held]
+
+
+def _recorded(function: Callable[[Sequence[Tensor]], Sequence[Tensor]], arrays: Sequence[Array]) -> Program:
+    """A function of Tensors, which may assign Variables, as a program, given arrays of the shapes and dtypes of its operands.
+
+    Raises:
+        Untraceable: if it does what a program cannot repeat.
+    """
+    program = recorded(function, [Tensor(namespace(array).ones_like(array)) for array in arrays])
+    if program is None:
+        raise Untraceable("what a program cannot repeat")
+    return simplified(forward_state(program.over_numpy()))
+
+
+def _projection_of(variable: Variable) -> Program:
+    """The constraint of a Variable, as a program from its value; Untraceable if it changes shape or dtype."""
+
+    def project(given: Sequence[Tensor]) -> list[Tensor]:
+        assert variable.constraint is not None
+        found = convert_to_tensor(variable.constraint(given[0]))
+        if (found.array.shape, found.array.dtype) != (variable.array.shape, variable.array.dtype):
+            raise Untraceable("a constraint that changes shape or dtype")
+        return [found]
+
+    return _recorded(project, [variable.array])
+
+
+# The whole step --------------------------------------------------------------------------------------------------------------
+
+
+def compiled_step(writer: Writer, record: Record) -> bool:
+    """Write an optimizer's step as instructions; False if instructions cannot express it."""
+    optimizer: Any = record.params["optimizer"]
+    states = [optimizer.state.slots[variable.key] for variable in record.params["variables"]]
+    return writer.attempt(lambda: _write_step(writer, optimizer, states, record.inputs))
+
+
+def _write_step(writer: Writer, optimizer: Any, states: Sequence[SlotState], gradients: Sequence[Any]) -> None:
+    """Write the step of one optimizer, or of several in turn, perhaps under a loss scale.
+
+    Raises:
+        Untraceable: if there are no instructions for it, or if NumPy would compute values twice or for nothing.
+    """
+    own_parts = getattr(optimizer, "parts", None)  # an ensemble has its own
+    found = (_parts_of if own_parts is None else own_parts)(optimizer, states, writer)
+    parts, given = [part for part, _ in found], [[gradients[place] for place in places] for _, places in found]
+    writer.guards += [part.unchanged for part in parts]
+    known = {}
+    if optimizer.scales:
+        known["missing"] = _added_up(writer, [part.missing(writer, own) for part, own in zip(parts, given, strict=True)])
+    for part, own in zip(parts, given, strict=True):
+        part.write(writer, own, known)
+    if own_parts is not None:
+        for part in parts:
+            part.count(writer)
+        return
+    ending = [(part.groups[0], len(part.ending)) for part in parts if part.ending]
+    owns = [part.own for part in parts if part.own is not optimizer]
+    params = {"optimizer": optimizer, **({"owns": owns} if owns else {}), **({"ending": ending} if ending else {})}
+    writer.write(step_counted, [*known.values(), *(number for part in parts for number in part.ending)], params)
+
+
+def _parts_of(optimizer: Any, states: Sequence[SlotState], writer: Writer) -> list[tuple[Any, Sequence[int]]]:
+    """The steps of the optimizers that step, each with the positions of its Variables."""
+    inner, parts = stepping(optimizer), list[tuple[Any, Sequence[int]]]()
+    if optimizer.overrides("changes") or any(one.every != 1 for one in getattr(inner, "members", ())):
+        raise Untraceable("what only Python does, or does at some steps")
+    for own, places in shares_of(optimizer, states):
+        part, of_part = AssigningPart if own.assigns else FormulaPart, [states[place] for place in places]
+        if not is_usual(own, of_part):
+            raise Untraceable("what a subclass or a constraint does")
+        parts.append((part(optimizer, own, of_part, writer), places))
+    return parts
+
+
+def _numbers(*, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequence[str]) -> tuple[float, ...]:
+    scale = float(optimizer.dynamic_scale.array) if optimizer.scales else 1.0
+    return numbers_of(own, int(own.state.iterations.array), decays, flags, scale)
+
+
+def _count(*given: Any, optimizer: Any, owns: Sequence[Any] = (), ending: Sequence[tuple[FormulaGroup, int]] = ()) -> tuple[()]:
+    """Change the counters.
+
+    Args:
+        given: with a loss scale the number of gradient elements that are not finite, then the numbers that formulas took.
+        optimizer: whose step it is.
+        owns: other optimizers whose steps were taken.
+        ending: formulas that a change of further numbers follows, each with the count of numbers it took.
+    """
+    if not given and not owns:
+        count = optimizer.state.iterations
+        count.array = count.array + 1
+        return ()
+    changes, numbers, finite = list[Change](), iter(given), True
+    if optimizer.scales:
+        finite = bool(to_numpy(next(numbers)) == 0)
+        changes += optimizer.changes_of_scale(finite)
+    if finite:
+        for formula, width in ending:
+            changes += formula.ended(formula.own, list(itertools.islice(numbers, width)))
+        changes += counted(optimizer, owns)
+    optimizer.commit(changes)
+    return ()
+
+
+step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,))
+asked_numbers = effect("asked_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+"""The numbers of a step that a user's code computes, which may change anything."""
+step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
+EXPANSIONS[optimizer_step] = compiled_step
