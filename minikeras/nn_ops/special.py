@@ -19,6 +19,7 @@ from ..core.ops.arithmetic import add, multiply, negative, sign, square, subtrac
 from ..core.ops.transcendental import exp
 from ..core.primitive import Primitive
 from ..types import Array, TensorLike
+from .philox4x32 import QUANTILE
 
 # W. J. Cody, Rational Chebyshev approximation for the error function, Math. Comp. 23 (1969), 631-637.
 _SMALL = (
@@ -215,6 +216,27 @@ def _normal_quantile(xp: ModuleType, middle: Array, tail: Array) -> Array:
     return xp.where(abs(middle) <= 0.425, centre, xp.sign(middle) * outer)
 
 
+# float32: M. Giles, Approximating the erfinv function (2010), by powers of -log((1 - x) (1 + x)), and of its root beyond 5.
+_ERFINV_TAIL = (
+    *(2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773),
+    *(-0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257),
+)
+
+
+@_in_float32
+def _short_erfinv(xp: ModuleType, x: Array, out: Array | None = None) -> Array:
+    """The inverse of the error function in float32, within 4 units in the last place."""
+    w = -xp.log((1.0 - x) * (1.0 + x))
+    centre, *falling = QUANTILE[False]
+    found = _polynomial(w - centre, falling[::-1])
+    beyond = w >= 5.0
+    if type(x) is not np.ndarray or beyond.any():
+        root = xp.sqrt(xp.maximum(w, 5.0))
+        tail = choose(xp, root < math.inf, _polynomial(root - 3.0, _ERFINV_TAIL), root)
+        found = choose(xp, beyond, tail, found)
+    return xp.multiply(found, x, out=out)
+
+
 def _ndtri(xp: ModuleType, p: Array) -> Array:
     """The x at which the normal distribution function is p, elementwise, in p's dtype."""
     wide = p.astype("float64")
@@ -223,6 +245,8 @@ def _ndtri(xp: ModuleType, p: Array) -> Array:
 
 def _erfinv(xp: ModuleType, x: Array) -> Array:
     """The inverse of the error function, elementwise, in x's dtype."""
+    if x.dtype != np.float64:
+        return _short_erfinv(xp, x)
     wide = x.astype("float64")
     return (_normal_quantile(xp, wide * 0.5, (1.0 - abs(wide)) * 0.5) * _ROOT_HALF).astype(x.dtype)
 
@@ -287,7 +311,61 @@ _STIRLING = tuple(number / (2 * j * (2 * j - 1)) for j, number in enumerate(_BER
 _DIGAMMA_FAR = (0.0, *(-number / (2 * j) for j, number in enumerate(_BERNOULLI, 1)))
 
 
-def log_gamma(xp: ModuleType, x: Array) -> Array:
+# float32: log gamma over (1 - x) (x - 2), and digamma over the distance from its root, as rational functions of x - 1.5; what
+# Stirling's series, and digamma's, add, by powers of x**-2. All are fitted to the functions in float64, as those above.
+_SHORT_LGAMMA = (
+    (-0.4831289612, -0.3768397819, -0.06483715613, -0.0008431482027),
+    (1.0, 1.082112005, 0.3309077541, 0.0256122866),
+)
+_SHORT_STIRLING = (0.08333331244, -0.002774424382, 0.0007090119771)
+_SHORT_DIGAMMA = (
+    (0.9510558757, 0.6838119535, 0.1091629738, 0.001277206268),
+    (1.0, 1.164431455, 0.3805302791, 0.03237441116),
+)
+_SHORT_ROOT = float(np.float32(_ROOT_OF_DIGAMMA[0]))
+_SHORT_DIGAMMA_FAR = (0.08333332617, -0.008331760095, 0.003911320769, -0.003395371183, 0.00245704509)
+
+
+def _positive_in_float32(function: Callable[..., Any], wide: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's positive float32; other numbers, near whose roots reflection loses digits, go by float64."""
+
+    @_in_float32
+    def computed(xp: ModuleType, x: Array, out: Array | None = None) -> Array:
+        found = function(xp, x)
+        if not (positive := x > 0).all():
+            found[~positive] = wide(xp, x[~positive])
+        if out is not None:
+            out[...] = found
+        return found
+
+    return lambda xp, x: (computed if type(x) is np.ndarray and x.dtype != np.float64 else wide)(xp, x)
+
+
+def _short_log_gamma(xp: ModuleType, x: Array) -> Array:
+    """log gamma(x) for x > 0, within 7 units in the last place."""
+    log, near, far = xp.log(x), xp.minimum(x, 3.0), xp.maximum(x, 3.0)
+    below = near < 1.0
+    beyond = choose(xp, below, near, near - 1.0)  # 1, of x or of x + 1
+    small = (0.0 - beyond) * (beyond - 1.0) * _quotient(beyond - 0.5, _SHORT_LGAMMA)
+    small -= choose(xp, below, log, 0)
+    inverse = 1.0 / far
+    large = (far - 0.5) * (log - 1.0) + (_HALF_LOG_TWO_PI - 0.5) + _polynomial(inverse * inverse, _SHORT_STIRLING) * inverse
+    return choose(xp, x <= 3.0, small, large)
+
+
+def _short_digamma(xp: ModuleType, x: Array) -> Array:
+    """digamma(x) for x > 0, within 5 units in the last place."""
+    near, inverse = xp.minimum(x, 2.0), 1.0 / x
+    below = near < 1.0
+    near = near + below
+    small = ((near - _SHORT_ROOT) - (sum(_ROOT_OF_DIGAMMA) - _SHORT_ROOT)) * _quotient(near - 1.5, _SHORT_DIGAMMA)
+    small -= choose(xp, below, inverse, 0)
+    inverse = xp.minimum(inverse, 0.5)
+    large = xp.log(xp.maximum(x, 2.0)) - (0.5 + inverse * _polynomial(inverse * inverse, _SHORT_DIGAMMA_FAR)) * inverse
+    return choose(xp, x <= 2.0, small, large)
+
+
+def _log_gamma(xp: ModuleType, x: Array) -> Array:
     """log |gamma(x)|, elementwise, in x's dtype: Taylor's series about 2, Stirling's beyond 2.5, reflection below 0."""
     wide = x.astype("float64")
     positive = xp.where(wide < 0, 1.0 - wide, wide)
@@ -306,7 +384,10 @@ def log_gamma(xp: ModuleType, x: Array) -> Array:
     return xp.where(wide < 0, reflected, value).astype(x.dtype)
 
 
-def _digamma(xp: ModuleType, x: Array) -> Array:
+log_gamma = _positive_in_float32(_short_log_gamma, _log_gamma)
+
+
+def _wide_digamma(xp: ModuleType, x: Array) -> Array:
     """The derivative of log gamma(x), elementwise, in x's dtype; accurate at its root 1.46 too, NaN at 0, -1, -2, ..."""
     wide = x.astype("float64")
     positive = xp.where(wide < 0, 1.0 - wide, wide)
@@ -323,6 +404,8 @@ def _digamma(xp: ModuleType, x: Array) -> Array:
     value = xp.where(wide < 0, value - math.pi * xp.cos(angle) / xp.sin(angle), value)
     return xp.where((wide <= 0) & (angle == 0.0), float("nan"), value).astype(x.dtype)
 
+
+_digamma = _positive_in_float32(_short_digamma, _wide_digamma)
 
 # Modified Bessel functions ------------------------------------------------------------------------------------------------
 

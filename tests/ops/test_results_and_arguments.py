@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import timeit
 import weakref
 
 import numpy as np
@@ -21,6 +22,29 @@ def listed(tensor):
 def test_the_two_results_of_top_k_have_names():
     found = tf.math.top_k([1.0, 3.0, 2.0], 2)
     assert (listed(found.values), listed(found.indices)) == ([3.0, 2.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint8", "bool"])
+def test_the_largest_elements_are_those_of_a_stable_order(dtype):
+    """Of equal ones the first, NaN before all; up to a quarter of a row only what is chosen is sorted."""
+    generator = np.random.default_rng(0)
+    rows = generator.integers(0, 9, (3, 5, 40)).astype(dtype)
+    rows[0] = generator.permuted(np.arange(40 * 5).reshape(5, 40), axis=1).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        rows[generator.random(rows.shape) < 0.1] = np.nan
+        rows[2, 1], rows[2, 2, 3:] = np.nan, np.inf
+    order = 39 - np.flip(np.argsort(np.flip(rows, -1), -1, kind="stable"), -1)
+    for k in (0, 1, 3, 10, 11, 40):
+        found = tf.math.top_k(rows, k)
+        np.testing.assert_array_equal(found.indices, order[..., :k])
+        np.testing.assert_array_equal(found.values, np.take_along_axis(rows, order, -1)[..., :k])
+
+
+@pytest.mark.slow
+def test_a_few_of_many_elements_are_found_without_sorting_all():
+    x = tf.constant(np.random.default_rng(0).normal(size=(64, 4096)).astype("f"))
+    seconds = [min(timeit.repeat(call, number=1, repeat=9)) for call in (lambda: tf.math.top_k(x, 5), lambda: tf.argsort(x))]
+    assert seconds[0] < 0.5 * seconds[1]
 
 
 def test_the_two_results_of_unique_have_names():

@@ -297,6 +297,25 @@ def _argsort(xp: ModuleType, x: Array, axis: int, descending: bool) -> Array:
 argsort = elementwise("argsort", ordered("argsort", _argsort), None)
 
 
+def _largest_places(xp: ModuleType, x: Array, k: int) -> Array:
+    """The first `k` of a descending order of the last axis; of many elements only those that are chosen are sorted."""
+    n = x.shape[-1]
+    if xp is not np or not x.size or not 0 < 4 * k <= n or x.dtype.kind not in "fiu":
+        return _argsort(xp, x, -1, True)[..., :k]
+    rows = x.reshape(-1, n)
+    chosen = ~(rows < np.partition(rows, n - k)[:, n - k, None])  # NaN is the largest
+    tied = np.flatnonzero(np.count_nonzero(chosen, axis=-1) > k)
+    if tied.size:  # of equal elements the first ones
+        chosen[tied] = False
+        chosen[tied[:, None], _argsort(np, rows[tied], -1, True)[:, :k]] = True
+    places = chosen.nonzero()[1].reshape(-1, k)
+    order = _argsort(np, np.take_along_axis(rows, places, -1), -1, True)
+    return np.take_along_axis(places, order, -1).reshape(*x.shape[:-1], k).astype("int32")
+
+
+largest_places = elementwise("largest_places", ordered("top_k", _largest_places), None)
+
+
 def _sort(xp: ModuleType, x: Array, axis: int, descending: bool) -> Array:
     y = xp.sort(x, axis=axis)
     return xp.flip(y, axis) if descending else y

@@ -136,9 +136,9 @@ def _cumsum(s: Site) -> str:
 
 
 def _sorted(s: Site) -> list[str]:
-    axis = s.params["axis"]
-    length = s.integers((s.x.shape[axis],))
-    return s.graph.add_all("TopK", 2, s.names[0], length, axis=axis, largest=int(s.params["descending"]), sorted=1)
+    axis = s.params.get("axis", -1)
+    count = s.integers((s.params.get("k", s.x.shape[axis]),))
+    return s.graph.add_all("TopK", 2, s.names[0], count, axis=axis, largest=int(s.params.get("descending", True)), sorted=1)
 
 
 def _split(s: Site) -> list[str]:
@@ -169,7 +169,7 @@ RULES: dict[str, Rule] = {
     "affine": lambda s: s.add("Add", s.add("MatMul", *s.names[:2]), s.names[2]),
     "argmax": _extreme_place("ArgMax"),
     "argmin": _extreme_place("ArgMin"),
-    "argsort": lambda s: s.cast(_sorted(s)[1], "int32"),
+    **dict.fromkeys(("argsort", "largest_places"), lambda s: s.cast(_sorted(s)[1], "int32")),
     "cast": lambda s: s.cast(s.names[0], s.result.dtype),
     "cbrt": lambda s: s.add("Mul", s.add("Sign", *s.names), s.add("Pow", s.add("Abs", *s.names), s.number(1 / 3))),
     "conj": _first,

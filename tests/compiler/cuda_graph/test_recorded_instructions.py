@@ -40,6 +40,7 @@ MISSING = {
     "integers whose divisor must be looked at": {"floor_divide", "floor_modulus"},
     "draws by rejection, on the host": {"random_gamma", "random_beta", "random_poisson", "random_binomial"},
     "loops, which Python carries out, and pieces for them": {"scan", "split_along"},
+    "what a GPU sorts as a whole": {"largest_places"},
     "functions that C does not have": {"zeta", "digamma", "imag", "HistogramFixedWidth", "Bitcast", "AdjustContrastv2"},
     "what the program does with its state": {
         "read_variable",
