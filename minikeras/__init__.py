@@ -1,7 +1,7 @@
 """minikeras: TensorFlow's and Keras's names on a gradient tape of its own, over NumPy on the CPU and CuPy on the GPU.
 
 Examples take `import minikeras as tf` for granted. Nothing is loaded before it is used: `minikeras.core` stands alone, and the
-names of `tf` are in `_names.py`, for type checkers in `__init__.pyi`. Read `core/primitive.py` first.
+names of `tf` are in `facades.py`, for type checkers in `__init__.pyi`. Read `core/primitive.py` first.
 """
 
 import importlib as _importlib
@@ -16,30 +16,25 @@ _LATE = (
 """Modules that are loaded by themselves when they are first used."""
 
 
-class _Explaining:
-    """Python's last finder of modules: it finds none, but explains those that a user of TensorFlow or Keras expects."""
+class _Finder:
+    """Python's last finder of modules: it makes those that hold names alone, and explains others that users may expect."""
 
     @staticmethod
-    def find_spec(name: str, path: _Any = None, target: _Any = None) -> None:
-        """Raise ModuleNotFoundError with advice, if there is any."""
+    def find_spec(name: str, path: _Any = None, target: _Any = None) -> _Any:
+        """The way to make a module of the package that has no file; ModuleNotFoundError with advice, if there is any."""
         if name.partition(".")[0] == __name__:
-            from .absent import explain_import
-
-            explain_import(name)
+            return _importlib.import_module(".facades", __name__).spec_of(name)
+        return None
 
 
 if all(getattr(finder, "__module__", "") != __name__ for finder in _sys.meta_path):  # else the package was loaded before
-    _sys.meta_path.append(_Explaining)
+    _sys.meta_path.append(_Finder)
 
 
 def __getattr__(name: str) -> _Any:
-    """Modules and names are loaded when they are first used; `bfloat16` needs the package ml_dtypes."""
+    """Modules and names are loaded when they are first used."""
     if name in _LATE:
         return _importlib.import_module(f".{name}", __name__)
-    if name == "bfloat16":
-        from .types import as_dtype
-
-        return as_dtype(name)
     if name == "__version__":
         return _importlib.import_module(".version", __name__).VERSION
     if name == "__all__":

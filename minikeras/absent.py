@@ -135,8 +135,8 @@ OptimizationOptions SqlDataset TFRecordWriter copy_to_device dense_to_* from_var
 """Rows of names, or patterns of them, and what to do, below the name of a module; a row may go on in indented lines."""
 
 
-def _read(rows: str) -> dict[str, list[tuple[str, str]]]:
-    """The rows as pairs by module."""
+def read_rows(rows: str) -> dict[str, list[tuple[str, str]]]:
+    """The rows of a table as pairs of texts, by the names in brackets above them; a row may go on in indented lines."""
     found: dict[str, list[tuple[str, str]]] = {}
     for line in rows.strip().replace("\n  ", " ").splitlines():
         if line.startswith("["):
@@ -147,7 +147,7 @@ def _read(rows: str) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-ABSENT = _read(_ROWS)
+ABSENT = read_rows(_ROWS)
 
 OF_LAYERS = {
     "quantize": "There is no quantization; keras.mixed_precision computes in float16 or bfloat16.",

@@ -18,6 +18,9 @@ TensorLike: TypeAlias = Any
 Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
 """One axis, several of them, or None for all."""
 
+newaxis = None
+"""A new axis of size 1 in an index."""
+
 ShapeLike: TypeAlias = Any
 """A shape as users give it: an int, a TensorShape, a list of ints and scalar tensors, or a vector of integers."""
 
@@ -139,6 +142,13 @@ def _bfloat16() -> DType:
         raise MissingExtraError("bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from error
     dtype = _BY_NAME.setdefault("bfloat16", DType("bfloat16", ml_dtypes.bfloat16))
     return _BY_NUMPY.setdefault(dtype.numpy, dtype)
+
+
+def __getattr__(name: str) -> DType:
+    """`bfloat16`, which needs the package ml_dtypes."""
+    if name == "bfloat16":
+        return _bfloat16()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def as_dtype(value: Any) -> DType:

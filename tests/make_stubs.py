@@ -25,11 +25,11 @@ from typing import Any
 import minikeras
 
 ROOT = pathlib.Path(minikeras.__file__).parent
-MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise", "distribute", "data"]
+MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise", "dtypes", "distribute", "data", "train"]
 MODULES += [
     *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
     *(f"keras.{name}" for name in ("activations", "backend", "callbacks", "layers", "models", "saving", "utils", "wrappers")),
-    "experiments",
+    *("keras.optimizers.legacy", "autodiff", "config.threading", "experiments"),
 ]
 """The modules with stubs, by their dotted names below `minikeras`; a later one imports what an earlier one defines."""
 HEAD = "# Made by tests/make_stubs.py from the functions themselves.\n"
@@ -98,7 +98,7 @@ def entry(module: str, name: str, value: Any, taken: set[str]) -> tuple[list[str
     kind = type(value)
     if value is not None and vars(sys.modules[kind.__module__]).get(name) is value:
         return [], {(kind.__module__, f"{name} as {name}")}
-    text = "None" if value is None else kind.__name__
+    text = "None" if value is None else "Counter[str]" if kind.__name__ == "Counter" else kind.__name__
     return [f"{name}: {text}"], set() if kind in (str, type(None)) else {(kind.__module__, kind.__name__)}
 
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 
 import minikeras
+from minikeras.facades import FACADES
 
 ROOT = pathlib.Path(minikeras.__file__).parent
 LONGEST = 600
@@ -33,6 +34,7 @@ LAYERS = [
     ["layout", "nn_ops"],
     ["derivatives", "diagnostics"],
     ["functions", "figures"],
+    ["facades"],
     ["distribute.communicator", "distribute.functions", "distribute.strategy", "distribute.world"],
     ["data.table"],
     ["compiler"],
@@ -126,6 +128,7 @@ IMPORT_BY_TEXT = {
     "compiler.executors.llvm.products": "other libraries",
     "distribute.communicator": "other libraries",
     "extras": "packages of extras",
+    "facades": "the files that rows of names name; they count as imports of the module of names",
     "summary": "other libraries",
 }
 """Files that import modules whose names are texts, and which."""
@@ -173,7 +176,9 @@ def resolved(name: str, node: ast.ImportFrom) -> str | None:
 
 @functools.cache
 def imports(name: str) -> tuple[Import, ...]:
-    """What one module imports from the package."""
+    """What one module imports from the package; of a module of names, which has no file, what its rows name."""
+    if name in FACADES:
+        return tuple(Import(name, source.rpartition(" ")[2], 0) for source, _ in FACADES[name] if source != "doc")
     found, path = [], modules()[name]
     is_facade = name and "\n_LATE" in path.read_text(encoding="utf-8") and path.with_suffix(".pyi").exists()
     offered = ast.parse(path.with_suffix(".pyi").read_text(encoding="utf-8")).body if is_facade else []
@@ -188,7 +193,7 @@ def imports(name: str) -> tuple[Import, ...]:
                 continue
             for alias in node.names:
                 inside = f"{start}.{alias.name}".lstrip(".")
-                found.append(Import(name, inside if inside in modules() else start, node.lineno))
+                found.append(Import(name, inside if inside in modules() or inside in FACADES else start, node.lineno))
     return tuple(found)
 
 
@@ -230,7 +235,7 @@ def targets(name: str) -> set[str]:
 def test_imports_point_up_the_list_of_layers() -> None:
     down = [
         f"minikeras/{one.source.replace('.', '/')} line {one.line}: imports {one.target}, which lies in a later layer"
-        for name in modules()
+        for name in (*modules(), *FACADES)
         for one in imports(name)
         if layer(one.target) > layer(name)
     ]
@@ -238,14 +243,14 @@ def test_imports_point_up_the_list_of_layers() -> None:
 
 
 def test_no_files_import_one_another_in_a_circle() -> None:
-    found = circle({name: targets(name) for name in modules()})
+    found = circle({name: targets(name) for name in (*modules(), *FACADES)})
     assert not found, f"a circle of imports: {found}"
 
 
 def test_no_parts_of_the_package_import_one_another_in_a_circle() -> None:
     """Not even by way of different files: each entry of the list of layers can be understood without those that need it."""
     edges: dict[str, set[str]] = {}
-    for name in modules():
+    for name in (*modules(), *FACADES):
         edges.setdefault(entry(name), set()).update({entry(one) for one in targets(name)} - {entry(name)})
     found = circle(edges)
     assert not found, f"a circle of imports: {found}"
@@ -389,6 +394,7 @@ def test_the_checks_see_imports_of_every_form() -> None:
     assert {"nest", "errors", "core.tape"} <= targets("core.gradient_tape")
     assert "nn_ops.streams" in targets("compiler.recorder"), "within a function"
     assert {"core", "functions.shaping", "module"} <= targets("_names")
+    assert {"averages", "checkpoint.pointer"} <= targets("train"), "of a row"
     assert {"keras.callbacks.monitor", "keras.callbacks.loggers"} <= targets("keras.callbacks"), "in a stub"
 
 

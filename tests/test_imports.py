@@ -9,11 +9,12 @@ import sys
 import pytest
 
 import minikeras
+from minikeras.facades import FACADES
 
 ROOT = pathlib.Path(minikeras.__file__).parent
 LATE = sorted(
     ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
-    for path in (ROOT / "_names.py", *ROOT.rglob("__init__.py"))
+    for path in ROOT.rglob("__init__.py")
     if "\n_LATE = " in path.read_text(encoding="utf-8")
 )
 """The packages that load some of their names at the first use."""
@@ -130,8 +131,19 @@ def test_a_configuration_loads_only_what_it_names() -> None:
 
 
 def test_there_are_packages_that_load_names_late() -> None:
-    assert {"minikeras", "minikeras._names", "minikeras.keras", "minikeras.keras.callbacks", "minikeras.keras.models"} <= set(
-        LATE
+    assert {"minikeras", "minikeras.keras", "minikeras.keras.callbacks", "minikeras.keras.models"} <= set(LATE)
+
+
+@pytest.mark.parametrize("name", FACADES)
+def test_completion_and_type_checkers_know_the_names_of_rows(name: str) -> None:
+    module = importlib.import_module(f"minikeras.{name}")
+    stub = pathlib.Path(str(module.__file__) if name != "_names" else ROOT / "__init__.pyi")
+    said = list(ast.walk(ast.parse(stub.read_text(encoding="utf-8"))))
+    named = {getattr(one, "asname", None) or getattr(one, "name", None) or getattr(one, "id", None) for one in said}
+    of_rows = {one.partition(":")[0] for source, names in FACADES[name] if source != "doc" for one in names.split()}
+    of_rows -= {"*", "bfloat16"}
+    assert (
+        module.__doc__ and of_rows <= set(dir(module)) & set(module.__all__) and set(module.__all__) <= named | {"__version__"}
     )
 
 
@@ -141,7 +153,7 @@ def test_completion_and_type_checkers_know_what_is_loaded_late(package: str) -> 
     late = set(module._LATE)
     assert late <= set(dir(module)) and late <= set(getattr(module, "__all__", late))
     checked, source = set(), pathlib.Path(str(module.__file__))
-    stub = (source.with_name("__init__.py") if package == "minikeras._names" else source).with_suffix(".pyi")
+    stub = source.with_suffix(".pyi")
     if stub.is_file():  # all that type checkers read where there is one
         said = list(ast.walk(ast.parse(stub.read_text(encoding="utf-8"))))
         named = {getattr(one, "asname", None) or getattr(one, "name", None) or getattr(one, "id", None) for one in said}

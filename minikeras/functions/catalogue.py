@@ -1,7 +1,7 @@
 """The catalogue: how a definition becomes a public function, and a public name a row.
 
 A function of one primitive is a row of `unary` or `binary`: primitive, name, formula, derivative and one worked value. Any
-other one is written out or a row of `row`. `publish` makes a module of such definitions: TensorFlow's names by the file that
+other one is written out or a row of `row`. `facades.py` makes modules of such definitions: TensorFlow's names by the file that
 defines them. Rows of `keras.ops` are made by the same means, and are steps of functional models too.
 """
 
@@ -11,10 +11,9 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from types import FunctionType, MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, cast
 
-from ..absent import late
 from ..core import Primitive, Tensor, bind, convert_to_tensor
 from ..core.registry import hook
 from ..core.stack import perform
@@ -223,42 +222,3 @@ def _describe(
         expected=expected,
     )
     name_like_definition(function, name, sys._getframe(2).f_globals["__name__"], text)
-
-
-def publish(
-    namespace: dict[str, Any],
-    of_tensors: Mapping[ModuleType, str],
-    others: Mapping[ModuleType, str] | None = None,
-    late_ones: Mapping[str, str | None] | None = None,
-    module: str = "",
-) -> None:
-    """Make a file a public module of names that other files define; what it lacks is explained.
-
-    Args:
-        namespace: the variables of the file.
-        of_tensors: the names of functions that take symbolic tensors, by the file that defines them: 'public' or
-            'public:own' where it has another name there.
-        others: further names, which stay as they are.
-        late_ones: names that are loaded at their first use, as `late` has them.
-        module: whose names they are, where pickle finds the functions; that file's if empty.
-    """
-    module, names = module or namespace["__name__"], late_ones or {}
-    for key in [key for key, value in namespace.items() if isinstance(value, ModuleType)]:
-        del namespace[key]  # the files that define something
-    for public, value in _listed(others or {}):
-        namespace[public] = value
-    for public, function in _listed(of_tensors):
-        # those of one or two tensors, which are called most often, see to symbolic tensors themselves
-        made = isinstance(function, FunctionType) and not hasattr(function, "takes_symbols")
-        namespace[public] = taking = takes_symbols(function) if made else function
-        if made and taking.__module__ == function.__module__:
-            name_like_definition(taking, public, module)
-    namespace["__getattr__"], _ = late(module, names)
-    namespace["__dir__"] = lambda: [*namespace, *names]
-    namespace["__all__"] = [public for public in (*namespace, *names) if not public.startswith("_")]
-
-
-def _listed(rows: Mapping[ModuleType, str]) -> list[tuple[str, Any]]:
-    """The public names, each with what it stands for."""
-    pairs = [(source, name.partition(":")) for source, names in rows.items() for name in names.split()]
-    return [(public, getattr(source, own or public)) for source, (public, _, own) in pairs]

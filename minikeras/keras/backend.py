@@ -141,7 +141,7 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     >>> tf.keras.backend.batch_dot(tf.ones([4, 2, 3]), tf.ones([4, 3, 5])).shape
     TensorShape([4, 2, 5])
     """
-    from .ops.numpy.products import einsum
+    from .ops.arithmetic import einsum
 
     if axes is None:
         axes = (-1, -1 if len(y.shape) == 2 else -2)

@@ -6,10 +6,11 @@ from minikeras.keras.activations import elu as elu, relu as relu, softmax as sof
 from minikeras.keras.calls import name_scope as name_scope
 from minikeras.keras.names import clear_session as clear_session, get_uid as get_uid
 from minikeras.keras.ops import cast as cast, stop_gradient as stop_gradient
+from minikeras.keras.ops.arithmetic import clip as clip, dot as dot, round as round
 from minikeras.keras.ops.core import shape as shape
-from minikeras.keras.ops.nn.losses import binary_crossentropy as binary_crossentropy
-from minikeras.keras.ops.nn.losses import categorical_crossentropy as categorical_crossentropy, one_hot as one_hot
-from minikeras.keras.ops.nn.losses import sparse_categorical_crossentropy as sparse_categorical_crossentropy
+from minikeras.keras.ops.networks import binary_crossentropy as binary_crossentropy
+from minikeras.keras.ops.networks import categorical_crossentropy as categorical_crossentropy, one_hot as one_hot
+from minikeras.keras.ops.networks import sparse_categorical_crossentropy as sparse_categorical_crossentropy
 from minikeras.keras.ops.numpy import abs as abs, all as all, any as any, cos as cos, equal as equal, exp as exp, eye as eye
 from minikeras.keras.ops.numpy import greater as greater, greater_equal as greater_equal, less as less
 from minikeras.keras.ops.numpy import less_equal as less_equal, log as log, max as max, maximum as maximum, mean as mean
@@ -17,10 +18,7 @@ from minikeras.keras.ops.numpy import min as min, minimum as minimum, not_equal 
 from minikeras.keras.ops.numpy import ones_like as ones_like, prod as prod, reshape as reshape, sign as sign, sin as sin
 from minikeras.keras.ops.numpy import sqrt as sqrt, square as square, squeeze as squeeze, stack as stack, std as std
 from minikeras.keras.ops.numpy import sum as sum, transpose as transpose, var as var, zeros as zeros, zeros_like as zeros_like
-from minikeras.keras.ops.numpy.creation import arange as arange
-from minikeras.keras.ops.numpy.elementwise import clip as clip, round as round
-from minikeras.keras.ops.numpy.products import dot as dot
-from minikeras.keras.ops.numpy.shaping import expand_dims as expand_dims, tile as tile
+from minikeras.keras.ops.shaping import arange as arange, expand_dims as expand_dims, tile as tile
 from minikeras.keras.promotion import result_type as result_type
 from minikeras.keras.random import Seed, dropout as dropout, truncated_normal as truncated_normal
 from minikeras.keras.settings import backend as backend, epsilon as epsilon, floatx as floatx

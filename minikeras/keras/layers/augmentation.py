@@ -20,7 +20,7 @@ from ...functions.reductions import reduce_mean
 from ...functions.shaping import expand_dims, reshape, reverse, squeeze, stack
 from ...types import ShapeLike
 from .. import random
-from ..ops.image.sampling import affine_transform, resize
+from ..ops.images import affine_transform, resize
 from ..random import SeedGenerator
 from .inputs import called
 from .layer import Layer

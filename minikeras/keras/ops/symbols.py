@@ -19,8 +19,7 @@ from .. import ops
 from ..names import auto_name
 from ..symbolic.keras_tensor import holds_symbol
 from ..symbolic.operation import CLASSES, SAME, Operation
-from ..symbolic.trial import cost_of_anything
-from .linalg.matrices import identities
+from ..symbolic.trial import cost_of_anything, identities
 
 _PUBLIC = ("", "bitwise", "image", "linalg", "math", "nn", "random", "signal")
 """The public modules of functions of tensors."""

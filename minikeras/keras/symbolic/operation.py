@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, overload
 
 from ...core.registry import hook
+from ...facades import home_of
 from ...functions.catalogue import takes_symbols
 from ...functions.creation import zeros
 from ...module import snake_case
@@ -194,7 +195,7 @@ def _operation(
     parameters = signature.parameters
     passed = {key for key, one in parameters.items() if "TensorLike" in str(one.annotation) or one.kind is one.VAR_KEYWORD}
     options = tuple([key for key in parameters if key not in passed.union(given.split())])
-    module = function.__module__.partition(".ops.")[2].partition(".")[0]
+    module = home_of(function.__module__.partition(".")[2])
     rest = [key for key, one in parameters.items() if one.kind is one.VAR_KEYWORD]
     class_name = name or "".join(part[:1].upper() + part[1:] for part in function.__name__.split("_"))
     operands = tuple([key for key in parameters if key not in (*options, *named.split(), *rest)])

@@ -26,9 +26,9 @@ from ...core.stack import BOTTOM, Frame, Interpreter, on_top
 from ...core.variable import restore, snapshot
 from ...errors import LoadError, ShapeError
 from ...files import limits
-from ...functions.creation import ones, zeros
+from ...functions.creation import eye, ones, zeros
 from ...nn_ops import streams
-from ...types import DType, ShapeLike, as_dtype
+from ...types import DType, DTypeLike, ShapeLike, as_dtype
 from ..calls import context
 from ..config import floatx
 from ..promotion import result_type
@@ -459,6 +459,11 @@ def cost_of_matrices(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, in
     """Elements of the result and multiplications of a factorization of matrices."""
     elements = sum(map(math.prod, shapes))
     return elements, elements * 20 * max(max(shape[-2:], default=1) for shape in shapes)
+
+
+def identities(shape: ShapeLike, dtype: DTypeLike) -> Tensor:
+    """Matrices that have an inverse, to try functions on."""
+    return eye(shape[-2], shape[-1], shape[:-2], dtype) if len(shape) > 1 else zeros(shape, dtype)
 
 
 def cost_of_product(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 # Made by tests/make_stubs.py from the functions themselves.
 from minikeras.core.tensor import Tensor
-from minikeras.keras.ops.linalg.matrices import cholesky as cholesky, jvp as jvp, lstsq as lstsq, lu_factor as lu_factor
-from minikeras.keras.ops.linalg.matrices import matrix_rank as matrix_rank, norm as norm, pinv as pinv, qr as qr, svd as svd
+from minikeras.keras.ops.matrices import cholesky as cholesky, jvp as jvp, lstsq as lstsq, lu_factor as lu_factor
+from minikeras.keras.ops.matrices import matrix_rank as matrix_rank, norm as norm, pinv as pinv, qr as qr, svd as svd
 from minikeras.types import TensorLike
 
 def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor: ...

@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Tensor, convert_to_tensor
-from ....errors import DTypeError, ShapeError
-from ....functions import elementwise as tf
-from ....functions import indexing, ordering
-from ....functions import linalg as _linalg
-from ....functions.catalogue import name_like_definition
-from ....functions.indexing import take_along_axis
-from ....functions.operands import beside
-from ....functions.reductions import norm, reduce_logsumexp, reduce_sum
-from ....functions.shaping import broadcast_to, expand_dims, pad, stack
-from ....nn_ops import fourier
-from ....types import TensorLike
-from ...promotion import floating, promoted, wide
-from ...symbolic.operation import operation
-from ...symbolic.trial import check_size, cost_of_operands
-from ..nn.sliding import add_up, elements, read
-from ..rows import anything, floats, of_floats, row
+from ...core import Tensor, convert_to_tensor
+from ...errors import DTypeError, ShapeError
+from ...functions import elementwise as tf
+from ...functions import indexing, ordering
+from ...functions import linalg as _linalg
+from ...functions.catalogue import name_like_definition
+from ...functions.indexing import take_along_axis
+from ...functions.operands import beside
+from ...functions.reductions import norm, reduce_logsumexp, reduce_sum
+from ...functions.shaping import broadcast_to, expand_dims, pad, stack
+from ...nn_ops import fourier
+from ...types import TensorLike
+from ..promotion import floating, promoted, wide
+from ..symbolic.operation import operation
+from ..symbolic.trial import check_size, cost_of_operands
+from .rows import anything, floats, of_floats, row
+from .sliding import add_up, elements, read
 
 erf = of_floats("erf", tf.erf)
 erfc = of_floats("erfc", tf.erfc)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ....core import Tensor, convert_to_tensor
-from ....core.ops.indexing import add_rows, gather_rows
-from ....errors import ShapeError
-from ....functions import convolution, shaping
-from ....functions.elementwise import complex as to_complex
-from ....functions.elementwise import cos, sin
-from ....functions.operands import beside
-from ....functions.shaping import reshape
-from ....types import Array, ShapeLike, TensorLike
-from ...promotion import floating, promoted
-from ...settings import checked_format
-from ...symbolic.operation import operation
-from ...symbolic.trial import check_size, cost_of_operands
-from ..rows import anything, floats, row
+from ...core import Tensor, convert_to_tensor
+from ...core.ops.indexing import add_rows, gather_rows
+from ...errors import ShapeError
+from ...functions import convolution, shaping
+from ...functions.elementwise import complex as to_complex
+from ...functions.elementwise import cos, sin
+from ...functions.operands import beside
+from ...functions.shaping import expand_dims, reshape, squeeze, transpose
+from ...types import Array, ShapeLike, TensorLike
+from ..promotion import floating, promoted
+from ..settings import checked_format
+from ..symbolic.operation import operation
+from ..symbolic.trial import check_size, cost_of_operands
+from .rows import anything, floats, row
 
 # Elements under windows, as indices: what is read that way is added up that way by the transpose --------------------------
 
@@ -72,6 +72,30 @@ def add_up(x: Tensor, numbers: Array, size: int) -> Tensor:
     lead = tuple(x.shape[: x.ndim - numbers.ndim])
     check_size(math.prod(lead) * size, "sums of windows")
     return add_rows(reshape(x, (*lead, numbers.size)), beside(x, numbers.ravel()), axis=-1, size=size)
+
+
+def as_batch(
+    name: str, images: TensorLike, data_format: str | None, rank: int = 2
+) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Images as (batch, *sizes, channels), and the function that brings such a tensor back into their form.
+
+    Args:
+        rank: number of sizes: 2 of images, 3 of volumes.
+
+    Raises:
+        ShapeError: if they have another number of axes.
+    """
+    x, first = convert_to_tensor(images), checked_format(data_format) == "channels_first"
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ShapeError(f"{name}: needs one image of {rank + 1} axes or a batch of them, found shape {x.shape}.")
+    alone = x.ndim == rank + 1
+    x = expand_dims(x, 0) if alone else x
+
+    def back(y: Tensor) -> Tensor:
+        y = transpose(y, [0, y.ndim - 1, *range(1, y.ndim - 1)]) if first else y
+        return squeeze(y, 0) if alone else y
+
+    return transpose(x, [0, *range(2, x.ndim), 1]) if first else x, back
 
 
 # Functions -----------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # Made by tests/make_stubs.py from the functions themselves.
 from minikeras.core.tensor import Tensor
-from minikeras.keras.ops.math.functions import cdist as cdist, in_top_k as in_top_k, irfft as irfft, istft as istft
-from minikeras.keras.ops.math.functions import rfft as rfft, stft as stft, view_as_complex as view_as_complex
+from minikeras.keras.ops.analysis import cdist as cdist, in_top_k as in_top_k, irfft as irfft, istft as istft, rfft as rfft
+from minikeras.keras.ops.analysis import stft as stft, view_as_complex as view_as_complex
 from minikeras.types import Axis, TensorLike
 
 def erf(x: TensorLike) -> Tensor: ...

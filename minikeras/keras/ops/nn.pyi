@@ -1,15 +1,13 @@
 # Made by tests/make_stubs.py from the functions themselves.
 from minikeras.core.tensor import Tensor
-from minikeras.keras.ops.nn.layers import batch_normalization as batch_normalization
-from minikeras.keras.ops.nn.layers import dot_product_attention as dot_product_attention
-from minikeras.keras.ops.nn.layers import layer_normalization as layer_normalization, moments as moments
-from minikeras.keras.ops.nn.layers import normalize as normalize, rms_normalization as rms_normalization
-from minikeras.keras.ops.nn.losses import binary_crossentropy as binary_crossentropy
-from minikeras.keras.ops.nn.losses import categorical_crossentropy as categorical_crossentropy, ctc_decode as ctc_decode
-from minikeras.keras.ops.nn.losses import ctc_loss as ctc_loss, multi_hot as multi_hot, one_hot as one_hot
-from minikeras.keras.ops.nn.losses import sparse_categorical_crossentropy as sparse_categorical_crossentropy
-from minikeras.keras.ops.nn.sliding import conv as conv, conv_transpose as conv_transpose, fold as fold, max_pool as max_pool
-from minikeras.keras.ops.nn.sliding import unfold as unfold
+from minikeras.keras.ops.networks import batch_normalization as batch_normalization, binary_crossentropy as binary_crossentropy
+from minikeras.keras.ops.networks import categorical_crossentropy as categorical_crossentropy, ctc_decode as ctc_decode
+from minikeras.keras.ops.networks import ctc_loss as ctc_loss, dot_product_attention as dot_product_attention
+from minikeras.keras.ops.networks import layer_normalization as layer_normalization, moments as moments, multi_hot as multi_hot
+from minikeras.keras.ops.networks import normalize as normalize, one_hot as one_hot, rms_normalization as rms_normalization
+from minikeras.keras.ops.networks import sparse_categorical_crossentropy as sparse_categorical_crossentropy
+from minikeras.keras.ops.sliding import conv as conv, conv_transpose as conv_transpose, fold as fold, max_pool as max_pool
+from minikeras.keras.ops.sliding import unfold as unfold
 from minikeras.types import Axis, ShapeLike, TensorLike
 from typing import Any
 

@@ -1,22 +1,20 @@
 # Made by tests/make_stubs.py from the functions themselves.
 from collections.abc import Sequence
 from minikeras.core.tensor import Tensor
-from minikeras.keras.ops.numpy.creation import arange as arange, array as array, geomspace as geomspace, linspace as linspace
-from minikeras.keras.ops.numpy.creation import logspace as logspace, view as view
-from minikeras.keras.ops.numpy.elementwise import clip as clip, fmod as fmod, isclose as isclose, ldexp as ldexp
-from minikeras.keras.ops.numpy.elementwise import nan_to_num as nan_to_num, round as round, signbit as signbit, sinc as sinc
-from minikeras.keras.ops.numpy.elementwise import vectorize as vectorize
-from minikeras.keras.ops.numpy.products import cross as cross, diff as diff, dot as dot, einsum as einsum, kron as kron
-from minikeras.keras.ops.numpy.products import matmul as matmul, trapezoid as trapezoid
-from minikeras.keras.ops.numpy.reductions import argpartition as argpartition, argsort as argsort, average as average
-from minikeras.keras.ops.numpy.reductions import bincount as bincount, corrcoef as corrcoef, correlate as correlate
-from minikeras.keras.ops.numpy.reductions import digitize as digitize, histogram as histogram, isin as isin
-from minikeras.keras.ops.numpy.reductions import quantile as quantile, searchsorted as searchsorted, unique as unique
-from minikeras.keras.ops.numpy.shaping import array_split as array_split, diag as diag, diagflat as diagflat
-from minikeras.keras.ops.numpy.shaping import diagonal as diagonal, expand_dims as expand_dims, moveaxis as moveaxis
-from minikeras.keras.ops.numpy.shaping import pad as pad, roll as roll, select as select, split as split, swapaxes as swapaxes
-from minikeras.keras.ops.numpy.shaping import take as take, take_along_axis as take_along_axis, tile as tile, trace as trace
-from minikeras.keras.ops.numpy.shaping import unravel_index as unravel_index, where as where
+from minikeras.keras.ops.arithmetic import clip as clip, cross as cross, diff as diff, dot as dot, einsum as einsum
+from minikeras.keras.ops.arithmetic import fmod as fmod, isclose as isclose, kron as kron, ldexp as ldexp, matmul as matmul
+from minikeras.keras.ops.arithmetic import nan_to_num as nan_to_num, round as round, signbit as signbit, sinc as sinc
+from minikeras.keras.ops.arithmetic import trapezoid as trapezoid, vectorize as vectorize
+from minikeras.keras.ops.reductions import argpartition as argpartition, argsort as argsort, average as average
+from minikeras.keras.ops.reductions import bincount as bincount, corrcoef as corrcoef, correlate as correlate
+from minikeras.keras.ops.reductions import digitize as digitize, histogram as histogram, isin as isin, quantile as quantile
+from minikeras.keras.ops.reductions import searchsorted as searchsorted, unique as unique
+from minikeras.keras.ops.shaping import arange as arange, array as array, array_split as array_split, diag as diag
+from minikeras.keras.ops.shaping import diagflat as diagflat, diagonal as diagonal, expand_dims as expand_dims
+from minikeras.keras.ops.shaping import geomspace as geomspace, linspace as linspace, logspace as logspace
+from minikeras.keras.ops.shaping import moveaxis as moveaxis, pad as pad, roll as roll, select as select, split as split
+from minikeras.keras.ops.shaping import swapaxes as swapaxes, take as take, take_along_axis as take_along_axis, tile as tile
+from minikeras.keras.ops.shaping import trace as trace, unravel_index as unravel_index, view as view, where as where
 from minikeras.types import Axis, DTypeLike, ShapeLike, TensorLike
 from typing import Any
 

@@ -8,26 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from .... import nest
-from ....core import ForwardAccumulator, Tensor, convert_to_tensor
-from ....core.batch import all_values, check_values
-from ....errors import InvalidArgumentError
-from ....functions import linalg as tf
-from ....functions import reductions
-from ....functions.creation import eye, zeros
-from ....functions.elementwise import abs, cast, pow
-from ....functions.operands import negative_axes
-from ....functions.shaping import expand_dims, squeeze
-from ....types import DTypeLike, ShapeLike, TensorLike
-from ...promotion import floating, promoted
-from ...symbolic.operation import operation
-from ...symbolic.trial import cost_of_matrices
-from ..rows import floats, row
-
-
-def identities(shape: ShapeLike, dtype: DTypeLike) -> Tensor:
-    """Matrices that have an inverse, to try functions on."""
-    return eye(shape[-2], shape[-1], shape[:-2], dtype) if len(shape) > 1 else zeros(shape, dtype)
+from ... import nest
+from ...core import ForwardAccumulator, Tensor, convert_to_tensor
+from ...core.batch import all_values, check_values
+from ...errors import InvalidArgumentError
+from ...functions import linalg as tf
+from ...functions import reductions
+from ...functions.creation import eye
+from ...functions.elementwise import abs, cast, pow
+from ...functions.operands import negative_axes
+from ...functions.shaping import expand_dims, squeeze
+from ...types import TensorLike
+from ..promotion import floating, promoted
+from ..symbolic.operation import operation
+from ..symbolic.trial import cost_of_matrices, identities
+from .rows import floats, row
 
 
 @operation(cost=cost_of_matrices, example=identities, same=tf.cholesky)

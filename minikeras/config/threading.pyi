@@ -1,0 +1,5 @@
+# Made by tests/make_stubs.py from the functions themselves.
+from minikeras.parallel import get_inter_op_parallelism_threads as get_inter_op_parallelism_threads
+from minikeras.parallel import get_intra_op_parallelism_threads as get_intra_op_parallelism_threads
+from minikeras.parallel import set_inter_op_parallelism_threads as set_inter_op_parallelism_threads
+from minikeras.parallel import set_intra_op_parallelism_threads as set_intra_op_parallelism_threads
