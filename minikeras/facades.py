@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 from typing import Any
@@ -220,6 +221,16 @@ def spec_of(name: str) -> ModuleSpec | None:
     spec = ModuleSpec(name, loader, origin=os.path.join(path, "__init__.pyi") if os.path.isdir(path) else f"{path}.pyi")
     spec.has_location = True
     return spec
+
+
+def load(name: str) -> ModuleType:
+    """A module of names, also where a folder of its name is left, from a version in which it was a package."""
+    if name not in sys.modules:
+        sys.modules[name] = module = ModuleType(name)
+        module.__spec__ = spec = spec_of(name)
+        module.__file__ = None if spec is None else spec.origin
+        _Loader.exec_module(module)
+    return sys.modules[name]
 
 
 def home_of(file: str) -> str:

@@ -2,7 +2,9 @@
 
 import ast
 import importlib
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -145,6 +147,15 @@ def test_completion_and_type_checkers_know_the_names_of_rows(name: str) -> None:
     assert (
         module.__doc__ and of_rows <= set(dir(module)) & set(module.__all__) and set(module.__all__) <= named | {"__version__"}
     )
+
+
+def test_a_folder_that_is_left_of_a_package_hides_no_module_of_names(tmp_path: pathlib.Path) -> None:
+    """Python leaves `__pycache__` behind, and takes a folder without files for a package."""
+    shutil.copytree(ROOT, tmp_path / "minikeras", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("numpy", "image"):
+        (tmp_path / "minikeras" / "keras" / "ops" / name / "__pycache__").mkdir(parents=True)
+    script = "import minikeras.keras.ops.numpy as a, minikeras as tf; a.add, tf.keras.ops.image.resize, tf.keras.ops.numpy.add"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, check=True)
 
 
 @pytest.mark.parametrize("package", LATE)
