@@ -33,7 +33,7 @@ from .elements import (
     whole_number,
 )
 from .pipeline import ElementStream, Numbers, Rows, random_order
-from .table import RowTable, numbered, own_column, with_lists_as_tensors
+from .table import RowTable, numbers_at, own_column, with_lists_as_tensors
 
 
 @explaining_methods
@@ -242,7 +242,7 @@ class Dataset(ElementStream):
         numbers = self._numbers
         if numbers is not None and buffer_size >= self._cardinality:
             order = numbers
-            permuted = lambda: numbered(order())[generator().permutation(self._cardinality)]
+            permuted = lambda: numbers_at(order(), generator().permutation(self._cardinality))
             return self._reordered(None, self._cardinality, permuted, stream=own)
         return self._reordered(lambda: elements.buffered(self._rows(), buffer_size, generator()), self._cardinality, stream=own)
 

@@ -183,6 +183,11 @@ def numbered(rows: range | Array) -> Array:
     return np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else rows
 
 
+def numbers_at(rows: range | Array, places: Array) -> Array:
+    """The row numbers at some places among others."""
+    return places if isinstance(rows, range) and rows == range(places.size) else numbered(rows)[places]
+
+
 # The limit on data sets that stay on a device as a whole ------------------------------------------------------------------
 
 _SHARE = 0.25

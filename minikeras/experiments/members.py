@@ -35,8 +35,8 @@ from ..keras.models import Model
 from ..keras.random import SeedState, derived_seed
 from ..keras.symbolic.trial import Trial
 from ..keras.weight import HostVariable, KerasVariable
-from ..layout import Layout
 from ..nn_ops import streams
+from ..parallel import in_parallel
 from ..types import Array, DType, TensorLike
 from .grid import built_with, fresh_session
 
@@ -82,14 +82,13 @@ class EnsembleMember:
 
     @contextlib.contextmanager
     def drawing(self) -> Iterator[None]:
-        """Within the block random streams are the member's own."""
-        outer = streams.states()
-        streams.set_states(self.streams)
-        try:
-            yield
-        finally:
-            self.streams = streams.states()
-            streams.set_states(outer)
+        """Within the block random streams of this thread are the member's own."""
+        with streams.own_streams():
+            streams.set_states(self.streams)
+            try:
+                yield
+            finally:
+                self.streams = streams.states()
 
 
 def check_apart(members: Sequence[EnsembleMember]) -> None:
@@ -165,14 +164,6 @@ def _dtypes_of_operands(body: Body, step: Step) -> list[Any]:
     known, literals = body.dtypes, dict(body.literals)
     kinds = [known.get(one, type(literals.get(one, 0.0))) for one in step.operands]
     return list(getattr(np, step.function).resolve_dtypes((*kinds, None)))[: len(kinds)]
-
-
-def laid_out(values: Array, layout: Layout) -> Array:
-    """One number for each member at every element of flattened whole Variables."""
-    flat = np.empty(layout.size, values.dtype)
-    for part, shape in zip(layout.slices, layout.shapes, strict=True):
-        flat[part].reshape(shape[0], -1 if 0 not in shape else 0)[...] = values[:, None]
-    return flat
 
 
 # Numbers of layers that differ from member to member, such as a dropout rate -----------------------------------------------
@@ -466,13 +457,17 @@ class MemberSource(Source):
         self.ended: set[int] = set()
 
     def from_position(self, start: int) -> Iterator[Any]:
-        orders = []
-        for place, (member, source) in enumerate(zip(self._members, self._orders, strict=True)):
-            before = member.streams
-            with member.drawing():
-                orders.append(np.concatenate([numbered(part) for part in source.from_position(0)]))
-            if place in self.ended:
-                member.streams = before
+        orders = [np.empty(0, np.int64)] * len(self._members)
+
+        def draw(first: int, stop: int) -> None:
+            for place in range(first, stop):
+                member, before = self._members[place], self._members[place].streams
+                with member.drawing():
+                    orders[place] = np.concatenate([numbered(part) for part in self._orders[place].from_position(0)])
+                if place in self.ended:
+                    member.streams = before
+
+        in_parallel(draw, len(orders), least=1, align=1)
         whole = np.stack([orders[place] for place in self.chosen])
         if self._rows is not None:
             whole = np.take_along_axis(np.stack([self._rows[place] for place in self.chosen]), whole, axis=1)

@@ -9,6 +9,8 @@ The members' own optimizers stay the place to read and set: their learning rates
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +18,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..compiler.ir import PLAIN, Program
+from ..compiler.ir import PLAIN, Program, Slot
 from ..compiler.loops import Pass, Untraceable
-from ..compiler.passes.expansion import Writer
+from ..compiler.passes.expansion import TracedArray, Writer
 from ..core import Primitive, Tensor, Variable
 from ..core.arrays import namespace, to_numpy
 from ..core.batch import BatchedTensor
 from ..core.effects import State, clock, effect
+from ..core.registry import operations
 from ..core.stack import BOTTOM, current, on_top, perform
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
@@ -43,8 +46,9 @@ from ..keras.optimizers.step import (
 )
 from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, Sight, is_usual, sight_of
 from ..keras.weight import KerasVariable
+from ..layout import Layout
 from ..types import Array
-from .members import Members, Rows, laid_out, rows_at, shown_rows, with_member_numbers, with_rows, without_memory
+from .members import Members, Rows, rows_at, shown_rows, with_member_numbers, with_rows, without_memory
 
 
 def kind_of(optimizer: Any) -> tuple[Any, ...]:
@@ -347,6 +351,24 @@ class MemberGroup(FormulaGroup):
         coefficients = range(count, count + len(spread.coefficients))
         self._pass = Pass(spread.body, (*[one for one in reads if one < count], *coefficients))
 
+    def coefficients(self, numbers: Sequence[Array]) -> list[Array]:
+        """What elements are combined with, for the formula's numbers with an element for each member."""
+        with np.errstate(all="ignore"):
+            return self.body.values([numbers[one] for one in self.taken])
+
+    def _read(self, writer: Writer, gradients: Sequence[Slot]) -> None:
+        super()._read(writer, gradients)
+        if self.differ:
+            self.numbers = [self._everywhere(writer, one) for one in self.numbers]
+
+    def _everywhere(self, writer: Writer, numbers: Slot) -> Slot:
+        """Write one number for each member at every element."""
+        column = [TracedArray(writer, numbers).reshape((*numbers.shape, 1)).slot]
+        rows = Layout([(shape[0], math.prod(shape[1:])) for shape in self.layout.shapes], numbers.dtype)
+        slots = [writer.slot(shape, numbers.dtype) for shape in rows.shapes]
+        pieces = [writer.write(operations.broadcast_to, column, {"shape": one.shape, "rank": 2}, one) for one in slots]
+        return writer.flatten(pieces, rows)
+
     def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
         return [self._pass] if self.differ else super().passes(name, sums)
 
@@ -383,8 +405,6 @@ class MembersPart(FormulaPart):
         self._numbers: list[int] = []
         self._firsts: list[int] = []
         """The last learning rates, the number of each member's step, and the first member with each step."""
-        self._laid_out: dict[tuple[int, int], tuple[bytes, Array]] = {}
-        """The last coefficients at every element, by group and position: most stay the same from step to step."""
         self._counters = [[one.state.iterations for one in group] for group in (optimizers, holders) if group]
         before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
         clips = (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None)
@@ -408,11 +428,16 @@ class MembersPart(FormulaPart):
         self._differ = not (same and _agree(self._steps()))
         kind = self._flags, self._settings, self._differ, writer.graphs
         self.groups: list[MemberGroup] = [MemberGroup(first, step, states, one, *kind) for one in alike]
-        for group in self.groups:
-            if self._differ:
-                group.numbers = [writer.slot((group.layout.size,), dtype) for _, dtype in group.body.coefficients]
-            else:
-                group.numbers = [writer.slot(None, float) for _ in range(group.leaves + bool(group.decay) + len(self._flags))]
+        first_flag = self.groups[0].leaves + len(self._decays)
+        count, own = first_flag + len(self._flags), iter(range(self.groups[0].leaves, first_flag))
+        settings, flags = range(count, count + len(self._settings)), range(first_flag, count)
+        self._columns = [
+            [*range(group.leaves), *settings, *([next(own)] if group.decay else []), *flags] for group in self.groups
+        ]
+        """For each group the positions of its formula's numbers among those of `_steps` and the settings."""
+        for group, columns in zip(self.groups, self._columns, strict=True):
+            kinds = [((len(optimizers),), dtype) for _, dtype in group.body.coefficients]
+            group.numbers = [writer.slot(*kind) for kind in (kinds if self._differ else [(None, float)] * len(columns))]
         slots = tuple([slot for group in self.groups for slot in group.numbers])
         writer.begin(member_numbers, {"optimizer": self._optimizer, "part": self}, slots)
 
@@ -462,32 +487,22 @@ class MembersPart(FormulaPart):
         return [one for place, one in enumerate(counters) if place not in self._ended] if self._ended else counters
 
     def numbers(self) -> tuple[Any, ...]:
-        """The operands of all groups' loops beside elements: arrays with a number at every element, or numbers for all."""
-        steps, leaves, decays = self._steps(), self.groups[0].leaves, len(self._decays)
-        if not (self._differ or _agree(steps)):
+        """The operands of all groups' loops beside elements: arrays with a number for each member, or numbers for all."""
+        steps = self._steps()
+        columns: Sequence[Any] = steps[0]
+        if self._differ:
+            settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in self._settings]
+            columns = [*np.array(steps, np.float64)[self._numbers].T, *settings]
+        elif not _agree(steps):
             clock.tick()  # the next step is written anew
             raise InvalidArgumentError(
                 "learning rates that were one for all members were assigned different values. Set them instead, so that "
                 "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
             )
-        columns = list(np.array(steps, np.float64)[self._numbers].T) if self._differ else steps[0]
-        settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in self._settings]
-        products, found = iter(columns[leaves:]), list[Any]()
-        for number, group in enumerate(self.groups):
-            own = [next(products)] if group.decay else []
-            given = [*columns[:leaves], *settings, *own, *columns[leaves + decays :]]
-            found += self._everywhere(number, group, given) if self._differ else given
-        return tuple(found)
-
-    def _everywhere(self, number: int, group: MemberGroup, given: Sequence[Array]) -> list[Array]:
-        """A group's coefficients at every element, given its numbers for each member."""
-        with np.errstate(all="ignore"):
-            coefficients = group.body.values([given[one] for one in group.taken])
-        for position, values in enumerate(coefficients):
-            seen, known = values.tobytes(), self._laid_out.get((number, position))
-            if known is None or known[0] != seen:
-                self._laid_out[number, position] = seen, laid_out(values, group.layout)
-        return [self._laid_out[number, position][1] for position, _ in enumerate(coefficients)]
+        found = [[columns[one] for one in own] for own in self._columns]
+        if self._differ:
+            found = [group.coefficients(own) for group, own in zip(self.groups, found, strict=True)]
+        return tuple(itertools.chain.from_iterable(found))
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
         first = self.own

@@ -389,9 +389,9 @@ class MemberHooks:
         """The logs of members that stopped in the middle of the present epoch; they are validated like others."""
         self._are_back = True
         """True if the stack holds these members again, as they were then."""
-        self._settings = [
-            ModelOptions(model).settings() for model in self._models if any(len(one.callbacks) > 1 for one in hooks)
-        ]
+        sees = any(type(callback) is not History for one in hooks for callback in one.callbacks)
+        self._settings = [ModelOptions(model).settings() for model in self._models if sees]
+        """Those of all models, if a callback sees them."""
 
     @property
     def history(self) -> EnsembleHistory:
@@ -498,7 +498,7 @@ class MemberHooks:
         called = self._going_on
         if not any(self._hooks[member]._those(hook) for member in called):
             return
-        with self.stack.shown(self._places(called)):
+        with self.stack.shown(self._places(called)) if self._settings else contextlib.nullcontext():
             before = clock.now
             for member in called:
                 self._hooks[member].call(hook, *arguments(member))

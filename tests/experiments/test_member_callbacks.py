@@ -169,9 +169,18 @@ def compile_anew(model):
     model.compile("sgd", model.loss, metrics=["accuracy"])
 
 
+class ChangingHistory(Change, keras.callbacks.History):
+    """The only callback: `fit` adds no History beside it."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        keras.callbacks.History.on_epoch_end(self, epoch, logs)
+        super().on_epoch_end(epoch, logs)
+
+
+@pytest.mark.parametrize("callback", [Change, ChangingHistory])
 @pytest.mark.parametrize("change", [freeze, more_dropout, compile_anew])
-def test_what_callbacks_set_in_models_holds_from_the_next_epoch(change):
-    assert_members_are_single_runs(build, lambda place: [Change(change)])
+def test_what_callbacks_set_in_models_holds_from_the_next_epoch(change, callback):
+    assert_members_are_single_runs(build, lambda place: [callback(change)])
 
 
 def test_what_callbacks_set_for_some_members_only_is_refused():

@@ -309,10 +309,10 @@ class Encoder:
         self._loops |= {one.access.slot.key: loop for one in loop.made if one.access.slot.shape == loop.shape}
 
     def repeat(self, record: Record, x: Slot, result: Slot) -> bool:
-        """An array repeated along axes, if its memory is known, or that of an argument."""
+        """An array repeated along axes, if its memory is known, or that of an argument, or nothing is to split a segment."""
         if result.order is not None or 0 in result.shape or not is_known(x.dtype):
             return False
-        if x.key not in self.addressed and x.key not in self._arguments:
+        if not (self._is_whole or x.key in self.addressed or x.key in self._arguments):
             return False
         return self.add_loop(record, copy_body(x.dtype, x.dtype), result.shape, [spread(self.operand(x, record), result.shape)])
 
