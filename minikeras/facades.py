@@ -123,8 +123,8 @@ figures: plot_batch_jacobian plot_hessian plot_jacobian
 [train]
 doc: Checkpoints: Checkpoint, CheckpointManager, and looking into what was saved; moving averages. TensorFlow's names.
 averages: ExponentialMovingAverage
-checkpoint.checkpoint: Checkpoint CheckpointManager CheckpointOptions
-checkpoint.pointer: CheckpointState get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable
+checkpoint: Checkpoint CheckpointManager CheckpointOptions
+bundle: CheckpointState get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable
 [config.threading]
 doc: `tf.config.threading`: how many threads compute.
 parallel: get_inter_op_parallelism_threads get_intra_op_parallelism_threads set_inter_op_parallelism_threads

@@ -131,8 +131,8 @@ def clean_surroundings() -> Iterator[None]:
     switch(BOTTOM)
     assert not tape_left, "the test left an interpreter (a tape?) on the stack"
     assert devices._current.name == device_before, "the test left another device"
-    policies = sys.modules.get("minikeras.keras.mixed_precision")
-    assert policies is None or not policies._chosen, "the test left a dtype policy"
+    policies = sys.modules.get("minikeras.keras.config")
+    assert policies is None or not policies._settings.get("policy"), "the test left a dtype policy"
     assert np.geterr() == errors, "the test changed np.geterr()"
     kind_now, words_now, *position_now = np.random.get_state()
     same = kind == kind_now and position == position_now and np.array_equal(words, words_now)

@@ -66,7 +66,7 @@ LAYERS = [
             "keras.mixed_precision",
             "keras.promotion",
             "keras.names",
-            "keras.settings",
+            "keras.config",
             "keras.tree",
         ),
         *("keras.random", "keras.weight", "keras.distribution"),
@@ -95,6 +95,7 @@ LAYERS = [
         "keras.wrappers",
     ],
     ["keras", "test", "debugging", "warm_up"],
+    ["bundle"],
     ["checkpoint", "train", "distribute", "experiments"],
     ["examples"],
     ["_names"],
@@ -394,7 +395,7 @@ def test_the_checks_see_imports_of_every_form() -> None:
     assert {"nest", "errors", "core.tape"} <= targets("core.gradient_tape")
     assert "nn_ops.streams" in targets("compiler.recorder"), "within a function"
     assert {"core", "functions.shaping", "module"} <= targets("_names")
-    assert {"averages", "checkpoint.pointer"} <= targets("train"), "of a row"
+    assert {"averages", "bundle"} <= targets("train"), "of a row"
     assert {"keras.callbacks.monitor", "keras.callbacks.loggers"} <= targets("keras.callbacks"), "in a stub"
 
 

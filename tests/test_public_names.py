@@ -23,6 +23,7 @@ INTERNAL = {
         "absent",
         "averages",
         "boundary",
+        "bundle",
         "checkpoint",
         "core",
         "derivatives",

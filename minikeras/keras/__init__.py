@@ -27,11 +27,11 @@ from . import (
     saving,
 )
 from .calls import name_scope
+from .config import DTypePolicy, FloatDTypePolicy
 from .initializers import Initializer
 from .layers import Input, InputLayer, InputSpec, Layer
 from .losses import Loss
 from .metrics import Metric
-from .mixed_precision import DTypePolicy, FloatDTypePolicy
 from .models import Model, Sequential
 from .models.graph import Function
 from .optimizers import Optimizer

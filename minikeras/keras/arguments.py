@@ -20,10 +20,10 @@ import numpy as np
 from ..boundary import explaining
 from ..core.effects import watched
 from ..module import snake_case
+from .config import floatx
 from .names import is_auto_name
 from .saving.objects import described, deserialize_keras_object, serialize_keras_object
 from .saving.registry import get_registered_object
-from .settings import floatx
 
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=type)

@@ -21,10 +21,9 @@ from ..errors import ShapeError
 from ..functions.catalogue import name_like_definition, row
 from ..types import DTypeLike, TensorLike, as_dtype
 from .calls import name_scope
-from .config import backend, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
+from .config import backend, checked_format, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
 from .names import clear_session, get_uid
 from .promotion import result_type
-from .settings import checked_format
 from .symbolic.keras_tensor import KerasTensor
 from .variable import Variable
 

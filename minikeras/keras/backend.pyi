@@ -4,6 +4,9 @@ from minikeras import sigmoid as sigmoid, tanh as tanh
 from minikeras.core.tensor import Tensor
 from minikeras.keras.activations import elu as elu, relu as relu, softmax as softmax
 from minikeras.keras.calls import name_scope as name_scope
+from minikeras.keras.config import backend as backend, epsilon as epsilon, floatx as floatx
+from minikeras.keras.config import image_data_format as image_data_format, set_epsilon as set_epsilon, set_floatx as set_floatx
+from minikeras.keras.config import set_image_data_format as set_image_data_format
 from minikeras.keras.names import clear_session as clear_session, get_uid as get_uid
 from minikeras.keras.ops import cast as cast, stop_gradient as stop_gradient
 from minikeras.keras.ops.arithmetic import clip as clip, dot as dot, round as round
@@ -21,9 +24,6 @@ from minikeras.keras.ops.numpy import sum as sum, transpose as transpose, var as
 from minikeras.keras.ops.shaping import arange as arange, expand_dims as expand_dims, tile as tile
 from minikeras.keras.promotion import result_type as result_type
 from minikeras.keras.random import Seed, dropout as dropout, truncated_normal as truncated_normal
-from minikeras.keras.settings import backend as backend, epsilon as epsilon, floatx as floatx
-from minikeras.keras.settings import image_data_format as image_data_format, set_epsilon as set_epsilon
-from minikeras.keras.settings import set_floatx as set_floatx, set_image_data_format as set_image_data_format
 from minikeras.keras.variable import Variable
 from minikeras.math import softplus as softplus, softsign as softsign
 from minikeras.types import Axis, DTypeLike, ShapeLike, TensorLike

@@ -1,4 +1,4 @@
-"""`keras.dtype_policies`: policies of dtypes under Keras's present names; see `mixed_precision`."""
+"""`keras.dtype_policies`: policies of dtypes under Keras's present names; see `config.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from ..absent import late
-from .mixed_precision import DTypePolicy, FloatDTypePolicy, get
+from .config import DTypePolicy, FloatDTypePolicy
+from .config import policy_of as get
 from .names import PathMap, check_patterns
 from .saving.objects import deserialize_keras_object, serialize_keras_object
 

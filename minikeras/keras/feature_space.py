@@ -13,7 +13,7 @@ from ..functions.shaping import expand_dims, reshape, squeeze
 from ..types import as_dtype
 from . import layers
 from .arguments import Configured
-from .layers.preprocessing.encoding import as_column
+from .layers.encoding import as_column
 from .names import auto_name
 from .saving import deserialize_keras_object, save_model, serialize_keras_object
 from .symbolic.keras_tensor import KerasTensor

@@ -12,7 +12,7 @@ import pytest
 from audit import audited
 
 import minikeras as tf
-from minikeras.checkpoint import bundle, pointer
+from minikeras import bundle
 from minikeras.errors import LoadError
 from minikeras.state import StateTree
 
@@ -604,7 +604,7 @@ def test_what_a_save_that_failed_has_left_is_replaced_by_the_next_one(folder, mo
     made = tf.train.Checkpoint(v=tf.Variable(1.0))
     first = tf.train.CheckpointManager(made, folder, 3)
     first.save()
-    monkeypatch.setattr(pointer, "write", lambda *arguments: raises(OSError("the disk is full")))
+    monkeypatch.setattr(bundle, "write_list", lambda *arguments: raises(OSError("the disk is full")))
     with pytest.raises(OSError, match="the disk is full"):
         first.save()
     monkeypatch.undo()

@@ -7,7 +7,7 @@ import pytest
 
 from minikeras.errors import DatasetUnavailableError, LoadError
 from minikeras.files import cache
-from minikeras.keras.datasets import locate
+from minikeras.keras.datasets import catalogue
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def test_a_corrupt_cached_file_is_fetched_again(served, idx, home):
     directory = home / "datasets" / "tiny"
     directory.mkdir(parents=True, mode=0o700)
     (directory / "tiny-idx3-ubyte").write_bytes(idx[:-1] + b"\xff")
-    assert locate.find((served,))[1]["tiny-idx3-ubyte"] == idx
+    assert catalogue.find((served,))[1]["tiny-idx3-ubyte"] == idx
     assert (directory / "tiny-idx3-ubyte").read_bytes() == idx
 
 
@@ -29,7 +29,7 @@ def test_a_corrupt_cached_file_does_not_hide_a_good_copy_elsewhere(served, serve
     (home / "datasets" / "tiny" / "tiny-idx3-ubyte").write_bytes(b"")
     (tmp_path / "tiny-idx3-ubyte").write_bytes(idx)
     monkeypatch.setenv("MINIKERAS_DATA_PATH", str(tmp_path))
-    assert locate.find((served,))[1]["tiny-idx3-ubyte"] == idx
+    assert catalogue.find((served,))[1]["tiny-idx3-ubyte"] == idx
     assert server.requests == []
 
 
@@ -37,7 +37,7 @@ def test_a_cache_that_cannot_be_created_is_an_error_and_not_a_temporary_director
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("MINIKERAS_HOME", str(tmp_path / "file" / "home"))
     with pytest.raises(DatasetUnavailableError, match="cannot write to the cache"):
-        locate.find((served,))
+        catalogue.find((served,))
     assert server.requests == []
 
 
@@ -51,7 +51,7 @@ def test_a_read_only_cache_is_named_as_the_reason(served, home, monkeypatch):
 
     monkeypatch.setattr(cache.os, "open", read_only)
     with pytest.raises(DatasetUnavailableError, match="Read-only file system"):
-        locate.find((served,))
+        catalogue.find((served,))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permission bits")

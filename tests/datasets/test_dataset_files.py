@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, LoadError
-from minikeras.keras.datasets import archives, get_file
+from minikeras.keras.datasets import download, get_file
 
 
 def sha256(content):
@@ -214,13 +214,13 @@ def test_a_hostile_archive_is_refused_as_a_whole(server, archive, home, tmp_path
 def test_two_processes_may_unpack_the_same_archive(server, monkeypatch):
     archive = tar(("a", tarfile.REGTYPE, b"a"))
     url = server.serve("/set", archive)
-    extract = archives.extract
+    extract = download.unpack
 
     def other_process_first(source, target):
         extract(source, target)
         extract(source, target)
 
-    monkeypatch.setattr(archives, "extract", other_process_first)
+    monkeypatch.setattr(download, "unpack", other_process_first)
     root = Path(get_file("set", url, file_hash=sha256(archive), extract=True))
     assert [path.name for path in root.iterdir()] == ["a"]
     assert not list(root.parent.glob(".*tmp*"))

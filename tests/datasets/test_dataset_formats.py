@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minikeras.errors import LoadError
-from minikeras.keras.datasets.archives import gunzip
+from minikeras.keras.datasets.download import gunzip
 
 GOOD = gzip.compress(bytes(range(200)))
 

@@ -10,7 +10,7 @@ import pytest
 import minikeras.keras.datasets
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError
 from minikeras.keras import datasets
-from minikeras.keras.datasets import locate
+from minikeras.keras.datasets import catalogue
 from minikeras.keras.datasets.__main__ import main
 from minikeras.keras.datasets.catalogue import IRIS
 
@@ -21,7 +21,7 @@ OTHERS = ["boston_housing", "california_housing", "imdb", "reuters", "cifar10", 
 @pytest.fixture
 def iris_csv():
     """The bytes of the iris table."""
-    return locate.find((IRIS,))[1]["iris.csv"]
+    return catalogue.find((IRIS,))[1]["iris.csv"]
 
 
 def test_shipped_datasets_are_always_available():

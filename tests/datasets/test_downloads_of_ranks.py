@@ -7,7 +7,7 @@ import pytest
 import minikeras as tf
 from minikeras.distribute.communicator import ThreadCommunicator
 from minikeras.errors import DatasetUnavailableError
-from minikeras.keras.datasets import download, locate
+from minikeras.keras.datasets import catalogue, download
 
 
 def on_ranks(function, size=3):
@@ -26,7 +26,7 @@ def told(function):
 
 def test_a_dataset_is_downloaded_by_rank_0(server, tiny, gz, idx):
     dataset = tiny(server.serve("/tiny.gz", gz))
-    found = on_ranks(lambda: locate.find((dataset,))[1])
+    found = on_ranks(lambda: catalogue.find((dataset,))[1])
     assert found == [{"tiny-idx3-ubyte": idx}] * 3
     assert server.requests == ["/tiny.gz"]
 
@@ -40,7 +40,7 @@ def test_a_file_is_downloaded_by_rank_0(server):
 
 def test_a_failed_download_fails_on_all_ranks_with_its_reason(server, tiny):
     dataset = tiny(server.url + "/missing.gz")
-    first, *others = on_ranks(lambda: told(lambda: locate.find((dataset,))))
+    first, *others = on_ranks(lambda: told(lambda: catalogue.find((dataset,))))
     assert "404 Client Error" in first and not first.startswith("on rank")
     assert all(one == f"on rank 0, DatasetUnavailableError: {first}" for one in others)
     assert server.requests == ["/missing.gz"]

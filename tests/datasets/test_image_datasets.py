@@ -11,7 +11,8 @@ import pytest
 
 import minikeras.keras.datasets
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, MissingExtraError
-from minikeras.keras.datasets import catalogue, fashion_mnist, images, locate, mnist
+from minikeras.keras.datasets import catalogue as catalogue
+from minikeras.keras.datasets import fashion_mnist, images, mnist
 
 REPOSITORY = Path(minikeras.keras.datasets.__file__).resolve().parents[3]
 
@@ -19,7 +20,7 @@ REPOSITORY = Path(minikeras.keras.datasets.__file__).resolve().parents[3]
 needs_full_set = [
     pytest.mark.data,
     pytest.mark.skipif(
-        locate.location("fashion_mnist") is None,
+        catalogue.location("fashion_mnist") is None,
         reason="full Fashion-MNIST absent: apt-get install dataset-fashion-mnist",
     ),
 ]
@@ -48,7 +49,7 @@ def test_the_shipped_subset_never_touches_the_network(monkeypatch):
     def forbidden(*_, **__):
         raise AssertionError("network")
 
-    monkeypatch.setattr(locate, "download", forbidden)
+    monkeypatch.setattr(catalogue, "download", forbidden)
     fashion_mnist.load_data(subset="6k")
 
 
@@ -152,7 +153,7 @@ class TestFullFashionMnist:
         script = REPOSITORY / "datasets" / "make" / "fashion_mnist_6k.py"
         sources = [
             directory
-            for directory, _ in locate.candidates((catalogue.FASHION_MNIST,))
+            for directory, _ in catalogue.candidates((catalogue.FASHION_MNIST,))
             if (directory / "train-images-idx3-ubyte.gz").is_file()
         ]
         if not script.is_file() or not sources:

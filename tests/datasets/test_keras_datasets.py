@@ -13,7 +13,8 @@ import pytest
 
 from minikeras.errors import DatasetUnavailableError, InvalidArgumentError, LoadError
 from minikeras.keras import datasets
-from minikeras.keras.datasets import catalogue, cifar10, cifar100, images, locate, tables, texts
+from minikeras.keras.datasets import catalogue as catalogue
+from minikeras.keras.datasets import cifar10, cifar100, images, tables, texts
 from minikeras.keras.datasets.texts import parse_object_lists
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "datasets.json").read_text())
@@ -174,7 +175,7 @@ def test_a_file_that_is_not_there_is_looked_for_and_its_place_told(name, home, m
     with pytest.raises(DatasetUnavailableError, match="MINIKERAS_OFFLINE is set") as caught:
         getattr(datasets, name).load_data()
     assert f"put the file(s) {form.files[0].name} (plain or .gz)" in str(caught.value)
-    assert str(home / "datasets" / name) in str(caught.value) and locate.location(name) is None
+    assert str(home / "datasets" / name) in str(caught.value) and catalogue.location(name) is None
 
 
 def test_an_archive_is_kept_as_it_came(server, known, home):
@@ -183,5 +184,5 @@ def test_an_archive_is_kept_as_it_came(server, known, home):
         "tiny.tar.gz", len(content), hashlib.sha256(content).hexdigest(), (server.serve("/tiny.tar.gz", content),)
     )
     dataset = catalogue.DatasetForm("tiny", (file,), "none")
-    assert locate.find((dataset,))[1] == {"tiny.tar.gz": content}
+    assert catalogue.find((dataset,))[1] == {"tiny.tar.gz": content}
     assert (home / "datasets" / "tiny" / "tiny.tar.gz").read_bytes() == content

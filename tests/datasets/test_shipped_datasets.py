@@ -14,7 +14,7 @@ import pytest
 import minikeras.keras.datasets
 from minikeras.errors import InvalidArgumentError
 from minikeras.keras import datasets
-from minikeras.keras.datasets import catalogue, locate
+from minikeras.keras.datasets import catalogue as catalogue
 
 REPOSITORY = Path(minikeras.keras.datasets.__file__).resolve().parents[3]
 FOLDER = REPOSITORY / "datasets"
@@ -31,8 +31,8 @@ in_checkout = pytest.mark.skipif(not (FOLDER / "CHECKSUMS.tsv").is_file(), reaso
 def test_every_shipped_file_has_the_hash_of_the_catalogue_and_of_the_readme(dataset):
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     for file in dataset.files:
-        assert len(locate.read_file(file, FOLDER / dataset.name)) == file.size
-        stored = locate.stored_file(file, FOLDER / dataset.name)
+        assert len(catalogue.read_file(file, FOLDER / dataset.name)) == file.size
+        stored = catalogue.stored_file(file, FOLDER / dataset.name)
         line = next(line for line in readme.splitlines() if f"`{dataset.name}/{stored.name}`" in line)
         assert hashlib.sha256(stored.read_bytes()).hexdigest() in line
 

@@ -27,7 +27,7 @@ import minikeras as tf
 from minikeras.errors import LoadError
 from minikeras.files import tensors
 from minikeras.files.reading import excerpt
-from minikeras.keras.datasets import archives
+from minikeras.keras.datasets import download as archives
 
 from . import kinds
 from .children import exit_code, forked

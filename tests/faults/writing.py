@@ -10,7 +10,7 @@ import tempfile
 import numpy as np
 
 import minikeras as tf
-from minikeras.checkpoint import bundle
+from minikeras import bundle
 
 from .children import exit_code, forked
 from .report import Row

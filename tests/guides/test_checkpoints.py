@@ -284,7 +284,7 @@ def test_a_number_of_ones_own_stands_in_the_name(folder):
 
 def test_some_are_kept_for_good_every_n_hours(folder, monkeypatch):
     """T132."""
-    from minikeras.checkpoint import bundle
+    from minikeras import bundle
 
     now = 1e9
     monkeypatch.setattr(bundle.time, "time", lambda: now)

@@ -10,7 +10,7 @@ import pytest
 from in_one_test import in_one_test
 
 import minikeras as tf
-from minikeras.keras.settings import _settings
+from minikeras.keras.config import _settings
 
 keras, backend, config = tf.keras, tf.keras.backend, tf.keras.config
 

@@ -1,7 +1,7 @@
 """Small datasets: found on the machine or downloaded, verified by SHA-256, returned as NumPy arrays in Keras' shapes.
 
 May import `minikeras.errors`, `minikeras.files`, the ranks, NumPy and the standard library; pooch when something is
-downloaded. Read `catalogue.py`, then `locate.py`.
+downloaded. Read `catalogue.py`.
 """
 
 import sys
@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from . import images, tables, texts
+from .catalogue import clear_cache, list_available, path
 from .download import get_file
-from .locate import clear_cache, list_available, path
 
 if TYPE_CHECKING:
     from .images import cifar10, cifar100, fashion_mnist, mnist

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from ...errors import LoadError, MinikerasError
-from . import locate
+from . import catalogue
 from .catalogue import NAMES, forms_of
 
 
@@ -22,11 +22,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.command == "list":
             for name in NAMES:
-                form, place = forms_of(name)[0], locate.location(name) or "not on this machine"
+                form, place = forms_of(name)[0], catalogue.location(name) or "not on this machine"
                 print(f"{name:18}{sum(file.size for file in form.files) / 1e6:8.2f} MB  {form.licence:46}{place}")
         elif options.command == "fetch":
-            locate.find(forms_of(options.name))
-            print(f"{options.name}: intact, in {locate.path(options.name)}")
+            catalogue.find(forms_of(options.name))
+            print(f"{options.name}: intact, in {catalogue.path(options.name)}")
         else:
             return verify([options.name] if options.name else NAMES)
     except MinikerasError as error:
@@ -40,12 +40,12 @@ def verify(names: Sequence[str]) -> int:
     status = 0
     for name in names:
         copies = 0
-        for directory, form in locate.candidates(forms_of(name)):
+        for directory, form in catalogue.candidates(forms_of(name)):
             for file in form.files:
                 try:
-                    stored = locate.stored_file(file, directory)
+                    stored = catalogue.stored_file(file, directory)
                     copies += 1
-                    locate.read_file(file, directory)
+                    catalogue.read_file(file, directory)
                     print(f"{name}: {stored}: intact")
                 except LoadError as error:
                     print(f"{name}: {stored}: DAMAGED: {error}")

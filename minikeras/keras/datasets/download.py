@@ -1,22 +1,30 @@
-"""Files from the network. pooch downloads, tries again, verifies and places; here are the addresses, limits and reasons."""
+"""Files from the network. pooch downloads, tries again, verifies and places; here are the addresses, limits and reasons.
+
+Downloaded archives are unpacked without trusting them: the first bad member refuses the whole, which appears whole or not.
+Python's own extraction methods and their filters are not used: they had holes in several versions.
+"""
 
 import functools
+import gzip
 import hashlib
+import lzma
 import os
 import secrets
 import shutil
+import tarfile
 import warnings
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from io import BufferedWriter, FileIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from ...distribute.world import rank_0_first
 from ...errors import DatasetUnavailableError, InvalidArgumentError, LoadError, MissingExtraError
 from ...files import cache
-from . import archives
+from ...files.durable import sync_directory, sync_everything
 
 ALLOWED = ("https://",)
 _SECONDS = (10.0, 20.0)  # to connect, and for each read
@@ -91,7 +99,7 @@ def _transfer(url: str, place: str, _: Any, max_bytes: int, unwrap: bool) -> Non
         with _Limited(output, max_bytes + (1 << 16 if unwrap else 0)) as file:
             http(url, file, None)
         if unwrap:
-            output.write_bytes(archives.gunzip(output.read_bytes(), max_bytes, url))
+            output.write_bytes(gunzip(output.read_bytes(), max_bytes, url))
     except (requests.RequestException, LoadError) as error:
         broken = isinstance(error, requests.exceptions.ChunkedEncodingError)
         answer = getattr(error, "response", None)
@@ -161,7 +169,7 @@ def get_file(
     wanted = _checked_hash(file_hash, hash_algorithm) if plain else _checked_hash(md5_hash, "md5")
     formats = _formats("tar" if untar else archive_format)
     name = os.fspath(fname) if fname else urlsplit(urls[0]).path.rpartition("/")[2]
-    if len(archives.check_name(name)) != 1 or "/" in name:
+    if len(check_name(name)) != 1 or "/" in name:
         raise LoadError(f"refused the name {name[:40]!r}: fname is a file name without directories")
     directory = _directory(cache_dir, cache_subdir)
     target = directory / name
@@ -173,7 +181,7 @@ def get_file(
         raise LoadError(f"{name} is no {' or '.join(formats)} archive; archive_format='auto' unpacks either kind")
     try:
         if not unpacked.is_dir():
-            archives.extract(target, unpacked)
+            unpack(target, unpacked)
     except OSError:
         if not unpacked.is_dir():  # harmless if another process finished first
             raise
@@ -199,7 +207,7 @@ def _checked_hash(given: str | None, algorithm: str) -> str | None:
 def _directory(cache_dir: str | os.PathLike[str] | None, cache_subdir: str) -> Path:
     """The directory in which the file is kept; the default one is private."""
     top = cache.home() if cache_dir is None else Path(cache_dir).expanduser().absolute()
-    directory = top.joinpath(*archives.check_name(cache_subdir))
+    directory = top.joinpath(*check_name(cache_subdir))
     if cache_dir is None:
         cache.make_private(directory)
     else:
@@ -245,3 +253,116 @@ def _formats(given: str | Sequence[str] | None) -> tuple[str, ...]:
     if set(formats) - {"tar", "zip"}:
         raise InvalidArgumentError(f"archive_format is {given!r}; it has to be 'auto', 'tar' or 'zip', or several of them")
     return formats
+
+
+# Archives --------------------------------------------------------------------------------------------------------------
+
+MAX_BYTES = 4 << 30
+MAX_MEMBERS = 100_000
+# Real data sets compress by less than this; bombs by more.
+MAX_RATIO = 200
+_CHUNK_BYTES = 1 << 20
+
+
+class _Member(NamedTuple):
+    """A directory (no stream) or a regular file of an archive."""
+
+    name: str
+    size: int
+    stream: IO[bytes] | None
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Unpack a tar or zip file, recognised by its content, into the new directory `target`.
+
+    Nothing is left behind if a member is no plain file or directory, has a dangerous name, or exceeds the budgets: LoadError.
+    """
+    budget = min(MAX_BYTES, max(1 << 20, MAX_RATIO * archive.stat().st_size))
+    temporary = target.parent / f".{target.name}.tmp-{os.getpid()}-{secrets.token_hex(8)}"
+    temporary.mkdir(mode=0o700)
+    try:
+        try:
+            _write_members(_members(archive), temporary, budget)
+        except LoadError:
+            raise
+        except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError,
+                RuntimeError, ValueError, IndexError, gzip.BadGzipFile) as error:  # fmt: skip
+            raise LoadError(f"{archive.name}: damaged archive ({str(error)[:120]})") from error
+        sync_everything(temporary)
+        os.rename(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_directory(target.parent)
+
+
+def gunzip(content: bytes, size: int, name: str) -> bytes:
+    """Decompress one gzip stream, never producing much more than `size` bytes; `name` is for the error message."""
+    decompressor = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        found = decompressor.decompress(content, size + 1)  # one byte more is enough to see that the stream is too long
+    except zlib.error as error:
+        raise LoadError(f"{name}: damaged gzip stream ({error})") from error
+    if len(found) > size:
+        raise LoadError(f"{name}: decompresses to more than the expected {size} bytes")
+    if not decompressor.eof or decompressor.unused_data:
+        raise LoadError(f"{name}: gzip stream is cut short, or bytes follow it")
+    return found
+
+
+def check_name(name: str) -> tuple[str, ...]:
+    """The parts of a relative path that stays where it is put; LoadError for every other name.
+
+    >>> check_name("images/cat.png")
+    ('images', 'cat.png')
+    """
+    parts = tuple(part for part in name.split("/") if part not in ("", "."))
+    dangerous = any(part == ".." or "\\" in part or ":" in part or "\0" in part for part in parts)
+    if name.startswith("/") or dangerous or len(parts) > 32 or any(len(os.fsencode(part)) > 255 for part in parts):
+        raise LoadError(f"refused the name {name[:40]!r}: it could leave its directory")
+    return parts
+
+
+def _members(archive: Path) -> Iterator[_Member]:
+    """The members of a tar or zip file; anything but plain files and directories raises LoadError."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as zipped:
+            for entry in zipped.infolist():
+                kind = entry.external_attr >> 28
+                if entry.header_offset < 0:
+                    raise LoadError(f"{archive.name}: {entry.filename[:40]!r} lies before the beginning of the file")
+                if kind not in (0, 0o4, 0o10) or entry.flag_bits & 1:
+                    raise LoadError(f"{archive.name}: {entry.filename[:40]!r} is a link, device or encrypted")
+                if entry.is_dir():
+                    yield _Member(entry.filename, 0, None)
+                else:
+                    with zipped.open(entry) as stream:
+                        yield _Member(entry.filename, entry.file_size, stream)
+        return
+    with tarfile.open(archive, "r:*") as tarred:
+        for member in tarred:
+            if member.type == tarfile.DIRTYPE:
+                yield _Member(member.name, 0, None)
+            elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse():
+                yield _Member(member.name, member.size, tarred.extractfile(member))
+            else:
+                raise LoadError(f"{archive.name}: {member.name[:40]!r} is a link, device or sparse file")
+
+
+def _write_members(members: Iterator[_Member], root: Path, budget: int) -> None:
+    """Write each member below `root`, a fresh private directory, so no link can be in the way."""
+    total = 0
+    for count, member in enumerate(members, start=1):
+        total += member.size
+        if total > budget or count > MAX_MEMBERS:
+            raise LoadError(f"archive exceeds {budget} bytes or {MAX_MEMBERS} members when unpacked")
+        path = root.joinpath(*check_name(member.name))
+        try:
+            (path if member.stream is None else path.parent).mkdir(mode=0o755, parents=True, exist_ok=True)
+            if member.stream is not None:
+                with path.open("xb") as file:
+                    shutil.copyfileobj(member.stream, file, _CHUNK_BYTES)
+                    if file.tell() != member.size:
+                        raise LoadError(f"{member.name[:40]!r} does not have the declared {member.size} bytes")
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            raise LoadError(f"archive holds {member.name[:40]!r} twice, or as a file and a directory") from error

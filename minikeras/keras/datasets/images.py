@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DatasetUnavailableError, InvalidArgumentError, MissingExtraError
-from .catalogue import CIFAR10, CIFAR100, FASHION_MNIST, FASHION_MNIST_6K, MNIST, MNIST_IDX
-from .locate import Contents, find
+from .catalogue import CIFAR10, CIFAR100, FASHION_MNIST, FASHION_MNIST_6K, MNIST, MNIST_IDX, Contents, find
 
 Split = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 Images = tuple[NDArray[np.uint8], NDArray[np.integer]]

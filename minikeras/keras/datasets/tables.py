@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidArgumentError
-from .catalogue import BOSTON_HOUSING, BREAST_CANCER, CALIFORNIA_HOUSING, DIGITS, IRIS, WINE, DatasetForm
-from .locate import find
+from .catalogue import BOSTON_HOUSING, BREAST_CANCER, CALIFORNIA_HOUSING, DIGITS, IRIS, WINE, DatasetForm, find
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 Rows = tuple[NDArray[np.floating], NDArray[np.floating]]

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidArgumentError, LoadError
-from .catalogue import IMDB, KERAS, REUTERS
+from .catalogue import IMDB, KERAS, REUTERS, find
 from .download import get_file
-from .locate import find
 
 Texts = tuple[NDArray[Any], NDArray[Any]]
 

@@ -1,5 +1,5 @@
 # mypy: implicit-reexport
-"""Models for other programs: `model.export("model.onnx")`, from a recorded run (`inference.py`), one primitive at a time."""
+"""Models for other programs: `model.export("model.onnx")`, from a recorded run (`graph.py`), one primitive at a time."""
 
 from ...absent import facade as _facade
 from .onnx import export_model

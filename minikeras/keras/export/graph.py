@@ -1,14 +1,266 @@
-"""A program as an ONNX graph: names, nodes, constants, and sizes that are known only when the model runs."""
+"""The computation of a model in inference mode, as a program with the sizes that may vary left open, and as an ONNX graph:
+names, nodes, constants, and sizes that are known only when the model runs.
+
+It is recorded twice, on inputs with different sizes and values: an integer that differs is a size, all else is constant.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import nest
+from ...compiler import Program
+from ...compiler.ir import Slot, outputs_of
+from ...compiler.passes.simplification import eliminate_dead_code, fold_constants
+from ...compiler.recorder import Recorder
+from ...core import Record, Tensor, Variable
+from ...core.arrays import creation_namespace, to_device, to_numpy
+from ...core.effects import State, Write
+from ...core.stack import BOTTOM, Frame
+from ...diagnostics import variable_name
+from ...errors import ExportError
+from ...nn_ops.draws import next_key
 from ...types import Array
-from .inference import BATCH, OpenProgram, Size, TracedCall, TracedValue, refused
+from ..calls import context
+from ..symbolic.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A number that differs between the two runs: the size of an axis that is not fixed."""
+
+    first: int
+    second: int
+
+
+BATCH = Size(2, 3)
+
+
+def open_size(axis: int) -> Size:
+    """The sizes of an open axis in both runs: different for each axis and far apart, so that results differ, too."""
+    return BATCH if axis == 0 else Size(128 * axis - 63, 184 * axis - 67)
+
+
+@dataclass(slots=True, eq=False)
+class TracedValue:
+    """A tensor of both runs.
+
+    Attributes:
+        shape: its sizes, a Size where they differ.
+        dtype: NumPy's.
+        array: its elements if they are the same in every run, else None.
+        fill: the number that all its elements are, if only the shape differs, else None.
+        name: what to call it; the path of a weight.
+    """
+
+    shape: tuple[Any, ...]
+    dtype: Any
+    array: Array = None
+    fill: Any = None
+    name: str = ""
+
+
+class TracedCall(NamedTuple):
+    """One primitive that was carried out on Values, and in which layer."""
+
+    name: str
+    inputs: tuple[Any, ...]
+    params: dict[str, Any]
+    outputs: tuple[Any, ...]
+    layer: str
+
+
+class OpenProgram(NamedTuple):
+    """The program of a model: the input Values, calls on Values and Python numbers in order, and a nest of output Values."""
+
+    inputs: list[TracedValue]
+    calls: list[TracedCall]
+    outputs: Any
+
+
+class Inference(Trial):
+    """A call of a layer or model in inference mode that leaves no trace but a recorded program.
+
+    An interpreter above the recorder: it notes the layers, and refuses what a graph cannot do.
+
+    Attributes:
+        program: the instructions that the outputs depend on. Weights are constants.
+        constants: by key of a slot, the values of what was not computed from those of the inputs.
+        layers: by key of a result, the path of the layer that computed it.
+        names: paths of Variables by the identity of their arrays.
+    """
+
+    sees_all = unrolls_loops = True
+    only_shapes = False
+
+    def __init__(self, operation: Any, inputs: list[Tensor], structure: Any) -> None:
+        super().__init__(operation)
+        self.layers: dict[int, str] = {}
+        self.names: dict[int, str] = {}
+        recorder = self._recorder = Recorder(inputs, strict=False, frozen=True)
+        outputs = self.run(lambda: self._operation(nest.pack(structure, inputs)), Frame(recorder, BOTTOM))
+        results = [recorder.slot(leaf) for leaf in nest.flatten(outputs)]
+        records = [record for record in recorder.records if not record.primitive.effect]
+        whole = Program(recorder.arguments, records, results, nest.map_structure(lambda leaf: None, outputs))
+        self.program = eliminate_dead_code(whole)
+        folded = fold_constants(self.program, math.inf)
+        slots = (*self.program.slots(), *folded.slots())
+        self.constants = {slot.key: slot.array for slot in slots if slot.array is not None}
+
+    def process(self, primitive: Any, inputs: Sequence[Any], params: dict[str, Any], below: Any) -> Any:
+        """Let the level below compute, and note the layer."""
+        if State.STREAM in primitive.reads or primitive is next_key:
+            raise refused("draws random numbers, which an exported graph cannot")
+        outputs = super().process(primitive, inputs, params, below)
+        for x in inputs:
+            if isinstance(x, Variable):
+                self.names[id(x.array)] = variable_name(x)
+        for y in outputs if type(outputs) is tuple else (outputs,):
+            self.layers[self._recorder.slot(y).key] = _layer()
+        return outputs
+
+    def observe(self, primitive: Any, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Any) -> None:
+        """Refuse what a graph cannot do. A custom gradient is noted by what it computed."""
+        super().observe(primitive, inputs, params, outputs, below)
+        if not primitive.repeatable and self._recorder.refusal is not None:
+            how = params.get("conversion", "its values")
+            raise refused(f"reads the numbers of a tensor in Python ({how}); what it does with them cannot be exported")
+        if State.OPERANDS in primitive.writes and params["conversion"] is not Write.INITIAL:
+            raise refused(
+                f"assigns the variable '{variable_name(outputs)}' during inference, and an exported graph has no state"
+            )
+
+
+def _layer() -> str:
+    return context.caller.path if context.caller is not None else "model"
+
+
+def refused(why: str, layer: str | None = None) -> ExportError:
+    """The error about something that a layer does."""
+    return ExportError(f"export: layer '{_layer() if layer is None else layer}' {why}.")
+
+
+# Two runs ------------------------------------------------------------------------------------------------------------
+
+
+def program(operation: Any, structure: Any, specs: Sequence[tuple[tuple[int | None, ...], Any]]) -> OpenProgram:
+    """The program of a layer or model in inference mode, on inputs with these shapes (None for an axis of any size) and dtypes.
+
+    Raises:
+        ExportError: if it does something that a graph cannot do, or another computation for another batch size.
+    """
+    shapes = [tuple(open_size(axis) if size is None else size for axis, size in enumerate(shape)) for shape, _ in specs]
+    runs = []
+    for run, seed in enumerate((5, 8)):
+        given = [_sample(shape, dtype, run, seed) for shape, (_, dtype) in zip(shapes, specs, strict=True)]
+        runs.append(Inference(operation, given, structure))
+    return _Comparison(*runs).program(shapes)
+
+
+def _sample(shape: tuple[Any, ...], dtype: Any, run: int, seed: int) -> Tensor:
+    """An input: numbers between 0 and 1, which are fit to be looked up when they are cast to integers; zeros of integers."""
+    sizes = tuple((size.first, size.second)[run] if isinstance(size, Size) else size for size in shape)
+    if dtype.kind not in "biuf":
+        raise ExportError(f"export: inputs of dtype {dtype.name} are not available in ONNX models made here.")
+    values = np.zeros(sizes) if dtype.kind in "biu" else np.random.Generator(np.random.PCG64(seed)).random(sizes)
+    return Tensor(to_device(values.astype(dtype.numpy), creation_namespace()))
+
+
+class _Comparison:
+    """Two runs of the same operation, read side by side."""
+
+    def __init__(self, first: Inference, second: Inference) -> None:
+        self._first, self._second = first, second
+        self._values: dict[int, TracedValue] = {}
+
+    def program(self, shapes: Sequence[tuple[Any, ...]]) -> OpenProgram:
+        """The program that both recordings share, for inputs of these shapes."""
+        first, second = self._first.program, self._second.program
+        inputs = [TracedValue(shape, slot.dtype) for shape, slot in zip(shapes, first.arguments, strict=True)]
+        self._values.update((slot.key, value) for slot, value in zip(first.arguments, inputs, strict=True))
+        calls = list(self._calls())
+        results = zip(first.results, second.results, strict=True)
+        return OpenProgram(inputs, calls, nest.pack(first.structure, [self._value(a, b, "model") for a, b in results]))
+
+    def _calls(self) -> Iterator[TracedCall]:
+        """The instructions of both, as one; without those whose results are the same constants."""
+        pairs = list(itertools.zip_longest(self._first.program.records, self._second.program.records))
+        for a, b in pairs:
+            if a is None or b is None or a.primitive is not b.primitive:
+                layer = _layer_of(b, self._second) if a is None else _layer_of(a, self._first)
+                raise refused("computes in another way for another batch size or other values", layer)
+        for a, b in pairs:
+            constants = [self._common_constant(x, y) for x, y in zip(outputs_of(a), outputs_of(b), strict=True)]
+            if None in constants:
+                yield self._call(a, b, _layer_of(a, self._first))
+            else:
+                self._values.update((x.key, value) for x, value in zip(outputs_of(a), constants, strict=True) if value)
+
+    def _call(self, a: Record, b: Record, layer: str) -> TracedCall:
+        inputs = tuple(self._value(x, y, layer) for x, y in zip(a.inputs, b.inputs, strict=True))
+        outputs = tuple(_open(x, y, layer) for x, y in zip(outputs_of(a), outputs_of(b), strict=True))
+        params = {name: _merged(value, b.params[name], layer) for name, value in a.params.items()}
+        self._values.update((x.key, value) for x, value in zip(outputs_of(a), outputs, strict=True))
+        return TracedCall(a.primitive.name, inputs, params, outputs, layer)
+
+    def _value(self, a: Any, b: Any, layer: str) -> Any:
+        """An operand, or a result of the model."""
+        if not isinstance(a, Slot):
+            return _merged(a, b, layer)
+        if a.key not in self._values:
+            self._values[a.key] = self._common_constant(a, b) or self._repeated_number(a, b, layer)
+        return self._values[a.key]
+
+    def _common_constant(self, a: Slot, b: Slot) -> TracedValue | None:
+        """The constant that two slots hold, or None if they hold different ones."""
+        if a.key not in self._first.constants or b.key not in self._second.constants:
+            return None
+        x, y = self._arrays(a, b)
+        same = x.dtype == y.dtype and x.shape == y.shape and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
+        return TracedValue(tuple(x.shape), x.dtype, x, name=self._first.names.get(id(a.array), "")) if same else None
+
+    def _repeated_number(self, a: Slot, b: Slot, layer: str) -> TracedValue:
+        """A tensor that Python made by repeating one number."""
+        elements = np.concatenate([np.ravel(array) for array in self._arrays(a, b)])
+        if not elements.size or (elements != elements[0]).any():
+            raise refused(f"makes a tensor of shape {a.shape} in a way that was not seen, from a size or values", layer)
+        value = _open(a, b, layer)
+        value.fill = elements[0]
+        return value
+
+    def _arrays(self, a: Slot, b: Slot) -> tuple[Array, Array]:
+        first, second = self._first.constants[a.key], self._second.constants[b.key]
+        return np.asarray(to_numpy(first)), np.asarray(to_numpy(second))
+
+
+def _layer_of(record: Record, run: Inference) -> str:
+    return run.layers.get(outputs_of(record)[0].key, "model")
+
+
+def _open(a: Slot, b: Slot, layer: str) -> TracedValue:
+    return TracedValue(_merged(a.shape, b.shape, layer), a.dtype)
+
+
+def _merged(a: Any, b: Any, layer: str) -> Any:
+    """The value that two runs share, with Sizes where integers differ."""
+    if isinstance(a, tuple) and type(a) is type(b) and len(a) == len(b):
+        return type(a)(_merged(x, y, layer) for x, y in zip(a, b, strict=True))
+    if isinstance(a, slice) and isinstance(b, slice):
+        return slice(*(_merged(getattr(a, part), getattr(b, part), layer) for part in ("start", "stop", "step")))
+    if type(a) is int and type(b) is int and a != b:
+        return Size(a, b)
+    if a is b or a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b)):
+        return a
+    raise refused(f"computes with what depends on the batch size or on values: {a!r:.60}, then {b!r:.60}", layer)
+
+
+# The graph of ONNX -------------------------------------------------------------------------------------------------------
 
 Rule = Callable[["Site"], "str | list[str]"]
 

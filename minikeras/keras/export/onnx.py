@@ -14,8 +14,7 @@ from ...types import as_dtype
 from ...version import VERSION
 from ..saving.model_files import may_write
 from . import operators
-from .graph import Graph
-from .inference import OpenProgram, TracedValue, program
+from .graph import Graph, OpenProgram, TracedValue, program
 
 OPSET = 18
 """The version of ONNX's operators that the translations are written in; later ones mean the same by them."""

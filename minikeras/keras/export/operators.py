@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...nn_ops.convolution import SamePadding
-from .graph import Rule, Site
-from .inference import Size
+from .graph import Rule, Site, Size
 
 _SAME_NAME = (
     "acos acosh add asin asinh atan atanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil cos cosh equal erf exp floor "

@@ -16,8 +16,11 @@ from minikeras.keras.layers.convolution import SeparableConv2D as SeparableConv2
 from minikeras.keras.layers.core import Dense as Dense, EinsumDense as EinsumDense, Embedding as Embedding
 from minikeras.keras.layers.core import Identity as Identity, Input as Input, InputLayer as InputLayer, Masking as Masking
 from minikeras.keras.layers.core import ReversibleEmbedding as ReversibleEmbedding
+from minikeras.keras.layers.encoding import CategoryEncoding as CategoryEncoding, Discretization as Discretization
+from minikeras.keras.layers.hashing import HashedCrossing as HashedCrossing, Hashing as Hashing
 from minikeras.keras.layers.inputs import InputSpec as InputSpec
 from minikeras.keras.layers.layer import Layer as Layer
+from minikeras.keras.layers.lookup import IntegerLookup as IntegerLookup, StringLookup as StringLookup
 from minikeras.keras.layers.merging import Add as Add, Average as Average, Concatenate as Concatenate, Dot as Dot
 from minikeras.keras.layers.merging import Maximum as Maximum, Minimum as Minimum, Multiply as Multiply, Subtract as Subtract
 from minikeras.keras.layers.mixtures import CutMix as CutMix, MixUp as MixUp, RandomErasing as RandomErasing
@@ -25,10 +28,6 @@ from minikeras.keras.layers.normalization import GroupNormalization as GroupNorm
 from minikeras.keras.layers.normalization import LayerNormalization as LayerNormalization, Normalization as Normalization
 from minikeras.keras.layers.normalization import RMSNormalization as RMSNormalization, Rescaling as Rescaling
 from minikeras.keras.layers.normalization import UnitNormalization as UnitNormalization
-from minikeras.keras.layers.preprocessing.encoding import CategoryEncoding as CategoryEncoding, Discretization as Discretization
-from minikeras.keras.layers.preprocessing.hashing import HashedCrossing as HashedCrossing, Hashing as Hashing
-from minikeras.keras.layers.preprocessing.lookup import IntegerLookup as IntegerLookup, StringLookup as StringLookup
-from minikeras.keras.layers.preprocessing.text_vectorization import TextVectorization as TextVectorization
 from minikeras.keras.layers.recurrent import Bidirectional as Bidirectional, RNN as RNN, StackedRNNCells as StackedRNNCells
 from minikeras.keras.layers.recurrent_cells import ConvLSTM1D as ConvLSTM1D, ConvLSTM2D as ConvLSTM2D, ConvLSTM3D as ConvLSTM3D
 from minikeras.keras.layers.recurrent_cells import GRU as GRU, GRUCell as GRUCell, LSTM as LSTM, LSTMCell as LSTMCell
@@ -44,6 +43,7 @@ from minikeras.keras.layers.reshaping import RepeatVector as RepeatVector, Resha
 from minikeras.keras.layers.reshaping import UpSampling1D as UpSampling1D, UpSampling2D as UpSampling2D
 from minikeras.keras.layers.reshaping import UpSampling3D as UpSampling3D, ZeroPadding1D as ZeroPadding1D
 from minikeras.keras.layers.reshaping import ZeroPadding2D as ZeroPadding2D, ZeroPadding3D as ZeroPadding3D
+from minikeras.keras.layers.text_vectorization import TextVectorization as TextVectorization
 from minikeras.keras.layers.windows import AdaptiveAveragePooling1D as AdaptiveAveragePooling1D
 from minikeras.keras.layers.windows import AdaptiveAveragePooling2D as AdaptiveAveragePooling2D
 from minikeras.keras.layers.windows import AdaptiveAveragePooling3D as AdaptiveAveragePooling3D

@@ -16,10 +16,11 @@ from ...core.effects import clock
 from ...functions.elementwise import cast
 from ...module import Module, snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
-from .. import constraints, mixed_precision, regularizers
+from .. import constraints, regularizers
 from ..arguments import made_with_numpy, unrecognized
 from ..calls import context as _context
 from ..calls import mask_of, without_effects
+from ..config import DTypePolicy, policy_of
 from ..names import PathMap, auto_name
 from ..saving import objects
 from ..symbolic.keras_tensor import LayerIO, holds_symbol, is_data, is_numbers, shapes_of_first
@@ -60,7 +61,7 @@ class Layer(Module):
     """
 
     _structure: layer_weights.Structure
-    _policy: mixed_precision.DTypePolicy
+    _policy: DTypePolicy
     _is_layer = True
     _open = False
     """True if further state may be added after building."""
@@ -124,13 +125,13 @@ class Layer(Module):
     # Configuration -----------------------------------------------------------------------------------------------------
 
     @property
-    def dtype_policy(self) -> mixed_precision.DTypePolicy:
+    def dtype_policy(self) -> DTypePolicy:
         """The dtypes of weights and computations. Of a DTypePolicyMap it is the entry for the path that the layer has then."""
         return self._policy
 
     @dtype_policy.setter
     def dtype_policy(self, policy: Any) -> None:
-        chosen = mixed_precision.get(policy[self.path] if isinstance(policy, PathMap) else policy)
+        chosen = policy_of(policy[self.path] if isinstance(policy, PathMap) else policy)
         if self._layer_state.added and chosen.name != self._policy.name:
             raise ValueError(f"Layer '{self.name}' has weights already. Set dtype_policy before it is built.")
         self._policy, self._dtype = chosen, chosen.compute_dtype

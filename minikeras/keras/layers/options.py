@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from .. import activations, constraints, initializers, regularizers
 from ..arguments import whole
-from ..settings import checked_format
+from ..config import checked_format
 
 T = TypeVar("T")
 

@@ -27,8 +27,7 @@ from ...module import snake_case
 from ...types import DTypeLike, TensorLike, as_dtype
 from ..arguments import Catalogue, as_call
 from ..calls import mask_of
-from ..config import floatx
-from ..mixed_precision import get as policy_of
+from ..config import floatx, policy_of
 from ..saving.objects import deserialize_keras_object
 
 catalogue = Catalogue("loss")

@@ -24,9 +24,8 @@ from ...types import DTypeLike, ShapeLike, TensorLike
 from .. import initializers, losses
 from ..arguments import Catalogue, as_call
 from ..calls import context, mask_of, without_effects
-from ..config import floatx
+from ..config import floatx, policy_of
 from ..losses.loss import as_floats, combine_weights, spread_weights, with_function
-from ..mixed_precision import get as policy_of
 from ..names import auto_name
 from ..weight import KerasVariable
 

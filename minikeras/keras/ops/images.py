@@ -28,8 +28,8 @@ from ...functions.reductions import reduce_mean
 from ...functions.resizing import KERNELS, resized
 from ...functions.shaping import concat, pad, reshape, stack, transpose
 from ...types import Array, DTypeLike, ShapeLike, TensorLike
+from ..config import checked_format
 from ..promotion import floating
-from ..settings import checked_format
 from ..symbolic.operation import operation
 from ..symbolic.trial import check_size, cost_of_operands
 from .rows import row

@@ -17,8 +17,8 @@ from ...functions.elementwise import cos, sin
 from ...functions.operands import beside
 from ...functions.shaping import expand_dims, reshape, squeeze, transpose
 from ...types import Array, ShapeLike, TensorLike
+from ..config import checked_format
 from ..promotion import floating, promoted
-from ..settings import checked_format
 from ..symbolic.operation import operation
 from ..symbolic.trial import check_size, cost_of_operands
 from .rows import anything, floats, row

@@ -4,6 +4,9 @@ from minikeras.keras.backend import is_keras_tensor as is_keras_tensor, standard
 from minikeras.keras.batches import PyDataset as PyDataset, pack_x_y_sample_weight as pack_x_y_sample_weight
 from minikeras.keras.batches import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 from minikeras.keras.callbacks.progress_bar import Progbar as Progbar
+from minikeras.keras.config import disable_interactive_logging as disable_interactive_logging
+from minikeras.keras.config import enable_interactive_logging as enable_interactive_logging
+from minikeras.keras.config import is_interactive_logging_enabled as is_interactive_logging_enabled
 from minikeras.keras.datasets.download import get_file as get_file
 from minikeras.keras.feature_space import FeatureSpace as FeatureSpace
 from minikeras.keras.models.summary import model_drawing as model_drawing, model_to_dot as model_to_dot
@@ -16,9 +19,6 @@ from minikeras.keras.saving.registry import CustomObjectScope as CustomObjectSco
 from minikeras.keras.saving.registry import get_registered_name as get_registered_name
 from minikeras.keras.saving.registry import get_registered_object as get_registered_object
 from minikeras.keras.saving.registry import register_keras_serializable as register_keras_serializable
-from minikeras.keras.settings import disable_interactive_logging as disable_interactive_logging
-from minikeras.keras.settings import enable_interactive_logging as enable_interactive_logging
-from minikeras.keras.settings import is_interactive_logging_enabled as is_interactive_logging_enabled
 from minikeras.keras.symbolic.keras_tensor import get_source_inputs as get_source_inputs
 from minikeras.keras.utils.arrays import normalize as normalize, pad_sequences as pad_sequences, split_dataset as split_dataset
 from minikeras.keras.utils.arrays import timeseries_dataset_from_array as timeseries_dataset_from_array

@@ -20,8 +20,7 @@ from ...extras import imported
 from ...functions.resizing import METHODS, resize
 from ...functions.shaping import transpose
 from ...types import TensorLike
-from ..config import floatx
-from ..settings import checked_format
+from ..config import checked_format, floatx
 
 MODES = {"grayscale": ("L", "I;16", "I"), "rgb": ("RGB",), "rgba": ("RGBA",)}
 """For each color mode the modes of Pillow that are taken as they are; others are converted to the first."""

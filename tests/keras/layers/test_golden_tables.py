@@ -7,7 +7,7 @@ from golden_numbers import golden
 from in_one_test import in_one_test
 
 import minikeras as tf
-from minikeras.keras.layers.preprocessing.hashing import fingerprints
+from minikeras.keras.layers.hashing import fingerprints
 
 L = tf.keras.layers
 CASES = golden("tables")["cases"]

@@ -11,22 +11,22 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ....core import Tensor
-from ....core.arrays import to_numpy
-from ....core.families import by_elements
-from ....core.stack import only_shapes
-from ....errors import DTypeError, InvalidArgumentError
-from ....files import limits
-from ....functions.creation import constant
-from ....types import Array, TensorLike
-from ...arguments import whole
-from ...config import floatx
-from ...saving.objects import described
-from ..inputs import called
-from ..layer import Layer
-from ..options import Flag, Kept, one_of
+from ...core import Tensor
+from ...core.arrays import to_numpy
+from ...core.families import by_elements
+from ...core.stack import only_shapes
+from ...errors import DTypeError, InvalidArgumentError
+from ...files import limits
+from ...functions.creation import constant
+from ...types import Array, TensorLike
+from ..arguments import whole
+from ..config import floatx
+from ..saving.objects import described
 from .encoding import AdaptedLayer, as_column, encode, texts
 from .hashing import bins_of, checked_salt
+from .inputs import called
+from .layer import Layer
+from .options import Flag, Kept, one_of
 
 _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
 _UNKNOWN, _DROPPED = -2, -1

@@ -13,24 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from .... import nest
-from ....core import Tensor, convert_to_tensor
-from ....core.arrays import to_numpy
-from ....core.batch import check_values
-from ....core.ops.indexing import add_along
-from ....core.primitive import Primitive
-from ....core.tensor import Operand
-from ....errors import DTypeError, InvalidArgumentError
-from ....files.limits import spend_work
-from ....functions.elementwise import cast
-from ....functions.operands import tensor
-from ....functions.shaping import expand_dims, transpose
-from ....types import Array, DTypeLike, ShapeLike, TensorLike, as_dtype
-from ...arguments import plain, whole
-from ...symbolic.keras_tensor import KerasTensor, Spec, is_data
-from ..inputs import called
-from ..layer import Layer
-from ..options import Kept, Number
+from ... import nest
+from ...core import Tensor, convert_to_tensor
+from ...core.arrays import to_numpy
+from ...core.batch import check_values
+from ...core.ops.indexing import add_along
+from ...core.primitive import Primitive
+from ...core.tensor import Operand
+from ...errors import DTypeError, InvalidArgumentError
+from ...files.limits import spend_work
+from ...functions.elementwise import cast
+from ...functions.operands import tensor
+from ...functions.shaping import expand_dims, transpose
+from ...types import Array, DTypeLike, ShapeLike, TensorLike, as_dtype
+from ..arguments import plain, whole
+from ..symbolic.keras_tensor import KerasTensor, Spec, is_data
+from .inputs import called
+from .layer import Layer
+from .options import Kept, Number
 
 Shape = tuple[int | None, ...]
 

@@ -10,18 +10,18 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from ....core import Tensor
-from ....core.families import by_elements
-from ....errors import ShapeError
-from ....functions.shaping import pad
-from ....types import Array, ShapeLike
-from ...arguments import whole
-from ...saving.objects import deserialize_keras_object
-from ..inputs import called
-from ..layer import Layer
-from ..options import Kept
+from ...core import Tensor
+from ...core.families import by_elements
+from ...errors import ShapeError
+from ...functions.shaping import pad
+from ...types import Array, ShapeLike
+from ..arguments import whole
+from ..saving.objects import deserialize_keras_object
 from .encoding import AdaptedLayer, Shape, as_column, texts
+from .inputs import called
+from .layer import Layer
 from .lookup import StringLookup
+from .options import Kept
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

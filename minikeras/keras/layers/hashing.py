@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Tensor
-from ....core.families import by_elements
-from ....errors import DTypeError, ShapeError
-from ....types import Array, DTypeLike, ShapeLike, TensorLike
-from ...config import floatx
-from ..inputs import called
-from ..options import Kept, Size
+from ...core import Tensor
+from ...core.families import by_elements
+from ...errors import DTypeError, ShapeError
+from ...types import Array, DTypeLike, ShapeLike, TensorLike
+from ..config import floatx
 from .encoding import ColumnLayer, EncodedLayer, Shape, as_column, encode, encoded_shape, texts
+from .inputs import called
+from .options import Kept, Size
 
 _K0, _K1, _K2 = np.uint64(0xC3A5C85C97CB3127), np.uint64(0xB492B66FBE98F273), np.uint64(0x9AE16A3B2F90404F)
 _JOIN = np.uint64(0xC6A4A7935BD1E995)

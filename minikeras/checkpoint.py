@@ -17,11 +17,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core import Variable
-from ..core.warnings import logger
-from ..errors import LoadError
-from ..state import COUNTER, Restoration, StateTree, is_trackable, listed, trackable_children
-from . import bundle, pointer
+from . import bundle
+from .core import Variable
+from .core.warnings import logger
+from .errors import LoadError
+from .state import COUNTER, Restoration, StateTree, is_trackable, listed, trackable_children
 
 
 class CheckpointOptions:
@@ -182,7 +182,7 @@ class Checkpoint:
                 except bundle.TakenError:
                     if number is not None:
                         raise
-                    self.save_counter.assign(max(count, pointer.highest(prefix)) + 1)
+                    self.save_counter.assign(max(count, bundle.highest(prefix)) + 1)
         except BaseException:
             self.save_counter.assign(before)
             raise
@@ -272,7 +272,7 @@ class Checkpoint:
 
 def _note(path: str) -> None:
     """Add a checkpoint to the file of its folder, as the newest."""
-    pointer.write(Path(path).parent, {path: time.time()})
+    bundle.write_list(Path(path).parent, {path: time.time()})
 
 
 _OWN = {"_writer", "_root", "_counter", "_deferred"}
@@ -417,7 +417,7 @@ class CheckpointManager:
         self._limit, self._hours = max_to_keep, keep_checkpoint_every_n_hours
         self._counter, self.checkpoint_interval, self._init = step_counter, checkpoint_interval, init_fn
         self._last_step: int | None = None
-        state = pointer.get_checkpoint_state(directory) or pointer.CheckpointState()
+        state = bundle.get_checkpoint_state(directory) or bundle.CheckpointState()
         listed = self._listed().items()
         self._known = {path: saved for path, saved in listed if not bundle.is_taken(Path(path), self._writer.may_adopt)}
         self._preserved = [path for path in state.preserved if self._has_own_name(path)]
@@ -432,7 +432,7 @@ class CheckpointManager:
 
     def _listed(self) -> dict[str, float]:
         """The checkpoints in the folder with names that this manager gives, those of other programs too, oldest first."""
-        found = pointer.known_checkpoints(self.directory)
+        found = bundle.known_checkpoints(self.directory)
         return {path: saved for path, saved in found.items() if self._has_own_name(path)}
 
     @property
@@ -483,7 +483,7 @@ class CheckpointManager:
                 self._preserved.append(oldest)
             elif bundle.may_be_of(Path(oldest), saved):
                 dropped.append(oldest)
-        pointer.write(Path(self.directory), known, self._has_own_name, dropped, self._preserved, self._last_preserved)
+        bundle.write_list(Path(self.directory), known, self._has_own_name, dropped, self._preserved, self._last_preserved)
         self._known = known
         for old in dropped:
             try:
@@ -501,9 +501,9 @@ class CheckpointManager:
         Raises:
             LoadError: if there are checkpoints, but none is complete.
         """
-        paths = [*pointer.damaged(self.directory, self._has_own_name), *self._listed()]
+        paths = [*bundle.damaged(self.directory, self._has_own_name), *self._listed()]
         if paths:
-            path = pointer.newest_complete(paths)
+            path = bundle.newest_complete(paths)
             if path is None:
                 raise LoadError(
                     f"{self.directory}: none of the {len(paths)} checkpoints is complete (the log says why for each). "
