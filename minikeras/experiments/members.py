@@ -244,21 +244,46 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(MemberNumber, f"__{_name}__", lambda self, other, f=_f: self._holds(other, f))
 
 
+Row = tuple[Variable, int, Variable]
+"""A Variable that holds a stack, a place in it, and the member's own Variable, whose value is that row."""
+
+
+def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
+    """A stack with other rows at some places."""
+    if len(rows) == whole.shape[0]:
+        ordered = [rows[place] for place in range(whole.shape[0])]
+        return namespace(*ordered).stack(ordered).astype(whole.dtype, copy=False)
+    changed = whole.copy()
+    for place, row in rows.items():
+        changed[place] = row
+    return changed
+
+
+_NOTHING = bytes(16)
+
+
+def without_memory(array: Array) -> Array:
+    """Zeros of the shape and dtype of an array, which take no memory: for a Variable whose value lies in a stack."""
+    return np.ndarray(array.shape, array.dtype, _NOTHING, strides=(0,) * array.ndim)
+
+
 class Members(Batch):
     """The interpreter for `size` members.
 
     Attributes:
         stacks: for the key of a Variable of the model, that Variable and the one that holds all members' values. Never changed
             in place. A Variable without an entry holds one value for all.
+        rows: for the key of a Variable that holds a stack, that Variable and the members' own, whose values are its rows.
         streams: the global random streams of the members: rows of seed and position.
         ended: the places of members that step no more; their rows mean nothing.
     """
 
-    __slots__ = ("__dict__", "ended", "stacks", "streams")
+    __slots__ = ("__dict__", "ended", "rows", "stacks", "streams")
 
     def __init__(self, states: Sequence[tuple[int, int]]) -> None:
         super().__init__(len(states))
         self.stacks: dict[int, tuple[Variable, Variable]] = {}
+        self.rows: dict[int, tuple[Variable, Sequence[Variable]]] = {}
         self.ended: set[int] = set()
         self.streams = HostVariable(np.array(states, np.uint64), trainable=False, name="streams")
 
@@ -347,76 +372,65 @@ class Members(Batch):
         self.streams.assign(Tensor(np.array(rows, np.uint64)))
         return np.stack(found)
 
+    # The members' own Variables, whose values are rows of stacks --------------------------------------------------------------
 
-# Rows of stacks: the values of members' Variables that lie together ----------------------------------------------------------
+    def hold(self, whole: Variable, own: Sequence[Variable]) -> None:
+        """Let members' Variables be the rows of one that holds a stack; `take` and `give` carry their values over."""
+        self.rows[whole.key] = whole, own
 
+    def own(self, whole: Variable) -> Sequence[Variable]:
+        """The members' Variables that are rows of a stack."""
+        return self.rows[whole.key][1]
 
-def with_rows(whole: Array, rows: Mapping[int, Array]) -> Array:
-    """A stack with other rows at some places."""
-    if len(rows) == whole.shape[0]:
-        ordered = [rows[place] for place in range(whole.shape[0])]
-        return namespace(*ordered).stack(ordered).astype(whole.dtype, copy=False)
-    changed = whole.copy()
-    for place, row in rows.items():
-        changed[place] = row
-    return changed
+    def rows_at(self, places: Iterable[int]) -> list[Row]:
+        """The rows of some members."""
+        return [(whole, place, own[place]) for place in places for whole, own in self.rows.values()]
 
+    def take(self, places: Iterable[int]) -> None:
+        """Let stacks hold the values of some members' Variables, which hold none from then on; all or nothing."""
+        self._take(self.rows_at(places))
 
-Row = tuple[Variable, int, Variable]
-"""A Variable that holds a stack, a place in it, and the member's own Variable, whose value is that row."""
-Rows = Sequence[tuple[Variable, Sequence[Variable]]]
-"""Variables that hold stacks, each with the members' own."""
+    def _take(self, rows: Iterable[Row]) -> None:
+        taken: list[Row] = []
+        stacks: dict[int, list[Row]] = {}
+        for row in rows:
+            stacks.setdefault(row[0].key, []).append(row)
+        try:
+            for found in stacks.values():
+                whole = found[0][0]
+                whole.array = with_rows(whole.array, {place: own.array for _, place, own in found})
+                taken += found
+                for _, _, own in found:
+                    own.array = without_memory(own.array)
+        except BaseException:  # such as a lack of memory
+            self._give(taken)
+            raise
 
+    def give(self, places: Iterable[int]) -> None:
+        """Let some members' Variables hold their values by themselves."""
+        self._give(self.rows_at(places))
 
-def rows_at(rows: Rows, places: Sequence[int]) -> list[Row]:
-    """The rows of some members."""
-    return [(whole, place, own[place]) for whole, own in rows for place in places]
+    def _give(self, rows: Iterable[Row]) -> None:
+        for whole, place, own in rows:
+            own.array = whole.array[place, ...].copy()
 
+    def rest(self) -> None:
+        """Let stacks hold no memory, once all rows are given."""
+        for whole, _ in self.rows.values():
+            whole.array = without_memory(whole.array)
 
-def take_rows(rows: Iterable[Row]) -> None:
-    """Let stacks hold the values of members' Variables, which hold none from then on; all or nothing."""
-    taken: list[Row] = []
-    stacks: dict[int, list[Row]] = {}
-    for row in rows:
-        stacks.setdefault(row[0].key, []).append(row)
-    try:
-        for found in stacks.values():
-            whole = found[0][0]
-            whole.array = with_rows(whole.array, {place: own.array for _, place, own in found})
-            taken += found
-            for _, _, own in found:
-                own.array = without_memory(own.array)
-    except BaseException:  # such as a lack of memory
-        give_rows(taken)
-        raise
-
-
-def give_rows(rows: Iterable[Row]) -> None:
-    """Let members' Variables hold their values by themselves."""
-    for whole, place, own in rows:
-        own.array = whole.array[place, ...].copy()
-
-
-@contextlib.contextmanager
-def shown_rows(rows: Iterable[Row]) -> Iterator[None]:
-    """Within the block members' Variables hold their rows; values assigned to them there are kept."""
-    given = [(row, row[2].array, row[0].array[row[1], ...]) for row in rows]
-    for (_, _, own), _, value in given:
-        own.array = value
-    try:
-        yield
-    finally:
-        take_rows([row for row, _, value in given if row[2].array is not value])
-        for (_, _, own), nothing, _ in given:
-            own.array = nothing
-
-
-_NOTHING = bytes(16)
-
-
-def without_memory(array: Array) -> Array:
-    """Zeros of the shape and dtype of an array, which take no memory: for a Variable whose value lies in a stack."""
-    return np.ndarray(array.shape, array.dtype, _NOTHING, strides=(0,) * array.ndim)
+    @contextlib.contextmanager
+    def shown(self, places: Iterable[int]) -> Iterator[list[Row]]:
+        """Within the block some members' Variables hold their rows; values assigned to them there are kept."""
+        given = [(row, row[2].array, row[0].array[row[1], ...]) for row in self.rows_at(places)]
+        for (_, _, own), _, value in given:
+            own.array = value
+        try:
+            yield [row for row, _, _ in given]
+        finally:
+            self._take([row for row, _, value in given if row[2].array is not value])
+            for (_, _, own), nothing, _ in given:
+                own.array = nothing
 
 
 class MemberSource(Source):

@@ -13,7 +13,6 @@ import itertools
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -48,7 +47,7 @@ from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, Sight, is
 from ..keras.weight import KerasVariable
 from ..layout import Layout
 from ..types import Array
-from .members import Members, Rows, rows_at, shown_rows, with_member_numbers, with_rows, without_memory
+from .members import Members, with_member_numbers, with_rows, without_memory
 
 
 def kind_of(optimizer: Any) -> tuple[Any, ...]:
@@ -81,25 +80,6 @@ def _text(kind: tuple[Any, ...]) -> str:
     return f"{found.__name__}({', '.join(map(_text, within))})" if within else found.__name__
 
 
-@dataclass
-class Held:
-    """The parts of a `StackedOptimizer` that are not its own. An optimizer's Variables are found by its attributes, which these
-    do not enter: `variables` names the Variables.
-
-    Attributes:
-        optimizers: the members' own.
-        members: the interpreter.
-        rows: for the key of a whole Variable, or of a slot of one, the members' own.
-    """
-
-    optimizers: list[Optimizer]
-    members: Members
-    rows: dict[int, Sequence[Variable]]
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Held:
-        raise InvalidArgumentError("the optimizers of an ensemble are not copied; copy those of its members.")
-
-
 class StackedOptimizer(Optimizer):
     """The optimizers of all members as one, over Variables that hold all members' values along a first axis.
 
@@ -108,49 +88,41 @@ class StackedOptimizer(Optimizer):
 
     Args:
         optimizers: one for each member, of one kind.
-        members: the interpreter.
-        rows: the whole Variables and the members' own.
+        members: the interpreter, which holds whole Variables and the members' own.
 
     Attributes:
+        optimizers: the members' own.
         steps_at_once: whether slots are stacked, as all members can step in one loop; else the members step in turn.
     """
 
-    def __init__(self, optimizers: Sequence[Any], members: Members, rows: Rows) -> None:
+    def __init__(self, optimizers: Sequence[Any], members: Members) -> None:
         check(optimizers)
         super().__init__(0.0, name=optimizers[0].name)
-        self._held = Held(list(optimizers), members, {whole.key: own for whole, own in rows})
+        self.optimizers, self._members = list(optimizers), members
         self.slot_groups = optimizers[0].slot_groups
         self.needs_loss = any(optimizer.needs_loss for optimizer in optimizers)  # then each member's own model takes its step
         self.steps_at_once = True
 
-    @property
-    def optimizers(self) -> list[Optimizer]:
-        """The members' own."""
-        return self._held.optimizers
+    def __deepcopy__(self, memo: dict[int, Any]) -> StackedOptimizer:
+        raise InvalidArgumentError("the optimizers of an ensemble are not copied; copy those of its members.")
 
     @property
     def variables(self) -> list[Variable]:
         """The Variables of the members' optimizers; and the whole slots, if all step at once."""
         own = [variable for optimizer in self.optimizers for variable in optimizer.variables]
-        return [*own, *(slot for slot, _ in self.slot_rows)]
-
-    @property
-    def slot_rows(self) -> Rows:
-        """The slots of all members at once, and the members' own, which hold shape and dtype alone."""
-        slots = [slot for known in self.state.slots.values() for slot in known.slots.values()]
-        return [(slot, self._held.rows[slot.key]) for slot in slots]
+        return [*own, *(slot for known in self.state.slots.values() for slot in known.slots.values())]
 
     @property
     def iterations(self) -> Any:
         """The number of updates."""
-        return self.optimizers[self._held.members.active[0]].iterations
+        return self.optimizers[self._members.active[0]].iterations
 
     @property
     def learning_rate(self) -> Any:
         """Each member's own learning rate. Set it to one for all or to a list with one for each."""
         with self._below():
             rates = perform(present_rate, (), {"optimizer": self})
-        return BatchedTensor(rates, self._held.members)
+        return BatchedTensor(rates, self._members)
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
@@ -171,10 +143,10 @@ class StackedOptimizer(Optimizer):
         """The losses times the members' scales."""
         if not any(one.loss_scale_factor is not None or isinstance(one, LossScaleOptimizer) for one in self.optimizers):
             return loss
-        losses = self._held.members.stack_of(tensor(loss))
+        losses = self._members.stack_of(tensor(loss))
         with self._below():
             scales = perform(present_scale, (losses,), {"optimizer": self, "dtype": losses.array.dtype})
-        return loss * BatchedTensor(scales, self._held.members)
+        return loss * BatchedTensor(scales, self._members)
 
     def present_scale(self) -> Array:
         """The loss scale of each member."""
@@ -189,7 +161,7 @@ class StackedOptimizer(Optimizer):
 
     def _below(self) -> on_top:
         """A block outside of `Members`."""
-        return on_top(current().without(self._held.members))
+        return on_top(current().without(self._members))
 
     # Slots ---------------------------------------------------------------------------------------------------------------
 
@@ -201,31 +173,37 @@ class StackedOptimizer(Optimizer):
 
     def _wholes(self, variables: Iterable[Variable]) -> list[Variable]:
         """The whole Variables that the model's Variables represent."""
-        held = self._held
-        return [one if one.key in held.rows else held.members.whole_of(one) for one in variables]
+        return [one if one.key in self._members.rows else self._members.whole_of(one) for one in variables]
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Make the members' slots beside whole Variables, and stack them if all can step at once."""
-        known, held = self.state.slots, self._held
+        known, members = self.state.slots, self._members
         new = [variable for variable in variables if variable.key not in known]
         if not new:
             return
-        own = [(whole, held.rows[whole.key]) for whole in new]
-        with shown_rows(rows_at(own, held.members.active)):
+        with members.shown(members.active):
             for place, optimizer in enumerate(self.optimizers):
-                optimizer.prepare([found[place] for _, found in own])
-        stacked = [self._stacked(*pair) for pair in own] if self.steps_at_once else []
+                optimizer.prepare([members.own(whole)[place] for whole in new])
+        stacked = [self._stacked(whole) for whole in new] if self.steps_at_once else []
         states = [state for state in stacked if state is not None]
         # If slots are stacked already, steps of new ones that do not fit are taken in turn.
         self.steps_at_once = len(states) == len(new) and (bool(known) or self._is_at_once(states))
         self.state.add(states if self.steps_at_once else [SlotState(whole, {}, [whole], True) for whole in new])
-        for _, _, slot in rows_at(self.slot_rows, held.members.active) if self.steps_at_once else ():
-            slot.array = without_memory(slot.array)
+        for state in states if self.steps_at_once else ():
+            own = self._own_slots(state.variable)
+            for name, slot in state.slots.items():
+                members.hold(slot, [one[name] for one in own])
+                for place in members.active:
+                    own[place][name].array = without_memory(own[place][name].array)
 
-    def _stacked(self, whole: Variable, own: Sequence[Variable]) -> SlotState | None:
+    def _own_slots(self, whole: Variable) -> list[dict[str, Variable]]:
+        """The slots of each member beside its row of a whole Variable."""
+        states = [one.state.slots.get(row.key) for one, row in zip(self.optimizers, self._members.own(whole), strict=True)]
+        return [{} if state is None else state.slots for state in states]
+
+    def _stacked(self, whole: Variable) -> SlotState | None:
         """The slots of all members beside a whole Variable; None if not all members have the same."""
-        states = [optimizer.state.slots.get(one.key) for optimizer, one in zip(self.optimizers, own, strict=True)]
-        found = [{} if state is None else state.slots for state in states]
+        found = self._own_slots(whole)
         if any(list(one) != list(found[0]) for one in found):
             return None
         stacks = {name: [one[name].array for one in found] for name in found[0]}
@@ -233,32 +211,32 @@ class StackedOptimizer(Optimizer):
             name: KerasVariable(Tensor(namespace(*own).stack(own)), trainable=False, name=found[0][name].name)
             for name, own in stacks.items()
         }
-        self._held.rows |= {slot.key: [one[name] for one in found] for name, slot in slots.items()}
         return SlotState(whole, slots, [whole, *(slot for name, slot in slots.items() if name not in BESIDE)], True)
 
     def parts(self, owner: Any, states: Sequence[SlotState], writer: Writer) -> list[tuple[MembersPart, list[int]]]:
         """The steps of all members at once, for a compiled step of the owner, this one or its stand-in; each with the
         positions of its Variables. Untraceable for members that step in turn.
         """
-        held, shares = self._held, dict[int, tuple[list[Any], list[int]]]()
+        shares = dict[int, tuple[list[Any], list[int]]]()
         if not self.steps_at_once or any(
             member.every != 1 for one in self.optimizers if isinstance(one, PerLayer) for member in one.members
         ):
             raise Untraceable("members that take turns")
         for i, state in enumerate(states):
-            own = [_part_of(*pair) for pair in zip(self.optimizers, held.rows[state.variable.key], strict=True)]
+            own = [_part_of(*pair) for pair in zip(self.optimizers, self._members.own(state.variable), strict=True)]
             if len({number for number, _ in own}) > 1:
                 raise Untraceable("Variables that have other optimizers in some members")
             if own[0][1] is not None:
                 shares.setdefault(own[0][0], ([optimizer for _, optimizer in own], []))[1].append(i)
         given = {state.variable.key for state in states}
-        others = {_part_of(self.optimizers[0], held.rows[key][0])[0] for key in self.state.slots if key not in given}
+        others = [one.variable for key, one in self.state.slots.items() if key not in given]
+        parts = {_part_of(self.optimizers[0], self._members.own(one)[0])[0] for one in others}
         found = list[tuple[MembersPart, list[int]]]()
         for number, (optimizers, places) in shares.items():
-            if number in others and changes_others(optimizers[0]):
+            if number in parts and changes_others(optimizers[0]):
                 raise Untraceable("what has no gradient changes too")
             holders = self.optimizers if isinstance(self.optimizers[0], PerLayer) and not found else ()
-            part = MembersPart(owner, optimizers, [states[i] for i in places], writer, held, holders)
+            part = MembersPart(owner, optimizers, [states[i] for i in places], writer, self._members, holders)
             found.append((part, places))
         return found
 
@@ -276,7 +254,7 @@ class StackedOptimizer(Optimizer):
         """Update the Variables of all members by their gradients; as `Optimizer.apply`."""
         wholes = self._wholes(trainable_variables or ())
         with self._below():
-            given = [None if gradient is None else self._held.members.stack_of(gradient) for gradient in grads]
+            given = [None if gradient is None else self._members.stack_of(gradient) for gradient in grads]
             return super().apply(given, wholes)
 
     def learning(self, variables: Sequence[Variable]) -> list[int] | None:
@@ -285,17 +263,15 @@ class StackedOptimizer(Optimizer):
         if not isinstance(first, PerLayer):
             return None
         self.build(variables)
-        return [i for i, one in enumerate(variables) if first.optimizer_for(self._held.rows[one.key][0]) is not None]
+        return [i for i, one in enumerate(variables) if first.optimizer_for(self._members.own(one)[0]) is not None]
 
     def changes(self, gradients: list[Array], states: list[SlotState]) -> list[Change]:
         """All changes of one step, member by member: only a program has them step at once. Nothing is assigned."""
-        held, changes, changed = self._held, list[Change](), dict[int, tuple[Variable, dict[int, Array]]]()
-        wholes = [(state.variable, held.rows[state.variable.key]) for state in self.state.slots.values()]
-        rows = rows_at([*wholes, *self.slot_rows], held.members.active)
-        owners = {own.key: (whole, place) for whole, place, own in rows}
-        with shown_rows(rows):
-            for place in held.members.active:
-                optimizer, own = self.optimizers[place], [held.rows[state.variable.key][place] for state in states]
+        members, changes, changed = self._members, list[Change](), dict[int, tuple[Variable, dict[int, Array]]]()
+        with members.shown(members.active) as rows:
+            owners = {own.key: (whole, place) for whole, place, own in rows}
+            for place in members.active:
+                optimizer, own = self.optimizers[place], [members.own(state.variable)[place] for state in states]
                 _, *given = paired(optimizer, [Tensor(gradient[place, ...]) for gradient in gradients], own)
                 for variable, array in optimizer.changes(*given):
                     if variable.key in owners:
@@ -381,7 +357,7 @@ class MembersPart(FormulaPart):
         optimizers: built, each for its own Variables.
         states: of the whole Variables.
         writer: of the program.
-        held: by the stacked optimizer; the optimizers of members that have ended stay as they are.
+        members: the interpreter; the optimizers of members that have ended stay as they are.
         holders: the members' optimizers around these, if this step is to count theirs as well.
 
     Raises:
@@ -394,11 +370,11 @@ class MembersPart(FormulaPart):
         optimizers: Sequence[Optimizer],
         states: Sequence[SlotState],
         writer: Writer,
-        held: Held,
+        members: Members,
         holders: Sequence[Optimizer],
     ) -> None:
         self._optimizer, self.own, self._states = owner, optimizers[0], states
-        self.optimizers, self._rows, self._ended, first = list(optimizers), held.rows, held.members.ended, optimizers[0]
+        self.optimizers, self._members, self._ended, first = list(optimizers), members, members.ended, optimizers[0]
         self._asked: Any = None
         self._held: list[Any] = []
         self._rates: list[Any] | None = None
@@ -448,11 +424,11 @@ class MembersPart(FormulaPart):
 
     def _is_free(self) -> bool:
         """True if no member's Variable has a constraint."""
-        return all([own.constraint is None for state in self._states for own in self._rows[state.variable.key]])
+        return all([own.constraint is None for state in self._states for own in self._members.own(state.variable)])
 
     def decay_of(self, whole: Variable) -> tuple[float, ...]:
         """The weight decay of each member's Variable; empty for none."""
-        pairs = zip(self.optimizers, self._rows[whole.key], strict=True)
+        pairs = zip(self.optimizers, self._members.own(whole), strict=True)
         found = [optimizer.state.slots[own.key].decay(optimizer) for optimizer, own in pairs]
         return tuple(found) if any(found) else ()
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..core import Tensor, Variable
+from ..core import Tensor
 from ..core.arrays import namespace
 from ..core.batch import BatchedTensor
 from ..core.effects import clock
@@ -29,18 +29,7 @@ from ..keras.layers.layer_weights import Contents
 from ..keras.training.executions import CompiledSteps
 from ..keras.training.ranks import Steps
 from ..keras.training.trainer import FitPlan, Trainer
-from .members import (
-    EnsembleMember,
-    Members,
-    MemberSource,
-    Rows,
-    give_rows,
-    rows_at,
-    shown_rows,
-    take_rows,
-    with_rows,
-    without_memory,
-)
+from .members import EnsembleMember, Members, MemberSource, with_rows, without_memory
 from .optimizers import StackedOptimizer
 from .structure import ModelOptions, check_structure
 
@@ -134,19 +123,18 @@ class ModelStack:
         self.name, self.steps_per_execution = self.model.name, self.model.steps_per_execution
         self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile
         self.training_loops = self.model.training_loops
-        pairs = zip(*[one.collect_contents().variables for one in (self.model, *models)], strict=True)
-        self._weights = [(_whole(self.members, variable, own), own) for variable, *own in pairs]
+        for variable, *own in zip(*[one.collect_contents().variables for one in (self.model, *models)], strict=True):
+            first = without_memory(own[0].array)
+            whole = self.members.stack(variable, np.broadcast_to(first, (len(own), *first.shape)))
+            self.members.hold(whole, own)
+            for one in (variable, whole):  # their values are taken below
+                one.array = without_memory(one.array)
         self.optimizer: StackedOptimizer | None = None
         if trains:
-            self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members, self._weights)
+            self.optimizer = StackedOptimizer([one.optimizer for one in models], self.members)
             self.model.optimizer = self.optimizer
             self.run_eagerly = self.run_eagerly or self.optimizer.needs_loss  # the members' own steps are compiled then
-        take_rows(rows_at(self._rows, range(len(models))))
-
-    @property
-    def _rows(self) -> Rows:
-        """The Variables that hold stacks, of weights and slots, and those whose values are their rows."""
-        return self._weights if self.optimizer is None else [*self._weights, *self.optimizer.slot_rows]
+        self.members.take(range(len(models)))
 
     # What a Transaction and CompiledSteps ask of a model -------------------------------------------------------------------
 
@@ -243,13 +231,13 @@ class ModelStack:
     def shown(self, places: Sequence[int]) -> Iterator[None]:
         """Within the block the models of some members hold their values; values assigned to them there are kept."""
         self._settle()
-        with shown_rows(rows_at(self._rows, places)):
+        with self.members.shown(places):
             yield
 
     def release(self, places: Sequence[int]) -> None:
         """Let the models of some members hold their values, their optimizers their state, and their streams go on, for good."""
         self._settle()
-        give_rows(rows_at(self._rows, places))
+        self.members.give(places)
         self.members.ended.update(places)
         for place in places:
             seed, position = self.members.streams.array[place].tolist()
@@ -261,10 +249,6 @@ class ModelStack:
         optimizers = [] if self.optimizer is None else self.optimizer.optimizers
         return [one.numpy().item() for optimizer in optimizers for one in optimizer.counters if one.array.size == 1]
 
-    def rest(self) -> None:
-        """Hold no memory, once all members are released."""
-        _drop([whole for whole, _ in self._rows])
-
     def resume(self) -> None:
         """Hold the values of all members again after a rest, and let their optimizers step."""
         self.take_back(range(self.members.size))
@@ -274,23 +258,9 @@ class ModelStack:
         """Hold the values of released members again, for evaluation: their optimizers step no more."""
         if not places:
             return
-        take_rows(rows_at(self._rows, places))
+        self.members.take(places)
         rows = {place: np.array(self._given[place].streams[""], np.uint64) for place in places}
         self.members.streams.array = with_rows(self.members.streams.array, rows)
-
-
-def _whole(members: Members, variable: Variable, own: Sequence[Variable]) -> Variable:
-    """The Variable that represents members' own as a Variable of the model; without values yet."""
-    first = without_memory(own[0].array)
-    whole = members.stack(variable, np.broadcast_to(first, (len(own), *first.shape)))
-    _drop([variable, whole])
-    return whole
-
-
-def _drop(variables: Sequence[Variable]) -> None:
-    """Have Variables keep shape and dtype, and no memory."""
-    for variable in variables:
-        variable.array = without_memory(variable.array)
 
 
 class StackTrainer(Trainer):
@@ -337,7 +307,7 @@ class KeptStacks:
 
     def put(self, stack: ModelStack, loops: StackTrainer, set_nothing: bool = True) -> None:
         """Keep a stack whose members were released, unless a callback has set anything."""
-        stack.rest()
+        stack.members.rest()
         if set_nothing:
             self._stacks[stack.optimizer is not None] = stack, loops, stack.counters
             self._looked = clock.now

@@ -16,7 +16,7 @@ from minikeras.compiler import CompiledFunction
 from minikeras.core.batch import BatchedTensor
 from minikeras.errors import InvalidArgumentError
 from minikeras.experiments.ensemble import Ensemble
-from minikeras.experiments.members import EnsembleMember, Members, give_rows, rows_at, shown_rows
+from minikeras.experiments.members import EnsembleMember, Members
 from minikeras.experiments.optimizers import StackedOptimizer, kind_of
 from minikeras.nn_ops.streams import set_global_seed
 
@@ -64,7 +64,9 @@ class Stack:
             (self.members.stack(variable, np.stack([one.array for one in found])), found)
             for variable, *found in zip(self.model.variables, *[model.variables for model in models], strict=True)
         ]
-        self.own, self.optimizer = own, StackedOptimizer(own, self.members, self.rows)
+        for row in self.rows:
+            self.members.hold(*row)
+        self.own, self.optimizer = own, StackedOptimizer(own, self.members)
         members, step = self.members, step_of(self.model, self.optimizer)
 
         def of_all(x: Any, y: Any) -> Any:
@@ -82,7 +84,7 @@ class Stack:
         return [whole.numpy()[place] for whole, _ in self.rows]
 
     def state_of(self, place: int) -> list[Any]:
-        give_rows(rows_at(self.optimizer.slot_rows, [place]))
+        self.members.give([place])
         return [variable.numpy() for variable in self.own[place].variables]
 
 
@@ -278,7 +280,7 @@ def test_state_that_a_member_was_given_meanwhile_is_taken() -> None:
     stack = Stack([build(seed) for seed in range(2)], [optimizers.Adam(0.01), optimizers.Adam(0.02)])
     stack.train(0, 3)
     slot = next(iter(stack.own[1].state.slots.values())).slots["momentum"]
-    with shown_rows(rows_at(stack.optimizer.slot_rows, [1])):
+    with stack.members.shown([1]):
         assert slot.numpy().any()
         slot.assign(tf.ones_like(slot))
     whole = next(iter(stack.optimizer.state.slots.values())).slots["momentum"]
