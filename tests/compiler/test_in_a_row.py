@@ -124,6 +124,33 @@ def test_a_fixed_number_of_threads_has_the_same_bits_on_every_run(threads, all_s
         assert_equal(state_of(again), state_of(first))
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_one_thread_has_the_bits_of_several_so_the_faster_way_is_taken(case, all_shared, monkeypatch):
+    from minikeras.compiler.executors.llvm.in_a_row import InARow
+
+    tf.config.threading.set_intra_op_parallelism_threads(3)
+    found, chosen = [], []
+    for shares in (lambda self: True, lambda self: False, lambda self: chosen.append(0) or len(chosen) % 2 == 0):
+        monkeypatch.setattr(InARow, "_shares", shares)
+        model, history = trained(case, "auto")
+        found.append((state_of(model), history))
+    tf.config.threading.set_intra_op_parallelism_threads(0)
+    for state, history in found[1:]:
+        assert history == found[0][1]
+        assert_equal(state, found[0][0])
+
+
+def test_threads_share_calls_while_that_is_faster(monkeypatch):
+    from minikeras.compiler.executors.llvm import in_a_row
+
+    monkeypatch.setattr(in_a_row, "TRIED", 4)
+    run = replays_of(trained("plain", "auto")[0])[0]._in_a_row
+    run._seconds, run._calls = {True: 2.0, False: 1.0}, 0
+    assert [run._shares() for _ in range(8)] == [False, False, False, True] * 2
+    run._seconds = {True: 1.0, False: 2.0}
+    assert [run._shares() for _ in range(8)] == [True, True, True, False] * 2
+
+
 @pytest.mark.parametrize("case", ["plain", "metrics", "nadam", "dropout"])
 @pytest.mark.parametrize("bad", [17, 100, 209])
 def test_a_step_that_fails_leaves_exactly_the_steps_before_it(case, bad):

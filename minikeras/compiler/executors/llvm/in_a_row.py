@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ from ....core import Variable
 from ....core.arrays import quiet_context
 from ....core.effects import only_checks
 from ....core.variable import assigned, read_variable, restore, snapshot
+from ....parallel import thread_count
 from ....types import Array
 from ...ir import Program, Slot
 from ...loop_ir import rows as table
@@ -43,6 +45,8 @@ SECONDS = 4e-3
 """Target duration of one call in seconds; other Python threads wait that long, and 5 ms for their turn in any case."""
 BYTES = 1 << 23
 """The most bytes of arguments of the steps of one call."""
+TRIED = 64
+"""Of so many calls one is carried out by one thread if threads share the others, or the other way round."""
 SHARED_BYTES = 1 << 17
 """Bytes of a batch from which threads share the gathering of its rows, which takes one thread 20 us."""
 
@@ -144,9 +148,9 @@ class InARow:
     """
 
     def __init__(self, layout: StepLayout, commit: Commit) -> None:
-        self._layout, self._commit = layout, commit
-        self._seconds = commit.writing.seconds
-        """Of a step, as the last call took."""
+        self._layout, self._commit, self._calls = layout, commit, TRIED // 2
+        self._seconds = {True: commit.writing.seconds, False: math.inf}
+        """Of a step, as the last call took, by whether threads shared it."""
 
     def most(self, batches: RowBatches) -> int:
         """The number of steps that one call should carry out."""
@@ -154,7 +158,16 @@ class InARow:
         tested = {number for number, _ in self._layout.tests}
         given = [one for one in self._layout.arguments if not _can_gather(columns[one.source], rows, one.slot)]
         each = sum(one.slot.bytes for one in given) + sum(columns[number][:1].nbytes for number in tested) * rows[:1].size
-        return max(1, min(int(SECONDS / max(self._seconds, 1e-7)), BYTES // max(each, 1)))
+        return max(1, min(int(SECONDS / max(min(self._seconds.values()), 1e-7)), BYTES // max(each, 1)))
+
+    def _shares(self) -> bool:
+        """True if threads are to share a call, as was faster lately: other programs may want the processors. Bits are the same,
+        but for products by BLAS, which threads always share.
+        """
+        if self._commit.writing.shares_blas:
+            return True
+        self._calls += 1
+        return (self._seconds[True] <= self._seconds[False]) is not (self._calls % TRIED == 0)
 
     def __call__(
         self, memory: RunMemory, batches: RowBatches, start: int, count: int, stacked: bool, rollback: Rollback
@@ -177,13 +190,14 @@ class InARow:
                 put_back()
                 restore(counters)
                 return None
-            job = run.job(self._commit.writing, stacked)
+            shares = self._shares()
+            job = run.job(self._commit.writing, stacked, thread_count() if shares else 1)
             began = time.perf_counter()
             if not self._commit.writing.carry_out(job):
                 put_back()
                 restore(counters)
                 return None
-            self._seconds = (time.perf_counter() - began) / count
+            self._seconds[shares] = (time.perf_counter() - began) / count
         except BaseException:
             put_back()
             restore(counters)
@@ -266,15 +280,16 @@ class _Run:
             flat.bind_read(self.registers, self._memory)
         return all(flat.is_held_alone for flat in self._memory.flat)
 
-    def job(self, writing: Segment, stacked: bool) -> Job:
-        """The kernels of all steps, over addresses that advance from step to step."""
+    def job(self, writing: Segment, stacked: bool, threads: int) -> Job:
+        """The kernels of all steps, shared by threads, over addresses that advance from step to step."""
         layout, memory = self._layout, self._memory
         given = [*self._arguments, *self._made]
         variables = [variable for variable, _ in (*layout.assigned, *layout.reads)]
         homes = self._homes = {variable.key: np.array(variable.array) for variable in variables}
         shape = (self._count if stacked else 1,)
         self._outputs = [np.empty((*shape, *(one.slot.shape or ())), one.slot.dtype) for one in layout.results]
-        job = writing.job_of(memory, (stacked, *self._gathers), lambda threads: self._around(stacked, threads))
+        around = functools.partial(self._around, stacked)
+        job = writing.job_of(memory, (stacked, *self._gathers), around, threads=threads)
         addresses, known = job.addresses, len(memory.addresses)
         addresses[:known] = memory.addresses
         addresses[[one.place for one in (*layout.arguments, *layout.made)]] = list(map(address_of, given))

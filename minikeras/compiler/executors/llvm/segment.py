@@ -110,7 +110,9 @@ class Segment:
             pays = [False] * len(pays)
         return [(*one, threads if pay else 1) for one, pay in zip(self._instructions, pays, strict=True)]
 
-    def job_of(self, memory: RunMemory, key: Any, around: Callable[[int], Around], steps: int = 1) -> Job:
+    def job_of(
+        self, memory: RunMemory, key: Any, around: Callable[[int], Around], steps: int = 1, threads: int | None = None
+    ) -> Job:
         """For many steps in a row, a job over a list of addresses of its own, made once for each key.
 
         Args:
@@ -118,8 +120,9 @@ class Segment:
             key: tells jobs apart.
             around: from a number of threads to the instructions around each step.
             steps: at least so many, for which threads are woken once.
+            threads: by default as many as there may be.
         """
-        threads = thread_count()
+        threads = threads or thread_count()
         job: Job | None = memory.jobs.get((self, threads, key))
         if job is None:
             given = around(threads)
@@ -127,6 +130,11 @@ class Segment:
             instructions = [*given.first, *self._in_parts(threads, steps), *given.last]
             job = memory.jobs[self, threads, key] = Job(instructions, addresses, self._holds, given.moves, self._flushes)
         return job
+
+    @property
+    def shares_blas(self) -> bool:
+        """True if threads share products by BLAS, whose bits depend on the number of parts."""
+        return self._one_thread is not None
 
     @property
     def seconds(self) -> float:
