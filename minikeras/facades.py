@@ -93,15 +93,15 @@ doc: `tf.nn`: activations, losses and normalization.
 functions.convolution: conv1d conv1d_transpose conv2d conv2d_transpose conv3d conv3d_transpose conv_transpose convolution
   depthwise_conv2d separable_conv2d avg_pool avg_pool1d avg_pool2d avg_pool3d max_pool max_pool1d max_pool2d max_pool3d
 functions.elementwise: log_sigmoid sigmoid softplus tanh
-functions.nn: batch_normalization bias_add crelu dropout elu embedding_lookup gelu l2_loss leaky_relu
-  local_response_normalization log_poisson_loss log_softmax moments relu relu6 selu sigmoid_cross_entropy_with_logits silu
+functions.nn: batch_normalization bias_add compute_average_loss crelu dropout elu embedding_lookup gelu l2_loss leaky_relu
+  local_response_normalization log_poisson_loss log_softmax moments relu relu6 scale_regularization_loss selu
+  sigmoid_cross_entropy_with_logits silu
   softmax softmax_cross_entropy_with_logits softsign sparse_softmax_cross_entropy_with_logits swish
   weighted_cross_entropy_with_logits weighted_moments lrn:local_response_normalization
 functions.ordering: in_top_k top_k
 functions.reductions: l2_normalize zero_fraction
 functions.sampling: nce_loss sampled_softmax_loss
 functions.shaping: depth_to_space space_to_depth
-distribute.functions: compute_average_loss scale_regularization_loss
 [random]
 doc: `tf.random`: random tensors and generators.
 functions.random: Generator categorical fold_in gamma get_global_generator normal poisson set_seed shuffle split

@@ -2,14 +2,14 @@
 from collections.abc import Sequence
 from minikeras import sigmoid as sigmoid, tanh as tanh
 from minikeras.core.tensor import Tensor
-from minikeras.distribute.functions import compute_average_loss as compute_average_loss
-from minikeras.distribute.functions import scale_regularization_loss as scale_regularization_loss
 from minikeras.functions.convolution import avg_pool as avg_pool, conv_transpose as conv_transpose, convolution as convolution
 from minikeras.functions.convolution import max_pool as max_pool
-from minikeras.functions.nn import batch_normalization as batch_normalization, bias_add as bias_add, crelu as crelu
-from minikeras.functions.nn import dropout as dropout, embedding_lookup as embedding_lookup, gelu as gelu
-from minikeras.functions.nn import leaky_relu as leaky_relu, local_response_normalization as local_response_normalization
+from minikeras.functions.nn import batch_normalization as batch_normalization, bias_add as bias_add
+from minikeras.functions.nn import compute_average_loss as compute_average_loss, crelu as crelu, dropout as dropout
+from minikeras.functions.nn import embedding_lookup as embedding_lookup, gelu as gelu, leaky_relu as leaky_relu
+from minikeras.functions.nn import local_response_normalization as local_response_normalization
 from minikeras.functions.nn import log_poisson_loss as log_poisson_loss, moments as moments
+from minikeras.functions.nn import scale_regularization_loss as scale_regularization_loss
 from minikeras.functions.nn import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from minikeras.functions.nn import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 from minikeras.functions.nn import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits

@@ -28,14 +28,12 @@ LONGEST = 600
 LAYERS = [
     ["absent", "boundary", "errors", "extras", "markup", "types", "nest", "version"],
     ["files"],
-    ["distribute.replica"],
     ["core"],
-    ["parallel"],
+    ["parallel", "ranks"],
     ["layout", "nn_ops"],
     ["derivatives", "diagnostics"],
     ["functions", "figures"],
     ["facades"],
-    ["distribute.communicator", "distribute.functions", "distribute.strategy", "distribute.world"],
     ["data.table"],
     ["compiler"],
     [
@@ -69,7 +67,7 @@ LAYERS = [
             "keras.config",
             "keras.tree",
         ),
-        *("keras.random", "keras.weight", "keras.distribution"),
+        *("keras.random", "keras.weight"),
     ],
     [
         "keras.activations",
@@ -94,9 +92,11 @@ LAYERS = [
         "keras.utils",
         "keras.wrappers",
     ],
+    ["distribute"],
+    ["keras.distribution"],
     ["keras", "test", "debugging", "warm_up"],
     ["bundle"],
-    ["checkpoint", "train", "distribute", "experiments"],
+    ["checkpoint", "train", "experiments"],
     ["examples"],
     ["_names"],
     ["", "__main__"],
@@ -105,6 +105,15 @@ LAYERS = [
 
 CORE_ALONE = {"errors", "types", "nest"}
 """All that the core may import of what is not in it."""
+
+OPTIONAL = {
+    "distribute": {"keras.distribution"},
+    "experiments": set(),
+    "checkpoint": set(),
+    "keras.datasets": {"keras", "keras.utils"},
+    "keras.optimizers.second_order": {"keras.optimizers"},
+}
+"""Floors that all others can do without, and the files that name them: facades, and what is made for them alone."""
 
 ASKS_FOR_PACKAGE = {
     "": "whether the package was loaded before and has left its finder",
@@ -262,6 +271,12 @@ def test_the_core_names_nothing_above_it() -> None:
         if entry(name) == "core":
             above = {one for one in targets(name) if entry(one) != "core"} - CORE_ALONE
             assert not above, f"{name} imports {above}; let a floor above register a hook (core/registry.py)."
+
+
+@pytest.mark.parametrize("floor", OPTIONAL)
+def test_optional_floors_are_imported_by_nothing_below(floor: str) -> None:
+    lies_in = lambda name: f"{name}.".startswith(f"{floor}.")
+    assert {name for name in modules() if not lies_in(name) and any(map(lies_in, targets(name)))} == OPTIONAL[floor]
 
 
 def test_what_is_imported_by_a_text_is_known() -> None:

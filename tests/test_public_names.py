@@ -39,6 +39,7 @@ INTERNAL = {
         "layout",
         "nn_ops",
         "parallel",
+        "ranks",
         "state",
         "compiler",
         "types",

@@ -19,10 +19,6 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes)
 """Types of values that a function may return beside Tensors and Variables, the same at each call."""
 
 
-class Outdated(Exception):
-    """Raised in a replay by an instruction whose operands show that the recording no longer holds; the message says why."""
-
-
 class Slot:
     """One value of a program: a Tensor of the recorded run, without its values unless they are the same in each.
 

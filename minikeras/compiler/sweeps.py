@@ -15,6 +15,7 @@ import numpy as np
 from ..core import Record, Tensor
 from ..core.arrays import BARE
 from ..core.backward import sweep
+from ..core.effects import Outdated
 from ..core.gradient_arguments import seeds_of
 from ..core.locks import ForkSafeLock
 from ..core.registry import operations
@@ -282,10 +283,10 @@ def compiled_plan(
 
 
 def _unless_refused(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a function; None if a rule refuses values, or there is none."""
+    """The result of a function; None if a rule refuses values, there is none, or a plan no longer holds."""
     try:
         return function(*arguments)
-    except (LookupError, MinikerasError, ValueError, TypeError, OverflowError, np.linalg.LinAlgError):
+    except (LookupError, MinikerasError, Outdated, ValueError, TypeError, OverflowError, np.linalg.LinAlgError):
         return None
 
 

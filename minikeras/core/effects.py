@@ -106,6 +106,11 @@ decided = effect("decide", _never, repeatable=False)
 checked = effect("check", lambda values, *, test: test(to_numpy(values)) or ())
 """Stands on the stack for a test that may refuse values."""
 
+
+class Outdated(Exception):
+    """Raised in a replay by an instruction whose operands show that the recording no longer holds; the message says why."""
+
+
 drawn_key = effect("draw_key", lambda *, source: source(), reads=(State.STREAM,), writes=(State.STREAM,))
 
 

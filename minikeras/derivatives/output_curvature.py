@@ -9,7 +9,8 @@ vector products (2017), for J v by two backward sweeps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..core.arrays import namespace, to_device, to_numpy
 from ..core.backward import sweep
 from ..core.batch import Batch, BatchedTensor
 from ..core.convert import convert_to_tensor
-from ..core.effects import State
+from ..core.effects import Outdated, State, check
 from ..core.gradient_tape import GradientTape
 from ..core.locks import cached_property
 from ..core.primitive import Record
@@ -27,21 +28,28 @@ from ..core.tape import Tape
 from ..core.tensor import Tensor
 from ..types import ShapeLike, TensorLike
 from .first_order import scalar, unconnected
-from .flat import flatten, matrix_of, size_of, symmetric
+from .flat import flatten, matrix_of, size_of, symmetric, unflatten
 from .hessian import RecordedGradient
 
 
-class Decision(NamedTuple):
-    """A decision whether rows are independent, and its grounds: the largest difference of two results, the largest value."""
+@dataclass(frozen=True)
+class RowsApart:
+    """A decision whether rows are independent, as a test of its grounds: the largest difference of two results, which such rows
+    have by rounding only, and the largest value.
+    """
 
     apart: bool
-    difference: Tensor
-    size: Tensor
 
-    def holds(self) -> bool:
-        """True if these numbers support the decision; numbers that are not finite do not count as a difference."""
-        difference, size = (float(to_numpy(x.array)) for x in (self.difference, self.size))
-        return self.apart != (difference > 100.0 * float(np.finfo(self.size.array.dtype).eps) * size)
+    @classmethod
+    def of(cls, grounds: Tensor) -> RowsApart:
+        """The decision that numbers support; those that are not finite do not count as a difference."""
+        difference, size = map(float, to_numpy(grounds.array))
+        return cls(not difference > 100.0 * float(np.finfo(grounds.array.dtype).eps) * size)
+
+    def __call__(self, values: np.ndarray[Any, Any]) -> None:
+        """Raise Outdated for numbers that support another one."""
+        if self.of(Tensor(values)) != self:
+            raise Outdated("rows of a batch meet where they did not, or the other way round")
 
 
 class OutputCurvature:
@@ -56,7 +64,7 @@ class OutputCurvature:
         variables: with respect to which; P parameters.
         penalty: a scalar, or None.
         loss: both together.
-        decisions: where to note what is read from numbers about rows. Without, nothing is where an interpreter listens.
+        decides: whether to read from numbers how rows depend on each other where an interpreter listens, too.
         strict: the tape around that tape, if it is to raise for a variable that z does not depend on.
     """
 
@@ -69,12 +77,12 @@ class OutputCurvature:
         variables: Sequence[Any],
         penalty: Tensor | None = None,
         loss: Tensor | None = None,
-        decisions: list[Decision] | None = None,
+        decides: bool = False,
         strict: GradientTape | None = None,
     ) -> None:
         self.records, self.tracked, self.stage = tape.records, tape.tracked, stage
         self.outputs, self.bare, self.variables = outputs, bare, list(variables)
-        self.penalty, self.loss, self.decisions = penalty, bare if loss is None else loss, decisions
+        self.penalty, self.loss, self._decides = penalty, bare if loss is None else loss, decides
         self._strict, self._fill = strict, unconnected(strict is not None)
 
     @classmethod
@@ -85,14 +93,14 @@ class OutputCurvature:
         variables: Sequence[Any],
         penalty_fn: Callable[[], Any] | None = None,
         strict: bool = False,
-        decisions: list[Decision] | None = None,
+        decides: bool = False,
     ) -> OutputCurvature:
         """Run a model.
 
         Args:
             output_fn: without arguments; returns the outputs z.
             loss_of_output: from z to a scalar.
-            variables, decisions: as above.
+            variables, decides: as above.
             penalty_fn: without arguments; returns a scalar, or None for none.
             strict: raise UnconnectedGradientError for a variable that z does not depend on, instead of giving zeros.
         """
@@ -112,7 +120,7 @@ class OutputCurvature:
             if penalty is not None:
                 penalty = scalar(penalty)
                 loss = bare + penalty
-        return cls(tape, stage, outputs, bare, variables, penalty, loss, decisions, around)
+        return cls(tape, stage, outputs, bare, variables, penalty, loss, decides, around)
 
     def gradient(self) -> tuple[Tensor, bool]:
         """The flat gradient of the loss; True if the loss depends on any of the variables."""
@@ -161,6 +169,10 @@ class OutputCurvature:
         turned, seed, result = self._turned
         found = self.back(self.bent(turned.gradient(result, seed, list(parts), "zero")))
         return found if self._penalty is None else [x + y for x, y in zip(found, self._penalty.product(parts), strict=True)]
+
+    def flat_product(self, vector: Tensor) -> Tensor:
+        """The curvature times a flat vector."""
+        return flatten(self.product(unflatten(vector, self.variables)))
 
     def bent(self, direction: Tensor) -> Tensor:
         """H times a direction among the outputs."""
@@ -239,7 +251,8 @@ class OutputCurvature:
         probe = self._random(array.shape)
         expected = flatten(self.tape.gradient(z, list(chosen), probe, "zero"))
         guess = operations.reshape(probe, shape=(1, rows * columns), rank=len(array.shape)) @ result
-        return result if self._apart(operations.reshape(guess, shape=tuple(expected.shape), rank=2), expected) else None
+        grounds = _largest(operations.reshape(guess, shape=tuple(expected.shape), rank=2), expected)
+        return result if _noted(grounds) else None
 
     def _random(self, shape: ShapeLike) -> Tensor:
         """Normal numbers, the same ones at every call."""
@@ -250,17 +263,23 @@ class OutputCurvature:
     def row_hessians(self) -> Tensor | None:
         """H as a block for each row of z, shape (rows, c, c) with c elements in a row; None where rows meet in the loss.
 
-        Where an interpreter is on the stack and no decisions are kept, it is None: whether rows meet is read from numbers.
+        Where an interpreter is on the stack it may be None although they do not: whether rows meet is read from numbers.
         """
         if not self._may_decide() or not self.outputs.shape or not size_of(self.outputs):
             return None
         rows, columns = self._shape
         blocks, probe = _reshaped(self._bending.blocks_of_rows(), (rows, columns, columns)), self._random(self._shape)
         apart = operations.einsum(blocks, probe, terms=("nij", "nj"), result="ni")
-        return blocks if self._apart(apart, self._bent_rows(probe)) or self._rows_of_loss_apart(probe) else None
+        grounds = _largest(apart, self._bent_rows(probe))
+        if not RowsApart.of(grounds).apart:
+            others = self._others_of_loss(probe)
+            if not RowsApart.of(others).apart:
+                _noted(grounds)
+            grounds = others  # the first comparison may come out either way
+        return blocks if _noted(grounds) else None
 
-    def _rows_of_loss_apart(self, probe: Tensor) -> bool:
-        """True if H times some rows of a direction is exactly 0 in all others, for choices of rows that tell any two apart.
+    def _others_of_loss(self, probe: Tensor) -> Tensor:
+        """The grounds of H times some rows of a direction in all others, for choices of rows that tell any two apart: both 0.
 
         Where H is almost 0, as that of a saturated softmax, it is rounding errors alone, which no comparison tells from more.
         """
@@ -270,23 +289,25 @@ class OutputCurvature:
             chosen = to_device(((numbers >> bit) & 1).astype(array.dtype), namespace(array))
             found.append(self._bent_rows(probe * chosen) * (1 - chosen))
         stacked = operations.stack(found)
-        apart = self._apart(stacked, operations.zeros_like(stacked))
-        if apart and self.decisions is not None:
-            del self.decisions[-2]  # the comparison may come out either way
-        return apart
+        return _largest(stacked, operations.zeros_like(stacked))
 
     def _may_decide(self) -> bool:
-        return self.decisions is not None or current() is BOTTOM
+        return self._decides or current() is BOTTOM
 
-    def _apart(self, found: Tensor, expected: Tensor) -> bool:
-        """True if two tensors differ by rounding only."""
-        axes = tuple(range(-len(expected.shape), 0))
-        largest = [operations.reduce_max(abs(x), axes=axes, keepdims=False) for x in (found - expected, expected)]
-        decision = Decision(True, *largest)
-        decision = decision._replace(apart=decision.holds())
-        if self.decisions is not None:
-            self.decisions.append(decision)
-        return decision.apart
+
+def _largest(found: Tensor, expected: Tensor) -> Tensor:
+    """The grounds of a decision: the largest difference, and the largest value."""
+    axes = tuple(range(-len(expected.shape), 0))
+    largest = [operations.reduce_max(abs(x), axes=axes, keepdims=False) for x in (found - expected, expected)]
+    stacked: Tensor = operations.stack(largest)
+    return stacked
+
+
+def _noted(grounds: Tensor) -> bool:
+    """True if rows are independent on these grounds; a program that repeats this run tests its own."""
+    decision = RowsApart.of(grounds)
+    check(grounds, decision, to_numpy(grounds.array))
+    return decision.apart
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:

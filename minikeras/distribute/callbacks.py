@@ -8,8 +8,8 @@ import numpy as np
 
 from ..keras.callbacks import Callback
 from ..keras.callbacks.callback import tell, used_if
+from ..ranks import world
 from .functions import broadcast_variables
-from .world import world
 
 __all__ = ["BroadcastGlobalVariablesCallback", "LearningRateWarmupCallback", "MetricAverageCallback"]
 

@@ -35,6 +35,7 @@ from ..core.ownership import Owned
 from ..errors import InvalidArgumentError, MissingExtraError
 from ..nn_ops.streams import own_streams
 from ..parallel import processors
+from ..ranks import Communicator
 from ..types import Array as DeviceArray
 
 Array = np.ndarray[Any, Any]
@@ -64,53 +65,6 @@ def check_calls(calls: Sequence[str]) -> None:
         raise InvalidArgumentError(
             f"the ranks call different operations: {'; '.join(listed)}.\nAll must call the same ones in the same order."
         )
-
-
-class Communicator:
-    """The collective operations of a group of ranks. Every rank calls them in the same order.
-
-    All are made of one, `exchanged`, where a subclass knows no faster way.
-
-    Attributes:
-        rank: the number of this one, from 0.
-        size: how many there are.
-        local_rank: its number among the ranks on this machine.
-    """
-
-    rank: int
-    size: int
-    local_rank: int
-
-    def exchanged(self, call: str, array: Array) -> Sequence[Array]:
-        """The arrays of all ranks, which make the same call, in the order of the ranks."""
-        raise NotImplementedError
-
-    def all_reduce(self, array: Array, operation: str) -> Array:
-        """The sum, maximum or minimum of the arrays of all ranks; the same bits on each."""
-        combine = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation]
-        return np.asarray(functools.reduce(combine, self.exchanged(f"all_reduce {operation}", array)))
-
-    def all_gather(self, array: Array) -> Array:
-        """The arrays of all ranks, stacked along a new first axis."""
-        return np.stack(self.exchanged("all_gather", array))
-
-    def broadcast(self, array: Array, root: int) -> Array:
-        """The array of one rank."""
-        return self.exchanged(f"broadcast from {root}", array)[root]
-
-    def barrier(self) -> None:
-        """Wait until all ranks are here."""
-        self.exchanged("barrier", np.zeros(0))
-
-
-class Alone(Communicator):
-    """One rank."""
-
-    rank, size, local_rank = 0, 1, 0
-
-    def exchanged(self, call: str, array: Array) -> Sequence[Array]:
-        """The array itself."""
-        return [array]
 
 
 class ThreadCommunicator(Communicator):

@@ -17,16 +17,15 @@ from ..core.primitive import Primitive
 from ..core.stack import perform
 from ..derivatives.flat import flatten, unflatten
 from ..errors import InvalidArgumentError, ShapeError
-from ..functions.creation import one_hot, ones_like, zeros
+from ..functions.creation import one_hot, ones_like
 from ..functions.elementwise import cast, divide_no_nan, square
 from ..functions.reductions import reduce_sum
-from ..functions.shaping import concat, reshape, stack, unstack
+from ..functions.shaping import reshape, stack, unstack
 from ..layout import Layout
 from ..nn_ops.nn import masked_fill
+from ..ranks import Communicator, rows_here, world
 from ..types import Array
-from .communicator import OPERATIONS, Communicator, nccl_ranks
-from .replica import check_exchange
-from .world import joined, world
+from .communicator import OPERATIONS, nccl_ranks
 
 _COUNTED = re.compile(r"_\d+(?=[/_]|$)")
 
@@ -89,35 +88,27 @@ def in_pairs(parts: Sequence[Any]) -> Any:
 
 
 def _combined(*arrays: Array, shares: Sequence[float], weighted: int, pairs: bool) -> tuple[Array, ...]:
-    """See `combine`. Arrays of one dtype become one vector, and one collective operation."""
-    ranks, count = world(), len(arrays) // len(shares)
-    results: list[Any] = [None] * count
-    for kind in {array.dtype: None for array in arrays}:
-        places = [place for place in range(count) if arrays[place].dtype == kind]
-        scaled = sum(arrays[place].size for place in places if place < weighted)
-        chosen, group = _with_group(
-            ranks, [arrays[start + place] for start in range(0, len(arrays), count) for place in places]
-        )
-        flats = []
-        for start, share in zip(range(0, len(chosen), len(places)), shares, strict=True):
-            flat = np.concatenate([one.reshape(-1) for one in chosen[start : start + len(places)]])
-            flat[:scaled] *= kind.type(share)
-            flats.append(flat)
-        own = in_pairs(flats)
-        flat = in_pairs(list(group.all_gather(own))) if pairs else group.all_reduce(own, "sum")
-        pieces = Layout(arrays[place].shape for place in places).pieces(flat)
-        for place, piece in zip(places, pieces, strict=True):
-            results[place] = to_device(piece, namespace(arrays[place]))
-    return tuple(results)
+    """See `combine`."""
+    count, own = len(arrays) // len(shares), []
+    for place in range(count):
+        parts = arrays[place::count]
+        if place < weighted:
+            parts = tuple([part * part.dtype.type(share) for part, share in zip(parts, shares, strict=True)])
+        own.append(in_pairs(parts))
+    if pairs:
+        return tuple(exchanged(own, lambda group, flat: in_pairs(list(group.all_gather(flat)))))
+    return tuple(exchanged(own, lambda group, flat: group.all_reduce(flat, "sum")))
 
 
-def exchanged(arrays: Sequence[Array], exchange: Callable[[Array], Array]) -> list[Array]:
-    """What `exchange` makes of arrays on the host, by one operation for each dtype: those of one go as one vector."""
+def exchanged(arrays: Sequence[Array], exchange: Callable[[Communicator, Array], Array]) -> list[Array]:
+    """What `exchange` makes of arrays, by one operation for each dtype: those of one go as one vector."""
     found: dict[int, Array] = {}
     for kind in {array.dtype: None for array in arrays}:
         chosen = {place: array for place, array in enumerate(arrays) if array.dtype == kind}
-        flat = exchange(np.concatenate([array.reshape(-1) for array in chosen.values()]))
-        found |= zip(chosen, Layout(array.shape for array in chosen.values()).pieces(flat), strict=True)
+        given, group = _with_group(world(), list(chosen.values()))
+        flat = exchange(group, np.concatenate([array.reshape(-1) for array in given]))
+        pieces = zip(chosen.items(), Layout(array.shape for array in given).pieces(flat), strict=True)
+        found |= {place: to_device(piece, namespace(array)) for (place, array), piece in pieces}
     return [found[place] for place in range(len(arrays))]
 
 
@@ -161,58 +152,11 @@ def all_reduce(x: Any, op: str = "sum") -> Tensor:
         raise InvalidArgumentError(f"all_reduce: op must be 'sum', 'mean', 'max' or 'min', found {op!r}.")
     if tensor.dtype.kind in {"mean": "biuOUS", "sum": "bOUS"}.get(op, "cOUS"):
         raise InvalidArgumentError(f"all_reduce: there is no {op} of {tensor.dtype.name}; cast it first.")
-    part = check_exchange("all_reduce")
-    weights = {} if part is None else {"rows": part.rows}
+    here = rows_here()
+    here.check_exchange("all_reduce")
+    weights = {} if here.rows is None else {"rows": here.rows}
     result: Tensor = perform(reduced, (tensor,), {"operation": op, **weights})
     return result
-
-
-def sum_of_all_parts(x: Any) -> Tensor:
-    """The sum over the whole batch, from each rank's sum over its rows; outside of parts the sum as it is."""
-    tensor, part = convert_to_tensor(x), check_exchange("a sum over a whole batch")
-    if part is None:
-        return tensor
-    return all_reduce(tensor if part.rows else tensor * 0)
-
-
-def rows_of_all_parts(x: Any) -> Tensor:
-    """The rows of the whole batch, from the rows that each rank computes on; outside of parts the rows themselves."""
-    tensor, part = convert_to_tensor(x), check_exchange("an operation on the rows of a whole batch")
-    if part is None:
-        return tensor
-    own, others = tensor[: part.rows], tuple(tensor.shape[1:])
-    if own.shape[0] != part.rows:
-        raise ShapeError(f"a rank computes on {part.rows} rows of {part.total}, but its part of them has shape {tensor.shape}.")
-    before, after = (zeros((rows, *others), tensor.dtype) for rows in (part.first, part.total - part.first - part.rows))
-    return all_reduce(concat([before, own, after], 0))
-
-
-def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
-    """The weighted sum of the losses of this rank's rows, divided by the rows of all ranks: by default as many on each.
-
-    Raises:
-        ShapeError: for one number in place of losses.
-
-    >>> print(tf.nn.compute_average_loss([1.0, 3.0], sample_weight=[1.0, 0.5], global_batch_size=4).numpy())
-    0.625
-    """
-    losses = convert_to_tensor(per_example_loss)
-    if not losses.ndim:
-        raise ShapeError("compute_average_loss: needs a loss for each row, found one number. Write reduction='none'.")
-    if sample_weight is not None:
-        weights = cast(convert_to_tensor(sample_weight), losses.dtype)
-        losses = losses * reshape(weights, (*weights.shape, *(1,) * (losses.ndim - weights.ndim)))
-    rows = losses.shape[0] * world().size if global_batch_size is None else global_batch_size
-    return divide_no_nan(reduce_sum(losses), cast(convert_to_tensor(rows), losses.dtype))
-
-
-def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of penalties, divided by the number of ranks, which add it up again.
-
-    >>> print(tf.nn.scale_regularization_loss([1.0, 2.0]).numpy())
-    3.0
-    """
-    return reduce_sum(regularization_loss) / world().size
 
 
 def all_reduce_together(tensors: Sequence[Any], op: str = "sum") -> list[Any]:
@@ -248,18 +192,9 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0) -> No
             f"broadcast_variables: root_rank must be one of the ranks 0 to {ranks.size - 1}, found {root_rank!r}."
         )
     check_alike(listed)
-    arrays = exchanged([to_numpy(variable.array) for variable in listed], lambda flat: ranks.broadcast(flat, root_rank))
+    arrays = exchanged([to_numpy(variable.array) for variable in listed], lambda group, flat: group.broadcast(flat, root_rank))
     for variable, array in zip(listed, arrays, strict=True):
         variable.assign(Tensor(array))
-
-
-def broadcast_bytes(data: bytes | bytearray) -> bytes | bytearray:
-    """The bytes of the first rank."""
-    if (ranks := joined()) is None or ranks.size == 1:
-        return data
-    size = int(ranks.broadcast(np.array([len(data)]), 0)[0])
-    given = np.frombuffer(data, np.uint8) if ranks.rank == 0 else np.zeros(size, np.uint8)
-    return ranks.broadcast(given, 0).tobytes()
 
 
 def check_alike(variables: Sequence[Variable]) -> None:
@@ -295,8 +230,9 @@ def hash_of(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
 
-def moments_of_all_ranks(x: Tensor, axes: Sequence[int], weights: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """Number, mean and population variance of the values of all ranks along axes, which are kept as axes of size 1.
+def moments_of_ranks(x: Tensor, axes: Sequence[int], weights: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Number, mean and population variance of the values of all ranks along axes, which are kept as axes of size 1; None if
+    there is but one rank, which computes on whole batches.
 
     Each rank gives those of its own values, and they are put together in float64, so a variance that is small beside the mean
     loses no digits. That takes one collective operation, and its derivative another one.
@@ -308,12 +244,15 @@ def moments_of_all_ranks(x: Tensor, axes: Sequence[int], weights: Tensor | None 
 
     Source: Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance (1983), equation (1.5).
     """
-    part, ranks = check_exchange("synchronized=True"), world()
+    here, ranks = rows_here(), world()
+    here.check_exchange("synchronized=True")
+    if ranks.size == 1 and here.rows is None:
+        return None
     number: Any = float(math.prod([x.shape[axis] for axis in axes])) if weights is None else reduce_sum(weights, axes, True)
     mean = divide_no_nan(_sum(x, axes, weights), number)
     variance = divide_no_nan(_sum(square(x - mean), axes, weights), number)
     own = cast(stack([ones_like(mean) * number, mean, variance]), "float64")
-    if part is not None and not part.rows:
+    if here.rows == 0:
         own = own * 0.0
     mine = reshape(one_hot(ranks.rank, ranks.size, dtype="float64"), (ranks.size, *[1] * own.ndim))
     numbers, means, variances = unstack(all_reduce(mine * own), axis=1)

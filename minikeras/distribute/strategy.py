@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,32 +16,15 @@ from .. import nest
 from ..core import Tensor, convert_to_tensor
 from ..core.arrays import device
 from ..errors import InvalidArgumentError
-from ..nn_ops import streams
-from .functions import all_reduce, hash_of
-from .replica import BatchPart, adding_up
-from .world import rows_of, world
-
-
-class BatchSplit(NamedTuple):
-    """The part of a batch that this rank computes.
-
-    Attributes:
-        parts: rows of the whole batch, which are computed one after another.
-        pairs: whether sums over parts are taken in pairs.
-    """
-
-    parts: tuple[BatchPart, ...]
-    pairs: bool
-
-    @property
-    def rows(self) -> slice:
-        """The slice of the whole batch that all these parts cover."""
-        return slice(self.parts[0].first, self.parts[-1].first + self.parts[-1].rows)
-
-    @property
-    def shares(self) -> list[float]:
-        """The share of each part in the rows of the whole batch."""
-        return [part.share for part in self.parts]
+from ..keras.batches import Source
+from ..keras.training.executions import StepFunction, Steps, Turn
+from ..keras.training.state import ModelLike
+from ..keras.training.trainer import TRAINING
+from ..ranks import computing_on, rows_here, world
+from . import agreement
+from .functions import all_reduce, first_difference
+from .parts import BatchPart, BatchSplit, OwnRows
+from .world import rows_of
 
 
 class Resolver(NamedTuple):
@@ -83,6 +68,12 @@ class InputContext(NamedTuple):
                 f"get_per_replica_batch_size: {global_batch_size} rows do not divide among {self.num_replicas_in_sync} ranks."
             )
         return rows
+
+
+_GIVE = (
+    "Give all ranks the same data, of which each takes its rows; if it has rows of its own, use "
+    "DataParallel(auto_shard_dataset=False)."
+)
 
 
 class DataParallel:
@@ -136,7 +127,7 @@ class DataParallel:
                     "DataParallel: virtual_shards cuts batches that all ranks know; it cannot be had with "
                     "auto_shard_dataset=False."
                 )
-        agree_on_seeds()
+        agreement.agree_on_seeds()
 
     # Ranks ---------------------------------------------------------------------------------------------------------------
 
@@ -185,6 +176,39 @@ class DataParallel:
         parts = tuple([BatchPart(rows.start, len(rows), total, each) for rows in found])
         return BatchSplit(parts, self.virtual_shards is not None)
 
+    # Training ------------------------------------------------------------------------------------------------------------
+
+    def join(self, model: ModelLike, name: str, source: Source, agrees: bool) -> None:
+        """Refuse what ranks cannot train together. Unless a model `agrees` already, let all build it on their rows of the first
+        batch, and give them the seeds and Variables of rank 0.
+
+        Raises:
+            InvalidArgumentError: on every rank, for a first batch with fewer rows than there are ranks, optimizers that ask for
+                the loss or exchange gradients themselves, and models or seeds that differ.
+        """
+        if agrees and name not in TRAINING:
+            return
+        element, data, size = source.first_element(), None, world().size
+        rows = source.rows(element) if element is not None and self.auto_shard_dataset else None
+        if name in TRAINING and rows is not None and rows < size:
+            raise InvalidArgumentError(
+                f"{name}: a batch of {rows} rows is too small for {size} ranks. Give larger batches (batch_size counts the "
+                "rows of all ranks), or start fewer ranks."
+            )
+        if name in TRAINING:
+            agreement.check_optimizer(model.optimizer, name)
+        if not agrees:
+            split = None if rows is None else self.split(rows)
+            if element is not None:
+                data = source.batch(element if split is None else source.cut(element, split.rows))
+            agreement.agree(model, data, name == "predict")
+
+    stops = staticmethod(agreement.stops)
+
+    def steps(self, step_on: Callable[[Any], Any], name: str, source: Source) -> RankSteps:
+        """The steps of one pass over data on this rank."""
+        return RankSteps(step_on, name, source, self)
+
     # Custom loops --------------------------------------------------------------------------------------------------------
 
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
@@ -194,7 +218,7 @@ class DataParallel:
         >>> tf.distribute.MultiWorkerMirroredStrategy().run(lambda x: x + 1, args=(1,))
         2
         """
-        with adding_up() if world().size > 1 else contextlib.nullcontext():
+        with computing_on(OwnRows()) if world().size > 1 and rows_here().rows is None else contextlib.nullcontext():
             return fn(*args, **(kwargs or {}))
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Tensor:
@@ -252,6 +276,97 @@ class DataParallel:
 
     def __repr__(self) -> str:
         return f"<DataParallel over {world().size} ranks>"
+
+
+class RankSteps(Steps):
+    """The steps of one pass over data on this rank, on some rows of each batch; as in `Steps`.
+
+    Args:
+        step_on, name: as there.
+        source: the batches; if data are sharded, the same ones on all ranks.
+        strategy: one that is active.
+
+    Raises:
+        InvalidArgumentError: on every rank, for sharded data with other numbers of rows or batches, or of another kind.
+    """
+
+    def __init__(self, step_on: Callable[[Any], StepFunction], name: str, source: Source, strategy: DataParallel) -> None:
+        super().__init__(step_on)
+        self._name, self._source, self._strategy = name, source, strategy
+        self._meets, self._shards = world().size > 1, strategy.auto_shard_dataset
+        self._knows_rows = not self._meets or (self._shards and source.table is not None)
+        self._counts: list[int] = []
+        if self._meets and self._shards:
+            self._check_data()
+
+    def _check_data(self) -> None:
+        """Refuse data, of which each rank takes its rows, if they are not the same on all."""
+        table, steps = self._source.table, self._source.steps
+        known = None if table is None else table.length, None if steps in (None, np.inf) else int(steps)
+        kinds = [one if one is None else table.converted(one[:0]) for one in table.columns] if table is not None else []
+        columns = ", ".join("None" if one is None else f"{one.dtype.name}{list(one.shape[1:])}" for one in kinds)
+        found = world().all_gather(np.array([-1 if count is None else count for count in known])).tolist()
+        if found != found[:1] * len(found):
+            listed = "; ".join(f"{rows} and {batches}" for rows, batches in found)
+            raise InvalidArgumentError(
+                f"{self._name}: the rows and batches of the data on the ranks are {listed}, -1 for a number that is not known. "
+                f"{_GIVE}"
+            )
+        if (differs := first_difference([columns])) is not None:
+            raise InvalidArgumentError(
+                f"{self._name}: on rank {world().rank} the rows of the data are {columns}, on the ranks {differs[1]} others. "
+                f"{_GIVE}"
+            )
+
+    def take(self, elements: Iterator[Any], count: int, stop: bool) -> list[Any]:
+        """As in `Steps`; none if one of the ranks is told to stop. Then all ranks know how many rows each batch has.
+
+        Raises:
+            InvalidArgumentError: on every rank, if data that should be the same are not.
+        """
+        least = [count if self._knows_rows else 1, 1 - stop]
+        count, goes_on = world().all_reduce(np.array(least), "min").tolist() if self._meets else least
+        found = super().take(elements, count, not goes_on)
+        if self._knows_rows or self.ended:
+            return found
+        rows = self._source.rows(found[0]) if found else 0
+        self._counts = world().all_gather(np.array([rows])).ravel().tolist()
+        if self._shards and len(set(self._counts)) > 1:
+            raise InvalidArgumentError(
+                f"{self._name}: the next batch has {self._counts} rows on the ranks, 0 for none. {_GIVE}"
+            )
+        return found if all(self._counts) else []
+
+    def on(self, elements: list[Any]) -> Turn:
+        """As in `Steps`."""
+        rank, total = world().rank, sum(self._counts)
+        if self._shards or not self._meets:
+            split = self._strategy.split(self._source.rows(elements[0]))
+        else:
+            split = BatchSplit((BatchPart(sum(self._counts[:rank]), self._counts[rank], total),), False)
+        if split is None:
+            return super().on(elements)
+        own = [self._source.cut(element, split.rows) for element in elements] if self._shards else elements
+        whole = functools.partial(self._whole, split) if self._meets else lambda output: output
+        if self._name != "predict_step":
+            return Turn(self.step_on(split), own, whole)
+        first, last = split.parts[0], split.parts[-1]  # draws are those for these rows; other steps see to it themselves
+        return Turn(self.step_on(None), own, whole, computing_on(replace(first, rows=last.first + last.rows - first.first)))
+
+    def _whole(self, split: BatchSplit, output: Any) -> Any:
+        """An output for the rows of all ranks, of which this one has computed its own."""
+        if not self._shards:
+            return gathered(output, self._counts)
+        splits = [self._strategy.split_of(rank, split.parts[0].total) for rank in range(world().size)]
+        return gathered(output, [one.rows.stop - one.rows.start for one in splits])
+
+
+def gathered(rows: Any, counts: Sequence[int]) -> Any:
+    """The rows of all ranks; `counts` are the numbers of rows on each."""
+    padded = np.zeros((max(counts), *rows.shape[1:]), rows.dtype)
+    padded[: len(rows)] = rows
+    found = world().all_gather(padded)
+    return np.concatenate([part[:count] for part, count in zip(found, counts, strict=True)])
 
 
 class MirroredStrategy(DataParallel):
@@ -316,9 +431,9 @@ def set_distribution(value: DataParallel | None) -> None:
     <DataParallel over 1 ranks>
     >>> tf.keras.distribution.set_distribution(None)
     """
-    global _of_process
     if value is not None and not isinstance(value, DataParallel):
         raise TypeError(f"set_distribution: expected a DataParallel or None, found {value!r:.100}.")
+    global _of_process
     _of_process = value
 
 
@@ -346,36 +461,6 @@ def get_strategy() -> DataParallel:
     1
     """
     return distribution() or DataParallel()
-
-
-def agree_on_seeds() -> None:
-    """Let all ranks draw the same random numbers: seeds that were set must be the same, others are those of rank 0.
-
-    Raises:
-        ValueError: on every rank, for seeds or streams that differ.
-    """
-    ranks = world()
-    if ranks.size == 1:
-        return
-    own = streams.states()
-    marks = ranks.all_gather(np.array([streams.is_seeded(), own[""][0] & (2**62 - 1), hash_of(str(sorted(own.items())))]))
-    if (marks[:, 2] == marks[0, 2]).all():
-        return
-    if not marks[:, 0].any():
-        seed = int(ranks.broadcast(np.array(own[""], np.int64), 0)[0])
-        streams.set_states({"": (seed, 0)})
-        return
-    said = [f"{'set to ' if given else 'not set, '}{seed}" for given, seed, _ in marks.tolist()]
-    if len(set(said)) > 1:
-        shown = ", ".join(f"rank {number}: {text if text[0] == 's' else 'not set'}" for number, text in enumerate(said))
-        raise InvalidArgumentError(
-            f"the random seeds of the ranks differ ({shown}). Call keras.utils.set_random_seed with one seed on all of them."
-        )
-    others = [number for number in range(ranks.size) if marks[number, 2] != marks[ranks.rank, 2]]
-    raise InvalidArgumentError(
-        f"rank {ranks.rank} has drawn other random numbers than the ranks {others}. Have all ranks make the same layers and "
-        "draw the same, or call keras.utils.set_random_seed again on all of them."
-    )
 
 
 MultiWorkerMirroredStrategy = DataParallel

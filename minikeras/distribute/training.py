@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from .. import nest
-from ..core import GradientTape
+from ..core import GradientTape, convert_to_tensor
 from ..errors import InvalidArgumentError
+from ..functions.elementwise import cast
 from ..keras.arguments import whole
 from ..keras.optimizers import Optimizer
-from ..keras.optimizers.gradients import Exchange
-from .functions import all_reduce_together
-from .replica import adds_up
+from ..ranks import Communicator, rows_here
+from ..types import Array, as_dtype
+from .functions import all_reduce_together, exchanged
+from .parts import OwnRows
 
 
 class DistributedGradientTape:
@@ -50,7 +53,7 @@ class DistributedGradientTape:
 
     def gradient(self, target: Any, sources: Any, *arguments: Any, **options: Any) -> Any:
         """As `GradientTape.gradient`, over all ranks. A source without gradient must have none on all of them."""
-        if adds_up():
+        if type(rows_here()) is OwnRows:
             raise InvalidArgumentError(
                 "DistributedGradientTape: in `run` of a strategy optimizers add up the gradients of all ranks. Use "
                 "tf.GradientTape there."
@@ -58,6 +61,46 @@ class DistributedGradientTape:
         found = self._tape.gradient(target, sources, *arguments, **options)
         leaves = nest.flatten(found)
         return nest.pack(found, all_reduce_together(leaves, self._op))
+
+
+class Exchange(NamedTuple):
+    """The reduction of the gradients of ranks, each of which has rows of its own.
+
+    Attributes:
+        operation: 'mean' or 'sum'.
+        kind: the dtype in which they are sent; None for their own.
+        passes: the number of gradients that each rank accumulates first.
+        divisor: of that sum, 1 or `passes`.
+    """
+
+    operation: str = "mean"
+    kind: str | None = None
+    passes: int = 1
+    divisor: int = 1
+
+    def __call__(self, grads: Sequence[Any]) -> list[Any]:
+        """The gradients of all ranks."""
+        given = [None if one is None else convert_to_tensor(one) for one in grads]
+        if self.kind is None:
+            return all_reduce_together(given, self.operation)
+        sent = [None if one is None else cast(one, self.kind) for one in given]
+        found = all_reduce_together(sent, self.operation)
+        return [None if own is None else cast(one, own.dtype) for one, own in zip(found, given, strict=True)]
+
+    def gathered(self, steps: int, sums: list[Array]) -> list[Array]:
+        """The mean of gradients that were accumulated over several steps. If ranks exchange only these sums, by one collective
+        operation for each dtype, the result is their sum or their mean.
+        """
+        if self.passes == 1:
+            return [one / steps for one in sums]
+        arrays = sums if self.divisor == 1 else [one / self.divisor for one in sums]
+        kind = None if self.kind is None else as_dtype(self.kind).numpy
+
+        def added_up(group: Communicator, flat: Array) -> Array:
+            total = group.all_reduce(flat if kind is None else flat.astype(kind), "sum").astype(flat.dtype)
+            return total / flat.dtype.type(group.size) if self.operation == "mean" else total
+
+        return exchanged(arrays, added_up)
 
 
 def DistributedOptimizer(

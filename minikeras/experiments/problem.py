@@ -18,8 +18,7 @@ from ..keras.batches import Feed, Source, is_iterable_of_batches, source, unpack
 from ..keras.callbacks.callback import numbers
 from ..keras.models import Model, clone_model
 from ..keras.optimizers import SecondOrder
-from ..keras.training.executions import Executions
-from ..keras.training.ranks import Steps
+from ..keras.training.executions import Executions, Steps
 from ..keras.training.state import Transaction
 from .grid import built_with
 from .runs import own_data
@@ -185,7 +184,7 @@ class TimedSteps:
         """Train for an epoch of a feed; the seconds it took."""
         self._model.reset_metrics()
         step = self._model.training_loops.steps.of(self._model, "train_step")
-        steps = Steps(lambda split: step, "train_step", feed.source)
+        steps = Steps(lambda split: step)
         began = time.perf_counter()
         executions = Executions("compare", self._attempt, steps, feed, 0, None, self._pace)
         logs: Any = {}

@@ -26,8 +26,7 @@ from ..keras.batches import Source
 from ..keras.callbacks import CallbackList, History
 from ..keras.callbacks.callback import numbers
 from ..keras.layers.layer_weights import Contents
-from ..keras.training.executions import CompiledSteps
-from ..keras.training.ranks import Steps
+from ..keras.training.executions import CompiledSteps, Steps
 from ..keras.training.trainer import FitPlan, Trainer
 from .members import EnsembleMember, Members, MemberSource, with_rows, without_memory
 from .optimizers import StackedOptimizer
@@ -276,7 +275,7 @@ class StackTrainer(Trainer):
     def _steps_of(self, model: Any, name: str, source: Source) -> Steps:
         """The steps on batches, which are each member's own or the same for all."""
         own = f"{name}_on_own" if isinstance(source, MemberSource) else name
-        return Steps(functools.partial(self.steps.of, model, own), name, source)
+        return Steps(functools.partial(self.steps.of, model, own))
 
     def _finalize(self, model: Any) -> None:
         """Nothing: each member's variables are finalized when it ends."""

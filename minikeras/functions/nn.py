@@ -12,16 +12,17 @@ from ..core import Tensor, convert_to_tensor
 from ..core.arrays import namespace
 from ..core.batch import check_values
 from ..core.ops import arithmetic, shaping, transcendental
-from ..distribute.replica import part_of_draw
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import draws, nn, special
+from ..ranks import rows_here, world
 from ..types import Axis, ShapeLike, TensorLike
 from .catalogue import row, unary
-from .elementwise import log_sigmoid, sigmoid, softplus, tanh
+from .elementwise import cast, divide_no_nan, log_sigmoid, sigmoid, softplus, tanh
 from .indexing import gather
 from .operands import beside, inexact, integer, negative_axis, rounded_once, tensor, tensors
 from .ordering import top_k
 from .reductions import l2_normalize, reduce_mean, reduce_sum, reduce_variance
+from .shaping import reshape
 
 __all__ = ["l2_normalize", "log_sigmoid", "sigmoid", "softplus", "tanh", "top_k"]
 
@@ -370,7 +371,7 @@ def dropped(x: Tensor, keys: Callable[[], Tensor], sizes: Sizes, rate: float) ->
 def _place(sizes: Sizes, like: Tensor) -> dict[str, Any]:
     """The shape of a mask, and its start in that of the whole batch."""
     shape = tuple([whole if size is None else size for size, whole in zip(sizes, like.shape, strict=True)])
-    return {"shape": shape} | (part_of_draw(shape) if sizes and sizes[0] != 1 else {})
+    return {"shape": shape} | (rows_here().draw(shape) if sizes and sizes[0] != 1 else {})
 
 
 def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None = None, name: str | None = None) -> Tensor:
@@ -397,6 +398,34 @@ def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Axis = None, nam
     x = convert_to_tensor(tensor)
     length = norm(x, ord, axis, True)
     return x / (arithmetic.cast(length, dtype=x.dtype.name) if x.dtype.is_complex else length), length
+
+
+def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
+    """The weighted sum of the losses of this rank's rows, divided by the rows of all ranks: by default as many on each.
+
+    Raises:
+        ShapeError: for one number in place of losses.
+
+    >>> print(tf.nn.compute_average_loss([1.0, 3.0], sample_weight=[1.0, 0.5], global_batch_size=4).numpy())
+    0.625
+    """
+    losses = convert_to_tensor(per_example_loss)
+    if not losses.ndim:
+        raise ShapeError("compute_average_loss: needs a loss for each row, found one number. Write reduction='none'.")
+    if sample_weight is not None:
+        weights = cast(convert_to_tensor(sample_weight), losses.dtype)
+        losses = losses * reshape(weights, (*weights.shape, *(1,) * (losses.ndim - weights.ndim)))
+    rows = losses.shape[0] * world().size if global_batch_size is None else global_batch_size
+    return divide_no_nan(reduce_sum(losses), cast(convert_to_tensor(rows), losses.dtype))
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of penalties, divided by the number of ranks, which add it up again.
+
+    >>> print(tf.nn.scale_regularization_loss([1.0, 2.0]).numpy())
+    3.0
+    """
+    return reduce_sum(regularization_loss) / world().size
 
 
 # fmt: off

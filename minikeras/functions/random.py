@@ -18,9 +18,9 @@ from ..core.arrays import creation_namespace, namespace, quiet_context
 from ..core.effects import draw_key
 from ..core.ops import arithmetic, indexing, reductions, transcendental
 from ..core.stack import BOTTOM, current
-from ..distribute.replica import part_of_draw
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops import draws, special, streams
+from ..ranks import rows_here
 from ..types import Array, DType, DTypeLike, ShapeLike, TensorLike, as_dtype
 from .catalogue import row
 from .operands import beside, integer, negative_axis, static_shape, tensor
@@ -83,7 +83,8 @@ def drawn(
     if min(sizes, default=0) < 0:
         raise ValueError(f"random: no size may be negative, found {sizes}.")
     where, kind = creation_namespace() if xp is None else xp, as_dtype(dtype).numpy
-    found: Tensor = primitive(keys(), *given, shape=sizes, dtype=kind, xp=where, **part_of_draw(sizes, exactly=True), **params)
+    params |= rows_here().draw(sizes, exactly=True)
+    found: Tensor = primitive(keys(), *given, shape=sizes, dtype=kind, xp=where, **params)
     return found
 
 

@@ -5,7 +5,7 @@ from ..absent import late as _late
 from ..core.arrays import list_physical_devices as _list_physical_devices
 from ..distribute.strategy import DataParallel, distribution, set_distribution
 from ..distribute.world import initialize
-from ..distribute.world import world as _world
+from ..ranks import world as _world
 
 __getattr__, __dir__ = _late(__name__, {})
 

@@ -18,13 +18,12 @@ import numpy as np
 from ..core import Tensor
 from ..core.effects import Write, decide, draw_key
 from ..core.registry import operations
-from ..distribute.functions import rows_of_all_parts
-from ..distribute.replica import current_part
 from ..functions import random as tf
 from ..functions.creation import zeros_like
 from ..functions.nn import dropped
 from ..functions.operands import tensor
 from ..nn_ops import draws, streams
+from ..ranks import rows_here
 from ..types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .arguments import as_call
 from .calls import context
@@ -235,11 +234,10 @@ def shuffle(x: TensorLike, axis: int = 0, seed: Seed = None) -> Tensor:
     >>> sorted(tf.keras.random.shuffle([1, 2, 3]).numpy().tolist())
     [1, 2, 3]
     """
-    values, part = tensor(x), current_part()
-    if part is None or axis % values.ndim or values.shape[0] != part.rows:
+    values, here = tensor(x), rows_here()
+    if here.rows is None or axis % values.ndim or values.shape[0] != here.rows:
         return tf.shuffled(values, keys_of(seed), axis)
-    whole = tf.shuffled(rows_of_all_parts(values), keys_of(seed), axis)
-    return whole[part.first : part.first + part.rows]
+    return tf.shuffled(here.all(values), keys_of(seed), axis)[here.first : here.first + here.rows]
 
 
 def dropout(inputs: TensorLike, rate: float, noise_shape: Sequence[int | None] | None = None, seed: Seed = None) -> Tensor:

@@ -267,6 +267,6 @@ def test_options_that_do_not_fit_are_refused(options, message):
 def test_without_mpi_a_program_of_several_ranks_says_what_to_install(monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    monkeypatch.setattr("minikeras.distribute.world._world", None)
+    monkeypatch.setattr("minikeras.ranks._joined", None)
     with pytest.raises(ImportError, match="need mpi4py and an MPI: pip install"):
         tf.distribute.MultiWorkerMirroredStrategy()

@@ -5,7 +5,8 @@ import pytest
 from slow import diagonal
 
 import minikeras as tf
-from minikeras.distribute.replica import BatchPart, computing_on
+from minikeras.distribute.parts import BatchPart
+from minikeras.ranks import computing_on
 
 keras, layers = tf.keras, tf.keras.layers
 ROWS = 7

@@ -5,7 +5,8 @@ import pytest
 from in_one_test import in_one_test
 
 import minikeras as tf
-from minikeras.distribute.replica import BatchPart, computing_on
+from minikeras.distribute.parts import BatchPart
+from minikeras.ranks import computing_on
 
 losses = tf.keras.losses
 REDUCTIONS = ["sum_over_batch_size", "mean", "sum", "mean_with_sample_weight"]

@@ -5,7 +5,8 @@ import pytest
 from in_one_test import in_one_test
 
 import minikeras as tf
-from minikeras.distribute.replica import BatchPart, computing_on
+from minikeras.distribute.parts import BatchPart
+from minikeras.ranks import computing_on
 
 metrics = tf.keras.metrics
 ROWS, PARTS = 11, [range(0, 4), range(4, 7), range(7, 7), range(7, 11)]

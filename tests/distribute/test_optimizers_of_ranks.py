@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.distribute.replica import BatchPart, computing_on
+from minikeras.distribute.parts import BatchPart
+from minikeras.ranks import computing_on
 
 keras = tf.keras
 X = np.random.default_rng(0).normal(size=(14, 3)).astype("float32")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.distribute.replica import BatchPart, computing_on
+from minikeras.distribute.parts import BatchPart
+from minikeras.ranks import computing_on
 
 ROWS = 7
 
@@ -154,6 +155,8 @@ def test_shards_of_one_rank_cannot_wait_for_each_other():
         with pytest.raises(RuntimeError, match="synchronized=True needs sums over all ranks.*4 virtual shards"):
             layer(tf.ones([2, 3]), training=True)
         layer(tf.ones([2, 3]), training=False)
+        with pytest.raises(RuntimeError, match="synchronized=True needs sums over all ranks"):
+            tf.keras.ops.moments(tf.ones([2, 3]), 0, synchronized=True)
 
 
 def test_configurations_and_files_keep_it(tmp_path):

@@ -19,7 +19,7 @@ import numpy as np
 from ... import nest
 from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import is_array
-from ...core.effects import is_told
+from ...core.effects import Outdated, is_told
 from ...core.locks import cached_property
 from ...core.stack import BOTTOM, current
 from ...core.warnings import logger
@@ -29,7 +29,7 @@ from .. import executors
 from ..executors import Executable, llvm
 from ..guards.facts import REMEDY, Guards, Unguarded, draws
 from ..guards.walk import guards_of
-from ..ir import Outdated, Program
+from ..ir import Program
 from ..passes import optimized, simplified
 from ..recorder import ProgramComparison, Recorder
 from .signature import Unrecordable, bound, key_of, substituted, written_back

@@ -2,7 +2,7 @@
 
 It holds shape, dtype, device and the order of axes in memory of tensors and arrays; numbers, strings and containers by value;
 other objects by identity, whose state is guarded as facts of the recording (`compiler/guards`). The part of a batch that the
-calls compute on (`distribute/replica.py`) belongs to it too.
+calls compute on (`ranks.py`) belongs to it too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from ... import nest
 from ...core import Tensor, convert_to_tensor
 from ...core.arrays import BARE, chosen_device, creation_namespace, device_name, is_array, namespace
-from ...distribute.replica import adds_up, current_part
+from ...ranks import rows_here
 from ...types import Array, TensorSpec, as_dtype
 
 _BY_VALUE = (int, bool, str, bytes, type(None), complex)
@@ -51,7 +51,7 @@ def key_of(values: Sequence[Any], tensors: list[Tensor]) -> Hashable:
             found.append(_described(value, tensors))
             host = host and all([type(one.array) in BARE for one in tensors[count:]])
     device = None if host else chosen_device()  # `tf.identity` moves tensors there
-    return device, current_part(), adds_up(), tuple(found)
+    return device, rows_here(), tuple(found)
 
 
 def _described(value: Any, tensors: list[Tensor]) -> Hashable:

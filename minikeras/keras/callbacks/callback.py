@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ... import markup
-from ...distribute.world import is_first
 from ...errors import NotFiniteError
+from ...ranks import is_first
 from ..arguments import as_call
 
 Logs = Mapping[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import nest
-from ...distribute.world import is_first
+from ...ranks import is_first
 from .callback import Callback, History, Logs, numbers
 from .progress_bar import ProgressBar
 

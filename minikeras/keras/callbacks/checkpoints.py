@@ -16,11 +16,10 @@ import numpy as np
 
 from ...core.arrays import to_numpy
 from ...core.variable import Snapshot, restore, snapshot
-from ...distribute.functions import broadcast_bytes
-from ...distribute.world import is_first, size
 from ...errors import LoadError
 from ...files import durable, strict_json, tensors
 from ...files.reading import read_file
+from ...ranks import broadcast_bytes, is_first, joined
 from ..arguments import made_with_numpy
 from .callback import Callback, Logs, tell, used_if
 from .monitor import Monitor
@@ -217,7 +216,7 @@ class BackupAndRestore(_Saver):
         """Go on from the file, if there is one; of several ranks the first one reads it."""
         self._unsaved = 0
         is_there = is_first() and self.path.exists()
-        if size() > 1:
+        if (ranks := joined()) is not None and ranks.size > 1:
             content = broadcast_bytes(read_file(self.path) if is_there else b"")
             found = tensors.decode(BytesIO(content), len(content), self.path) if content or is_there else None
         else:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ...distribute.world import rank_0_first
 from ...errors import DatasetUnavailableError, InvalidArgumentError, LoadError
 from ...files import cache
+from ...ranks import rank_0_first
 from .download import download, gunzip
 
 KERAS = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"

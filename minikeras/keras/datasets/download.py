@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from ...distribute.world import rank_0_first
 from ...errors import DatasetUnavailableError, InvalidArgumentError, LoadError, MissingExtraError
 from ...files import cache
 from ...files.durable import sync_directory, sync_everything
+from ...ranks import rank_0_first
 
 ALLOWED = ("https://",)
 _SECONDS = (10.0, 20.0)  # to connect, and for each read

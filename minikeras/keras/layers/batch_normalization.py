@@ -8,9 +8,7 @@ from typing import Any
 from ...core import Tensor
 from ...core.ops.arithmetic import stop_gradient
 from ...core.ops.transcendental import rsqrt
-from ...distribute.functions import moments_of_all_ranks
-from ...distribute.replica import check_exchange
-from ...distribute.world import world
+from ...core.registry import hook
 from ...errors import ShapeError
 from ...functions.elementwise import cast, clip_by_value, maximum, sqrt, square
 from ...functions.nn import relu
@@ -126,11 +124,10 @@ class BatchNormalization(ScalingLayer, described=True):
     def _batch_statistics(self, x: Tensor, mask: TensorLike) -> tuple[Tensor, Tensor]:
         """Mean and population variance over all axes but the features'; masked rows do not count."""
         axes = [axis for axis in range(x.ndim) if axis != self.axis % x.ndim]
-        among_ranks = self.synchronized and (world().size > 1 or check_exchange("synchronized=True") is not None)
-        if mask is None and among_ranks:
-            _, mean, variance = moments_of_all_ranks(x, axes)
-            return reshape(mean, (-1,)), reshape(variance, (-1,))
+        of_ranks = hook("moments_of_ranks") if self.synchronized else lambda *given: None
         if mask is None:
+            if (found := of_ranks(x, axes)) is not None:
+                return reshape(found[1], (-1,)), reshape(found[2], (-1,))
             mean = reduce_mean(x, axes, keepdims=True)
             centred = x - mean
             return reshape(mean, (-1,)), reduce_mean(centred * centred, axes)
@@ -141,8 +138,8 @@ class BatchNormalization(ScalingLayer, described=True):
                 f"found {given}."
             )
         weights = broadcast_to(reshape(cast(mask, x.dtype), (*given, 1)), x.shape)
-        if among_ranks:
-            count, mean, variance = moments_of_all_ranks(x, axes, weights)
+        if (found := of_ranks(x, axes, weights)) is not None:
+            count, mean, variance = found
             part = count / (count + 1e-7)
             variance = (variance + square(mean - mean * part)) * part
             return reshape(mean * part, (-1,)), reshape(variance, (-1,))

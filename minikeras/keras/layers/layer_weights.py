@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from ...boundary import explaining
 from ...core import Tensor, Variable
 from ...core.warnings import warn_caller
-from ...distribute.replica import computing_on
 from ...files import limits
 from ...functions.creation import zeros
 from ...functions.elementwise import cast
 from ...functions.operands import static_shape
 from ...module import Module, Named, attributes, elements, waiting, walk
+from ...ranks import computing_on
 from ...types import DType, ShapeLike, TensorLike
 from .. import activations, initializers
 from ..calls import context

@@ -10,12 +10,12 @@ import numpy as np
 from ...absent import hide_imports
 from ...core import Tensor
 from ...core.arrays import namespace
-from ...distribute.replica import part_of_draw
 from ...errors import ShapeError
 from ...functions import nn
 from ...functions.elementwise import cast
 from ...functions.operands import inexact
 from ...nn_ops import draws
+from ...ranks import rows_here
 from .. import regularizers
 from ..random import SeedGenerator
 from .core import SameShape
@@ -209,7 +209,7 @@ class GaussianDropout(Noise, described=True, makes_nothing=True):
         inexact("GaussianDropout", inputs, "f")
         if namespace(inputs.array) is not np:  # there the noise is not kept, but drawn again in the backward pass
             shape = tuple(inputs.shape)
-            found: Tensor = draws.times_gaussian(inputs, keys(), shape=shape, stddev=stddev, **part_of_draw(shape))
+            found: Tensor = draws.times_gaussian(inputs, keys(), shape=shape, stddev=stddev, **rows_here().draw(shape))
             return found
         return inputs * (_normal(keys, inputs) * stddev + 1.0)
 
@@ -244,7 +244,7 @@ def dropped(inputs: Tensor, rate: float, keys: Keys) -> Tensor:
 def _normal(keys: Keys, like: Tensor) -> Tensor:
     """Standard normal numbers of a shape and dtype; in float32 where the dtype is smaller or equal."""
     kind, shape, xp = "float64" if like.dtype.size == 8 else "float32", tuple(like.shape), namespace(like.array)
-    return cast(draws.random_normal(keys(), shape=shape, dtype=kind, xp=xp, **part_of_draw(shape)), like.dtype)
+    return cast(draws.random_normal(keys(), shape=shape, dtype=kind, xp=xp, **rows_here().draw(shape)), like.dtype)
 
 
 hide_imports(globals(), "Noise", "SpatialDropout", "dropped")

@@ -5,6 +5,7 @@ For hinges labels 0 and 1 are turned into -1 and 1: no loss once the right answe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,6 @@ from ...absent import hide_imports
 from ...core import Tensor, convert_to_tensor
 from ...core.batch import check_values
 from ...core.ops.indexing import take_along
-from ...distribute.functions import rows_of_all_parts, sum_of_all_parts
-from ...distribute.replica import current_part
 from ...errors import InvalidArgumentError, ShapeError
 from ...functions.contractions import matmul
 from ...functions.creation import one_hot, range
@@ -23,7 +22,8 @@ from ...functions.elementwise import cast, equal, logical_and, logical_not, logi
 from ...functions.nn import check_labels, log_softmax, relu
 from ...functions.operands import beside
 from ...functions.reductions import reduce_all, reduce_logsumexp, reduce_max, reduce_mean, reduce_sum
-from ...functions.shaping import broadcast_to, concat, reshape, stack, unstack
+from ...functions.shaping import broadcast_to, concat, reshape, stack
+from ...ranks import rows_here
 from ...types import Axis, ShapeLike, TensorLike
 from ..config import epsilon
 from .loss import FunctionLoss, PlainLoss, aligned, as_floats, as_integers, as_predictions, loss
@@ -132,12 +132,12 @@ def tversky(y_true: TensorLike, y_pred: TensorLike, alpha: float = 0.5, beta: fl
     return 1.0 - common / (common + alpha * surplus + beta * missing + epsilon())
 
 
-def _sums(terms: list[Tensor], axis: Axis) -> list[Tensor]:
+def _sums(terms: list[Tensor], axis: Axis) -> Sequence[Tensor]:
     """The sums over an axis; where that is the axis of the rows, over those of the whole batch."""
     sums = [reduce_sum(term, axis) for term in terms]
     rank = terms[0].ndim
     over_rows = axis is None or any(one % rank == 0 for one in (axis if isinstance(axis, (list, tuple)) else (axis,)))
-    return unstack(sum_of_all_parts(stack(sums))) if over_rows and current_part() is not None else sums
+    return rows_here().sums(sums) if over_rows else sums
 
 
 @loss(dice)
@@ -202,11 +202,9 @@ def circle(
     [0.6163 0.6163 0.    ]
     """
     embeddings, labels = _rows("y_pred", y_true, as_predictions(y_pred))
-    first = 0
+    first, here = 0, rows_here()
     if ref_embeddings is None and ref_labels is None:
-        part = current_part()
-        first = 0 if part is None else part.first
-        others, other_labels = rows_of_all_parts(embeddings), rows_of_all_parts(labels)
+        first, others, other_labels = here.first, here.all(embeddings), here.all(labels)
     else:
         given = labels if ref_labels is None else ref_labels
         reference = embeddings if ref_embeddings is None else as_floats(ref_embeddings, embeddings.dtype)

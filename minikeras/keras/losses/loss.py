@@ -16,14 +16,13 @@ import numpy as np
 from ...core import Tensor, convert_to_tensor
 from ...core.batch import check_values
 from ...core.effects import watched
-from ...distribute.functions import sum_of_all_parts
-from ...distribute.replica import current_part
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...functions.elementwise import cast, divide_no_nan
 from ...functions.operands import negative_axis, tensor
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, expand_dims, reshape, squeeze, transpose
 from ...module import snake_case
+from ...ranks import rows_here
 from ...types import DTypeLike, TensorLike, as_dtype
 from ..arguments import Catalogue, as_call
 from ..calls import mask_of
@@ -151,7 +150,7 @@ def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, ma
 
     On a part of a batch the value is such that the mean over all parts, weighted by their rows, is the value of the batch.
     """
-    part = current_part()
+    here = rows_here()
     weights = None if sample_weight is None else spread_weights(sample_weight, values)
     if mask is not None:
         valid = spread_weights(mask, values, "mask")
@@ -164,18 +163,19 @@ def reduced(values: Tensor, sample_weight: TensorLike, reduction: str | None, ma
     if not weighted.ndim:
         return weighted
     if reduction == "sum":
-        return reduce_sum(weighted) if part is None else reduce_sum(weighted) * (part.total / max(part.rows, 1))
+        found: Tensor = here.spread(reduce_sum(weighted))
+        return found
     if reduction == "mean_with_sample_weight" and weights is not None:
         return divide_no_nan(reduce_sum(weighted), _even_sum(weights, values))
-    return reduce_mean(weighted) if part is None or part.rows else reduce_sum(weighted) * 0.0
+    return reduce_sum(weighted) * 0.0 if here.rows == 0 else reduce_mean(weighted)
 
 
 def _even_sum(weights: Tensor, values: Tensor) -> Tensor:
     """The sum of weights; on a part of a batch, the sum over the whole batch times the share of this part."""
-    found, part = reduce_sum(weights), current_part()
-    if part is None or not weights.ndim or weights.shape[0] != values.shape[0]:  # the same for all rows
-        return found
-    return sum_of_all_parts(found) * part.share
+    found, here = reduce_sum(weights), rows_here()
+    if weights.ndim and weights.shape[0] == values.shape[0]:  # else they are the same for all rows
+        (found,) = map(here.weigh, here.sums([found]))
+    return found
 
 
 class LossFunctionWrapper(Loss):

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from ...core import Tensor, Variable
 from ...core.effects import watched
-from ...distribute.replica import current_part
 from ...files import limits
 from ...functions.elementwise import cast, divide_no_nan
 from ...functions.operands import static_shape
 from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to
 from ...module import snake_case
+from ...ranks import rows_here
 from ...types import DTypeLike, ShapeLike, TensorLike
 from .. import initializers, losses
 from ..arguments import Catalogue, as_call
@@ -299,10 +299,10 @@ class Mean(Metric):
 
     def update_state(self, values: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let values of any shape enter; the first axis is that of the rows, weights as in `Metric`."""
-        values, part = as_floats(values, self.dtype), current_part()
+        values = as_floats(values, self.dtype)
         total, count = row_sums(values, sample_weight, reduce_mean)
-        if part is not None and not values.ndim and sample_weight is None:  # a mean over rows, which counts by their number
-            total, count = total * part.share, count * part.share
+        if not values.ndim and sample_weight is None:  # a mean over rows, which counts by their number
+            total, count = map(rows_here().weigh, (total, count))
         self.total.assign_add(total)
         self.count.assign_add(count)
 

@@ -4,37 +4,17 @@ paired with the slots of their Variables.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...core import Tensor, Variable, convert_to_tensor
-from ...core.arrays import mixed_devices, namespace, to_device, to_numpy
+from ...core import Tensor, Variable
+from ...core.arrays import mixed_devices, namespace
 from ...core.warnings import warn_caller
-from ...distribute.functions import all_reduce_together, exchanged
-from ...distribute.replica import adds_up, check_exchange, current_part
-from ...distribute.world import world
 from ...errors import ShapeError
-from ...functions.elementwise import cast
 from ...functions.operands import tensor
-from ...types import Array, TensorLike, as_dtype
+from ...ranks import rows_here
+from ...types import Array, TensorLike
 from .state import SlotState, name_of, names_of
-
-
-class Exchange(NamedTuple):
-    """The reduction of the gradients of ranks, each of which has rows of its own.
-
-    Attributes:
-        operation: 'mean' or 'sum'.
-        kind: the dtype in which they are sent; None for their own.
-        passes: the number of gradients that each rank accumulates first.
-        divisor: of that sum, 1 or `passes`.
-    """
-
-    operation: str = "mean"
-    kind: str | None = None
-    passes: int = 1
-    divisor: int = 1
 
 
 def is_distributed(optimizer: Any) -> bool:
@@ -44,7 +24,7 @@ def is_distributed(optimizer: Any) -> bool:
 
 def needs_exchange(optimizer: Any) -> bool:
     """True if the gradients of a step are those of several ranks."""
-    return current_part() is not None or adds_up() or is_distributed(optimizer)
+    return rows_here().exchange is not None or is_distributed(optimizer)
 
 
 def exchange_of(optimizer: Any) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
@@ -53,11 +33,9 @@ def exchange_of(optimizer: Any) -> Callable[[Sequence[Any]], Sequence[Any]] | No
     On a part of a batch it gives the mean over all parts, weighted by their rows; in `run` of a strategy the sum over all
     ranks.
     """
-    part = check_exchange("a step of an optimizer")
-    if part is not None:
-        return lambda grads: all_reduce_together(
-            [None if one is None else convert_to_tensor(one) * part.share for one in grads]
-        )
+    here = rows_here()
+    if here.rows is not None:
+        return here.exchange
     exchange, inner = optimizer.exchange, getattr(optimizer, "inner_optimizer", None)
     held = [member.optimizer for member in getattr(optimizer, "members", ()) if member.optimizer is not None]  # None freezes
     if any(one.exchange is not None for one in held):
@@ -73,34 +51,8 @@ def exchange_of(optimizer: Any) -> Callable[[Sequence[Any]], Sequence[Any]] | No
                 f"backward_passes_per_step={exchange.passes} are exchanged. Use 1 with mixed_float16, or mixed_bfloat16."
             )
     if exchange is None:
-        return all_reduce_together if adds_up() else None
-    return None if exchange.passes > 1 else functools.partial(_over_ranks, exchange)
-
-
-def _over_ranks(exchange: Exchange, grads: Sequence[Any]) -> list[Any]:
-    given = [None if one is None else convert_to_tensor(one) for one in grads]
-    if exchange.kind is None:
-        return all_reduce_together(given, exchange.operation)
-    sent = [None if one is None else cast(one, exchange.kind) for one in given]
-    found = all_reduce_together(sent, exchange.operation)
-    return [None if own is None else cast(one, own.dtype) for one, own in zip(found, given, strict=True)]
-
-
-def gathered_over(steps: int, sums: list[Array], exchange: Exchange | None) -> list[Array]:
-    """The mean of gradients that were accumulated over several steps. If ranks exchange only these sums, by one collective
-    operation for each dtype, the result is their sum or their mean, as `exchange` says.
-    """
-    if exchange is None or exchange.passes == 1:
-        return [one / steps for one in sums]
-    arrays = sums if exchange.divisor == 1 else [one / exchange.divisor for one in sums]
-    ranks, kind = world(), None if exchange.kind is None else as_dtype(exchange.kind).numpy
-
-    def added_up(flat: Array) -> Array:
-        total = ranks.all_reduce(flat if kind is None else flat.astype(kind), "sum").astype(flat.dtype)
-        return total / flat.dtype.type(ranks.size) if exchange.operation == "mean" else total
-
-    found = exchanged([to_numpy(array) for array in arrays], added_up)
-    return [to_device(one, namespace(array)) for one, array in zip(found, arrays, strict=True)]
+        return here.exchange
+    return None if exchange.passes > 1 else exchange
 
 
 # Pairs of gradient and Variable ------------------------------------------------------------------------------------------

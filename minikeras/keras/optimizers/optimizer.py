@@ -30,7 +30,7 @@ from ..config import floatx
 from ..names import auto_name
 from ..weight import KerasVariable
 from . import options, schedules
-from .gradients import Exchange, exchange_of, paired, unzipped
+from .gradients import exchange_of, paired, unzipped
 from .state import Change, OptimizerState, SlotState, commit, in_dtype_of, name_of, slot_name
 from .step import EagerStep, changes_of_step, optimizer_step, present_rate
 
@@ -73,7 +73,7 @@ class Optimizer:
 
     needs_loss = False
     """True if a step needs the loss as a function: `minimize(loss_fn, variables)` in place of `apply`."""
-    exchange: Exchange | None = None
+    exchange: Any = None
     """The gradient sync over all ranks before a step, as `DistributedOptimizer` sets it."""
     scales = False
     """True if it is a loss scale around the optimizer that steps."""

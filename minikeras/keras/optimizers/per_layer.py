@@ -15,8 +15,8 @@ from ..names import PathMap, check_patterns
 from ..saving.objects import deserialize_keras_object
 from .gradients import checked_pairs, needs_exchange
 from .loss_scale import LossScaleOptimizer
+from .loss_step import Repeatable, Sweep, run_directly, run_step
 from .optimizer import Optimizer, deserialize, get, serialize
-from .second_order.compiled import Repeatable, Sweep, run_directly, run_step
 from .state import Change, OptimizerState, SlotState, name_of
 
 Pattern = Any

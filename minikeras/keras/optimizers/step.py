@@ -28,7 +28,6 @@ from ...core.precision import in_float32, is_short
 from ...core.variable import restore, snapshot
 from ...functions.elementwise import cast
 from ...types import Array
-from .gradients import gathered_over
 from .state import BESIDE, Change, SlotState, constrained
 
 Flags = Mapping[str, Any]
@@ -339,7 +338,7 @@ class OnArrays:
                 self._rate, self._step = begun(own, self._taken)
                 self.changes += own.end_step(self._step)
             if updates and steps is not None and own.exchange is not None:
-                gradients = gathered_over(steps, [total for _, total in self._incoming(gradients)], own.exchange)
+                gradients = own.exchange.gathered(steps, [total for _, total in self._incoming(gradients)])
                 self._known["gathered"] = True
             if not self._clips:
                 gradients = [in_float32(clipped_by_norm)(gradient, limit=own.clipnorm) for gradient in gradients]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import time
 import weakref
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,14 +18,12 @@ from ...compiler.tracing.scan import Pace
 from ...core.arrays import to_numpy
 from ...core.tensor import Operand
 from ...data.table import RowBatches, of_one_size
-from ...distribute.strategy import BatchSplit
 from ...errors import ShapeError
 from .. import batches
 from ..batches import Feed
-from .ranks import StepFunction, Steps
 from .state import Transaction
-from .steps import shared_step
 
+StepFunction = Callable[[Any], Any]
 MOST = 64
 """The most steps that are recorded: where ranks bring batches of ever new sizes, further ones run eagerly."""
 
@@ -35,14 +34,14 @@ class CompiledSteps:
     __slots__ = ("_steps", "planned")
 
     def __init__(self) -> None:
-        self._steps: dict[tuple[str, BatchSplit | None], CompiledFunction] = {}
+        self._steps: dict[tuple[str, Any], CompiledFunction] = {}
         self.planned = 0
 
-    def of(self, model: Any, name: str, split: BatchSplit | None = None) -> StepFunction:
+    def of(self, model: Any, name: str, split: Any = None) -> StepFunction:
         """The step of that name, for the rows of this rank if batches are split, compiled if the model was told so and it can
         be of use.
         """
-        step: StepFunction = getattr(model, name) if split is None else partial(shared_step, model, name, split)
+        step: StepFunction = getattr(model, name) if split is None else partial(split.step, model, name)
         wanted = False if model.run_eagerly else model.jit_compile
         decides = name == "train_step" and getattr(model.optimizer, "needs_loss", False)
         if not wanted or (wanted == "auto" and decides and getattr(model.optimizer, "sweeps", None) is None):
@@ -68,15 +67,58 @@ class CompiledSteps:
         return CompiledSteps, ()
 
 
-def _recorded(model: Any, name: str, split: BatchSplit | None, strict: bool) -> CompiledFunction:
+def _recorded(model: Any, name: str, split: Any, strict: bool) -> CompiledFunction:
     """A step of a model as a function of its batch."""
     # The model holds the function, and is freed with its last other reference.
     reference: Callable[[], Any] = weakref.ref(model)
     if split is None:
         run: StepFunction = lambda data: getattr(reference(), name)(data)
     else:
-        run = lambda data: shared_step(reference(), name, split, data)
+        run = lambda data: split.step(reference(), name, data)
     return CompiledFunction(run, name=f"{model.name}.{name}", jit_compile=strict or None)
+
+
+class Turn(NamedTuple):
+    """What happens to batches of one size.
+
+    Attributes:
+        step: for each.
+        elements: stand for the rows of each that this rank computes on.
+        whole: from an output for these rows, an array on the host, to that for all.
+        around: a block around the steps.
+    """
+
+    step: StepFunction
+    elements: list[Any]
+    whole: Callable[[Any], Any] = lambda output: output
+    around: AbstractContextManager[None] = nullcontext()
+
+
+class Steps:
+    """The steps of one pass over data, on all rows of each batch. Ranks share them out (`RankSteps` in `distribute`).
+
+    Args:
+        step_on: gives the step on a part of a batch; on all of it for None.
+
+    Attributes:
+        ended: whether training was told to stop.
+    """
+
+    ended = False
+
+    def __init__(self, step_on: Callable[[Any], StepFunction]) -> None:
+        self.step_on = cache(step_on)
+
+    def take(self, elements: Iterator[Any], count: int, stop: bool) -> list[Any]:
+        """The elements that stand for the batches of the next steps, `count` at most; none if training is told to stop, and
+        `ended` is set then.
+        """
+        self.ended = stop
+        return [] if stop else list(itertools.islice(elements, count))
+
+    def on(self, elements: list[Any]) -> Turn:
+        """What happens to batches of one size."""
+        return Turn(self.step_on(None), elements)
 
 
 class Executions:
@@ -107,8 +149,7 @@ class Executions:
         left = 1 if self._feed.steps is None else self._feed.steps - self.done
         if self._group is not None:
             left = min(left, self._group - self.done % self._group)
-        count = self.steps.agreed(max(1, min(left, self._pace.steps)), stop)
-        self._next = self.steps.met(list(itertools.islice(self._elements, count))) if count else []
+        self._next = self.steps.take(self._elements, max(1, min(left, self._pace.steps)), stop)
         return bool(self._next)
 
     def run(self) -> Any:
@@ -116,18 +157,16 @@ class Executions:
         began, replayed = time.perf_counter(), True
         result: Any = {}
         for alike in of_one_size(self._next):
-            split = self.steps.split(alike[0])
-            step = self.steps.step(split)
-            own = alike if split is None else [self.steps.own(element, split) for element in alike]
-            with self.steps.computing_on(split):
-                found = self._replay(step, own)
+            turn = self.steps.on(alike)
+            with turn.around:
+                found = self._replay(turn.step, turn.elements)
                 replayed = replayed and found is not None
-                for element in own if found is None else ():
-                    result = self._run_one(step, self._source.batch(element))
-                    self.keep(result, split)
+                for element in turn.elements if found is None else ():
+                    result = self._run_one(turn.step, self._source.batch(element))
+                    self.keep(result, turn)
             if found is not None:
                 result = found
-                self.keep_many(found, split, len(own))
+                self.keep_many(found, turn)
         self.done += len(self._next)
         if replayed:
             self._pace.took(len(self._next), time.perf_counter() - began)
@@ -135,11 +174,11 @@ class Executions:
             self._pace.steps = 1
         return result
 
-    def keep(self, result: Any, split: Any) -> None:
-        """Keep the result of a step on these rows, if it is wanted."""
+    def keep(self, result: Any, turn: Turn) -> None:
+        """Keep the result of a step, if it is wanted."""
 
-    def keep_many(self, results: Any, split: Any, count: int) -> None:
-        """Keep the results of `count` steps in a row."""
+    def keep_many(self, results: Any, turn: Turn) -> None:
+        """Keep the results of steps in a row."""
 
     def _replay(self, step: StepFunction, elements: list[Any]) -> Any:
         """Carry steps out in a row, if a program can."""
@@ -198,14 +237,14 @@ class Predictions(Executions):
         self.structure: Any = None
         self.parts: list[list[Any]] = []
 
-    def keep(self, result: Any, split: Any) -> None:
+    def keep(self, result: Any, turn: Turn) -> None:
         self.structure = result
-        self.parts.append([self.steps.whole(self._reduced(on_host(output)), split) for output in nest.flatten(result)])
+        self.parts.append([turn.whole(self._reduced(on_host(output))) for output in nest.flatten(result)])
 
-    def keep_many(self, results: Any, split: Any, count: int) -> None:
+    def keep_many(self, results: Any, turn: Turn) -> None:
         leaves = [on_host(output) for output in nest.flatten(results)]
-        for number in range(count):
-            self.keep(nest.pack(results, [leaf[number] for leaf in leaves]), split)
+        for number in range(len(turn.elements)):
+            self.keep(nest.pack(results, [leaf[number] for leaf in leaves]), turn)
 
     def joined(self, first: int = 0, axis: int = 0) -> Any:
         """The outputs from the `first` batch on, whose rows are along an axis.

@@ -14,12 +14,12 @@ import numpy as np
 from ... import nest
 from ...compiler import CompiledFunction
 from ...core.arrays import chosen_device, current_device, device
+from ...core.registry import hook
 from ...core.variable import restore, snapshot
 from ...core.warnings import warn_caller
 from ...data.table import RowBatches
-from ...distribute.strategy import DataParallel, distribution
-from ...distribute.world import barrier, is_first
 from ...errors import InvalidArgumentError
+from ...ranks import is_first, joined, world
 from ...types import TensorLike
 from .. import batches, metrics, optimizers
 from ..arguments import whole
@@ -27,14 +27,17 @@ from ..batches import Feed, Source
 from ..callbacks import CallbackList, History
 from ..callbacks.callback import numbers
 from ..config import max_epochs
+from ..optimizers.gradients import is_distributed
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..symbolic.trial import returned_none
 from ..weight import Weight
 from . import state as states
-from .executions import CompiledSteps, Executions, Predictions
-from .ranks import TRAINING, Steps, agree, any_rank, check_scope, check_training, check_weights
+from .executions import CompiledSteps, Executions, Predictions, Steps
 from .state import FitProgress, Logs, ModelLike, Transaction
 from .targets import Compiled, Targets
+
+TRAINING = ("fit", "train_on_batch")
+"""Methods that change weights."""
 
 
 class Trainer:
@@ -49,7 +52,7 @@ class Trainer:
         self.steps = CompiledSteps()
         self.run: FitProgress | None = None
         self.resume: states.State | None = None
-        self.strategy: DataParallel | None = distribution()
+        self.strategy = hook("distribution")()
         self._agreed: set[bool] = set()
         """The agreements of ranks: True is in it once they agree for prediction, False once they agree for training too."""
         self.arguments: dict[str, Any] = {}
@@ -75,7 +78,7 @@ class Trainer:
         model.steps_per_execution = steps_per_execution
         self.arguments, self.steps = arguments, CompiledSteps()
         self._compiled, self.targets = compiled, None
-        self.strategy, self._agreed = distribution() or self.strategy, set()
+        self.strategy, self._agreed = hook("distribution")() or self.strategy, set()
         self.loss_tracker.reset_state()
 
     @property
@@ -171,24 +174,31 @@ class Trainer:
     # Ranks ---------------------------------------------------------------------------------------------------------------
 
     @property
-    def _shared(self) -> DataParallel | None:
+    def _shared(self) -> Any:
         """The strategy, if it is active; None if all steps are those of a single process."""
         return self.strategy if self.strategy is not None and self.strategy.is_active else None
 
     def _join(self, model: ModelLike, name: str, source: Source) -> None:
-        """Let all ranks agree on the model, before their first steps."""
-        check_scope(model, name, self.strategy)
-        strategy, predicts = self._shared, name == "predict"
-        if strategy is None:
-            return
-        if name in TRAINING:
-            check_training(model, strategy, source, name)
-        if predicts not in self._agreed:
-            agree(model, strategy, source, predicts)
+        """Let all ranks agree on the model, before their first steps.
+
+        Raises:
+            InvalidArgumentError: on every rank, for a model to be trained that belongs to no strategy.
+        """
+        ranks, predicts = joined(), name == "predict"
+        trains = name in TRAINING and not is_distributed(model.optimizer)
+        if trains and self.strategy is None and ranks is not None and ranks.size > 1:
+            raise InvalidArgumentError(
+                f"{name}: there are {ranks.size} ranks, but model '{model.name}' was made outside of any strategy. "
+                "Make and compile it in `with tf.distribute.MultiWorkerMirroredStrategy().scope():`, or call "
+                "keras.distribution.set_distribution before; or give each rank data of its own and a DistributedOptimizer."
+            )
+        if self._shared is not None:
+            self._shared.join(model, name, source, predicts in self._agreed)
             self._agreed |= {predicts, True}
 
     def _steps_of(self, model: ModelLike, name: str, source: Source) -> Steps:
-        return Steps(partial(self.steps.of, model, name), name, source, self._shared)
+        step_on = partial(self.steps.of, model, name)
+        return Steps(step_on) if self._shared is None else self._shared.steps(step_on, name, source)
 
     def _plan(self, feed: Feed) -> None:
         """Plan the number of steps; a call within `fit`, as from a callback, leaves the plan of the whole `fit`."""
@@ -202,9 +212,8 @@ class Trainer:
         self._join(model, name.replace("step", "on_batch"), source)
         model.reset_metrics()
         attempt, steps, found = Transaction(model), self._steps_of(model, name, source), None
-        (element,) = steps.met([next(source.from_position(0))])
-        split = steps.split(element)
-        step, own = steps.step(split), steps.own(element, split)
+        turn = steps.on(steps.take(source.from_position(0), 1, False))
+        step, (own,) = turn.step, turn.elements
         with np.errstate(all="ignore"):
             if source.table is not None and isinstance(step, CompiledFunction):
                 found = attempt.replay(step, RowBatches(source.table, [own]))
@@ -224,14 +233,14 @@ class Trainer:
                 hooks.call("on_train_begin", {})
                 self._go_on(model, run)
                 if self._shared is not None:
-                    model.stop_training = any_rank(model.stop_training)
+                    model.stop_training = self._shared.stops(model)
                 while run.epoch < epochs.stop and not model.stop_training:
                     logs = self._fit_epoch(model, run, plan.validation_of(run.epoch)) or logs
                 if run.epoch > epochs.start:
                     self._finalize(model)
                 hooks.call("on_train_end", logs)
                 if self._shared is not None:
-                    barrier()  # what the first rank has written is there for all
+                    world().barrier()  # what the first rank has written is there for all
             finally:
                 self.run = None
         return hooks.history
@@ -264,8 +273,7 @@ class Trainer:
         epoch, run.epoch, run.batch = run.epoch, run.epoch + 1, 0
         run.hooks.call("on_epoch_end", epoch, logs)
         if self._shared is not None:
-            check_weights(model)
-            model.stop_training = any_rank(model.stop_training)
+            model.stop_training = self._shared.stops(model)
         return logs
 
     def _pass(self, model: ModelLike, hooks: CallbackList, phase: str, feed: Feed, run: FitProgress) -> Logs:

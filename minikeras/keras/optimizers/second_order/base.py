@@ -12,10 +12,10 @@ from ....core.arrays import namespace, to_device
 from ....core.stack import BOTTOM, current
 from ....functions.elementwise import cast
 from ....types import Array
+from ..loss_step import Repeatable, Sweep, run_directly, run_step
 from ..optimizer import Optimizer
 from ..state import Change, constrained, host_variable
 from ..step import OnArrays, all_finite, counted
-from .compiled import Repeatable, Sweep, run_directly, run_step
 from .problem import LossProblem
 
 

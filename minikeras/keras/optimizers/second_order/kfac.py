@@ -73,7 +73,7 @@ class KFAC(SecondOrder):
 
     slot_groups = (("inputs", "outputs"),)
     settings = ("damping", "decay")
-    sweeps = ("linearized", "factors", "output_product")
+    sweeps = ("record", "factors", "product")
 
     def __init__(
         self, learning_rate: float | Callable[..., Any] = 1.0, damping: float = 1e-2, decay: float = 0.95, **options: Any
@@ -114,7 +114,7 @@ class KFAC(SecondOrder):
             if found.bias is not None:
                 steps[found.bias] = bias_step
         step = namespace(problem.gradient).concatenate([one.reshape(-1) for one in steps])
-        bend = number(step @ problem.output_product(step)) + self.damping * number(step @ step)
+        bend = number(step @ problem.product(step)) + self.damping * number(step @ step)
         slope = number(problem.gradient @ step)
         scale = -slope / bend if bend > 0 and slope < 0 else 0.0
         return step * scale, [*changes, *self.change(scale=scale)]
@@ -134,7 +134,7 @@ def preconditioned(kernel: Array, bias: Array | None, a: Array, g: Array, dampin
 
 def layer_factors(problem: LossProblem) -> list[Factors]:
     """The factors of every dense layer on the record, from one sweep with random cotangents."""
-    found = problem.answers()[0]
+    found = problem.answers[0]
     if found is None:
         raise ValueError("KFAC: the loss must be a sum or mean over rows of the outputs; here rows meet in it. Use NewtonCG.")
     blocks = found.array

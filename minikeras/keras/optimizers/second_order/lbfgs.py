@@ -95,13 +95,10 @@ class LBFGS(SecondOrder):
         return step, [*new_slots, *self.change(step_size=size, evaluations=evaluations, pairs=len(kept))]
 
     def _stored(self, problem: LossProblem, kept: list[tuple[Array, Array]]) -> list[Change]:
-        found: list[Change] = []
-        for which, name in enumerate(("steps", "changes")):
-            whole = namespace(problem.gradient).zeros((self.memory, problem.size), dtype=problem.gradient.dtype)
-            for row, pair in enumerate(kept):
-                whole[self.memory - len(kept) + row] = pair[which]
-            found += self.kept(problem, name, whole)
-        return found
+        xp, gradient = namespace(problem.gradient), problem.gradient
+        room = [xp.zeros_like(gradient)] * (self.memory - len(kept))
+        whole = [xp.stack([*room, *[pair[which] for pair in kept]]) for which in (0, 1)]
+        return [*self.kept(problem, "steps", whole[0]), *self.kept(problem, "changes", whole[1])]
 
 
 def two_loops(gradient: Array, pairs: list[tuple[Array, Array]]) -> Array:

@@ -74,7 +74,7 @@ class LevenbergMarquardt(GaussNewton):
         self.scaling, self.acceleration = bool(scaling), acceleration
         self.slot_groups = (("scale",),) if scaling else ()
         if acceleration is not None:
-            self.curvature_sweeps = ("linearized", "acceleration")
+            self.curvature_sweeps = ("record", "acceleration")
 
     def _damped(
         self, problem: LossProblem, matrix: Any, corrected: Callable[[Array, float], Array | None] | None = None

@@ -166,7 +166,7 @@ class GaussNewton(Newton):
     [2. 2.]
     """
 
-    curvature_sweeps: tuple[str, ...] = ("linearized",)
+    curvature_sweeps: tuple[str, ...] = ("record",)
 
     def record(self, problem: LossProblem) -> None:
         """Run the loss, and take gradient and curvature at once."""
@@ -177,7 +177,7 @@ class GaussNewton(Newton):
         )
 
     def curvature(self, problem: LossProblem) -> BlockMatrix:
-        blocks = [block.array for block in problem.answers()]
+        blocks = [block.array for block in problem.answers]
         return problem.blocks(groups_of(problem.variables, self.blocks), blocks)
 
 
@@ -214,6 +214,7 @@ class NewtonCG(SecondOrder):
     """
 
     settings = ("curvature", "damping", "max_iterations", "radius", "preconditioner", "probes")
+    sweeps = ("record", "product", "value")
 
     def __init__(
         self,
@@ -236,8 +237,6 @@ class NewtonCG(SecondOrder):
             )
         self.damping, self.max_iterations = float(damping), max_iterations
         self.probes, self.radius = int(probes), float(radius)
-        own = ("record", "product") if curvature == "hessian" else ("linearized", "output_product")
-        self.sweeps = (*own, "value")
         self.add_number("radius", float(radius))
         self.add_number("step_size", 0.0)
         self.add_number("iterations", 0)
@@ -267,11 +266,9 @@ class NewtonCG(SecondOrder):
         return step * size, self.change(radius=radius, step_size=size, iterations=total, negative_curvature=negative)
 
     def _product(self, problem: LossProblem) -> Product:
-        bare = problem.product
-        if self.curvature == "gauss_newton":
-            problem.answers()
-            bare = problem.output_product
-        return lambda vector: bare(vector) + vector * self.damping if self.damping else bare(vector)
+        if not self.damping:
+            return problem.product
+        return lambda vector: problem.product(vector) + vector * self.damping
 
     def _scale(self, problem: LossProblem, product: Product) -> Array:
         """The preconditioner's diagonal: sqrt of the mean square of the estimates, with a floor; ones without one."""

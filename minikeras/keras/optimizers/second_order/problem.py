@@ -1,6 +1,6 @@
 """A loss for a second-order optimizer: its value, gradient and curvature at the present point, and values elsewhere.
 
-All vectors are flat. Each sweep over the record of the loss has a name, by which a compiled step replays it (`compiled.py`).
+All vectors are flat. Each sweep over the record of the loss has a name, by which a compiled step replays it (`loss_step.py`).
 A loss in two stages, L(z(w)), has the curvature J^T H J: J = dz/dw, H = d2L/dz2. A penalty enters with its own Hessian.
 
 Source: Schraudolph, Fast curvature matrix-vector products (2002), section 3.
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from .... import nest
-from ....compiler.ir import Outdated
 from ....compiler.sweeps import computed_by_plan
 from ....core import Record, Tensor, Variable
 from ....core.arrays import to_numpy
@@ -29,7 +28,7 @@ from ....derivatives.curvature import random_signs
 from ....derivatives.first_order import run_once
 from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
-from ....derivatives.output_curvature import Decision, OutputCurvature
+from ....derivatives.output_curvature import OutputCurvature
 from ....errors import ShapeError
 from ....functions.elementwise import cast
 from ....functions.operands import tensor
@@ -37,9 +36,9 @@ from ....functions.shaping import concat, reshape
 from ....layout import Layout
 from ....nn_ops import streams
 from ....types import Array, DTypeLike
+from ..loss_step import Repeatable, Sweep, SweepRecorder, run_directly
 from ..state import names_of
 from .blocks import BlockMatrix
-from .compiled import Repeatable, Sweep, SweepRecorder, run_directly
 
 
 class Objective:
@@ -101,7 +100,7 @@ def _like(z: Tensor, original: Any) -> Tensor:
     return found
 
 
-def run_objective(loss_fn: Any, variables: Sequence[Variable], decisions: list[Decision] | None) -> OutputCurvature:
+def run_objective(loss_fn: Any, variables: Sequence[Variable], decides: bool) -> OutputCurvature:
     """Run an `Objective`; its outputs are one tensor of the variables' dtype."""
     objective = objective_of(loss_fn)
     found: Any = None
@@ -112,30 +111,11 @@ def run_objective(loss_fn: Any, variables: Sequence[Variable], decisions: list[D
         return joined(found, variables[0].dtype)
 
     loss_of = lambda z: scalar(objective.loss_of_outputs(parted(z, found)))
-    return OutputCurvature.run(outputs, loss_of, variables, objective.penalty, decisions=decisions)
-
-
-def noted(curvature: OutputCurvature, ask: Callable[[OutputCurvature], Sequence[Tensor]]) -> list[Any]:
-    """The answers to `ask`, their number in front, and then the decisions on the way."""
-    found = ask(curvature)
-    return [len(found), *found, *[part for decision in curvature.decisions or () for part in decision]]
-
-
-def decided(results: Sequence[Any]) -> Sequence[Any]:
-    """The answers within the result of `noted`.
-
-    Raises:
-        Outdated: in a replay, if its numbers give other decisions than those of the recorded run.
-    """
-    count, *rest = results
-    found, numbers = rest[:count], rest[count:]
-    if not all(Decision(*numbers[i : i + 3]).holds() for i in range(0, len(numbers), 3)):
-        raise Outdated("rows of a batch meet where they did not, or the other way round")
-    return found
+    return OutputCurvature.run(outputs, loss_of, variables, objective.penalty, decides=decides)
 
 
 def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature], Sequence[Tensor]]) -> list[Any] | None:
-    """The flat gradient, the number of answers, and the answers to `ask`, by a plan; None without one.
+    """The flat gradient, and the answers to `ask`, by a plan; None without one.
 
     Args:
         run: of an `Objective`; once the same one was seen several times, what follows from it is a program.
@@ -149,18 +129,16 @@ def planned(run: OutputCurvature, name: Hashable, ask: Callable[[OutputCurvature
         chosen = [stand_in(variable) for variable in run.variables]
         extra, tape = penalty[0] if penalty else None, Tape(watch_accessed=False)
         tape.records, tape.tracked = records, tracked
-        copy = OutputCurvature(tape, run.stage, outputs, bare, chosen, extra, loss, decisions=[])
+        copy = OutputCurvature(tape, run.stage, outputs, bare, chosen, extra, loss, decides=True)
         gradient, depends = copy.gradient()
         if not depends:
             raise ValueError("no variable is reached, which is said without a plan")
-        return [gradient, *noted(copy, ask)]
+        return [gradient, *ask(copy)]
 
     asked = "curvature of outputs", run.stage, name
-    found = computed_by_plan(run.records, targets, run.variables, run.tracked, compute, asked) if current() is BOTTOM else None
-    try:
-        return None if found is None else [found[0], found[1], *decided(found[1:])]
-    except Outdated:  # the computation without a plan decides anew
+    if current() is not BOTTOM:
         return None
+    return computed_by_plan(run.records, targets, run.variables, run.tracked, compute, asked)
 
 
 def scalar(loss: Any) -> Tensor:
@@ -195,9 +173,10 @@ class LossProblem:
 
     Attributes:
         layout, size: of the variables in a flat vector.
-        curvature: of the outputs, for the functions of sweeps after `record_stages`.
+        curvature: for the functions of sweeps: a `RecordedGradient`, after `record_stages` an `OutputCurvature`.
         loss: at the present point, a Tensor.
         gradient: there, a flat array.
+        answers: to the question of `record_stages`.
 
     Raises:
         ShapeError: if the loss is no scalar.
@@ -228,9 +207,8 @@ class LossProblem:
         self.runs = runs or Repeatable(loss_fn)
         self.size = self.layout.size
         self._sweep = sweep
-        self._answers: Sequence[Any] = ()
-        self._recorded: RecordedGradient
-        self.curvature: OutputCurvature
+        self.answers: Sequence[Any] = ()
+        self.curvature: Any
         self.loss: Tensor
         self.gradient: Array
 
@@ -244,7 +222,7 @@ class LossProblem:
         self.gradient = whole.array
 
     def record_stages(self, ask: Callable[[OutputCurvature], Sequence[Any]], plan: Hashable = None) -> None:
-        """Run the loss, an `Objective`, take its gradient, and ask something of its curvature: `answers` gives it.
+        """Run the loss, an `Objective`, take its gradient, and ask something of its curvature: `answers` are set.
 
         Args:
             ask: the question, a function of the curvature.
@@ -252,21 +230,17 @@ class LossProblem:
         """
 
         def run() -> list[Any]:
-            decisions: list[Decision] | None = [] if isinstance(current().interpreter, SweepRecorder) else None
-            found = self.curvature = self.runs.again(lambda: run_objective(self.loss_fn, self.variables, decisions))
+            decides = isinstance(current().interpreter, SweepRecorder)
+            found = self.curvature = self.runs.again(lambda: run_objective(self.loss_fn, self.variables, decides))
             known = None if plan is None else planned(found, plan, ask)
             if known is None:
                 gradient, depends = found.gradient()
                 self._check_depends(depends)
-                known = [gradient, *noted(found, ask)]
+                known = [gradient, *ask(found)]
             return [found.loss, *known]
 
-        self.loss, gradient, *self._answers = self.sweep("linearized", run)
+        self.loss, gradient, *self.answers = self.sweep("record", run)
         self.gradient = gradient.array
-
-    def answers(self) -> Sequence[Any]:
-        """The answers to the question of `record_stages`."""
-        return decided(self._answers)
 
     def _check_depends(self, depends: bool) -> None:
         if not depends:
@@ -276,8 +250,8 @@ class LossProblem:
         """The loss and its gradient; with `twice` their record is kept."""
         tape, loss = run_once(lambda: scalar(self.runs()), self.variables)
         if twice:
-            self._recorded = RecordedGradient(tape, loss, self.variables)
-            gradient = self._recorded.flat
+            self.curvature = RecordedGradient(tape, loss, self.variables)
+            gradient = self.curvature.flat
         else:
             gradient = flatten(tape.gradient(loss, self.variables, unconnected_gradients="zero"))
         self._check_depends(tape.found_any or not must_depend)
@@ -286,8 +260,8 @@ class LossProblem:
     # Curvature ---------------------------------------------------------------------------------------------------------
 
     def product(self, vector: Array) -> Array:
-        """The Hessian times a flat vector: one more sweep over the record."""
-        return self._one("product", lambda given: self._recorded.flat_product(given), vector)
+        """The Hessian, or after `record_stages` J^T H J, times a flat vector: one more sweep over the record."""
+        return self._one("product", lambda given: self.curvature.flat_product(given), vector)
 
     def _one(self, name: str, function: Callable[..., Tensor], *given: Array) -> Array:
         """The array of the only result of a sweep."""
@@ -303,16 +277,11 @@ class LossProblem:
 
     def hessian(self, groups: Sequence[Sequence[int]], chunk_size: int | None = None) -> BlockMatrix:
         """The Hessian's blocks for groups of variables, given by their positions; what lies between groups is left out."""
-        matrices = [functools.partial(self._block, group, chunk_size) for group in groups]
-        return self.blocks(groups, [self._one(f"hessian {place}", matrix) for place, matrix in enumerate(matrices)])
 
-    def _block(self, group: Sequence[int], chunk_size: int | None) -> Tensor:
-        return self._recorded.matrix(group, chunk_size)
+        def matrix(group: Sequence[int]) -> Callable[[], Tensor]:
+            return lambda: self.curvature.matrix(group, chunk_size)
 
-    def output_product(self, vector: Array) -> Array:
-        """J^T H J, and the penalty's Hessian, times a flat vector."""
-        product = lambda given: flatten(self.curvature.product(unflatten(given, self.variables)))
-        return self._one("output_product", product, vector)
+        return self.blocks(groups, [self._one(f"hessian {place}", matrix(group)) for place, group in enumerate(groups)])
 
     def acceleration(self, vector: Array) -> Array:
         """J^T H z'', with z'' the second derivative of the outputs along a flat vector. Runs the outputs once more."""

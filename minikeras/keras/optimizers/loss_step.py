@@ -1,4 +1,4 @@
-"""A second-order step in a compiled function: the sweeps that it asks for are recorded, the decisions stay in Python.
+"""The step of an optimizer that is given the loss, in a compiled function: its sweeps are recorded, decisions stay in Python.
 
 A step asks for named sweeps - loss and gradient, products, the loss elsewhere - and decides by their numbers what to ask next.
 Each becomes a program, which takes its operands from outside or from an earlier sweep; the step is one instruction.
@@ -9,29 +9,31 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....compiler import Program
-from ....compiler.executors import NUMPY, Executable
-from ....compiler.ir import Slot, outputs_of
-from ....compiler.passes import optimized
-from ....compiler.passes.expansion import EXPANSIONS, Writer
-from ....compiler.recorder import Recorder
-from ....core import Primitive, Record, Tensor, Variable
-from ....core.effects import State, decide, effect
-from ....core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
-from ....core.variable import Snapshot, restore, snapshot
-from ....distribute.replica import adds_up, current_part
-from ....errors import CompileError
-from ....nn_ops import streams
-from ....types import Array
+from ...compiler import Program
+from ...compiler.executors import NUMPY, Executable
+from ...compiler.ir import Slot, outputs_of
+from ...compiler.passes import optimized
+from ...compiler.passes.expansion import EXPANSIONS, Writer
+from ...compiler.recorder import Recorder
+from ...core import Primitive, Record, Tensor, Variable
+from ...core.effects import State, decide, effect
+from ...core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
+from ...core.variable import Snapshot, restore, snapshot
+from ...derivatives.output_curvature import RowsApart
+from ...errors import CompileError
+from ...nn_ops import streams
+from ...ranks import rows_here
+from ...types import Array
 
 Sweep = Callable[..., Sequence[Any]]
 """Carries out a sweep, given its name, the function, and Tensors for that."""
 
-RUNS = ("record", "gradients", "linearized", "acceleration", "value", "value_and_gradient")
+RUNS = ("record", "gradients", "acceleration", "value", "value_and_gradient")
 """Sweeps that run the loss: each from the state before the first of them."""
 
 
@@ -55,13 +57,7 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
     Raises:
         RuntimeError: on a part of a batch, whose loss is not that of the whole.
     """
-    part = current_part()
-    if adds_up() or (part is not None and part.rows < part.total):
-        total, known = ("", "its own") if part is None else (f" {part.total}", part.rows)
-        raise RuntimeError(
-            f"{type(optimizer).__name__} asks for the loss of all{total} rows several times in a step, of which this "
-            f"rank knows {known}. Use an optimizer of gradients, such as Adam, or train in one process."
-        )
+    rows_here().need_all(type(optimizer).__name__)
     frame = current()
     outer, runs = frame.interpreter, Repeatable(loss_fn)
     recorder = outer if isinstance(outer, Recorder) and frame.below is BOTTOM else None
@@ -82,7 +78,11 @@ def run_step(optimizer: Any, loss_fn: Callable[[], Any], variables: Sequence[Var
             for variable, array in runs.before:
                 recorder.before.setdefault(variable.key, (variable, array))
     step = sweeps and sweeps.step(optimizer, variables, runs, loss)
-    return loss if sweeps is None or step is None else perform(optimizer_minimize, sweeps.captured, {"step": step})[0]
+    return (
+        loss
+        if sweeps is None or step is None
+        else perform(optimizer_minimize, list(sweeps.captured.values()), {"step": step})[0]
+    )
 
 
 # Repeating ------------------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class Repeatable:
     Attributes:
         before: what those Variables held before the first run.
 
-    >>> from minikeras.keras.optimizers.second_order.compiled import Repeatable
+    >>> from minikeras.keras.optimizers.loss_step import Repeatable
     >>> count = tf.Variable(0)
     >>> run = Repeatable(lambda: count.assign_add(1).numpy())
     >>> int(run()), int(run()), int(count)
@@ -167,13 +167,8 @@ class _Assignments(Interpreter):
 # Recording -------------------------------------------------------------------------------------------------------------
 
 
-class RecordedSweep:
-    """One recorded sweep, and then its program, which also keeps the values that other sweeps read.
-
-    Args:
-        given: Slots of its arguments.
-        records: its instructions.
-        results: its return values, Slots for Tensors.
+class CompiledSweep(NamedTuple):
+    """The program of a sweep, which also keeps the values that other sweeps read.
 
     Attributes:
         given, read, kept: keys of its arguments, of all values that it reads, and of those that it keeps for other sweeps.
@@ -181,27 +176,34 @@ class RecordedSweep:
         replay: the compiled program, from the values that it reads to the results and the values that it keeps.
     """
 
+    given: list[int]
+    read: list[int]
+    kept: list[int]
+    results: int
     replay: Executable
 
-    def __init__(self, given: Sequence[Slot], records: Sequence[Record], results: Sequence[Any]) -> None:
-        self._given, self._records, self._returned = given, records, results
-        self._made = {slot.key: slot for record in records for slot in outputs_of(record)}
-        self.given, self.results = [slot.key for slot in given], len(results)
 
-    def needed(self) -> dict[int, Slot]:
-        """Slots that it reads and does not compute itself, without constants."""
-        inputs = [x for record in self._records for x in record.inputs]
-        read = [x for x in (*self._given, *inputs, *self._returned) if isinstance(x, Slot)]
-        return {x.key: x for x in read if x.array is None and x.key not in self._made}
+def _made(sweep: Program) -> dict[int, Slot]:
+    """Slots that a sweep computes."""
+    return {slot.key: slot for record in sweep.records for slot in outputs_of(record)}
 
-    def compile(self, wanted: set[int]) -> None:
-        """Compile the program, which keeps the values that are wanted elsewhere."""
-        needed, kept = self.needed(), [slot for key, slot in self._made.items() if key in wanted]
-        program = optimized(Program(list(needed.values()), self._records, [*self._returned, *kept], None))
-        for slot, result in zip(kept, program.results[self.results :], strict=True):
-            slot.array = result.array  # a value that became constant is constant for later sweeps too
-        self.read, self.kept, self.replay = list(needed), [slot.key for slot in kept], NUMPY.compile(program)
-        self._given, self._records, self._returned, self._made = (), (), (), {}
+
+def _needed(sweep: Program) -> dict[int, Slot]:
+    """Slots that a sweep reads and does not compute itself, without constants."""
+    inputs, made = [x for record in sweep.records for x in record.inputs], _made(sweep)
+    read = [x for x in (*sweep.arguments, *inputs, *sweep.results) if isinstance(x, Slot)]
+    return {x.key: x for x in read if x.array is None and x.key not in made}
+
+
+def compiled(sweep: Program, wanted: set[int]) -> CompiledSweep:
+    """A recorded sweep as a program that keeps the values that are wanted elsewhere."""
+    needed, kept = _needed(sweep), [slot for key, slot in _made(sweep).items() if key in wanted]
+    count = len(sweep.results)
+    program = optimized(Program(list(needed.values()), sweep.records, [*sweep.results, *kept], None))
+    for slot, result in zip(kept, program.results[count:], strict=True):
+        slot.array = result.array  # a value that became constant is constant for later sweeps too
+    given = [slot.key for slot in sweep.arguments]
+    return CompiledSweep(given, list(needed), [slot.key for slot in kept], count, NUMPY.compile(program))
 
 
 class SweepRecorder(Recorder):
@@ -211,16 +213,15 @@ class SweepRecorder(Recorder):
         outer: the recorder of the function in which the step is taken. Values that it has recorded are operands here.
 
     Attributes:
-        captured: the Tensors from outside.
+        captured: the Tensors from outside by the keys of their Slots.
     """
 
     def __init__(self, outer: Recorder) -> None:
         super().__init__([], False)
         self._outer = outer
-        self.captured: list[Tensor] = []
-        self._sources: list[int] = []
+        self.captured: dict[int, Tensor] = {}
         self._given: set[int] = set()
-        self._recorded: dict[str, RecordedSweep] = {}
+        self._recorded: dict[str, Program] = {}
         self._made: dict[str, list[weakref.ref[Tensor]]] = {}
         """The results of each sweep by its name. Those that stay alive were handed out by the loss function: where it puts
         Tensors, only Python knows."""
@@ -235,7 +236,7 @@ class SweepRecorder(Recorder):
             results = function(*given)
             if self.refusal is None:
                 slots = [self.slot(x) if isinstance(x, Tensor) else x for x in results]
-                self._recorded[name] = RecordedSweep([self.slot(x) for x in given], self.records, slots)
+                self._recorded[name] = Program([self.slot(x) for x in given], self.records, slots, None)
         return results
 
     def slot(self, x: Tensor) -> Slot:
@@ -246,8 +247,7 @@ class SweepRecorder(Recorder):
             if source is None or source.array is None:
                 found.array, found.fixed = None, source is not None and source.fixed
             if source is not None and source.array is None:
-                self.captured.append(x)
-                self._sources.append(found.key)
+                self.captured[found.key] = x
         return found
 
     def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
@@ -280,10 +280,9 @@ class SweepRecorder(Recorder):
             return None
         handed, ready = [self.slot(x) for x in alive], tuple([x.array for x in alive])
         assigned = [variable for variable, _ in runs.before]
-        wanted = {slot.key for slot in handed}.union(*[sweep.needed() for sweep in self._recorded.values()])
-        for sweep in self._recorded.values():
-            sweep.compile(wanted)
-        step = RecordedStep(optimizer, variables, assigned, self._sources, self._recorded, handed, ready)
+        wanted = {slot.key for slot in handed}.union(*map(_needed, self._recorded.values()))
+        sweeps = {name: compiled(sweep, wanted) for name, sweep in self._recorded.items()}
+        step = RecordedStep(optimizer, variables, assigned, list(self.captured), sweeps, handed, [ready])
         if missing and step.decided:
             self.refuse(ended)
         return step
@@ -313,35 +312,31 @@ def options_of(optimizer: Any) -> list[Any]:
     return [optimizer.plain_options(), *[options_of(member) for member in getattr(optimizer, "optimizers", [])]]
 
 
+@dataclass(eq=False)
 class RecordedStep:
     """A whole step, as a function of its operands from outside.
 
-    Args:
+    Attributes:
         optimizer, variables: whose step it is, and the Variables that it changes.
         assigned: Variables that the loss assigns.
         sources: keys of the operands from outside.
         sweeps: by name.
         handed: the results: the loss, and Tensors that runs of the loss function have handed out.
-        ready: the values of these in the recorded run.
+        ready: the values of these in the recorded run, which is done already.
     """
 
-    def __init__(
-        self,
-        optimizer: Any,
-        variables: Sequence[Variable],
-        assigned: Sequence[Variable],
-        sources: Sequence[int],
-        sweeps: Mapping[str, RecordedSweep],
-        handed: Sequence[Slot],
-        ready: tuple[Array, ...],
-    ) -> None:
-        self.optimizer, self.name, self.variables, self.sweeps = optimizer, optimizer.name, variables, sweeps
-        self._assigned, self._sources, self._handed, self._ready = assigned, sources, handed, [ready]
-        shown = {slot.key for slot in handed}
-        self._leaving = [name for name, sweep in sweeps.items() if not shown.isdisjoint(sweep.kept)]
-        """Sweeps that compute the results of the step."""
-        self._options = options_of(optimizer)
-        self.decided = any(type(x) is bool for sweep in sweeps.values() for x in sweep.replay.program.results)
+    optimizer: Any
+    variables: Sequence[Variable]
+    assigned: Sequence[Variable]
+    sources: Sequence[int]
+    sweeps: Mapping[str, CompiledSweep]
+    handed: Sequence[Slot]
+    ready: list[tuple[Array, ...]]
+
+    def __post_init__(self) -> None:
+        self.name, self._options = self.optimizer.name, options_of(self.optimizer)
+        tests = [record.params.get("test") for one in self.programs().values() for record in one.records]
+        self.decided = any(isinstance(test, RowsApart) for test in tests)
         """True if a sweep decided by numbers, which may decide otherwise in a later step; that one then raises `Outdated`."""
 
     def __str__(self) -> str:
@@ -357,10 +352,10 @@ class RecordedStep:
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
         """One more step; the first call gives the results of the recorded one, which is done already."""
-        if self._ready:
-            return self._ready.pop()
-        values, done = dict(zip(self._sources, arrays, strict=True)), set[str]()
-        runs = Repeatable(lambda: None, self._assigned)
+        if self.ready:
+            return self.ready.pop()
+        values, done = dict(zip(self.sources, arrays, strict=True)), set[str]()
+        runs = Repeatable(lambda: None, self.assigned)
 
         def carry_out(name: str, function: Any, *given: Tensor) -> Sequence[Any]:
             if name not in self.sweeps:
@@ -377,11 +372,12 @@ class RecordedStep:
             return results[: sweep.results]
 
         _, changes = self.optimizer.loss_and_changes(None, self.variables, None, carry_out)
-        for name in self._leaving:
-            if name not in done:  # a step that ended early: its last run of the loss was another one
+        shown = {slot.key for slot in self.handed}
+        for name, sweep in self.sweeps.items():
+            if name not in done and not shown.isdisjoint(sweep.kept):  # a step that ended early: its last run was another one
                 carry_out(name, None)
         self.optimizer.commit(changes)
-        return tuple([values[slot.key] if slot.array is None else slot.array for slot in self._handed])
+        return tuple([values[slot.key] if slot.array is None else slot.array for slot in self.handed])
 
 
 optimizer_minimize = effect(
