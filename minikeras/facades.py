@@ -135,6 +135,11 @@ keras.optimizers.adagrad: Adadelta Adagrad Ftrl RMSprop
 keras.optimizers.adam: Adam Adamax Nadam
 keras.optimizers.optimizer: Optimizer
 keras.optimizers.sgd: SGD
+[keras.mixed_precision]
+doc: `keras.mixed_precision`: policies of dtypes, and the optimizer that scales losses. With 'mixed_float16' weights stay
+  float32, so that small updates are not lost; small gradients vanish in float16 unless LossScaleOptimizer scales the loss.
+keras.config: DTypePolicy Policy dtype_policy global_policy set_dtype_policy set_global_policy
+late keras.optimizers: LossScaleOptimizer
 [dtypes]
 doc: `tf.dtypes`: dtypes, and functions that change them.
 functions.elementwise: cast complex saturate_cast

@@ -29,7 +29,7 @@ MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise", "
 MODULES += [
     *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
     *(f"keras.{name}" for name in ("activations", "backend", "callbacks", "layers", "models", "saving", "utils", "wrappers")),
-    *("keras.optimizers.legacy", "autodiff", "config.threading", "experiments"),
+    *("keras.optimizers.legacy", "autodiff", "config.threading", "keras.mixed_precision", "experiments"),
 ]
 """The modules with stubs, by their dotted names below `minikeras`; a later one imports what an earlier one defines."""
 HEAD = "# Made by tests/make_stubs.py from the functions themselves.\n"
@@ -168,7 +168,7 @@ def stubs(names: Iterable[str] = MODULES) -> Iterator[tuple[pathlib.Path, str]]:
     """The file of each stub and its text."""
     for name in names:
         path = ROOT.joinpath(*filter(None, name.split(".")))
-        yield (path / "__init__.pyi" if path.is_dir() else path.with_suffix(".pyi")), stub_of(name)
+        yield (path / "__init__.pyi" if (path / "__init__.py").is_file() else path.with_suffix(".pyi")), stub_of(name)
 
 
 if __name__ == "__main__":

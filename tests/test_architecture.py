@@ -61,7 +61,6 @@ LAYERS = [
             "keras.calls",
             "keras.config",
             "keras.dtype_policies",
-            "keras.mixed_precision",
             "keras.promotion",
             "keras.names",
             "keras.config",
@@ -80,7 +79,7 @@ LAYERS = [
     ["keras.symbolic", "keras.variable"],
     ["keras.ops", "keras.backend"],
     ["keras.layers", "keras.optimizers"],
-    ["keras.batches", "keras.callbacks"],
+    ["keras.batches", "keras.callbacks", "keras.mixed_precision"],
     ["keras.training"],
     [
         "keras.datasets",
