@@ -27,8 +27,7 @@ import numpy as np
 
 from .core.warnings import logger
 from .errors import CheckpointBusyError, LoadError, NotFoundError
-from .files import durable, strict_json, tensors
-from .files.reading import excerpt, read_file, refused
+from .files import durable, excerpt, read_file, refused, strict_json, tensors
 from .state import StateValues
 from .types import as_dtype
 

@@ -28,7 +28,7 @@ from .core.tensor import Operand, array_of
 from .core.variable import preserved, restore
 from .core.warnings import logger
 from .errors import ShapeError, kind_of
-from .files.reading import refused
+from .files import refused
 from .functions.random import Generator
 from .module import Module, attributes, elements, waiting, walk
 

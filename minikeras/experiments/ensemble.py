@@ -15,8 +15,7 @@ import numpy as np
 from .. import nest
 from ..boundary import explaining, shown
 from ..errors import kind_of
-from ..files import archive, durable, strict_json
-from ..files.reading import read_file, refused
+from ..files import archive, durable, read_file, refused, strict_json
 from ..keras import batches
 from ..keras.arguments import plain, takes_numpy, whole
 from ..keras.batches import Feed

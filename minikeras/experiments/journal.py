@@ -23,8 +23,7 @@ from .. import nest
 from ..core.arrays import is_array, to_numpy
 from ..core.tensor import array_of
 from ..errors import LoadError, NotFoundError
-from ..files import durable, strict_json
-from ..files.reading import excerpt, read_file, refuse_if, refused
+from ..files import durable, excerpt, read_file, refuse_if, refused, strict_json
 from .grid import Failure, Run, as_text, decoded, encoded
 from .runs import Outcome
 

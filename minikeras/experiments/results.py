@@ -312,7 +312,7 @@ def _curves(results: SweepResults, names: str | Sequence[str], most: int = MOST,
     for one, *_ in groups:
         named = [f"{name}={shown([cell(one.parameters[name])])[0]}" for name in varied if name in one.parameters]
         labels.append((", ".join(named) or "all runs") if len(labels) < most else None)
-    from ..figures.runs import Band, plot_bands
+    from ..figures import Band, plot_bands
 
     panels = {
         name: [Band.of(label, group, name) for label, group in zip(labels, groups, strict=True) if name in group[0].history]

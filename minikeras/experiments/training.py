@@ -80,7 +80,7 @@ class EnsembleHistory:
             ValueError: for names that are not in the logs, or not of single numbers.
             MissingExtraError: without matplotlib.
         """
-        from ..figures.runs import Band, plot_bands
+        from ..figures import Band, plot_bands
 
         known = {name: values for name, values in self.history.items() if values.ndim == 2}
         chosen = [name for name in ("loss", "val_loss") if name in known] if names is None else list(names)

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Collection, Mapping
 
 from ..errors import LoadError
-from .reading import excerpt, refuse_if, refused
+from . import excerpt, refuse_if, refused
 
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError, OverflowError)
 _HEADER, _END = 30, 22

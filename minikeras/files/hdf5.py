@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .reading import excerpt, refused
+from . import excerpt, refused
 from .tensors import named_dtype
 
 INTEGER, FLOAT, TEXT, OPAQUE, ENUMERATION, VARIABLE = 0, 1, 3, 5, 8, 9

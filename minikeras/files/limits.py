@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..errors import LoadError
-from .reading import MEGABYTE
+from . import MEGABYTE
 
 OBJECT, CALL = 100, 400
 """Work of making an object, and of calling a layer on symbols: about as many microseconds."""

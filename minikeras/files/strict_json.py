@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .reading import MEGABYTE, excerpt, refuse_if, refused
+from . import MEGABYTE, excerpt, refuse_if, refused
 
 LARGEST = 16 * MEGABYTE
 DEEPEST = 64

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from ..extras import imported
 from ..types import as_dtype
-from . import strict_json
+from . import excerpt, memory_for, opened, read_exactly, refuse_if, refused, strict_json
 from .durable import write_file
-from .reading import excerpt, memory_for, opened, read_exactly, refuse_if, refused
 
 MOST_TENSORS = 100_000
 LONGEST_NAME = 1024

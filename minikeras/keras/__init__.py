@@ -36,7 +36,7 @@ from .models import Model, Sequential
 from .models.graph import Function
 from .optimizers import Optimizer
 from .regularizers import Regularizer
-from .symbolic.keras_tensor import KerasTensor
+from .symbolic import KerasTensor
 from .symbolic.operation import CLASSES as _CLASSES
 from .symbolic.operation import Operation
 

@@ -24,7 +24,7 @@ from .calls import name_scope
 from .config import backend, checked_format, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
 from .names import clear_session, get_uid
 from .promotion import result_type
-from .symbolic.keras_tensor import KerasTensor
+from .symbolic import KerasTensor
 from .variable import Variable
 
 _UNCHANGED = {

@@ -16,7 +16,7 @@ from .arguments import Configured
 from .layers.encoding import as_column
 from .names import auto_name
 from .saving import deserialize_keras_object, save_model, serialize_keras_object
-from .symbolic.keras_tensor import KerasTensor
+from .symbolic import KerasTensor
 
 Real: TypeAlias = float
 """The class has a method of that name."""

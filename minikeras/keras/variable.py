@@ -12,7 +12,7 @@ from . import initializers
 from .config import floatx
 from .names import auto_name
 from .promotion import promoted
-from .symbolic.keras_tensor import Operators, is_data, is_numbers
+from .symbolic import Operators, is_data, is_numbers
 from .weight import KerasVariable
 
 

@@ -25,8 +25,7 @@ from audit import audited
 
 import minikeras as tf
 from minikeras.errors import LoadError
-from minikeras.files import tensors
-from minikeras.files.reading import excerpt
+from minikeras.files import excerpt, tensors
 from minikeras.keras.datasets import download as archives
 
 from . import kinds

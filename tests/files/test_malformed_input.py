@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import minikeras as tf
+from minikeras import files as reading
 from minikeras.errors import LoadError
-from minikeras.files import reading, strict_json, tensors
+from minikeras.files import strict_json, tensors
 
 pytest.importorskip("safetensors")
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from h5_tree import tree
 
+from minikeras import files as reading
 from minikeras.errors import LoadError, NotFoundError
-from minikeras.files import archive, hdf5, reading, strict_json, tensors
+from minikeras.files import archive, hdf5, strict_json, tensors
 
 pytest.importorskip("safetensors")
 

@@ -216,7 +216,7 @@ class History(Remembering):
         """The picture in a notebook: the curves, if there are any and matplotlib is there."""
         if importlib.util.find_spec("matplotlib") is None or not self.history:
             return None
-        from ...figures.runs import picture
+        from ...figures import picture
 
         return picture(self)
 

@@ -17,8 +17,7 @@ import numpy as np
 from ...core.arrays import to_numpy
 from ...core.variable import Snapshot, restore, snapshot
 from ...errors import LoadError
-from ...files import durable, strict_json, tensors
-from ...files.reading import read_file
+from ...files import durable, read_file, strict_json, tensors
 from ...ranks import broadcast_bytes, is_first, joined
 from ..arguments import made_with_numpy
 from .callback import Callback, Logs, tell, used_if

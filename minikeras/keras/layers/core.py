@@ -26,7 +26,7 @@ from ...nn_ops.nn import masked_fill
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import initializers
 from ..config import floatx
-from ..symbolic.keras_tensor import KerasTensor, Node, Spec, nodes_of
+from ..symbolic import KerasTensor, Node, Spec, nodes_of
 from .inputs import InputSpec, attach, called, called_on_none
 from .layer import Layer
 from .layer_weights import activated

@@ -27,7 +27,7 @@ from ...functions.operands import tensor
 from ...functions.shaping import expand_dims, transpose
 from ...types import Array, DTypeLike, ShapeLike, TensorLike, as_dtype
 from ..arguments import plain, whole
-from ..symbolic.keras_tensor import KerasTensor, Spec, is_data
+from ..symbolic import KerasTensor, Spec, is_data
 from .inputs import called
 from .layer import Layer
 from .options import Kept, Number

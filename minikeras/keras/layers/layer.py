@@ -23,7 +23,7 @@ from ..calls import mask_of, without_effects
 from ..config import DTypePolicy, policy_of
 from ..names import PathMap, auto_name
 from ..saving import objects
-from ..symbolic.keras_tensor import LayerIO, holds_symbol, is_data, is_numbers, shapes_of_first
+from ..symbolic import LayerIO, holds_symbol, is_data, is_numbers, shapes_of_first
 from ..symbolic.trial import call_symbolically, output_shapes, output_specs
 from ..weight import CastWeight, Weight
 from . import inputs, layer_weights

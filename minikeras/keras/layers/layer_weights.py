@@ -31,7 +31,7 @@ from .. import activations, initializers
 from ..calls import context
 from ..metrics import Metric
 from ..random import SeedGenerator, SeedState, derived_seed, outermost_seed
-from ..symbolic.keras_tensor import map_shapes, shapes_of, shapes_of_first
+from ..symbolic import map_shapes, shapes_of, shapes_of_first
 from ..weight import CarriedState, Weight
 from . import inputs
 

@@ -16,7 +16,7 @@ from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, reshape
 from ...types import Axis, ShapeLike, TensorLike, as_dtype
 from .. import config
-from ..symbolic.keras_tensor import is_data
+from ..symbolic import is_data
 from .core import SameShape
 from .inputs import InputSpec, called
 from .options import Constraint, Flag, Initializer, Kept, Number, Option, Regularizer

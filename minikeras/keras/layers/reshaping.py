@@ -15,7 +15,7 @@ from ...functions.elementwise import cast, round, saturate_cast
 from ...functions.resizing import METHODS, enlarged, resized
 from ...functions.shaping import pad, transpose
 from ...types import ShapeLike
-from ..symbolic.keras_tensor import KerasTensor, Spec
+from ..symbolic import KerasTensor, Spec
 from .inputs import InputSpec, called
 from .layer import Layer
 from .options import DataFormat, Flag, Kept, Number, Option, Size, one_for_each, one_of

@@ -18,7 +18,7 @@ from ...types import ShapeLike, TensorLike, as_dtype
 from ..initializers import TruncatedNormal
 from ..saving import registry
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
-from ..symbolic.keras_tensor import KerasTensor, Spec, map_shapes, shapes_of
+from ..symbolic import KerasTensor, Spec, map_shapes, shapes_of
 from .batch_normalization import BatchNormalization
 from .inputs import InputSpec, called, marked
 from .layer import Layer

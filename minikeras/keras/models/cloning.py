@@ -12,7 +12,7 @@ from ...errors import LoadError
 from .. import tree
 from ..layers.core import InputLayer, entrance
 from ..saving.objects import deserialize_keras_object
-from ..symbolic.keras_tensor import KerasTensor
+from ..symbolic import KerasTensor
 from .model import Model
 from .sequential import Sequential
 

@@ -18,7 +18,7 @@ from ..layers.core import InputLayer, entrance
 from ..layers.layer_weights import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..saving.registry import CustomObjectScope
-from ..symbolic.keras_tensor import KerasTensor
+from ..symbolic import KerasTensor
 from .graph import LayerGraph
 
 

@@ -19,7 +19,7 @@ from ...functions.elementwise import cast
 from ...types import TensorLike
 from ..layers.core import InputLayer, entrance
 from ..layers.inputs import of_rank, only_tensor
-from ..symbolic.keras_tensor import KerasTensor, Node, nodes_of
+from ..symbolic import KerasTensor, Node, nodes_of
 from ..symbolic.operation import Operation
 
 

@@ -18,7 +18,7 @@ from ..layers.inputs import marked, of_rank
 from ..layers.layer import Layer
 from ..layers.layer_weights import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
-from ..symbolic.keras_tensor import KerasTensor, holds_symbol, shapes_of_first
+from ..symbolic import KerasTensor, holds_symbol, shapes_of_first
 from ..symbolic.trial import returned_none
 from .graph import LayerGraph
 from .model import Model

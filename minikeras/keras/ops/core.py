@@ -24,7 +24,7 @@ from ...nn_ops.scan import counted_loop
 from ...nn_ops.scan import scan as repeated
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config
-from ..symbolic.keras_tensor import KerasTensor
+from ..symbolic import KerasTensor
 from ..symbolic.operation import operation
 from ..symbolic.trial import check_size
 from .rows import row

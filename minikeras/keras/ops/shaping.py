@@ -22,7 +22,7 @@ from ...functions.reductions import reduce_sum
 from ...types import Axis, DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config
 from ..promotion import floating, promoted, result_type
-from ..symbolic.keras_tensor import KerasTensor
+from ..symbolic import KerasTensor
 from ..symbolic.operation import operation
 from ..symbolic.trial import check_size, cost_of_anything
 from .rows import anything, row

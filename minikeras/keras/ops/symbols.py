@@ -17,7 +17,7 @@ from ...functions.creation import zeros
 from ...types import TensorLike
 from .. import ops
 from ..names import auto_name
-from ..symbolic.keras_tensor import holds_symbol
+from ..symbolic import holds_symbol
 from ..symbolic.operation import CLASSES, SAME, Operation
 from ..symbolic.trial import cost_of_anything, identities
 

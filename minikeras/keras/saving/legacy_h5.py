@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ...core import Variable
 from ...errors import LoadError, kind_of
-from ...files import hdf5, limits, strict_json
-from ...files.reading import excerpt, refused
+from ...files import excerpt, hdf5, limits, refused, strict_json
 from ...state import StateValues
 from ..layers.layer_weights import learns
 from .objects import deserialize_keras_object

@@ -24,8 +24,7 @@ from ...core.arrays import to_numpy
 from ...core.tensor import array_of
 from ...core.warnings import warn_caller
 from ...errors import LoadError, ShapeError
-from ...files import archive, durable, hdf5, limits, strict_json, tensors
-from ...files.reading import budget, excerpt, read_file, refused
+from ...files import archive, budget, durable, excerpt, hdf5, limits, read_file, refused, strict_json, tensors
 from ...state import StateTree, StateValues, split
 from ..losses import Loss
 from ..metrics import Metric

@@ -17,7 +17,7 @@ from ...module import snake_case
 from ...types import ShapeLike, as_dtype
 from ..names import auto_name
 from ..saving import objects
-from .keras_tensor import holds_symbol
+from . import holds_symbol
 from .trial import call_symbolically, output_shapes, output_specs
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -33,7 +33,7 @@ from ..calls import context
 from ..config import floatx
 from ..promotion import result_type
 from ..saving.objects import is_described
-from .keras_tensor import KerasTensor, Node, Spec, is_data, is_numbers, map_shapes
+from . import KerasTensor, Node, Spec, is_data, is_numbers, map_shapes
 
 _PAIRS = ((2, 64), (5, 128)), ((12, 12), (24, 24)), ((2, 2), (3, 3)), ((2, 240), (4, 480))
 """The sizes of batch axes and of other unknown axes in two trials. The later pairs are for failures of the first: a batch axis

@@ -21,7 +21,7 @@ _LATE = {
     **dict.fromkeys(("pad_sequences", "timeseries_dataset_from_array"), "arrays"),
     "FeatureSpace": ".feature_space",
     **dict.fromkeys(("is_keras_tensor", "standardize_dtype"), ".backend"),
-    "get_source_inputs": ".symbolic.keras_tensor",
+    "get_source_inputs": ".symbolic",
     "Progbar": ".callbacks.progress_bar",
     "get_file": ".datasets.download",
 }

@@ -1,5 +1,5 @@
 # Made by tests/make_stubs.py from the functions themselves.
-from minikeras.figures.runs import plot_history as plot_history
+from minikeras.figures import plot_history as plot_history
 from minikeras.keras.backend import is_keras_tensor as is_keras_tensor, standardize_dtype as standardize_dtype
 from minikeras.keras.batches import PyDataset as PyDataset, pack_x_y_sample_weight as pack_x_y_sample_weight
 from minikeras.keras.batches import unpack_x_y_sample_weight as unpack_x_y_sample_weight
@@ -19,7 +19,7 @@ from minikeras.keras.saving.registry import CustomObjectScope as CustomObjectSco
 from minikeras.keras.saving.registry import get_registered_name as get_registered_name
 from minikeras.keras.saving.registry import get_registered_object as get_registered_object
 from minikeras.keras.saving.registry import register_keras_serializable as register_keras_serializable
-from minikeras.keras.symbolic.keras_tensor import get_source_inputs as get_source_inputs
+from minikeras.keras.symbolic import get_source_inputs as get_source_inputs
 from minikeras.keras.utils.arrays import normalize as normalize, pad_sequences as pad_sequences, split_dataset as split_dataset
 from minikeras.keras.utils.arrays import timeseries_dataset_from_array as timeseries_dataset_from_array
 from minikeras.keras.utils.arrays import to_categorical as to_categorical

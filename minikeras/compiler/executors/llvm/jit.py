@@ -15,9 +15,8 @@ import llvmlite.binding as llvm
 from ....core.locks import LONGEST, ForkSafeLock, cached_property
 from ....core.warnings import logger
 from ....errors import LoadError, NotFoundError
-from ....files import cache
+from ....files import MEGABYTE, cache, read_file
 from ....files.durable import remove, write_file
-from ....files.reading import MEGABYTE, read_file
 
 _lock = ForkSafeLock(patience=LONGEST)
 """Guards all use of LLVM: a forked process cannot restore the state of a call in progress, so a fork waits for it."""
