@@ -247,6 +247,7 @@ OPERATIONS = {
     "gathers": lambda x: (
         tf.gather(x, [2, 0], axis=1)[:, :1] + tf.gather_nd(tf.ones([4, 2]), tf.cast(x, "int32")[:, :2])[:, None]
     ),
+    "largest": lambda x: tf.concat([tf.math.top_k(x, 2).values, tf.cast(tf.math.top_k(x, 1).indices, "float32")], 1),
     "picks": lambda x: tf.take_along_axis(x, tf.argsort(x), 1),
     "scatters": lambda x: (
         tf.scatter_nd([[1], [1], [0]], tf.transpose(x)[:, :1], [2, 1])
