@@ -9,7 +9,6 @@ The members' own optimizers stay the place to read and set: their learning rates
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +42,7 @@ from ..keras.optimizers.step import (
     numbers_of,
     present_rate,
 )
-from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, Sight, is_usual, sight_of
+from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, Sight, is_usual, sight_of, unchanged
 from ..keras.weight import KerasVariable
 from ..layout import Layout
 from ..types import Array
@@ -373,35 +372,33 @@ class MembersPart(FormulaPart):
         members: Members,
         holders: Sequence[Optimizer],
     ) -> None:
-        self._optimizer, self.own, self._states = owner, optimizers[0], states
+        self._optimizer, self.own = owner, optimizers[0]
         self.optimizers, self._members, self._ended, first = list(optimizers), members, members.ended, optimizers[0]
-        self._asked: Any = None
-        self._held: list[Any] = []
-        self._rates: list[Any] | None = None
-        self._numbers: list[int] = []
-        self._firsts: list[int] = []
-        """The last learning rates, the number of each member's step, and the first member with each step."""
+        self._asked, self._sources, self._rates = -1, list[Any](), list[Any]()
+        """The sources of learning rates, and the last values of those that are Variables."""
+        self._numbers, self._firsts = list[int](), list[int]()
+        """The number of each member's step, and the first member with each step."""
         self._counters = [[one.state.iterations for one in group] for group in (optimizers, holders) if group]
         before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
         clips = (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None)
         hides = any(not one.is_own and _hide_differences(vars(one), vars(first)) for one in optimizers)
         if clips or hides or any(one.assigns or not is_usual(one, states) for one in optimizers):
             raise Untraceable("a step that members take in turn")
-        step = first.begin_step(1, first._rate())
-        if not self._is_free() or sight_of(first, states, step) is not Sight.ELEMENT:
+        step, rows = first.begin_step(1, first._rate()), list(zip(*[members.own(one.variable) for one in states], strict=True))
+        if any(own.constraint for some in rows for own in some) or sight_of(first, states, step) is not Sight.ELEMENT:
             raise Untraceable("a constraint, or a formula of more than elements")
-        self._options, self._flags = list(map(_options, optimizers)), tuple(flags_of(first, 0))
-        self._settings = _differing(self._options)
+        self._guards = [unchanged(*pair) for pair in zip(optimizers, rows, strict=True)]
+        options, self._flags = [one.plain_options() for one in optimizers], tuple(flags_of(first, 0))
+        self._settings = _differing(options)
         if len({counter.array.item() for counter in self._of_active(self._counters[0])}) > 1:
             raise Untraceable("members that have taken different numbers of steps")
         alike = [(places, cast(Any, decays)) for places, decays in groups_alike(self, states)]
         self._decays: list[tuple[float, ...]] = [decays for _, decays in alike if decays]
-        same_numbers: dict[Any, int] = {}  # members with the same options compute their numbers once
-        rows = [(repr(own), tuple([one[place] for one in self._decays])) for place, own in enumerate(self._options)]
-        keys = [place if one.changes_numbers else rows[place] for place, one in enumerate(optimizers)]
-        self._kinds = [same_numbers.setdefault(key, place) for place, key in enumerate(keys)]
-        same = all(one == self._options[0] for one in self._options) and all(len(set(one)) == 1 for one in self._decays)
-        self._differ = not (same and _agree(self._steps()))
+        keys = [(repr(own), tuple([one[place] for one in self._decays])) for place, own in enumerate(options)]
+        self._kinds = [place if one.changes_numbers else keys.index(keys[place]) for place, one in enumerate(optimizers)]
+        """Members with the same options compute their numbers once."""
+        steps, sources = self._steps(), {None if isinstance(one, Variable) else one for one in self._sources}
+        self._differ = len({*keys}) > 1 or len(sources) > 1 or not _agree(steps)
         kind = self._flags, self._settings, self._differ, writer.graphs
         self.groups: list[MemberGroup] = [MemberGroup(first, step, states, one, *kind) for one in alike]
         first_flag = self.groups[0].leaves + len(self._decays)
@@ -419,12 +416,7 @@ class MembersPart(FormulaPart):
 
     def unchanged(self) -> bool:
         """True if the options of all members are those of this step, and their numbers still equal if they were."""
-        same = list(map(_options, self.optimizers)) == self._options and self._is_free()
-        return same and (self._differ or _agree(self._steps()))
-
-    def _is_free(self) -> bool:
-        """True if no member's Variable has a constraint."""
-        return all([own.constraint is None for state in self._states for own in self._members.own(state.variable)])
+        return all([holds() for holds in self._guards]) and (self._differ or _agree(self._steps()))
 
     def decay_of(self, whole: Variable) -> tuple[float, ...]:
         """The weight decay of each member's Variable; empty for none."""
@@ -447,14 +439,13 @@ class MembersPart(FormulaPart):
     def _first_of_each(self) -> list[int]:
         """The first member of each kind and learning rate."""
         if self._asked != clock.now:
-            self._held = [one._learning_rate for one in self.optimizers if isinstance(one._learning_rate, Variable)]
-            self._asked, self._rates = clock.now, None
+            self._asked, self._sources = clock.now, list(map(_source_of_rate, self.optimizers))
+            self._held, self._firsts = [one for one in self._sources if isinstance(one, Variable)], []
         rates = list(map(_ARRAY, self._held))
-        if rates != self._rates:  # identical arrays are not compared by value: 1 us for 32 members
+        if rates != self._rates or not self._firsts:  # identical arrays are not compared by value: 1 us for 32 members
             first: dict[Any, int] = {}
-            own = [rate if isinstance(rate := one._learning_rate, Variable) else None for one in self.optimizers]
-            keys = [(kind, None if rate is None else float(rate.array)) for kind, rate in zip(self._kinds, own, strict=True)]
-            self._numbers = [first.setdefault(key, len(first)) for key in keys]
+            own = [float(one.array) if isinstance(one, Variable) else one for one in self._sources]
+            self._numbers = [first.setdefault(key, len(first)) for key in zip(self._kinds, own, strict=True)]
             self._rates, self._firsts = rates, [self._numbers.index(number) for number in range(len(first))]
         return self._firsts
 
@@ -465,20 +456,18 @@ class MembersPart(FormulaPart):
     def numbers(self) -> tuple[Any, ...]:
         """The operands of all groups' loops beside elements: arrays with a number for each member, or numbers for all."""
         steps = self._steps()
-        columns: Sequence[Any] = steps[0]
         if self._differ:
             settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in self._settings]
-            columns = [*np.array(steps, np.float64)[self._numbers].T, *settings]
-        elif not _agree(steps):
+            given = [*np.array(steps, np.float64)[self._numbers].T, *settings]
+            pairs = zip(self.groups, self._columns, strict=True)
+            return tuple([y for group, columns in pairs for y in group.coefficients([given[one] for one in columns])])
+        if not _agree(steps):
             clock.tick()  # the next step is written anew
             raise InvalidArgumentError(
                 "learning rates that were one for all members were assigned different values. Set them instead, so that "
                 "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
             )
-        found = [[columns[one] for one in own] for own in self._columns]
-        if self._differ:
-            found = [group.coefficients(own) for group, own in zip(self.groups, found, strict=True)]
-        return tuple(itertools.chain.from_iterable(found))
+        return tuple([steps[0][one] for columns in self._columns for one in columns])
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
         first = self.own
@@ -528,28 +517,24 @@ _ARRAY = operator.attrgetter("array")
 
 def _agree(steps: Sequence[Any]) -> bool:
     """True if the numbers of a step are the same for all members."""
-    return all([step == steps[0] for step in steps[1:]])
+    return len(steps) == 1 or all([step == steps[0] for step in steps])
 
 
-def _options(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, type], Any]:
-    """The facts that guard a step: the plain options, their types, and the source of the learning rate."""
-    plain, rate = optimizer.plain_options(), optimizer._learning_rate
-    if isinstance(rate, Variable):
-        source: Any = None
-    elif isinstance(rate, LearningRateSchedule) and optimizer.rate_is_own:
-        source = repr((type(rate).__name__, rate.get_config()))
-    else:
-        source = id(rate)
-    return plain, {name: type(value) for name, value in plain.items()}, source
+def _source_of_rate(optimizer: Optimizer) -> Any:
+    """The Variable of the learning rate, or what is equal for equal schedules."""
+    rate = optimizer._learning_rate
+    if isinstance(rate, LearningRateSchedule) and optimizer.rate_is_own:
+        return repr((type(rate).__name__, rate.get_config()))
+    return rate if isinstance(rate, Variable) else id(rate)
 
 
-def _differing(options: Sequence[Any]) -> list[str]:
+def _differing(options: Sequence[Mapping[str, Any]]) -> list[str]:
     """The names of options that differ; Untraceable if one of them is no number, or has a number for some members only."""
-    first = options[0][0]
-    names = [name for name in first if any(repr(plain.get(name)) != repr(first[name]) for plain, _, _ in options)]
+    first = options[0]
+    names = [name for name in first if any(repr(plain.get(name)) != repr(first[name]) for plain in options)]
     names = [name for name in names if name != "weight_decay"]  # members without one have 0.0 of it
-    values = [[plain.get(name) for name in names] for plain, _, _ in options]
-    more = any(set(plain) - set(first) - {"name"} for plain, _, _ in options)
+    values = [[plain.get(name) for name in names] for plain in options]
+    more = any(set(plain) - set(first) - {"name"} for plain in options)
     if more or not all(type(value) in (int, float) for row in values for value in row):
         raise Untraceable("options that are no numbers")
     return [name for name in names if name not in _BESIDE]
