@@ -19,7 +19,7 @@ import numpy as np
 from ..compiler.ir import PLAIN, Program, Slot
 from ..compiler.loops import Pass, Untraceable
 from ..compiler.passes.expansion import TracedArray, Writer
-from ..core import Primitive, Tensor, Variable
+from ..core import Tensor, Variable
 from ..core.arrays import namespace, to_numpy
 from ..core.batch import BatchedTensor
 from ..core.effects import State, clock, effect
@@ -470,13 +470,31 @@ class MembersPart(FormulaPart):
         return tuple([steps[0][one] for columns in self._columns for one in columns])
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
-        first = self.own
-        name = "clipnorm" if first.clipnorm is not None else "global_clipnorm"
-        if getattr(first, name) is not None:
-            groups = tuple([tuple(group.places) for group in self.groups]) if name == "global_clipnorm" else None
-            limits = {"limits": tuple([getattr(one, name) for one in self.optimizers]), "groups": groups}
-            gradients = writer.write(clip_members, gradients, limits, tuple([writer.slot(x.shape, x.dtype) for x in gradients]))
+        if (self.own.clipnorm, self.own.global_clipnorm) != (None, None):
+            gradients = self._clipped(writer, gradients)
         super().write(writer, gradients, known)
+
+    def _clipped(self, writer: Writer, gradients: Sequence[Slot]) -> list[Slot]:
+        """Write the clipping of gradients by each member's norms and limit."""
+        together, found = self.own.clipnorm is None, list[Slot]()
+        limits = np.array([one.global_clipnorm if together else one.clipnorm for one in self.optimizers])[:, None]
+        rows = [TracedArray(writer, one).reshape(len(limits), -1) for one in gradients]
+        whole = [self._beside(writer, [rows[place] for place in group.places]) for group in self.groups] if together else rows
+        squares = [(one * one).sum(axis=-1, keepdims=True) for one in whole]
+        squares = [sum(squares[1:], squares[0])] * len(rows) if together else squares
+        for gradient, row, square in zip(gradients, rows, squares, strict=True):
+            limit = writer.slot(limits.shape, square.dtype)
+            limit.array, limit.fixed = limits.astype(square.dtype), True
+            clip = clipped_by_global_norm if together else clipped_by_squares
+            clipped: Any = clip(cast(Any, row), cast(Any, square), TracedArray(writer, limit))
+            found.append(clipped.reshape(gradient.shape).slot)
+        return found
+
+    @staticmethod
+    def _beside(writer: Writer, rows: Sequence[TracedArray]) -> TracedArray:
+        """Write the rows of several arrays side by side."""
+        whole = writer.slot((rows[0].shape[0], sum(one.shape[1] for one in rows)), rows[0].dtype)
+        return TracedArray(writer, writer.write(operations.concat, [one.slot for one in rows], {"axis": -1}, whole))
 
     def count(self, writer: Writer) -> None:
         writer.write(members_finished, (), {"optimizer": self._optimizer, "part": self})
@@ -494,19 +512,6 @@ class MembersPart(FormulaPart):
         return ()
 
 
-def _clip(*gradients: Array, limits: Sequence[float], groups: Sequence[Sequence[int]] | None) -> tuple[Array, ...]:
-    """As `clipped_by_norm`, or with `groups` as `clipped_by_global_norm`, with each member's own norms and limit."""
-    xp, clip = namespace(*gradients), clipped_by_squares if groups is None else clipped_by_global_norm
-    rows = [one.reshape(len(limits), one.size // len(limits)) for one in gradients]
-    whole = rows if groups is None else [xp.concatenate([rows[place] for place in places], 1) for places in groups]
-    squares = [(one * one).sum(axis=-1, keepdims=True) for one in whole]
-    squares = squares if groups is None else [sum(squares[1:], squares[0])] * len(gradients)
-    limit = [xp.asarray(np.array(limits)[:, None], dtype=one.dtype) for one in squares]
-    return tuple([clip(*row).reshape(one.shape) for one, *row in zip(gradients, rows, squares, limit, strict=True)])
-
-
-clip_members = Primitive("clip_members", lambda xp: _clip, differentiable=False, uniform=False, registered=False)
-"""Gradients of all members, clipped by norms."""
 _any: dict[str, Any] = {"reads": (State.VARIABLES,), "writes": (State.VARIABLES,), "escapes": True}
 member_numbers = effect("member_numbers", lambda *, optimizer, part: part.numbers(), **_any)
 members_finished = effect("members_finished", lambda *, optimizer, part: part.finish(), **_any)

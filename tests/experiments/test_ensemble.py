@@ -244,6 +244,17 @@ def stopping(patience):
     return keras.callbacks.EarlyStopping("loss", min_delta=10.0, patience=patience, restore_best_weights=True)
 
 
+@pytest.mark.parametrize("option", [{}, {"clipnorm": 0.5}, {"global_clipnorm": 0.5}, {"use_ema": True}])
+def test_native_steps_of_members_with_numbers_of_their_own_are_kernels_alone(option):
+    pytest.importorskip("llvmlite")
+    pytest.importorskip("scipy")
+    ensemble, loss = ensemble_of(), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    ensemble.compile(lambda place: keras.optimizers.Adam(0.01 * (place + 1), **option), loss, jit_compile=True)
+    ensemble.fit(X, Y, batch_size=12, epochs=2, verbose=0)
+    _, loops, _ = ensemble._stacks._stacks[True]
+    assert loops.steps["train_step_on_own"]._replays[0]._in_a_row is not None
+
+
 @pytest.mark.parametrize("jit_compile", [False, "auto"])
 def test_a_member_that_stops_stays_as_it_was(jit_compile):
     patience = [1, 9, 1, 3]

@@ -209,11 +209,18 @@ def _next_key(record: Record, temporary: Temporary) -> list[Launch] | None:
 
 
 def _drawn(rule: Callable[..., list[Launch] | None]) -> Callable[[Record, Temporary], list[Launch] | None]:
-    """A rule for a draw of floats."""
+    """A rule for a draw of floats, from one key or from that of each member of a stack."""
 
     def find(record: Record, temporary: Temporary) -> list[Launch] | None:
-        known = record.outputs.dtype in (np.float32, np.float64) and record.outputs.shape != ()
-        return rule(record, fixed=False) if known and record.params["xp"] is np else None
+        (key,), y = record.inputs, record.outputs
+        is_known = y.dtype in (np.float32, np.float64) and len(y.shape) >= len(key.shape) and len(key.shape) < 3
+        if not is_known or record.params["xp"] is not np:
+            return None
+        if key.shape == (2,):
+            return rule(record, fixed=False)
+        own = Record(record.primitive, [Slot(key.key, (2,), key.dtype)], record.params, Slot(y.key, y.shape[1:], y.dtype))
+        members, found = key.shape[0], rule(own, fixed=False) or ()
+        return [one._replace(operands=[key], results=[y], members=members, moving=[True]) for one in found] or None
 
     return find
 
