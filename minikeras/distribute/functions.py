@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -89,27 +90,40 @@ def in_pairs(parts: Sequence[Any]) -> Any:
 
 def _combined(*arrays: Array, shares: Sequence[float], weighted: int, pairs: bool) -> tuple[Array, ...]:
     """See `combine`."""
-    count, own = len(arrays) // len(shares), []
-    for place in range(count):
-        parts = arrays[place::count]
-        if place < weighted:
-            parts = tuple([part * part.dtype.type(share) for part, share in zip(parts, shares, strict=True)])
-        own.append(in_pairs(parts))
-    if pairs:
-        return tuple(exchanged(own, lambda group, flat: in_pairs(list(group.all_gather(flat)))))
-    return tuple(exchanged(own, lambda group, flat: group.all_reduce(flat, "sum")))
+    count = len(arrays) // len(shares)
+    scaled: Counter[Any] = Counter()
+    for array in arrays[:weighted]:
+        scaled[array.dtype] += array.size
+
+    def added_up(group: Communicator, flat: Array) -> Array:
+        parts = list(flat.reshape(len(shares), -1))
+        for part, share in zip(parts, shares, strict=True):
+            part[: scaled[flat.dtype]] *= flat.dtype.type(share)
+        own = in_pairs(parts)
+        return in_pairs(list(group.all_gather(own))) if pairs else group.all_reduce(own, "sum")
+
+    return tuple(exchanged(arrays, added_up, count))
 
 
-def exchanged(arrays: Sequence[Array], exchange: Callable[[Communicator, Array], Array]) -> list[Array]:
-    """What `exchange` makes of arrays, by one operation for each dtype: those of one go as one vector."""
+def exchanged(
+    arrays: Sequence[Array], exchange: Callable[[Communicator, Array], Array], count: int | None = None
+) -> list[Array]:
+    """What `exchange` makes of arrays, by one operation for each dtype: those of one go as one vector.
+
+    Args:
+        arrays: those of several parts, one after another.
+        exchange: from such a vector to one like that of the first part.
+        count: the number of arrays of a part; None for all.
+    """
     found: dict[int, Array] = {}
     for kind in {array.dtype: None for array in arrays}:
-        chosen = {place: array for place, array in enumerate(arrays) if array.dtype == kind}
-        given, group = _with_group(world(), list(chosen.values()))
+        chosen = [array for array in arrays if array.dtype == kind]
+        first = [place for place, array in enumerate(arrays[:count]) if array.dtype == kind]
+        given, group = _with_group(world(), chosen)
         flat = exchange(group, np.concatenate([array.reshape(-1) for array in given]))
-        pieces = zip(chosen.items(), Layout(array.shape for array in given).pieces(flat), strict=True)
-        found |= {place: to_device(piece, namespace(array)) for (place, array), piece in pieces}
-    return [found[place] for place in range(len(arrays))]
+        pieces = Layout(arrays[place].shape for place in first).pieces(flat)
+        found |= {place: to_device(piece, namespace(arrays[place])) for place, piece in zip(first, pieces, strict=True)}
+    return [found[place] for place in range(len(found))]
 
 
 combined = effect("combine", _combined, reads=(State.RANKS,))

@@ -345,11 +345,11 @@ class RankSteps(Steps):
         else:
             split = BatchSplit((BatchPart(sum(self._counts[:rank]), self._counts[rank], total),), False)
         if split is None:
-            return super().on(elements)
+            return super().on(elements)._replace(around=computing_on(None))
         own = [self._source.cut(element, split.rows) for element in elements] if self._shards else elements
         whole = functools.partial(self._whole, split) if self._meets else lambda output: output
-        if self._name != "predict_step":
-            return Turn(self.step_on(split), own, whole)
+        if self._name != "predict_step":  # in `run` of a strategy, too, gradients are added up once
+            return Turn(self.step_on(split), own, whole, computing_on(None))
         first, last = split.parts[0], split.parts[-1]  # draws are those for these rows; other steps see to it themselves
         return Turn(self.step_on(None), own, whole, computing_on(replace(first, rows=last.first + last.rows - first.first)))
 

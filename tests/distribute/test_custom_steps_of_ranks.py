@@ -266,6 +266,21 @@ def test_what_would_go_wrong_in_run_is_refused(step, message):
     assert on_ranks(2, work) == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("shards", [None, 2])
+def test_fit_within_run_adds_gradients_up_once(shards):
+    def weights(within):
+        strategy = tf.distribute.MultiWorkerMirroredStrategy(virtual_shards=shards)
+        with strategy.scope():
+            model = keras.Sequential([keras.Input((3,)), dense(1, 1)])
+            model.compile("sgd", "mse")
+        for fit in (lambda: model.fit(X, Y, batch_size=29, shuffle=False, verbose=0), lambda: model.train_on_batch(X, Y)):
+            strategy.run(fit) if within else fit()
+        return model.get_weights()[0]
+
+    for one, other in on_ranks(2, lambda: (weights(True), weights(False))):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_datasets_are_made_for_each_rank():
     def made(context):
         rows = context.get_per_replica_batch_size(4)

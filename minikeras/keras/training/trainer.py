@@ -214,7 +214,7 @@ class Trainer:
         attempt, steps, found = Transaction(model), self._steps_of(model, name, source), None
         turn = steps.on(steps.take(source.from_position(0), 1, False))
         step, (own,) = turn.step, turn.elements
-        with np.errstate(all="ignore"):
+        with turn.around, np.errstate(all="ignore"):
             if source.table is not None and isinstance(step, CompiledFunction):
                 found = attempt.replay(step, RowBatches(source.table, [own]))
             logs = numbers(attempt(step, source.batch(own)) if found is None else found)
