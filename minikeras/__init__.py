@@ -41,7 +41,10 @@ def __getattr__(name: str) -> _Any:
         return [name for name in __dir__() if not name.startswith("_")]
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=_sys.modules[__name__])
-    value = globals()[name] = getattr(_importlib.import_module("._names", __name__), name)
+    names = _importlib.import_module("._names", __name__)
+    value = getattr(names, name)
+    if name in names.__all__:
+        globals()[name] = value
     return value
 
 

@@ -95,9 +95,9 @@ functions.convolution: conv1d conv1d_transpose conv2d conv2d_transpose conv3d co
 functions.elementwise: log_sigmoid sigmoid softplus tanh
 functions.nn: batch_normalization bias_add compute_average_loss crelu dropout elu embedding_lookup gelu l2_loss leaky_relu
   local_response_normalization log_poisson_loss log_softmax moments relu relu6 scale_regularization_loss selu
-  sigmoid_cross_entropy_with_logits silu
-  softmax softmax_cross_entropy_with_logits softsign sparse_softmax_cross_entropy_with_logits swish
-  weighted_cross_entropy_with_logits weighted_moments lrn:local_response_normalization
+  sigmoid_cross_entropy_with_logits silu softmax softmax_cross_entropy_with_logits softsign
+  sparse_softmax_cross_entropy_with_logits swish weighted_cross_entropy_with_logits weighted_moments
+  lrn:local_response_normalization
 functions.ordering: in_top_k top_k
 functions.reductions: l2_normalize zero_fraction
 functions.sampling: nce_loss sampled_softmax_loss
@@ -140,6 +140,12 @@ doc: `keras.mixed_precision`: policies of dtypes, and the optimizer that scales 
   float32, so that small updates are not lost; small gradients vanish in float16 unless LossScaleOptimizer scales the loss.
 keras.config: DTypePolicy Policy dtype_policy global_policy set_dtype_policy set_global_policy
 late keras.optimizers: LossScaleOptimizer
+[keras.preprocessing.image]
+doc: Images as arrays and back.
+keras.utils.files: array_to_img img_to_array load_img save_img smart_resize
+[keras.preprocessing.sequence]
+doc: Sequences of one length.
+keras.utils.arrays: pad_sequences
 [dtypes]
 doc: `tf.dtypes`: dtypes, and functions that change them.
 functions.elementwise: cast complex saturate_cast
@@ -186,23 +192,25 @@ class _Loader:
         """Give the module its names; what it lacks is explained."""
         package, _, inside = module.__name__.partition(".")
         holder, up = (package, "") if inside == _NAMES else (module.__name__, "." * (inside.count(".") + 1))
-        namespace, late_ones, listed = vars(module), dict[str, str | None](), list[str]()
+        namespace, late_ones, unlisted = vars(module), dict[str, str | None](), dict[str, str]()
         for source, names in FACADES[inside]:
             kind, _, place = source.rpartition(" ")
             pairs = [(public, own or public) for public, _, own in (name.partition(":") for name in names.split())]
             if source == "doc":
                 namespace["__doc__"] = names
+            elif kind == "unlisted":
+                unlisted |= dict.fromkeys(names.split(), f"{package}.{place}")
             elif kind:
                 late_ones |= {public: f"{up}{place}:{own}" for public, own in pairs}
-                listed += [public for public, _ in pairs if kind == "late"]
             else:
                 file = importlib.import_module(f"{package}.{place}")
                 for public, own in pairs if names != "*" else [(name, name) for name in own_names(vars(file))]:
                     found = getattr(file, own)
                     namespace[public] = _taking_symbols(found, public, holder) if place.startswith("functions.") else found
-        namespace["__getattr__"], _ = late(holder, late_ones)
-        namespace["__dir__"] = lambda: sorted({*namespace, *listed})
-        namespace["__all__"] = [public for public in (*namespace, *listed) if not public.startswith("_")]
+        asked, _ = late(holder, late_ones)
+        take: Any = lambda name: getattr(importlib.import_module(unlisted[name]), name) if name in unlisted else asked(name)
+        namespace["__getattr__"], namespace["__dir__"] = take, lambda: sorted({*namespace, *late_ones})
+        namespace["__all__"] = [public for public in (*namespace, *late_ones) if not public.startswith("_")]
 
 
 def _taking_symbols(function: object, public: str, module: str) -> object:
@@ -221,9 +229,8 @@ def spec_of(name: str) -> ModuleSpec | None:
     if inside not in FACADES:
         explain_import(name)
         return None
-    path = os.path.join(os.path.dirname(__file__), *inside.split("."))
     loader: Any = _Loader
-    spec = ModuleSpec(name, loader, origin=os.path.join(path, "__init__.pyi") if os.path.isdir(path) else f"{path}.pyi")
+    spec = ModuleSpec(name, loader, origin=os.path.join(os.path.dirname(__file__), *inside.split(".")) + ".pyi")
     spec.has_location = True
     return spec
 

@@ -30,6 +30,7 @@ MODULES += [
     *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
     *(f"keras.{name}" for name in ("activations", "backend", "callbacks", "layers", "models", "saving", "utils", "wrappers")),
     *("keras.optimizers.legacy", "autodiff", "config.threading", "keras.mixed_precision", "experiments"),
+    *("keras.preprocessing.image", "keras.preprocessing.sequence"),
 ]
 """The modules with stubs, by their dotted names below `minikeras`; a later one imports what an earlier one defines."""
 HEAD = "# Made by tests/make_stubs.py from the functions themselves.\n"

@@ -13,6 +13,8 @@ import pathlib
 import types
 from collections.abc import Iterator
 
+import pytest
+
 import minikeras
 from minikeras.facades import FACADES
 
@@ -83,6 +85,13 @@ def test_the_public_names_are_those_of_the_list() -> None:
     message = [f"new, not in the list: {name}" for name in sorted(found - listed)]
     message += [f"in the list, but gone: {name}" for name in sorted(listed - found)]
     assert not message, "\n".join([*message, f"If this is meant, write the list anew: python {pathlib.Path(__file__)}"])
+
+
+@pytest.mark.parametrize("module", [minikeras, minikeras.dtypes])
+def test_a_name_that_needs_an_extra_is_not_listed_after_its_use_either(module: types.ModuleType) -> None:
+    pytest.importorskip("ml_dtypes")
+    assert module.bfloat16.name == "bfloat16"
+    assert "bfloat16" not in {*dir(module), *declared(module)}
 
 
 def test_the_list_is_sorted_and_names_everything_once() -> None:

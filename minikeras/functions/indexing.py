@@ -332,13 +332,7 @@ def unravel_index(indices: TensorLike, dims: ShapeLike, name: str | None = None)
     [[0, 1], [2, 2]]
     """
     numbers, sizes = tensor(indices), static_shape(dims)
-    count = math.prod(sizes)
-
-    def within(values: np.ndarray[Any, Any]) -> None:
-        if values.size and not 0 <= values.min() <= values.max() < count:
-            raise InvalidArgumentError(f"unravel_index: indices {values.tolist()!r:.80} are not in [0, {count}).")
-
-    check_values(numbers, within)
+    indexing.check_range("unravel_index", "indices", numbers, math.prod(sizes))
     parts = []
     for size in reversed(sizes):
         parts.append(numbers % size)
@@ -354,12 +348,7 @@ def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: 
     """
     x, count = tensor(data), integer(num_partitions)
     numbers = beside(x, partitions)
-
-    def known(values: np.ndarray[Any, Any]) -> None:
-        if values.size and not 0 <= values.min() <= values.max() < count:
-            raise InvalidArgumentError(f"dynamic_partition: partitions {values.tolist()!r:.80} are not in [0, {count}).")
-
-    check_values(numbers, known)
+    indexing.check_range("dynamic_partition", "partitions", numbers, count)
     return [boolean_mask(x, numbers == i) for i in range(count)]
 
 

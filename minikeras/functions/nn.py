@@ -21,8 +21,9 @@ from .elementwise import cast, divide_no_nan, log_sigmoid, sigmoid, softplus, ta
 from .indexing import gather
 from .operands import beside, inexact, integer, negative_axis, rounded_once, tensor, tensors
 from .ordering import top_k
-from .reductions import l2_normalize, reduce_mean, reduce_sum, reduce_variance
-from .shaping import reshape
+from .random import keys_of
+from .reductions import clip_by_norm, l2_normalize, norm, reduce_mean, reduce_sum, reduce_variance
+from .shaping import concat, reshape, transpose
 
 __all__ = ["l2_normalize", "log_sigmoid", "sigmoid", "softplus", "tanh", "top_k"]
 
@@ -70,10 +71,17 @@ def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tens
     >>> print(tf.nn.crelu([-1.0, 2.0]).numpy())
     [0. 2. 1. 0.]
     """
-    from .shaping import concat
-
     x = tensor(features)
     return relu(concat([x, -x], axis))
+
+
+def _logits(name: str, logits: TensorLike, labels: TensorLike, *others: TensorLike) -> list[Tensor]:
+    """Logits, labels of their shape and what stands beside them, in one dtype."""
+    x, y, *rest = tensors(logits, labels, *others)
+    inexact(name, x, "f")
+    if x.shape != y.shape:
+        raise ShapeError(f"{name}: logits and labels must have one shape, found {x.shape} and {y.shape}.")
+    return [x, y, *rest]
 
 
 def softmax_cross_entropy_with_logits(
@@ -92,14 +100,7 @@ def softmax_cross_entropy_with_logits(
     >>> print(tf.nn.softmax_cross_entropy_with_logits([[1.0, 0.0]], [[0.0, 0.0]]).numpy().round(4))
     [0.6931]
     """
-    from .shaping import transpose
-
-    x, y = tensors(logits, labels)
-    inexact("softmax_cross_entropy_with_logits", x, "f")
-    if x.shape != y.shape:
-        raise ShapeError(
-            f"softmax_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {y.shape}."
-        )
+    x, y = _logits("softmax_cross_entropy_with_logits", logits, labels)
     place = negative_axis(axis, x.ndim, "softmax_cross_entropy_with_logits")
     if place != -1:
         order = [i for i in range(x.ndim) if i != place + x.ndim] + [place + x.ndim]
@@ -154,12 +155,7 @@ def sigmoid_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, na
     >>> print(tf.nn.sigmoid_cross_entropy_with_logits(1.0, -1000.0).numpy())
     1000.0
     """
-    x, z = tensors(logits, labels)
-    inexact("sigmoid_cross_entropy_with_logits", x, "f")
-    if x.shape != z.shape:
-        raise ShapeError(
-            f"sigmoid_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {z.shape}."
-        )
+    x, z = _logits("sigmoid_cross_entropy_with_logits", logits, labels)
     return nn.sigmoid_cross_entropy(z, x)
 
 
@@ -171,12 +167,7 @@ def weighted_cross_entropy_with_logits(
     >>> print(tf.nn.weighted_cross_entropy_with_logits(1.0, 0.0, 2.0).numpy().round(4))
     1.3863
     """
-    x, z, q = tensors(logits, labels, pos_weight)
-    inexact("weighted_cross_entropy_with_logits", x, "f")
-    if x.shape != z.shape:
-        raise ShapeError(
-            f"weighted_cross_entropy_with_logits: logits and labels must have one shape, found {x.shape} and {z.shape}."
-        )
+    x, z, q = _logits("weighted_cross_entropy_with_logits", logits, labels, pos_weight)
     return (1.0 - z) * x + (1.0 + (q - 1.0) * z) * softplus(-x)
 
 
@@ -232,8 +223,6 @@ def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None
     >>> print(tf.nn.bias_add([[1.0, 2.0]], [10.0, 20.0]).numpy())
     [[11. 22.]]
     """
-    from .shaping import reshape
-
     x, b = tensors(value, bias)
     first = bool(data_format) and str(data_format).startswith("NC")
     if data_format and not first and not (data_format.startswith("N") and data_format.endswith("C")):
@@ -325,8 +314,6 @@ def dropout(
     >>> sorted(set(tf.nn.dropout(tf.ones([100]), 0.5).numpy().tolist()))
     [0.0, 2.0]
     """
-    from .random import keys_of
-
     value = tensor(x)
     if rate is None or isinstance(rate, (str, list, tuple)) or not 0.0 <= rate < 1.0:
         raise ValueError(f"dropout: rate must be a number in [0, 1), found {rate!r}.")
@@ -380,8 +367,6 @@ def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: float | None
     >>> print(tf.nn.embedding_lookup([[1.0], [2.0]], [1, 1]).numpy().ravel())
     [2. 2.]
     """
-    from .reductions import clip_by_norm
-
     rows = gather(params, ids)
     return rows if max_norm is None else clip_by_norm(rows, max_norm, axes=[-1])
 
@@ -393,8 +378,6 @@ def normalize(tensor: TensorLike, ord: Any = "euclidean", axis: Axis = None, nam
     >>> print(tf.linalg.normalize([3.0, 4.0])[0].numpy())
     [0.6 0.8]
     """
-    from .reductions import norm
-
     x = convert_to_tensor(tensor)
     length = norm(x, ord, axis, True)
     return x / (arithmetic.cast(length, dtype=x.dtype.name) if x.dtype.is_complex else length), length

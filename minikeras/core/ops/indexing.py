@@ -349,14 +349,19 @@ def checked_indices(name: str, indices: Tensor, size: int) -> Tensor:
     """The indices, refused if they are no integers or not all in [0, size)."""
     if not indices.dtype.is_integer:
         raise TypeError(f"{name}: indices must be integers, found {indices.dtype.name}.")
+    check_range(name, "indices", indices, size)
+    return indices
+
+
+def check_range(name: str, what: str, numbers: Tensor, size: int) -> None:
+    """Refuse numbers that are not all in [0, size)."""
 
     def within(values: np.ndarray[Any, Any]) -> None:
         if values.size and (values.min() < 0 or values.max() >= size):
             bad = values[(values < 0) | (values >= size)].flat[0]
-            raise InvalidArgumentError(f"{name}: indices = {bad} is not in [0, {size}).")
+            raise InvalidArgumentError(f"{name}: {what} = {bad} is not in [0, {size}).")
 
-    check_values(indices, within)
-    return indices
+    check_values(numbers, within)
 
 
 def _picked_for_each(x: Tensor, key: Key) -> tuple[Tensor, Key]:

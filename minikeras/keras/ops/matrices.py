@@ -241,7 +241,7 @@ solve_triangular = row("solve_triangular",
     lambda a, b, lower=False: _with_columns(lambda matrix, right: tf.triangular_solve(matrix, right, lower=lower), a, b),
     "X with T @ X = B, for T the upper or the lower triangle of A, and B as in `solve`.",
     "print(tf.keras.ops.solve_triangular([[2.0, 0.0], [7.0, 4.0]], [2.0, 4.0]).numpy()) -> [1. 1.]",
-    cost=cost_of_matrices, example=identities)
+    types={"lower": "bool"}, cost=cost_of_matrices, example=identities)
 cholesky_inverse = row("cholesky_inverse",
     lambda x, upper=False: tf.cholesky_solve(tf.matrix_transpose(x) if upper else x, eye(x.shape[-1], dtype=x.dtype)),
     "The inverse of A, given its Cholesky factor.",
