@@ -29,19 +29,29 @@ def try_all(cases: Iterable[tuple[str, Callable[[], object]]]) -> None:
         raise skipped[0]
 
 
-def in_one_test(**axes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Like `parametrize`, but one test that tries every combination of the values and reports each that fails."""
+def in_one_test(one_in: int = 1, /, **axes: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Like `parametrize`, but one test that tries every combination of the values and reports each that fails.
+
+    Args:
+        one_in: the plain run tries one case in so many, the slow one all.
+        axes: the values of each parameter.
+    """
     cases = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     assert cases, "nothing to try"
+    sizes = [1] if one_in == 1 else [one_in, pytest.param(1, marks=pytest.mark.slow)]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
-        def run(**given: Any) -> None:
-            try_all((f"case: {case}", functools.partial(test, **given, **case)) for case in cases)
+        def run(one_in: int = 1, **given: Any) -> None:
+            try_all((f"case: {case}", functools.partial(test, **given, **case)) for case in cases[::one_in])
 
         signature = inspect.signature(test)
         kept = [parameter for name, parameter in signature.parameters.items() if name not in axes]
-        run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-        return run
+        if one_in == 1:
+            run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+            return run
+        first = inspect.Parameter("one_in", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        run.__signature__ = signature.replace(parameters=[first, *kept])  # type: ignore[attr-defined]
+        return pytest.mark.parametrize("one_in", sizes)(run)
 
     return decorate

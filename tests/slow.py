@@ -19,6 +19,17 @@ def mostly_slow(cases: Iterable[Any], *plain: Any) -> list[Any]:
     return [case if case in plain else pytest.param(case, marks=pytest.mark.slow) for case in cases]
 
 
+def sampled(cases: Iterable[Any], every: int) -> list[Any]:
+    """The cases for `parametrize`: one in so many of those that are not slow yet stays in the plain run."""
+    found, plain = [], 0
+    for case in cases:
+        given = case if isinstance(case, type(pytest.param())) else pytest.param(case)
+        is_slow = any(mark.name == "slow" for mark in given.marks)
+        found.append(pytest.param(*given.values, marks=pytest.mark.slow, id=given.id) if plain % every or is_slow else case)
+        plain += not is_slow
+    return found
+
+
 def diagonal(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
     """All pairs for `parametrize`: the plain run takes each of the first with one of the second, in turn."""
     others = list(second)

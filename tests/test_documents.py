@@ -41,11 +41,13 @@ def numpy_random_state():
     np.random.set_state(state)
 
 
+DEAR = ("ecosystem", "experiments", "per-layer", "second-order")
+"""Guides that take seconds: the slow run has them, the plain one the tests of what they explain."""
 RUN = [d for d in DOCUMENTS if blocks(d) and GALLERY not in d.parents]
 
 
 @pytest.mark.parametrize(
-    "document", mostly_slow(RUN, *(d for d in RUN if d.name != "experiments.md")), ids=lambda d: d.relative_to(ROOT).as_posix()
+    "document", mostly_slow(RUN, *(d for d in RUN if d.stem not in DEAR)), ids=lambda d: d.relative_to(ROOT).as_posix()
 )
 def test_every_block_runs_and_prints_what_the_document_shows(document, numpy_random_state, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")  # of the terminal: how wide tables may be

@@ -52,6 +52,7 @@ def last_number(text, pattern):
     return float(re.findall(pattern, text)[-1])
 
 
+@pytest.mark.slow
 def test_fashion_mnist_is_learned_in_five_epochs(tmp_path):
     output = run("fit_fashion_mnist.py", tmp_path)
     accuracy = last_number(output, r"test accuracy: ([\d.]+)")
@@ -81,6 +82,7 @@ def test_augmentation_makes_up_for_images_that_are_missing(tmp_path):
     assert augmented > plain + 0.02
 
 
+@pytest.mark.slow
 def test_the_regression_reaches_the_level_of_the_noise(tmp_path):
     output = drawn("regression", tmp_path)
     assert last_number(output, r"validation loss ([\d.]+)") < 0.014

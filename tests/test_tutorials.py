@@ -15,7 +15,6 @@ import sys
 from typing import Any
 
 import pytest
-from slow import mostly_slow
 
 FOLDER = pathlib.Path(__file__).parent.parent / "docs" / "tutorials"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -74,7 +73,8 @@ def is_close(text: str, stored: str, numbers_vary: bool) -> bool:
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("path", mostly_slow(NOTEBOOKS, FOLDER / "first_steps.ipynb"), ids=lambda path: path.stem)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("default")  # of Jupyter
 def test_a_tutorial_runs_and_shows_what_it_showed_when_it_was_written(path):
     nbformat = pytest.importorskip("nbformat")

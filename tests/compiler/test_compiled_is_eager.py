@@ -23,12 +23,14 @@ def chosen(number, whole):
     return EXECUTORS if whole or number % 4 == 0 else EXECUTORS[:1]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_layer_trains_the_same(row):
+@in_one_test(numbered=enumerate(ROWS))
+@whole_or_part
+def test_a_layer_trains_the_same(numbered, whole):
+    number, row = numbered
     given = row.inputs("float32")
     listed = given if isinstance(given, list) else [given]
-    whole = all(x.dtype.is_integer for x in listed)
-    batches = [tuple(x if whole else x * (1.0 + 0.01 * i) for x in listed) for i in range(4)]
+    kept = all(x.dtype.is_integer for x in listed)
+    batches = [tuple(x if kept else x * (1.0 + 0.01 * i) for x in listed) for i in range(4)]
 
     def make():
         layer = row.make()
@@ -46,7 +48,7 @@ def test_a_layer_trains_the_same(row):
 
         return step, lambda: layer.variables
 
-    both_ways(make, batches)
+    both_ways(make, batches, executors=chosen(number, whole))
 
 
 @in_one_test(numbered=enumerate(LOSSES["cases"]))

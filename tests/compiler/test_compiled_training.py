@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from optimizer_cases import FORMULAS
 from side_by_side import EXECUTORS, assert_same, both_ways
-from slow import mostly_slow
+from slow import mostly_slow, sampled
 
 import minikeras as tf
 from minikeras.nn_ops import streams
@@ -283,7 +283,7 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", sampled(FITS, 2))
 def test_fit_trains_the_same(name):
     plain = fitted(False, **FITS[name])
     for executor in EXECUTORS:

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
+from slow import sampled
 
 import minikeras as tf
 from minikeras.compiler import executors
@@ -161,7 +162,9 @@ def test_several_threads_share_a_compiled_loop(at_once) -> None:
         assert all(threads.map(call, range(200)))
 
 
-@pytest.mark.parametrize("make", [tf.keras.optimizers.Adagrad, tf.keras.optimizers.Adam, tf.keras.optimizers.RMSprop])
+@pytest.mark.parametrize(
+    "make", sampled([tf.keras.optimizers.Adagrad, tf.keras.optimizers.Adam, tf.keras.optimizers.RMSprop], 3)
+)
 @pytest.mark.parametrize("options", [{}, {"weight_decay": 0.01}, {"use_ema": True}], ids=str)
 def test_an_optimizers_steps_have_the_same_bits_whether_compiled_or_not(monkeypatch, make, options) -> None:
     pytest.importorskip("llvmlite")

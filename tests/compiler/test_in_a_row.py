@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from slow import sampled
 from small_training import needs_llvm
 
 import minikeras as tf
@@ -98,7 +99,7 @@ def replays_of(model):
     return [replay for replay in model._trainer.steps["train_step"]._replays]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", sampled(CASES, 2))
 def test_steps_in_a_row_have_the_bits_of_one_by_one(case):
     (alone, expected), (together, history), (eager, eager_history) = (
         trained(case, 1),
@@ -151,7 +152,7 @@ def test_threads_share_calls_while_that_is_faster(monkeypatch):
     assert [run._shares() for _ in range(8)] == [True, True, True, False] * 2
 
 
-@pytest.mark.parametrize("case", ["plain", "metrics", "nadam", "dropout"])
+@pytest.mark.parametrize("case", sampled(["plain", "metrics", "nadam", "dropout"], 2))
 @pytest.mark.parametrize("bad", [17, 100, 209])
 def test_a_step_that_fails_leaves_exactly_the_steps_before_it(case, bad):
     """A label outside its range is found in one of many steps."""
@@ -285,7 +286,7 @@ def test_an_interrupt_finds_whole_steps_only(when, monkeypatch):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
 
 
-@pytest.mark.parametrize("holding", [4e-3, 0.0])
+@pytest.mark.parametrize("holding", sampled([4e-3, 0.0], 2))
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_large_batches_are_read_where_they_lie(shuffle, threads, holding, monkeypatch):
     """Batches of 77 kB; with a limit of 0 what writes weights is a call of its own, as in long steps."""

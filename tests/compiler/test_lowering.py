@@ -90,7 +90,7 @@ def test_every_row_of_the_lowering_is_tried_and_used():
     assert {primitive.name for primitive in _rows()} - tried_elsewhere == found
 
 
-@in_one_test(specimen=SPECIMENS)
+@in_one_test(2, specimen=SPECIMENS)
 def test_an_operation_and_its_gradient_are_the_same_compiled(specimen):
     step, inputs = with_gradient(specimen)
     compiled = tf.function(step)

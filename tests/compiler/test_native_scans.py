@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from slow import diagonal, mostly_slow
+from slow import diagonal, mostly_slow, sampled
 
 pytest.importorskip("llvmlite")
 
@@ -61,7 +61,7 @@ def trained(make, units, native, optimizer=tf.keras.optimizers.Adam):
     return [*model.get_weights(), model.predict(x, verbose=0)]
 
 
-@pytest.mark.parametrize("name, units", diagonal(LAYERS, [6, 300]))
+@pytest.mark.parametrize("name, units", sampled(diagonal(LAYERS, [6, 300]), 3))
 def test_recurrent_layers_are_trained_as_by_numpy(name, units, scans, refused):
     expected = trained(LAYERS[name], units, False)
     assert not scans

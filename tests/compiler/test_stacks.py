@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from slow import drawn
+from slow import drawn, sampled
 from small_training import needs_llvm
 
 import minikeras as tf
@@ -138,7 +138,7 @@ def in_a_row(monkeypatch):
     return counts
 
 
-@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("net", sampled(NETS, 2))
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_members_take_many_steps_in_one_call_and_are_what_they_are_alone(net, shuffle, in_a_row):
     """In an order of their own each member has a batch of its own."""

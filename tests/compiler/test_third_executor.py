@@ -7,7 +7,7 @@ import pytest
 from in_one_test import in_one_test
 from optimizer_cases import FORMULAS
 from side_by_side import NUMPY, assert_same, both_ways, leaves, with_gradient
-from slow import mostly_slow
+from slow import mostly_slow, sampled
 from specimens import SPECIMENS
 
 import minikeras as tf
@@ -61,7 +61,7 @@ def toy(monkeypatch):
     return made
 
 
-@in_one_test(specimen=SPECIMENS)
+@in_one_test(4, specimen=SPECIMENS)
 def test_an_operation_and_its_gradient(specimen, toy):
     step, inputs = with_gradient(specimen)
     compiled = tf.function(step)
@@ -110,7 +110,7 @@ def assert_trained_by_hand(layers, loss, optimizer):
     both_ways(training(LAYERS[layers], function, lambda: optimizer(weight_decay=0.01)), given, exact=False, executors=[NUMPY])
 
 
-@pytest.mark.parametrize("layers", LAYERS)
+@pytest.mark.parametrize("layers", sampled(LAYERS, 3))
 @pytest.mark.parametrize("loss", LOSSES)
 def test_steps_of_layers_and_losses(layers, loss):
     assert_trained_by_hand(layers, loss, FORMULAS["Adam"])

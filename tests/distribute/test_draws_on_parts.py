@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from slow import diagonal
+from slow import diagonal, sampled
 
 import minikeras as tf
 from minikeras.distribute.parts import BatchPart
@@ -93,7 +93,7 @@ def steps(name, rows, total, kind, run=lambda step: step):
     return found
 
 
-@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("kind", sampled(["float32", "float64"], 3))
 @pytest.mark.parametrize("name, how", diagonal(LAYERS, ["eager", "recorded", "native"]))
 def test_layers_draw_the_rows_of_the_whole_batch(name, kind, how):
     keras.config.set_floatx(kind)

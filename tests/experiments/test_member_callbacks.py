@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from slow import sampled
 
 from minikeras import keras
 from minikeras.errors import InvalidArgumentError
@@ -67,7 +68,7 @@ class StopAfter(Callback):
             self.model.stop_training = True
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", sampled(OPTIMIZERS, 2))
 @pytest.mark.parametrize("counts", [[2, 2, 2], [2, 4, 99]], ids=str)
 def test_members_stop_in_the_middle_of_an_epoch(optimizer, counts):
     made = lambda: build(OPTIMIZERS[optimizer]())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slow import diagonal
+from slow import diagonal, sampled
 
 import minikeras as tf
 from minikeras.compiler import CompiledFunction
@@ -190,12 +190,12 @@ IN_TURN: dict[str, Make] = {
 """What members do in turn."""
 
 
-@pytest.mark.parametrize("name, jit_compile", diagonal(FIRST_ORDER, [False, "auto", True]))
+@pytest.mark.parametrize("name, jit_compile", sampled(diagonal(FIRST_ORDER, [False, "auto", True]), 3))
 def test_members_step_as_alone_with_every_optimizer_whatever_its_numbers(name: str, jit_compile: Any) -> None:
     assert_as_alone(FIRST_ORDER[name], jit_compile)
 
 
-@pytest.mark.parametrize("name, jit_compile", diagonal(CHOICES, [False, "auto", True]))
+@pytest.mark.parametrize("name, jit_compile", sampled(diagonal(CHOICES, [False, "auto", True]), 3))
 def test_members_step_at_once_as_alone_with_all_options(name: str, jit_compile: Any) -> None:
     assert assert_as_alone(CHOICES[name], jit_compile).optimizer.steps_at_once
 
@@ -328,7 +328,7 @@ def test_one_rate_for_all_that_is_assigned_unseen_is_refused_once() -> None:
     stack.train(4, 5)
 
 
-@pytest.mark.parametrize("name, jit_compile", diagonal(NEED_LOSS, [False, "auto"]))
+@pytest.mark.parametrize("name, jit_compile", sampled(diagonal(NEED_LOSS, [False, "auto"]), 2))
 def test_members_take_turns_with_optimizers_that_are_given_the_loss(name: str, jit_compile: Any) -> None:
     make = NEED_LOSS[name]
     x, y = X.numpy().reshape(-1, 3)[:18], Y.numpy().reshape(-1, 2)[:18]

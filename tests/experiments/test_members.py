@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from in_one_test import in_one_test
-from slow import mostly_slow
+from slow import mostly_slow, sampled
 
 import minikeras as tf
 from minikeras import keras, nest
@@ -58,7 +58,7 @@ def assert_same(build, x, y, tolerance=2e-6, **options):
 
 
 @pytest.mark.parametrize("jit_compile", mostly_slow([False, "auto"], "auto"))
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", sampled(ROWS, 4), ids=lambda row: row.name)
 def test_every_layer_computes_for_all_members(row, jit_compile):
     def build():
         model = Probe(row.make(), isinstance(row.shapes, list))
@@ -75,7 +75,7 @@ LOSSES = golden("losses")
 
 
 @pytest.mark.filterwarnings("ignore:Member . .* ends in epoch")
-@in_one_test(case=LOSSES["cases"])
+@in_one_test(3, case=LOSSES["cases"])
 def test_every_loss_is_computed_for_all_members(case):
     data = LOSSES["data"][case["data"]]
     y, x = np.asarray(data["y_true"]), np.asarray(data["y_pred"], "float32")
@@ -99,7 +99,7 @@ OF_LABELS = [case for case in METRICS["cases"] if len(METRICS["streams"][case["d
 """Those that compare labels and predictions; the others, such as Mean, take values."""
 
 
-@in_one_test(case=OF_LABELS)
+@in_one_test(3, case=OF_LABELS)
 def test_every_metric_is_kept_for_all_members(case):
     stream = METRICS["streams"][case["data"]]
     y, x = (np.concatenate([np.asarray(batch[part]) for batch in stream]) for part in (0, 1))

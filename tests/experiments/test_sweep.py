@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from slow import sampled
 
 import minikeras as tf
 from minikeras.data.pipeline import preserved_streams
@@ -128,7 +129,7 @@ def searching(rate):
     return model
 
 
-@pytest.mark.parametrize("kind", GROUPS)
+@pytest.mark.parametrize("kind", sampled(GROUPS, 2))
 def test_runs_of_one_structure_are_trained_together(kind, monkeypatch, caplog):
     grid, made_by, arguments, sizes = GROUPS[kind]
     found = []

@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 import pytest
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras.errors import CheckpointBusyError, LoadError, NotFoundError
@@ -235,10 +236,11 @@ def test_a_folder_without_digests_is_read_and_goes_on(finished, expected):
     assert_same(Sweep.load(finished), expected)
 
 
-def test_no_flipped_bit_is_read_in_silence(finished):
+@pytest.mark.parametrize("count", mostly_slow([400, 2000], 400))
+def test_no_flipped_bit_is_read_in_silence(finished, count):
     journal, bits = Journal(finished), random.Random(0)
     paths = [path for path in finished.rglob("*") if path.suffix in (".json", ".h5")]
-    for _ in range(2000):
+    for _ in range(count):
         path = bits.choice(paths)
         content, bit = path.read_bytes(), bits.randrange(8 * path.stat().st_size)
         damaged = bytearray(content)

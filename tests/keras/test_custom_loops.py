@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from slow import sampled
 
 import minikeras as tf
 from minikeras.nn_ops import streams
@@ -42,7 +43,7 @@ def made():
     )
 
 
-@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("shuffle", sampled([True, False], 2))
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_the_loop_equals_fit(optimizer, shuffle):
     fitted = made()

@@ -11,7 +11,7 @@ import pytest
 from custom_optimizers import OPTIONS
 from golden_numbers import golden
 from in_one_test import in_one_test
-from slow import diagonal, mostly_slow
+from slow import diagonal, mostly_slow, sampled
 from small_fits import X, Y, instructions, model_of, state, trained
 
 import minikeras as tf
@@ -37,7 +37,7 @@ def test_a_trajectory_is_keras_s(name):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("kind, option", diagonal(CLASSES.values(), OPTIONS))
+@pytest.mark.parametrize("kind, option", sampled(diagonal(CLASSES.values(), OPTIONS), 3))
 def test_a_recorded_step_has_the_bits_of_an_eager_one(kind, option):
     options = OPTIONS[option]
     eager, recorded = trained(kind(**options), run_eagerly=True), trained(kind(**options))
@@ -54,7 +54,7 @@ def test_a_native_step_has_the_numbers_of_an_eager_one(kind):
 
 
 @every_class
-@pytest.mark.parametrize("options", [{}, {"use_ema": True}], ids=["plain", "average"])
+@pytest.mark.parametrize("options", sampled([{}, {"use_ema": True}], 3), ids=["plain", "average"])
 def test_a_run_that_was_saved_goes_on_bit_by_bit(kind, options, tmp_path):
     whole, first = trained(kind(**options), 4), trained(kind(**options), 2)
     first.optimizer.finalize_variable_values = lambda variables: None

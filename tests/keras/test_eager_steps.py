@@ -50,7 +50,7 @@ def with_and_without(monkeypatch, **options):
 
 
 @pytest.mark.host
-@in_one_test(formula=FORMULAS, options=OPTIONS, dtype=["float32", "float64"])
+@in_one_test(3, formula=FORMULAS, options=OPTIONS, dtype=["float32", "float64"])
 def test_a_program_has_the_bits_of_steps_one_by_one(formula, options, dtype):
     def run():
         optimizer, held = FORMULAS[formula](**OPTIONS[options]), cases.weights(dtype)
@@ -302,7 +302,7 @@ FURTHER = [{}, {"clipnorm": 0.1}, {"weight_decay": 0.1}, {"use_ema": True, "ema_
 
 @pytest.mark.host
 @in_one_test(
-    constraint=[*CONSTRAINTS, lambda w: tf.nn.relu(w)], options=[*FURTHER, {"global_clipnorm": 0.1}], kind=["Adam", "Lamb"]
+    3, constraint=[*CONSTRAINTS, lambda w: tf.nn.relu(w)], options=[*FURTHER, {"global_clipnorm": 0.1}], kind=["Adam", "Lamb"]
 )
 def test_constraints_are_applied_after_each_step(constraint, options, kind):
     """By the program, by a compiled function's, or by Python where a step needs it; always the same bits."""

@@ -46,10 +46,9 @@ def test_a_layer_computes_what_keras_s_does(case, compiled):
             loss = sum(tf.reduce_sum(y * tf.constant(dy, y.dtype)) for y, dy in zip(outputs, case["dy"], strict=True))
         return outputs, tape.gradient(loss, [*layer.trainable_weights, x, *initial])
 
-    found = (tf.function(step) if compiled else step)(x, initial)
-    if compiled:
-        for _ in range(3):  # recorded, compared, replayed
-            found = tf.function(step)(x, initial)
+    run = tf.function(step) if compiled else step
+    for _ in range(3 if compiled else 1):  # recorded, compared, replayed
+        found = run(x, initial)
     expected = [*case["y"], *case["dweights"], case["dx"], *case["dinitial"]]
     scale = max(np.abs(number).max() for number in expected)
     for value, number in zip(nest.flatten(found), expected, strict=True):

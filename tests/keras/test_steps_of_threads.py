@@ -459,7 +459,7 @@ print(codes.count(0))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.parametrize("forks", [5, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("forks", [2, pytest.param(200, marks=pytest.mark.slow)])
 def test_processes_that_are_forked_while_threads_compile_and_fit_compile_and_fit_too(forks):
     """In a process of its own, whose first imports they meet too."""
     script = FORKING.replace("FORKS", str(forks))

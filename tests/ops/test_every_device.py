@@ -44,7 +44,7 @@ def derivatives(specimen, device):
 
 
 @pytest.mark.parametrize("device", ["strict", pytest.param("gpu", marks=pytest.mark.gpu)], indirect=True)
-@in_one_test(specimen=SPECIMENS)
+@in_one_test(2, specimen=SPECIMENS)
 def test_a_device_gives_the_numbers_of_the_cpu_within_its_block_and_after_it(specimen, device):
     within = derivatives(specimen, device)
     with tf.device("CPU:0"):

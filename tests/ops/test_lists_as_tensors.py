@@ -13,6 +13,7 @@ import pytest
 from batched_laws import assert_alike, many, mapped
 from in_one_test import in_one_test
 from laws import results
+from slow import sampled
 from specimens import SPECIMENS, Specimen
 from specimens.table import between, frozen, integers, normal, positive, row
 
@@ -251,7 +252,7 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize("specimen, position", SOME)
+@pytest.mark.parametrize("specimen, position", sampled(SOME, 2))
 @in_one_test(law=LAWS)
 def test_a_list_obeys_the_laws(specimen, position, law):
     law(specimen=specimen, position=position)

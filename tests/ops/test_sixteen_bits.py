@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from in_one_test import in_one_test
+from slow import sampled
 
 import minikeras as tf
 from minikeras import nest
@@ -138,7 +139,7 @@ def check_rounded(actual, exact, dtype):
 
 
 @in_one_test(compiled=[False, True], dtype=DTYPES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 2))
 def test_a_reduction_of_sixteen_bits_is_that_of_float32_rounded_once(name, dtype, compiled):
     function = CASES[name][0]
     narrow, wide = inputs_of(name, dtype)

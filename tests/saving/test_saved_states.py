@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slow import mostly_slow
+from slow import mostly_slow, sampled
 
 import minikeras as tf
 
@@ -73,7 +73,7 @@ def same(first, second):
     return len(first) == len(second) and all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", sampled(ENDINGS, 2))
 @pytest.mark.parametrize("steps", [0, 2], ids=["untrained", "trained"])
 @pytest.mark.parametrize("kind", mostly_slow(KINDS, *list(KINDS)[::6]))
 def test_a_compiled_model_comes_back_trained_or_not(tmp_path, kind, steps, ending):
@@ -126,7 +126,7 @@ def test_weights_saved_before_the_first_fit_restart_a_model_that_has_been_traine
         assert same(kept, [variable.numpy() for variable in model.optimizer.variables])
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", sampled(ENDINGS, 3))
 @pytest.mark.parametrize("trained", [True, False])
 @pytest.mark.parametrize("before, after", [("adam", "sgd"), ("sgd", "adam"), ("Adam", "KFAC"), ("averages", "sgd")])
 def test_weights_saved_under_one_optimizer_load_under_another_with_one_warning(tmp_path, before, after, trained, ending):

@@ -6,6 +6,7 @@ import weakref
 import numpy as np
 import pytest
 from in_threads import in_threads
+from slow import sampled
 
 import minikeras as tf
 from minikeras import keras
@@ -76,7 +77,7 @@ def steps(problem, kind):
     return [*losses, *[variable.numpy() for variable in (*state, *optimizer.variables)]]
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", sampled(PROBLEMS, 2))
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_steps_by_plans_have_the_same_bits(name, kind, monkeypatch, plans):
     problem = PROBLEMS[name]

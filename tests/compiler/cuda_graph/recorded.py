@@ -91,17 +91,17 @@ def cases(name: str, function: Any, *inputs: Any, passes: Passes = plain) -> lis
     return list(replayed(name, passes(program), [x.array for x in nest.flatten(inputs)]))
 
 
-def of_operations(passes: Passes = plain) -> Iterator[Case]:
-    """Every operation and its gradient."""
-    for specimen in SPECIMENS:
+def of_operations(passes: Passes = plain, every: int = 1) -> Iterator[Case]:
+    """Every operation and its gradient, or a part of them."""
+    for specimen in SPECIMENS[::every]:
         if specimen.reference is not None:
             step, inputs = with_gradient(specimen)
             yield from cases(specimen.name, step, *inputs, passes=passes)
 
 
-def of_layers(dtype: str = "float32", passes: Passes = plain) -> Iterator[Case]:
-    """Every layer in training, with the gradients of inputs and weights."""
-    for row in ROWS:
+def of_layers(dtype: str = "float32", passes: Passes = plain, every: int = 1) -> Iterator[Case]:
+    """Every layer in training, with the gradients of inputs and weights, or a part of them."""
+    for row in ROWS[::every]:
         streams.set_global_seed(3)
         layer = row.make(dtype=dtype)
         inputs = row.inputs("float32" if dtype.startswith("mixed") else dtype)
@@ -119,9 +119,9 @@ def of_layers(dtype: str = "float32", passes: Passes = plain) -> Iterator[Case]:
         yield from cases(row.name, step, *(inputs if isinstance(inputs, list) else [inputs]), passes=passes)
 
 
-def of_losses(passes: Passes = plain) -> Iterator[Case]:
-    """Every loss and its gradient, of probabilities and, where it takes them, of logits."""
-    for name in LOSSES:
+def of_losses(passes: Passes = plain, every: int = 1) -> Iterator[Case]:
+    """Every loss and its gradient, of probabilities and, where it takes them, of logits, or a part of them."""
+    for name in list(LOSSES)[::every]:
         if not isinstance(getattr(losses, name), type):
             continue  # what the class of its name calls
         found, y, predictions = loss_of(name)

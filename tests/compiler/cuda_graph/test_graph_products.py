@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from graph_double import MASKS
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
+from slow import sampled
 
 import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.lt import KINDS, Epilogue, MatrixProduct, Operands, mask_width
@@ -154,7 +155,7 @@ def test_a_sum_over_rows_that_stands_alone_is_part_of_a_product(double):
     assert epilogues(graph) == ["BIAS_GRADIENT"] and len(graph.schedule.nodes) == 1
 
 
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("optimizer", sampled(["SGD", "Adam", "AdamW"], 2))
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_nodes_of_a_step(double, depth, optimizer, normalized):
@@ -179,7 +180,7 @@ LACKING = [
 ]
 
 
-@pytest.mark.parametrize("model", ["deep", "dense"])
+@pytest.mark.parametrize("model", sampled(["deep", "dense"], 2))
 @pytest.mark.parametrize("lacking", LACKING)
 def test_what_cublaslt_has_no_algorithm_for_is_done_without_it(double, lacking, model):
     double.lacking = lacking

@@ -9,7 +9,7 @@ import pytest
 from graph_steps import LOSSES, MODELS, Trained, graphs_of
 from optimizer_cases import FORMULAS, OPTIONS
 from shim import needs_gxx
-from slow import mostly_slow
+from slow import mostly_slow, sampled
 
 import minikeras as tf
 
@@ -46,7 +46,7 @@ def test_every_optimizer_is_here():
 PLAIN = [case for case, (name, option) in CASES.items() if option == "plain" or name in ("Adam", "Lamb")]
 
 
-@pytest.mark.parametrize("case", mostly_slow(CASES, *PLAIN))
+@pytest.mark.parametrize("case", sampled(mostly_slow(CASES, *PLAIN), 3))
 def test_a_step_is_one_graph(case, double):
     name, option = CASES[case]
     graph = assert_same(lambda: FORMULAS[name](**OPTIONS[option]), double)

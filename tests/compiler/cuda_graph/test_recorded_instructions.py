@@ -64,9 +64,9 @@ def few(cases, every):
 
 
 GROUPS = {
-    "some operations": lambda: few(recorded.of_operations(), 14),
-    "some layers": lambda: few(recorded.of_layers(), 14),
-    "some losses": lambda: few(recorded.of_losses(), 5),
+    "some operations": lambda: few(recorded.of_operations(every=4), 5),
+    "some layers": lambda: few(recorded.of_layers(every=4), 5),
+    "some losses": lambda: few(recorded.of_losses(every=2), 3),
     "some optimizers": lambda: list(recorded.of_optimizers(every=7)),
     "optimizers": lambda: list(recorded.of_optimizers()),
     "operations": lambda: list(recorded.of_operations()),

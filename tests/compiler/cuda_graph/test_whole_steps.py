@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 from shim import needs_gxx
-from slow import mostly_slow
+from slow import mostly_slow, sampled
 
 import minikeras as tf
 
@@ -23,13 +23,13 @@ def assert_same_training(model, loss, optimizer, double, dtype="float32", steps=
     return found
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", sampled(MODELS, 3))
 @pytest.mark.parametrize("loss", LOSSES)
 def test_steps_of_layers_and_losses(model, loss, double):
     assert_same_training(MODELS[model], LOSSES[loss], OPTIMIZERS["Adam"], double)
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", sampled(OPTIMIZERS, 3))
 def test_steps_of_optimizers(name, double):
     assert_same_training(MODELS["dense"], LOSSES["labels"], OPTIMIZERS[name], double)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from in_one_test import in_one_test
 from layer_table import ROWS
+from slow import mostly_slow
 
 import minikeras as tf
 from minikeras import nest
@@ -89,15 +90,16 @@ def test_the_shape_of_the_output_is_foretold(row):
 
 
 @each
-def test_gradients_of_inputs_and_weights_are_the_numerical_ones(row):
+@pytest.mark.parametrize("most", mostly_slow([12, 1000], 12))
+def test_gradients_of_inputs_and_weights_are_the_numerical_ones(row, most):
     layer, inputs = row.make(dtype="float64"), row.inputs()
     layer(inputs)
     if isinstance(inputs, list):
-        check = tf.test.check_gradients(lambda *xs: layer(list(xs), training=False), inputs)
+        check = tf.test.check_gradients(lambda *xs: layer(list(xs), training=False), inputs, max_elements=most)
     elif inputs.dtype.is_floating or layer.trainable_variables:
         has_weights = bool(layer.trainable_variables)  # which are checked of a layer, not of a function
         call = layer if has_weights else lambda x: layer(x, training=False)  # random images: test_augmentation.py
-        check = tf.test.check_gradients(call, [inputs])
+        check = tf.test.check_gradients(call, [inputs], max_elements=most)
     assert check.first < 1e-7 and check.second < 1e-6
 
 

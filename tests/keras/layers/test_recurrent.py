@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from slow import diagonal, sampled
 
 import minikeras as tf
 from minikeras import nest
@@ -265,7 +266,7 @@ OPTIMIZERS = {
 
 
 @each_kind
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", sampled(OPTIMIZERS, 3))
 def test_recorded_steps_have_the_bits_of_eager_ones(kind, optimizer):
     options = {"dropout": 0.2, "recurrent_dropout": 0.1, "seed": 1} if optimizer == "adam" else {}
     eager, recorded = (network(OPTIMIZERS[optimizer], kind, **options) for _ in range(2))
@@ -344,8 +345,7 @@ class BreakOff(keras.callbacks.Callback):
         self.after -= 1
 
 
-@pytest.mark.parametrize("stateful", [False, True])
-@pytest.mark.parametrize("optimizer", ["adam", "newton_cg", "newton_cg per layer"])
+@pytest.mark.parametrize("optimizer, stateful", diagonal(["adam", "newton_cg", "newton_cg per layer"], [False, True]))
 def test_a_run_that_was_broken_off_is_resumed_bit_for_bit(tmp_path, optimizer, stateful):
     pytest.importorskip("safetensors")
 
