@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from slow import sampled
 
 import minikeras as tf
 
@@ -53,7 +54,11 @@ def exceptions(estimator):
     return {name: reason for name, reason in EXCEPTIONS.items() if "regressor" not in name}
 
 
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=exceptions)
+CHECKS = parametrize_with_checks(ESTIMATORS, expected_failed_checks=exceptions).mark
+CASES = [case if isinstance(case, type(pytest.param())) else pytest.param(*case) for case in CHECKS.args[1]]
+
+
+@pytest.mark.parametrize(CHECKS.args[0], sampled(CASES, 4), **CHECKS.kwargs)
 def test_it_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 

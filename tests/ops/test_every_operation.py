@@ -1,14 +1,10 @@
 """Nothing escapes the laws: every primitive and every public operation has a specimen."""
 
-import ast
-from pathlib import Path
-
 import pytest
 from specimens import SPECIMENS
 
 import minikeras as tf
 from minikeras.core import Primitive
-from minikeras.core.arrays import ALLOWED_NAMES
 from minikeras.core.registry import operations
 from minikeras.core.stack import Interpreter
 from minikeras.core.tensor import Tensor
@@ -73,59 +69,3 @@ def test_at_least_ninety_public_operations_have_gradients():
         id(specimen.operation) for specimen in SPECIMENS if specimen.smooth and not isinstance(specimen.operation, Primitive)
     }
     assert len(smooth) >= 90
-
-
-def kernels():
-    """Each use of `xp.name` or `xp.linalg.name` in the package, with the names of the keywords in a call."""
-    for path in sorted(Path(tf.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            function = node.func if isinstance(node, ast.Call) else node
-            name = dotted(function)
-            if name.startswith("xp.") and name not in (
-                "xp.fft",
-                "xp.linalg",
-                "xp.lib",
-                "xp.lib.stride_tricks",
-                "xp.add.at",
-                "xp.cuda",
-            ):
-                yield (
-                    path.name,
-                    name.removeprefix("xp."),
-                    [word.arg for word in getattr(node, "keywords", []) if word.arg],
-                )
-
-
-def dotted(node):
-    """'xp.linalg.solve' for that expression, '' for others."""
-    if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def test_kernels_ask_a_library_only_for_allowed_names():
-    asked = {(path, name) for path, name, _ in kernels()}
-    assert len(asked) > 40
-    assert not {(path, name) for path, name in asked if name not in ALLOWED_NAMES}
-
-
-def test_cupy_has_every_allowed_name_and_every_keyword_that_kernels_use():
-    cupy = pytest.importorskip("cupy", reason="CuPy is not installed", exc_type=ImportError)
-    import inspect
-
-    def found(name):
-        value = cupy
-        for part in name.split("."):
-            value = getattr(value, part)
-        return value
-
-    for name in ALLOWED_NAMES:
-        assert found(name) is not None
-    for path, name, keywords in kernels():
-        function = found(name)
-        if keywords and inspect.isfunction(function):
-            parameters = inspect.signature(function).parameters
-            if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-                continue  # einsum: says nothing about itself
-            unknown = set(keywords) - set(parameters)
-            assert not unknown, f"{path}: cupy.{name} has no keyword {unknown}"

@@ -241,7 +241,7 @@ def instruction(primitive, arrays, params):
     return Record(primitive, inputs, params, tuple(slots) if several else slots[0]), arrays, expected
 
 
-@pytest.mark.parametrize("every", mostly_slow([1, 3], 3))
+@pytest.mark.parametrize("every", mostly_slow([1, 7], 7))
 @pytest.mark.parametrize("table", TABLES)
 def test_kernels_of_a_table_give_the_numbers_of_numpy(table, every):
     cases = [instruction(*row) for row in itertools.islice(TABLES[table](), 0, None, every)]

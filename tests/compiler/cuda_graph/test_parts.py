@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from shim import Memory, compiled, needs_gxx
+from slow import mostly_slow
 
 from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.executors.numpy.lowering import kernel_of
@@ -47,9 +48,10 @@ def cases(shapes):
         yield record, given, Emitter(names).kernels(record)
 
 
+@pytest.mark.parametrize("every", mostly_slow([1, 3], 3))
 @pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES)
-def test_numbers_of_parts_reach_their_elements_and_sums_their_part(shapes):
-    several = list(cases(shapes))
+def test_numbers_of_parts_reach_their_elements_and_sums_their_part(shapes, every):
+    several = list(cases(shapes))[::every]
     functions = iter(compiled([kernel for *_, kernels in several for kernel in kernels]))
     for record, given, kernels in several:
         memory, layout, sums = Memory(), record.params["layout"], record.params["sums"]

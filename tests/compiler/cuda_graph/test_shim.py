@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from shim import Memory, compiled, needs_gxx
@@ -30,20 +32,36 @@ WRONG = {
 }
 
 
-def run(lines, blocks):
-    x, y = [Slot(key, (64,), np.dtype("float32")) for key in range(2)]
-    text = f"(const float* a0, float* y0) {{\n{lines}\n}}"
-    kernel, memory = CudaKernel("test", text, (x,), (y,), blocks, 64), Memory()
-    memory.put(x, np.arange(64, dtype="float32"))
-    memory.run(kernel, compiled([kernel])[0])
-    return memory.array(y)
+X, Y = [Slot(key, (64,), np.dtype("float32")) for key in range(2)]
 
 
-@pytest.mark.parametrize(("lines", "told"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told(lines, told):
-    with pytest.raises(AssertionError, match=told):
-        run(lines, blocks=2)
+def kernel(lines, blocks):
+    return CudaKernel("test", f"(const float* a0, float* y0) {{\n{lines}\n}}", (X,), (Y,), blocks, 64)
+
+
+KERNELS = {name: kernel(lines, 2) for name, (lines, _) in WRONG.items()} | {
+    "right": kernel(REVERSED.format("__syncthreads();"), 1)
+}
+
+
+@functools.cache
+def functions():
+    """Of all kernels, from one source."""
+    return dict(zip(KERNELS, compiled(list(KERNELS.values())), strict=True))
+
+
+def run(name):
+    memory = Memory()
+    memory.put(X, np.arange(64, dtype="float32"))
+    memory.run(KERNELS[name], functions()[name])
+    return memory.array(Y)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_told(name):
+    with pytest.raises(AssertionError, match=WRONG[name][1]):
+        run(name)
 
 
 def test_what_a_barrier_parts_is_right():
-    assert run(REVERSED.format("__syncthreads();"), blocks=1).tolist() == [*range(63, -1, -1)]
+    assert run("right").tolist() == [*range(63, -1, -1)]
