@@ -1,5 +1,7 @@
 """Slow tests: plain `pytest` leaves them out, `pytest -m slow` runs them alone, `pytest -m ""` runs all.
 
+They need more packages: `pip install -e '.[test,slow]'`.
+
 A test is marked `@pytest.mark.slow`. Of a law with costly cases a few stay in the plain run.
 """
 

@@ -19,7 +19,7 @@ from minikeras.extras import EXTRAS, extra_with, found, missing
 
 ROOT = pathlib.Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-FOR_DEVELOPERS = {"browser", "docs", "test"}
+FOR_DEVELOPERS = {"browser", "docs", "lint", "slow", "test"}
 
 USES = {
     "cuda13": "tf.device('GPU:0').__enter__()",

@@ -83,7 +83,7 @@ def test_a_split_and_scaled_data_set_of_scikit_learn_trains():
     assert model.evaluate(x_test, y_test, verbose=0)[1] > 0.85
 
 
-@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.parametrize("name", ["torch", pytest.param("jax", marks=pytest.mark.slow)])
 def test_arrays_of_other_frameworks_are_what_numpys_are(name):
     state = np.random.get_state()
     module = pytest.importorskip({"jax": "jax.numpy"}.get(name, name), reason=f"{name} is not installed")

@@ -48,7 +48,7 @@ def installed(name):
     return found
 
 
-@pytest.fixture(params=["numpy", "torch", "jax"])
+@pytest.fixture(params=["numpy", "torch", pytest.param("jax", marks=pytest.mark.slow)])
 def library(request):
     return installed(request.param)
 
@@ -220,6 +220,7 @@ def test_a_tensor_with_a_gradient_is_refused_with_what_to_do(torch):
         tf.constant(torch.ones(2, requires_grad=True))
 
 
+@pytest.mark.slow
 def test_bfloat16_of_jax_comes_in():
     x = tf.constant(installed("jax").module.ones(2, "bfloat16"))
     assert (x.dtype.name, np.asarray(x, "float32").tolist()) == ("bfloat16", [1.0, 1.0])

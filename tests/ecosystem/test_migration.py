@@ -89,6 +89,7 @@ def test_imports_are_explained_once_however_often_the_package_is_imported():
     assert done.stdout.split() == ["1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", UNEXPLAINED)
 @pytest.mark.filterwarnings("ignore")
 def test_what_keras_has_is_here_or_explained(module, monkeypatch):

@@ -164,6 +164,7 @@ def test_single_integers_have_the_bits_of_numpy(span):
         assert np.array_equal(found, draws.random_integers.on_numpy(key, xp=np, start=start, **options))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_nvidias_compiler_takes_the_kernels_of_single_draws(architecture):

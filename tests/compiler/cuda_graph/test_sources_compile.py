@@ -5,13 +5,15 @@ from __future__ import annotations
 import nvrtc
 import pytest
 import recorded
-from slow import mostly_slow
 
 from minikeras.compiler.executors.cuda_graph.nodes import assemble
 from minikeras.compiler.render.cuda_functions import PREAMBLE
 
-needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
-ARCHITECTURES = mostly_slow(["sm_80", "sm_90"], "sm_90")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed"),
+]
+ARCHITECTURES = ["sm_80", "sm_90"]
 SOURCES = {
     "operations": recorded.of_operations,
     "layers": recorded.of_layers,
@@ -22,9 +24,8 @@ SOURCES = {
 }
 
 
-@needs_nvrtc
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("group", mostly_slow(SOURCES, "losses"))
+@pytest.mark.parametrize("group", SOURCES)
 def test_all_kernels_of_a_group_are_one_source(group, architecture):
     kernels = [kernel for case in SOURCES[group]() for kernel in case.kernels or ()]
     module = assemble(kernels, PREAMBLE)
@@ -32,7 +33,6 @@ def test_all_kernels_of_a_group_are_one_source(group, architecture):
     assert all(name.encode() in machine_code for name in module.names) and len(set(module.names)) > 20
 
 
-@needs_nvrtc
 def test_what_the_compiler_refuses_is_told():
     with pytest.raises(ValueError, match="undefined"):
         nvrtc.cubin("__global__ void f(float* y) { *y = INFINITY; }", "sm_90")
