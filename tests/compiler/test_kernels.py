@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example
+from hypothesis import assume, example
 from hypothesis import strategies as st
 from in_one_test import in_one_test
 
@@ -24,13 +24,16 @@ from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY, Instruc
 from minikeras.compiler.executors.llvm.runner import Job
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.loop_ir import contractions
-from minikeras.compiler.loop_ir import elements as m
 from minikeras.compiler.loop_ir import rows as table
 from minikeras.compiler.loop_ir.elements import Made, elements_launch, elements_nest
+from minikeras.compiler.loop_ir.groups import BLOCK, Domain, rows_nest
 from minikeras.compiler.loop_ir.reductions import arg_nest
 from minikeras.compiler.loop_ir.strided import Access
 from minikeras.compiler.loops import Body, Step, traced
+from minikeras.compiler.loops import loop as elementwise
 from minikeras.compiler.render.llvm import NestKernel
+from minikeras.core import Record
+from minikeras.core.registry import operations
 from minikeras.keras.optimizers.adam import adam_step
 
 DTYPES = ["float32", "float64"]
@@ -42,7 +45,7 @@ LENGTHS = table.ROWS, table.COLUMNS
 FULL, ROW, COLUMN, SCALAR, WINDOW = KINDS = ["full", "row", "column", "scalar", "window"]
 STORED, OVER_ROWS, OVER_COLUMNS, OVER_ALL = HOWS = ["stored", "over rows", "over columns", "over all"]
 LARGEST = "largest"
-FEW, MANY = st.integers(1, 9), st.one_of(st.integers(100, 600), st.integers(m.BLOCK - 1, m.BLOCK + 1), st.just(2 * m.BLOCK + 5))
+FEW, MANY = st.integers(1, 9), st.one_of(st.integers(100, 600), st.integers(BLOCK - 1, BLOCK + 1), st.just(2 * BLOCK + 5))
 SHAPES = st.one_of(st.tuples(st.integers(0, 9), MANY), st.tuples(MANY, FEW), st.tuples(FEW, FEW), st.tuples(FEW, st.just(130)))
 
 
@@ -66,14 +69,32 @@ def job_of(*instructions, parts=1):
 
 def loop(body, kinds, hows, shape, inputs, outputs):
     """An instruction; `hows` are pairs of a register and what becomes of it."""
+    if {how for _, how in hows} & {OVER_COLUMNS, OVER_ALL, LARGEST}:
+        return rows(body, hows, shape, inputs, outputs)
     wide = shape[1]
     strides = {FULL: (wide, 1), ROW: (0, 1), COLUMN: (1, 0), SCALAR: (0, 0), WINDOW: (wide + 3, 1)}
-    strides |= {STORED: (wide, 1), OVER_ROWS: (0, 1), OVER_COLUMNS: (1, 0), OVER_ALL: (0, 0), LARGEST: (1, 0)}
+    strides |= {STORED: (wide, 1), OVER_ROWS: (0, 1)}
     slots = iter([Slot(key, array.shape, array.dtype) for key, array in enumerate((*inputs, *outputs))])
     accesses = [Access(next(slots), int(kind == WINDOW), strides[kind]) for kind in kinds]
-    made = [Made(one, Access(next(slots), 0, strides[how]), how == LARGEST) for one, how in hows]
+    made = [Made(one, Access(next(slots), 0, strides[how])) for one, how in hows]
     launch = elements_launch(body, tuple(shape), accesses, made)
     return NestKernel(launch.nest), [], [*inputs, *outputs], launch.sizes
+
+
+def rows(body, hows, shape, inputs, outputs):
+    """The same with sums, or the largest, of each row or of all."""
+    axes = (0, 1) if OVER_ALL in dict(map(reversed, hows)) else (1,)
+    given = [Slot(key, array.shape, array.dtype) for key, array in enumerate(inputs)]
+    full = tuple([Slot(100 + key, tuple(shape), array.dtype) for key, array in enumerate(outputs)])
+    members = [Record(elementwise, given, {"body": body._replace(outputs=tuple([one for one, _ in hows]))}, full)]
+    made = []
+    for x, array, (_, how) in zip(full, outputs, hows, strict=True):
+        made.append(x if how == STORED else Slot(100 + x.key, array.shape, array.dtype))
+        reduce = operations.reduce_max if how == LARGEST else operations.reduce_sum
+        members += [] if how == STORED else [Record(reduce, [x], {"axes": axes, "keepdims": False}, made[-1])]
+    launch = rows_nest(Domain(tuple(shape), axes), members, made)
+    arrays = dict(zip([x.key for x in (*given, *made)], [*inputs, *outputs], strict=True))
+    return NestKernel(launch.nest), [], [arrays[x.key] for x in (*launch.operands, *launch.results)], launch.sizes
 
 
 def body_of(function, *dtypes):
@@ -116,7 +137,7 @@ def operands(name, dtype):
     with np.errstate(all="ignore"):
         special = np.array(SPECIAL, dtype)
     grid = [axis.ravel() for axis in np.meshgrid(*[special] * number)]
-    random = np.random.default_rng(4).normal(size=(number, 3 * m.BLOCK)).astype(dtype) * 3
+    random = np.random.default_rng(4).normal(size=(number, 3 * BLOCK)).astype(dtype) * 3
     return [np.concatenate(both) for both in zip(grid, random, strict=True)]
 
 
@@ -163,7 +184,10 @@ def test_exponentials_and_logarithms_are_accurate_from_the_smallest_to_the_large
     120,
     shape=SHAPES,
     kinds=st.lists(st.sampled_from(KINDS), min_size=2, max_size=4),
-    hows=st.lists(st.sampled_from(HOWS), min_size=1, max_size=5),
+    hows=st.one_of(
+        st.lists(st.sampled_from([STORED, OVER_ROWS]), min_size=1, max_size=5),
+        *[st.lists(st.sampled_from([STORED, how]), min_size=1, max_size=5) for how in (OVER_COLUMNS, OVER_ALL)],
+    ),
     of_input=st.booleans(),
     dtype=st.sampled_from(DTYPES),
 )
@@ -171,8 +195,10 @@ def test_exponentials_and_logarithms_are_accurate_from_the_smallest_to_the_large
 def test_every_kind_of_input_meets_every_kind_of_output(shape, kinds, hows, of_input, dtype):
     """The result is ((x0 + x1) * x1 + x2) ...; each output is it, or the last input, stored or summed."""
     rows, columns = shape
-    across, along = OVER_ROWS in hows, OVER_COLUMNS in hows
-    whole = OVER_ALL in hows or (across and (along or columns == 1)) or (along and rows == 1)
+    within = {*hows} & {OVER_COLUMNS, OVER_ALL}
+    assume(not within or rows)
+    kinds = [FULL if kind == WINDOW and within else kind for kind in kinds]
+    whole = OVER_ALL in hows or (OVER_ROWS in hows and columns == 1) or (OVER_COLUMNS in hows and rows == 1)
     shapes = {FULL: (rows, columns), ROW: (columns,), COLUMN: (rows, 1)}
     shapes[WINDOW] = rows, columns + 3
     given = [np.asarray(normal(*shapes.get(kind, ()), dtype=dtype) + number) for number, kind in enumerate(kinds)]
@@ -210,13 +236,13 @@ def test_every_kind_of_input_meets_every_kind_of_output(shape, kinds, hows, of_i
             np.testing.assert_array_equal(x, before)
 
 
-@pytest.mark.parametrize("how", [OVER_ROWS, OVER_COLUMNS, OVER_ALL])
+@pytest.mark.parametrize("axis", [0, 1, None])
 @pytest.mark.parametrize(("rows", "columns"), [(0, 3), (3, 0), (0, 0)])
-def test_sums_of_nothing_are_zero(how, rows, columns):
-    out = np.full({OVER_ROWS: columns, OVER_COLUMNS: rows, OVER_ALL: 1}[how], np.nan, np.float32)
-    body = Body((np.dtype("f4"),), (), (), (), (0,))
-    carry_out(loop(body, [FULL], [(0, how)], [rows, columns], [normal(rows, columns)], [out]))
-    assert not out.any()
+def test_sums_of_nothing_are_zero(axis, rows, columns):
+    total = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.0, axis), jit_compile=True)
+    for _ in range(3):
+        found = total(tf.zeros([rows, columns]))
+        assert found.shape == np.zeros((rows, columns)).sum(axis).shape and not found.numpy().any()
 
 
 def test_a_long_sum_of_float32_is_accurate():
@@ -237,7 +263,7 @@ def test_a_sum_of_differences_is_nan_where_one_of_them_is(how, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize("size", [1, 5, 130, 3 * m.BLOCK + 1])
+@pytest.mark.parametrize("size", [1, 5, 130, 3 * BLOCK + 1])
 def test_outputs_may_take_the_memory_of_inputs(size, parts, dtype):
     """Adam in place: the weight and both slots read where they are written, and have the bits of NumPy's formula."""
     arrays = [normal(size, dtype=dtype) + shift for shift in range(4)]
@@ -338,7 +364,7 @@ def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, d
     np.testing.assert_array_equal(x, expected)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(5, 7), (40, 7), (3, 2 * m.BLOCK + 5), (600, 1)])
+@pytest.mark.parametrize(("rows", "columns"), [(5, 7), (40, 7), (3, 2 * BLOCK + 5), (600, 1)])
 @in_one_test(dtype=DTYPES, parts=[1, 2], special=[0.0, np.nan, np.inf, -np.inf])
 def test_the_largest_of_each_row(rows, columns, special, parts, dtype):
     x = normal(rows, columns, dtype=dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -12,11 +12,17 @@ from ...core.registry import operations
 from ...types import Array as NumPyArray
 from ..ir import Slot, instruction, outputs_of, slots_in
 from ..loops import Body, elementwise_body
-from .bodies import DTYPES, NoNest, converted, inlined
-from .expression import Axis, Expr, register
-from .nest import Fold, For, Statement, Store
+from .bodies import DTYPES, NUMBER, NoNest, converted, inlined
+from .elements import seconds_of
+from .expression import Array, Axis, Expr, cast, lift, minimum, register
+from .nest import SHORT, Fold, For, Statement, Store, loops
 from .reductions import FoldRule, Pieces, Reduced, begun, body_values, copy_body, reduction_nests, reduction_of
 from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place, spread
+
+BLOCK = 1024
+"""Elements of a row whose sum is taken in the dtype itself; sums of blocks are added in float64."""
+ROOM = 1 << 12
+"""The most elements of a row that lie in scratch between two passes: they stay in the nearest cache."""
 
 
 @instruction()
@@ -48,6 +54,12 @@ class Domain:
         self.folded = tuple([shape[axis] for axis in axes])
         self._with_ones = tuple([1 if axis in axes else size for axis, size in enumerate(shape)])
         self._own = self._significant(contiguous(self.kept), self.kept)
+
+    @property
+    def is_by_rows(self) -> bool:
+        """True if the elements of each group are neighbours."""
+        reduced = [axis in self.axes for axis, size in enumerate(self.shape) if size > 1]
+        return reduced == sorted(reduced)
 
     def is_kept(self, shape: tuple[int, ...]) -> bool:
         """True if an array has one element for each group."""
@@ -116,6 +128,12 @@ def levels(members: Sequence[Record], domain: Domain) -> dict[int, int]:
     return found
 
 
+def read_later(members: Sequence[Record], level: Mapping[int, int], full: Collection[int]) -> set[int]:
+    """The keys of results over all elements, `full`, that a later pass reads."""
+    pairs = [(x.key, level[outputs_of(one)[0].key]) for one in members for x in slots_in(one.inputs)]
+    return {key for key, reader in pairs if key in full and reader > level[key]}
+
+
 def group_nests(record: Record, temporary: Temporary, pieces: Pieces) -> list[Launch]:
     """The nests of a group's members.
 
@@ -128,10 +146,22 @@ def group_nests(record: Record, temporary: Temporary, pieces: Pieces) -> list[La
     return [_Passes(domain, members, record.outputs).lowered()]
 
 
-def _reduction_of(record: Record) -> FoldRule:
+def rows_nest(domain: Domain, members: Sequence[Record], outputs: Sequence[Slot]) -> Launch:
+    """The nest of members for rows of any number and length, which sums blocks of a row in their dtype, and these in float64.
+
+    Raises:
+        NoNest: if operands do not lie in rows without gaps.
+    """
+    found, count = _Passes(domain, members, outputs, fixed=False).lowered(), math.prod(domain.kept)
+    each = seconds_of([*found.operands, *found.results], [_body_of(one) for one in members if is_full(one, domain)])
+    seconds = count * (1e-8 + math.prod(domain.folded) * each) if count > 1 else 0.0  # one thread takes a row
+    return found._replace(seconds=seconds)
+
+
+def _reduction_of(record: Record, count: Any = None) -> FoldRule:
     x, y = record.inputs[0], record.outputs
     name = record.primitive.name.removeprefix("reduce_")
-    count = math.prod(x.shape) // max(1, math.prod(y.shape))
+    count = math.prod(x.shape) // max(1, math.prod(y.shape)) if count is None else count
     return reduction_of("euclid" if name == "euclidean_norm" else name, x.dtype, count, y.dtype)
 
 
@@ -152,15 +182,20 @@ def _is_one_pass(members: Sequence[Record], domain: Domain) -> bool:
     )
 
 
+def loop_of(members: Sequence[Record]) -> tuple[Body, Sequence[Slot], Sequence[Slot]]:
+    """The body, operands and results of members of one pass: of the loop that is the first one, or of a copy of an operand."""
+    first, operands = members[0], slots_in(members[0].inputs)
+    if is_reduction(first):
+        return copy_body(operands[0].dtype, operands[0].dtype), operands, operands
+    return _body_of(first), operands, outputs_of(first)
+
+
 def _sums(
     domain: Domain, members: Sequence[Record], outputs: Sequence[Slot], temporary: Temporary, pieces: Pieces
 ) -> list[Launch]:
     """One loop and the sums of its results."""
-    sums = [one for one in members if is_reduction(one)]
-    loops = [one for one in members if not is_reduction(one)]
-    operands = slots_in(loops[0].inputs) if loops else [sums[0].inputs[0]]
-    body = _body_of(loops[0]) if loops else copy_body(operands[0].dtype, operands[0].dtype)
-    made = [y.key for y in outputs_of(loops[0])] if loops else [operands[0].key]
+    body, operands, values = loop_of(members)
+    made = [y.key for y in values]
 
     def access(x: Slot) -> Access:
         before, within = domain.strides(x, domain.shape) or ((), ())
@@ -168,6 +203,7 @@ def _sums(
 
     stored = [(made.index(y.key), access(y)) for y in outputs if y.key in made]
     whole = body_values(domain.kept, domain.folded, body, [access(x) for x in operands], stored)
+    sums = [one for one in members if is_reduction(one)]
     results = [Reduced(made.index(one.inputs[0].key), _reduction_of(one), one.outputs) for one in sums]
     return reduction_nests("group", *whole, results, temporary, pieces)
 
@@ -179,13 +215,19 @@ class _Passes:
         domain: its elements.
         members: its instructions.
         outputs: the results that are written.
+        fixed: as of `NestWriter`; else points are rows, and of elements that a later pass reads there are at most `ROOM`.
     """
 
-    def __init__(self, domain: Domain, members: Sequence[Record], outputs: Sequence[Slot]) -> None:
+    def __init__(self, domain: Domain, members: Sequence[Record], outputs: Sequence[Slot], fixed: bool = True) -> None:
         self._domain, self._members = domain, members
         self._written = {y.key for y in outputs}
         self._level = levels(members, domain)
-        self._writer, self._o = NestWriter(), Axis(math.prod(domain.kept))
+        self._writer = NestWriter(fixed)
+        self._o, self._length = Axis(self._writer.size(math.prod(domain.kept))), self._writer.size(math.prod(domain.folded))
+        full = {y.key: y for one in members if is_full(one, domain) for y in outputs_of(one)}
+        later = read_later(members, self._level, full) - self._written
+        self._scratch = {key: Array(f"kept{n}", full[key].dtype, ROOM) for n, key in enumerate(sorted(later))}
+        """The elements of a point that later passes read and that are no results."""
         self._strides = self._merged_strides()
         self._outer = coordinates(self._o, self._kept_shape)
         self._kept: dict[int, Expr] = {}
@@ -199,9 +241,9 @@ class _Passes:
             self._pass([one for one in self._members if self._level[outputs_of(one)[0].key] == level])
         kept = [y for one in self._members for y in outputs_of(one) if y.key in self._kept and y.key in self._written]
         self._body += [Store(self._writer.result(y), self._o, converted(self._kept[y.key], y.dtype)) for y in kept]
-        return self._writer.lowered("group", For(self._o, self._body))
+        return self._writer.lowered("group", For(self._o, self._body), list(self._scratch.values()))
 
-    def _merged_strides(self) -> dict[tuple[int, Shape], Shape]:
+    def _merged_strides(self) -> dict[tuple[int, Shape], Sequence[Any]]:
         """The strides of all operands and results that lie in memory, with as few axes as possible."""
         domain = self._domain
         found: dict[tuple[int, Shape], Any] = {}
@@ -212,9 +254,20 @@ class _Passes:
                 made = outputs_of(one) if is_full(one, domain) else ()
                 for x in (*slots_in(one.inputs), *made):
                     found[x.key, shape] = domain.strides(x, shape)
-        self._kept_shape, before = merged(domain.kept, [strides for strides, _ in found.values()])
-        self._folded_shape, within = merged(domain.folded, [strides for _, strides in found.values()])
-        return {key: (*one, *other) for key, one, other in zip(found, before, within, strict=True)}
+        kept, before = merged(domain.kept, [strides for strides, _ in found.values()])
+        folded, within = merged(domain.folded, [strides for _, strides in found.values()])
+        if not folded:
+            folded, within = (1,), [(0,)] * len(found)
+        if not self._writer.fixed and {own[-1] for own in within} - {0, 1}:
+            raise NoNest("a row with gaps")
+        known = SHORT if len(folded) == 1 and folded[0] < SHORT and not self._scratch else 2  # vectors go along short rows
+
+        def size(n: int) -> Expr:
+            return lift(n) if n < known else self._writer.size(n)
+
+        self._kept_shape, self._folded_shape = [self._writer.size(n) for n in kept], list(map(size, folded))
+        own = [(*one, *other) for one, other in zip(before, within, strict=True)]
+        return {key: list(map(size, one)) for key, one in zip(found, own, strict=True)}
 
     def _where(self, x: Slot, shape: Shape, inside: Sequence[Expr] | None) -> Expr:
         names = (*self._outer, *(inside or ()))
@@ -237,8 +290,16 @@ class _Passes:
     def _elements(self, full: Sequence[Record], sums: Sequence[Record]) -> None:
         """All elements of a point: loops, what they store, and reductions."""
         self._hold()
-        k, known, body = Axis(math.prod(self._domain.folded), "reduced" if sums else "parallel"), dict[int, Expr](), list[Any]()
-        inside = coordinates(k, self._folded_shape)
+        body, begin, end, first, fixed = list[Any](), list[Statement](), list[Statement](), lift(0), self._writer.fixed
+        *lines, length = [self._length] if fixed else self._folded_shape
+        in_blocks = bool(sums) and not fixed and length.number is None
+        line, block = Axis(math.prod(lines), "sequential"), Axis((length + (BLOCK - 1)) // BLOCK, "sequential")
+        k = Axis(length, "reduced" if sums else "parallel")
+        if in_blocks:
+            first, k = block * BLOCK, Axis(minimum(length - block * BLOCK, BLOCK), "reduced")
+        inside = coordinates(k, self._folded_shape) if fixed else [*coordinates(line, lines), first + k]
+        at = (line * length if lines else 0) + (first + k)
+        known = {key: array[at] for key, array in self._scratch.items()}
         for one in full:
             shape = outputs_of(one)[0].shape
             values = [self._operand(x, shape, inside, known) for x in slots_in(one.inputs)]
@@ -246,14 +307,22 @@ class _Passes:
                 known[y.key] = converted(value, y.dtype)
                 if y.key in self._written:
                     body.append(Store(self._writer.result(y), self._where(y, shape, inside), known[y.key]))
+                elif y.key in self._scratch:
+                    body.append(Store(self._scratch[y.key], at, known[y.key]))
         for one in sums:
-            reduction = _reduction_of(one)
+            reduction = _reduction_of(one, self._length)
             element = reduction.element(self._operand(one.inputs[0], self._domain.shape, inside, known))
             fold = Fold(register(reduction.dtype), reduction.op, element)
-            self._body.append(begun(fold))
             body.append(fold)
-            self._keep(one.outputs, reduction.finish(fold.register))
-        self._body.append(For(k, body))
+            total = fold
+            if in_blocks and fold.op == "add":
+                total = Fold(register(NUMBER), "add", cast(fold.register, NUMBER))
+                begin.append(begun(fold))
+                end.append(total)
+            self._body.append(begun(total))
+            self._keep(one.outputs, reduction.finish(cast(total.register, reduction.dtype)))
+        inner = For(block, [*begin, For(k, body), *end]) if in_blocks else For(k, body)
+        self._body += loops([line] if lines else [], [inner])
 
     def _keep(self, y: Slot, value: Expr) -> None:
         """Keep a value of a point, and write it if it is an output."""

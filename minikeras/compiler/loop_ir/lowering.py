@@ -64,7 +64,7 @@ class Lowering(Windowed):
             **dict.fromkeys((o.real, o.conj), moves.real),
             **dict.fromkeys((o.concat, o.stack_along, o.pad, o.put_slice), moves.placed),
             **{flatten: moves.flatten, o.tile: moves.tile, o.roll: moves.roll, o.triangle: moves.triangle},
-            **{o.identity_like: moves.identity_like, o.one_hot: moves.one_hot, o.searchsorted: moves.searchsorted},
+            **{o.identity_like: moves.identity_like, o.searchsorted: moves.searchsorted},
             **{o.cumsum: moves.scan("add", 0), o.cumprod: moves.scan("multiply", 1)},
             o.running_logsumexp: moves.scan("logaddexp", -math.inf),
             **{o.argsort: _short(moves.rank(True)), o.sort: _short(moves.rank(False))},

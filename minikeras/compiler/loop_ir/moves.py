@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core import Record
 from ..ir import Slot
-from .bodies import NUMBER, constant, converted
+from .bodies import constant, converted
 from .expression import INDEX, Axis, Expr, all_of, apply, cast, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .reductions import copy_nest, is_float
@@ -134,19 +134,6 @@ def identity_like(record: Record) -> list[Launch]:
     y = record.outputs
     one, zero = constant(1, y.dtype), constant(0, y.dtype)
     return [element_nest("identity", y, lambda _, names: where(apply("equal", names[0], names[1]), one, zero))]
-
-
-def one_hot(record: Record) -> list[Launch]:
-    """One number where an index is the last coordinate, another one elsewhere."""
-    indices, y = record.inputs[0], record.outputs
-    on, off = [constant(record.params[name], y.dtype) for name in ("on", "off")]
-    kind = NUMBER if is_float(indices.dtype) else INDEX
-
-    def value(writer: NestWriter, names: Names) -> Expr:
-        given = cast(whole(writer, indices, names[:-1]), kind)
-        return where(apply("equal", given, cast(names[-1], kind)), on, off)
-
-    return [element_nest("one_hot", y, value)]
 
 
 # Along lines -----------------------------------------------------------------------------------------------------------------

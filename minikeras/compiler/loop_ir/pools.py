@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .expression import Array, Axis, Expr, all_of, apply, cast, lift, maximum, where
+from .expression import Array, Axis, Expr, apply, cast, lift, maximum, where
 from .nest import For, Nest, Store, loops
-from .windows import BATCH, Windows, lanes, line_under, outer_taps, spread
+from .reductions import neutral
+from .strided import contiguous, coordinates, place
+from .windows import BATCH, Value, Windows, lanes, line_under, outer_taps, spread
 
 MOST_TAPS = 32
 """Elements of the largest window whose fold is one expression."""
@@ -30,27 +32,24 @@ def fold(w: Windows, op: str, dtype: np.dtype[Any]) -> Nest:
     """
     x, chosen = Array("x", dtype), Array("chosen", CHOICES)
     y = Array("y", CHOICES if op == "first" else dtype)
-    line, place, c = Axis(BATCH * w.lines), Axis(w.wide), Axis(w.channels)
-    at = (line * w.wide + place) * w.channels + c
-    parts = under_window(w, x, line, place, c, -math.inf if op in ("maximum", "first") else 0.0)
-    if op == "pick":
-        parts = [where(apply("equal", chosen[at], number), part, 0.0) for number, part in enumerate(parts)]
+    line, beside, c = Axis(BATCH * w.lines), Axis(w.wide), Axis(w.channels)
+    names = [*coordinates(line, (1, *w.places[:-1])), beside, c]
+    parts = [pooled(w, op, x, names, taps, chosen) for taps in np.ndindex(*w.window)]
     value = _first_largest(parts) if op == "first" else functools.reduce(maximum if op == "maximum" else operator.add, parts)
-    inner = [place, c] if w.channels >= 8 else [c, place]
+    inner = [beside, c] if w.channels >= 8 else [c, beside]
     inner[0].value = "sequential"
+    at = (line * w.wide + beside) * w.channels + c
     arrays = [x, chosen, y] if op == "pick" else [x, y]
     return Nest(f"{op}_in_windows", arrays, [BATCH], For(line, loops(inner, [Store(y, at, value)])))
 
 
-def under_window(w: Windows, x: Array, line: Axis, place: Axis, channel: Expr, other: float) -> list[Expr]:
-    """The array's element under each element of a window, and a number where there is none."""
-    found = []
-    for taps in np.ndindex(*w.window):
-        under = line_under(w, line, taps[:-1])
-        at = w.under(len(w.sizes) - 1, place, taps[-1])
-        inside = all_of([under.inside, w.inside(len(w.sizes) - 1, at)])
-        found.append(x.where(inside, under.start + at * w.channels + channel, other))
-    return found
+def pooled(w: Windows, op: str, x: Array, names: Sequence[Expr], taps: Sequence[Any], chosen: Array | None = None) -> Expr:
+    """The value of an element of the window at an image, a place and a channel, which is to be folded."""
+    element = w.element(x, names, taps, neutral("maximum", x.dtype) if op in ("maximum", "first") else 0)
+    if op != "pick" or chosen is None:
+        return element
+    own = chosen[place(contiguous((1, *w.places, w.channels)), names)]
+    return where(apply("equal", own, w.number(taps, chosen.dtype)), element, 0)
 
 
 def _first_largest(parts: Sequence[Expr]) -> Expr:
@@ -64,17 +63,21 @@ def _first_largest(parts: Sequence[Expr]) -> Expr:
 def put(w: Windows, dtype: np.dtype[Any], chooses: bool) -> Nest:
     """x (batch, *sizes, channels): the sum of g over all elements of its window, or at the `chosen` one."""
     g, chosen, x = Array("g", dtype), Array("chosen", CHOICES), Array("x", dtype)
-    image, length = Axis(BATCH), math.prod(w.sizes) * w.channels
-    zero = Axis(length)
 
     def value(place: Expr, tap: Expr, channel: Expr) -> Expr:
         at = place * w.channels + channel
         return where(apply("equal", chosen[at], cast(tap, CHOICES)), g[at], 0.0) if chooses else g[at]
 
+    return _spread("put_into_windows", w, [g, chosen, x] if chooses else [g, x], value)
+
+
+def _spread(name: str, w: Windows, arrays: Sequence[Array], value: Value) -> Nest:
+    """The last array: each place adds its values to the elements under its window."""
+    image, line, length, x = Axis(BATCH), Axis(w.lines, "sequential"), math.prod(w.sizes) * w.channels, arrays[-1]
+    zero = Axis(length)
     clear = [] if w.is_covered else [For(zero, [Store(x, image * length + zero, 0)])]
-    lines = Axis(w.lines, "sequential")
-    body = [*clear, *loops([lines], spread(w, x, image * w.lines + lines, lift(0), lift(w.wide), value))]
-    return Nest("put_into_windows", [g, chosen, x] if chooses else [g, x], [BATCH], For(image, body))
+    added = loops([line], spread(w, x, image * w.lines + line, lift(0), lift(w.wide), value))
+    return Nest(name, arrays, [BATCH], For(image, [*clear, *added]))
 
 
 # A group for each channel ----------------------------------------------------------------------------------------------------
@@ -83,28 +86,25 @@ def put(w: Windows, dtype: np.dtype[Any], chooses: bool) -> Nest:
 def convolution_of_channels(w: Windows, times: int, dtype: np.dtype[Any]) -> Nest:
     """y: for each output the sum over a window of its channel."""
     x, kernel, y = [Array(name, dtype) for name in ("x", "kernel", "y")]
-    line, place, o = Axis(BATCH * w.lines), Axis(w.wide, "sequential"), lanes(w.channels * times)
-    taps = enumerate(under_window(w, x, line, place, o // times, 0.0))
-    parts = [part * kernel[o + tap * w.channels * times] for tap, part in taps]
-    at = (line * w.wide + place) * (w.channels * times) + o
+    line, beside, o = Axis(BATCH * w.lines), Axis(w.wide, "sequential"), lanes(w.channels * times)
+    names = [*coordinates(line, (1, *w.places[:-1])), beside, o // times]
+    taps = enumerate(np.ndindex(*w.window))
+    parts = [w.element(x, names, own, 0) * kernel[o + tap * w.channels * times] for tap, own in taps]
+    at = (line * w.wide + beside) * (w.channels * times) + o
     store = Store(y, at, sum(parts[1:], start=parts[0]))
-    return Nest("convolve_channels", [x, kernel, y], [BATCH], For(line, loops([place, o], [store])))
+    return Nest("convolve_channels", [x, kernel, y], [BATCH], For(line, loops([beside, o], [store])))
 
 
 def channels_by_input(w: Windows, times: int, dtype: np.dtype[Any]) -> Nest:
     """x: each place adds its value for a channel, times the kernel, to the elements under its window."""
     g, kernel, x = [Array(name, dtype) for name in ("g", "kernel", "x")]
-    image, line, length = Axis(BATCH), Axis(w.lines, "sequential"), math.prod(w.sizes) * w.channels
-    zero = Axis(length)
 
     def value(place: Expr, tap: Expr, channel: Expr) -> Expr:
         outputs = [channel * times + t for t in range(times)]
         parts = [g[(place * w.channels) * times + o] * kernel[(tap * w.channels) * times + o] for o in outputs]
         return sum(parts[1:], start=parts[0])
 
-    clear = For(zero, [Store(x, image * length + zero, 0)])
-    added = loops([line], spread(w, x, image * w.lines + line, lift(0), lift(w.wide), value))
-    return Nest("spread_channels", [g, kernel, x], [BATCH], For(image, [clear, *added]))
+    return _spread("spread_channels", w, [g, kernel, x], value)
 
 
 def channels_by_kernel(w: Windows, times: int, dtype: np.dtype[Any], parts: int) -> Nest:

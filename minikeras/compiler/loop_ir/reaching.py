@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
 from .bodies import constant, converted
-from .expression import Axis, Expr, all_of, apply, cast, register, where
+from .expression import Axis, Expr, apply, cast, register, where
 from .moves import Names, element_nest, whole
 from .nest import Fold, For, Statement, Store
+from .pools import pooled
 from .reductions import Pieces, Reduced, Values, neutral, reduction_nests, reduction_of, wide
 from .strided import Launch, NestWriter, Shape, Temporary, contiguous, coordinates, place
 from .windows import Windows, windows_of
 
-
-def _there(writer: NestWriter, x: Slot, exists: Expr, names: Names, missing: Any) -> Expr:
-    """An element of an array, read only if it exists, else a number."""
-    return writer.array(x).where(exists, place(contiguous(x.shape), names), constant(missing, x.dtype))
+POOLS = {operations.max_pool: "maximum", operations.window_sum: "add", operations.pick_from_window: "pick"}
 
 
 class Windowed:
@@ -48,29 +45,22 @@ class Windowed:
 
     def pool(self, record: Record) -> list[Launch]:
         """The sum of each window, its chosen element, or its largest one; padding adds nothing."""
-        x, y, largest = record.inputs[0], record.outputs, record.primitive is operations.max_pool
+        x, y, op = record.inputs[0], record.outputs, POOLS[record.primitive]
         w = windows_of(record, record.params["window"], x.shape, y.shape)
-        rank, dtype = len(w.window), x.dtype
-        picks = record.primitive is operations.pick_from_window
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = w.under_all(names[-rank - 1 : -1], inside)
-            if picks:
-                chosen = whole(writer, record.inputs[1], names)
-                exists = all_of([exists, _is_tap(chosen, w, inside)])
-            return _there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", dtype) if largest else 0)
+            array, *chosen = map(writer.array, record.inputs)
+            return pooled(w, op, array, _images(w, y, names), inside, *chosen)
 
-        return self._folded(record.primitive.name, y, w.window, value, "max" if largest else "sum")
+        return self._folded(record.primitive.name, y, w.window, value, "max" if op == "maximum" else "sum")
 
     def first_largest(self, record: Record) -> list[Launch]:
         """The number of the first largest element of each window; NaN is larger than none, and none is larger than NaN."""
         x, y = record.inputs[0], record.outputs
         w = windows_of(record, record.params["window"], x.shape, y.shape)
-        rank, dtype = len(w.window), wide(x.dtype)
-        writer, i = NestWriter(), Axis(math.prod(y.shape))
-        names, t = coordinates(i, y.shape), Axis(w.taps, "sequential")
-        exists, at = w.under_all(names[-rank - 1 : -1], coordinates(t, w.window))
-        own = cast(_there(writer, x, exists, [*names[: -rank - 1], *at, names[-1]], neutral("maximum", x.dtype)), dtype)
+        writer, i, dtype = NestWriter(), Axis(math.prod(y.shape)), wide(x.dtype)
+        names, t = _images(w, y, coordinates(i, y.shape)), Axis(w.taps, "sequential")
+        own = cast(pooled(w, "first", writer.array(x), names, coordinates(t, w.window)), dtype)
         peak, first = register(dtype), register(y.dtype)
         larger = apply("equal", t, 0) | (peak < own)
         body: list[Statement] = [
@@ -85,16 +75,14 @@ class Windowed:
         """Each element gets the sum of the windows over it, or of those that chose it."""
         g, y = record.inputs[0], record.outputs
         w = windows_of(record, record.params["window"], y.shape, g.shape)
-        rank = len(w.window)
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = w.reaching(names[-rank - 1 : -1], inside)
-            own = [*names[: -rank - 1], *at, names[-1]]
-            if record.primitive is operations.put_into_window:
-                chosen = record.inputs[1]
-                given = writer.array(chosen)[where(exists, place(contiguous(g.shape), own), 0)]
-                exists = all_of([exists, _is_tap(given, w, inside)])
-            return _there(writer, g, exists, own, 0)
+            array, *chosen = map(writer.array, record.inputs)
+            own = w.reached(array, _images(w, y, names), inside, [w.channels])
+            for one in chosen:
+                picked = w.reached(one, _images(w, y, names), inside, [w.channels])
+                own = where(apply("equal", picked, w.number(inside, one.dtype)), own, 0)
+            return own
 
         return self._folded(record.primitive.name, y, w.window, value)
 
@@ -108,14 +96,14 @@ class Windowed:
         spreads = record.primitive is operations.spread_windows
         w = windows_of(record, kernel.shape[:-2], *((y.shape, x.shape) if spreads else (x.shape, y.shape)))
         inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
-        (own, given), find = ((inner, outputs), w.reaching) if spreads else ((outputs, inner), w.under_all)
+        own, given = (inner, outputs) if spreads else (outputs, inner)
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = find(names[1:-1], inside[:-1])
             channel = names[-1] // own * given + inside[-1] if groups > 1 else inside[-1]
             pair = [names[-1] % inner, channel] if spreads else [inside[-1], names[-1]]
             factor = whole(writer, kernel, [*inside[:-1], *pair])
-            return _product(_there(writer, x, exists, [names[0], *at, channel], 0), factor, y)
+            at, taps, array = [*names[:-1], channel], inside[:-1], writer.array(x)
+            return _product(w.reached(array, at, taps, x.shape[-1:]) if spreads else w.element(array, at, taps), factor, y)
 
         return self._folded(record.primitive.name, y, (*w.window, given), value)
 
@@ -128,10 +116,9 @@ class Windowed:
         inner, outputs = x.shape[-1] // groups, g.shape[-1] // groups
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = w.under_all(inside[1:], names[:-2])
             channel = names[-1] // outputs * inner + names[-2] if groups > 1 else names[-2]
             factor = whole(writer, g, [*inside, names[-1]])
-            return _product(_there(writer, x, exists, [inside[0], *at, channel], 0), factor, y)
+            return _product(w.element(writer.array(x), [*inside, channel], names[:-2]), factor, y)
 
         return self._folded("correlate_windows", y, tuple(g.shape[:-1]), value)
 
@@ -143,8 +130,7 @@ class Windowed:
         w, rank = windows_of(record, params["window"], x.shape, (*params["count"], 1)), len(params["window"])
 
         def value(writer: NestWriter, names: Names) -> Expr:
-            exists, at = w.under_all(names[1 : rank + 1], names[rank + 1 : -1])
-            return _there(writer, x, exists, [names[0], *at, names[-1]], 0)
+            return w.element(writer.array(x), [*names[: rank + 1], names[-1]], names[rank + 1 : -1])
 
         return [element_nest("windows", y, value, (x.shape[0], *params["count"], *params["window"], x.shape[-1]))]
 
@@ -152,19 +138,17 @@ class Windowed:
         """The transpose: each element is the sum over the windows that read it."""
         rows, y, params = record.inputs[0], record.outputs, record.params
         w = windows_of(record, params["window"], y.shape, (*params["count"], 1))
-        x = Slot(rows.key, (y.shape[0], *params["count"], *params["window"], y.shape[-1]), rows.dtype)
 
         def value(writer: NestWriter, names: Names, inside: Names) -> Expr:
-            exists, at = w.reaching(names[1:-1], inside)
-            return _there(writer, x, exists, [names[0], *at, *inside, names[-1]], 0)
+            return w.reached(writer.array(rows), [*names[:-1], *inside, names[-1]], inside, [*w.window, y.shape[-1]])
 
-        nests = self._folded("add_windows", y, w.window, value)
-        return [one._replace(operands=tuple([rows if x.key == rows.key else x for x in one.operands])) for one in nests]
+        return self._folded("add_windows", y, w.window, value)
 
 
-def _is_tap(chosen: Expr, w: Windows, inside: Names) -> Expr:
-    """True where an element of the window is the chosen one."""
-    return apply("equal", chosen, cast(place(contiguous(w.window), inside), chosen.dtype))
+def _images(w: Windows, y: Slot, names: Names) -> Names:
+    """The coordinates of an element, those along all axes before the windows' as one."""
+    rank = len(w.window) + 1
+    return [place(contiguous(y.shape[:-rank]), names[:-rank]), *names[-rank:]]
 
 
 def _are_plain(record: Record, *operands: Slot) -> bool:

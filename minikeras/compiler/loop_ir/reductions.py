@@ -92,8 +92,8 @@ class FoldRule(NamedTuple):
 _OPS = {"max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and", "prod": "multiply"}
 
 
-def reduction_of(name: str, dtype: np.dtype[Any], count: int = 0, result: Any = None) -> FoldRule:
-    """A reduction of so many elements of a dtype."""
+def reduction_of(name: str, dtype: np.dtype[Any], count: Any = 0, result: Any = None) -> FoldRule:
+    """A reduction of so many elements of a dtype; the number may be an expression."""
     own, op = wide(dtype), _OPS.get(name, "add")
     if name in ("any", "all"):
         return FoldRule(op, TRUTH, lambda x: converted(x, TRUTH))
@@ -108,10 +108,10 @@ def reduction_of(name: str, dtype: np.dtype[Any], count: int = 0, result: Any = 
     return FoldRule(op, total, lambda x: cast(x, total), finish)
 
 
-def _mean(total: Expr, count: int) -> Expr:
+def _mean(total: Expr, count: Any) -> Expr:
     """A quotient; of integers it is truncated toward zero."""
     if is_float(total.dtype):
-        return total / constant(count, total.dtype)
+        return total / converted(lift(count), total.dtype)
     return where(total < 0, 0 - (0 - total) // count, total // count)
 
 

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import Record
+from .bodies import converted
 from .expression import Array, Axis, Expr, all_of, apply, lift, maximum, minimum, size, where
 from .nest import For, Matrix, Nest, Product, Statement, Store, loops
+from .strided import contiguous, place
 
 Sizes = tuple[int, ...]
 
@@ -112,6 +114,24 @@ class Windows(NamedTuple):
         found = [self.under(axis, place, tap) for axis, (place, tap) in enumerate(zip(places, taps, strict=True))]
         return all_of([self.inside(axis, at) for axis, at in enumerate(found)]), found
 
+    def element(self, x: Array, names: Sequence[Expr], taps: Sequence[Any], missing: Any = 0) -> Expr:
+        """The element of an array under one of the window, by image, place and channel; a number where there is none."""
+        exists, at = self.under_all(names[1:-1], taps)
+        return x.where(exists, place(contiguous((1, *self.sizes, self.channels)), [names[0], *at, names[-1]]), missing)
+
+    def number(self, taps: Sequence[Any], dtype: Any) -> Expr:
+        """The number of an element of the window."""
+        return converted(place(contiguous(self.window), taps), dtype)
+
+    def reached(self, g: Array, names: Sequence[Expr], taps: Sequence[Any], behind: Sequence[int]) -> Expr:
+        """The element at the place from which one of the window reaches coordinates; 0 where there is none.
+
+        The names are an image, coordinates, and those along axes behind that of the places, of these lengths.
+        """
+        rank = 1 + len(self.window)
+        exists, at = self.reaching(names[1:rank], taps)
+        return g.where(exists, place(contiguous((1, *self.places, *behind)), [names[0], *at, *names[rank:]]), 0)
+
     def reaching(self, names: Sequence[Expr], taps: Sequence[Expr]) -> tuple[Expr, list[Expr]]:
         """The place from which an element of the window reaches coordinates: whether it exists, and its own coordinates."""
         found, tests = [], []
@@ -162,8 +182,8 @@ def line_under(w: Windows, line: Any, taps: Sequence[Axis]) -> Line:
     for count in reversed(w.places[:-1]):
         at, found = at // count, [at % count, *found]  # the rest is the image
     number, inside = lift(0), []
-    for axis, (place, tap) in enumerate(zip(found, taps, strict=True)):
-        under = w.under(axis, place, tap)
+    for axis, (own, tap) in enumerate(zip(found, taps, strict=True)):
+        under = w.under(axis, own, tap)
         inside.append(w.inside(axis, under))
         at, number = at * w.sizes[axis] + under, number * w.window[axis] + tap
     return Line(at * (w.sizes[-1] * w.channels), all_of(inside), number * w.window[-1])

@@ -24,7 +24,7 @@ from ...core.variable import read_variable
 from ...layout import Layout
 from ...types import Array
 from ..ir import Program, Slot, instruction, outputs_of, slots_in
-from ..loops import Body, Untraceable, loop, traced
+from ..loops import KINDS, Body, Code, Untraceable, loop, traced
 from ..planning import assign_flat, flatten, part, read_flat, variables_of
 
 # Kernels that are made of other operations become these operations, which then share results, memory and loops.
@@ -409,6 +409,7 @@ def expand(program: Program, graphs: bool = False, native: bool = False) -> Prog
     writer = Writer(program, graphs, native)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
     EXPANSIONS.setdefault(read_flat, _read_together)
+    EXPANSIONS.setdefault(operations.one_hot, _compared)
     FOR_GRAPHS.setdefault(operations.affine, functools.partial(_taken_apart, of_shorts=True))
     for made_of_others in (
         *(operations.softmax, operations.log_softmax, operations.softmax_cross_entropy),
@@ -432,6 +433,24 @@ def _taken_apart(writer: Writer, record: Record, of_shorts: bool = False) -> boo
         return False
     product = writer.write(operations.matrix_product, [x, kernel], {}, writer.slot(y.shape, y.dtype))
     writer.write(operations.add, [product, bias], {}, y)
+    return True
+
+
+def _compared(writer: Writer, record: Record) -> bool:
+    """Write one-hot rows as a loop, where loops become kernels: each index is compared with 0, 1, 2 and so on."""
+    (indices,), y, params = record.inputs, record.outputs, record.params
+    usual = indices.dtype in (np.int32, np.int64) and y.dtype in (np.float32, np.float64, np.int32, np.int64, np.bool_)
+    if not (writer.graphs or (writer.kernels and usual)) or indices.dtype.kind not in "iuf" or y.dtype.kind not in KINDS + "V":
+        return False
+    index = np.dtype(np.float64 if indices.dtype.kind == "f" else np.int64)
+    places = writer.slot((params["depth"],), np.dtype(np.int64))
+    places.array = np.arange(params["depth"])
+    each = TracedArray(writer, indices).reshape(*indices.shape, 1)
+    code = Code([indices.dtype, np.dtype(np.int64)])
+    at, place = [x.astype(index) for x in code.elements()]
+    numbers = [int(x) if isinstance(x, bool) else x for x in (params["on"], params["off"])]
+    chosen = code.step("where", [at == place, *numbers], y.dtype)
+    writer.write(loop, [each.slot, places], {"body": code.body([chosen])}, (y,))
     return True
 
 

@@ -228,7 +228,8 @@ class NestKernel:
             elif one.op == "add":
                 value = to.add(f"fadd reassoc {kind} {old}, {value}")
             else:
-                value = to.intrinsic(one.op if one.register.dtype.kind == "f" else "smax", kind, old, value)
+                name, flags = (one.op, "nsz ") if one.register.dtype.kind == "f" else ("smax", "")
+                value = to.intrinsic(name, kind, old, value, flags=flags)  # of -0 and 0 either: half the instructions
         to.do(f"store {kind} {value}, ptr {cell}")
 
     def _multiply(self, one: Product) -> None:

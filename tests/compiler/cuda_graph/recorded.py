@@ -16,12 +16,12 @@ from specimens import SPECIMENS
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.compiler.executors.cuda_graph.fusion import fuse_groups
-from minikeras.compiler.executors.cuda_graph.nodes import CudaKernel, Emitter
+from minikeras.compiler.executors.cuda_graph.nodes import TARGET, CudaKernel, Emitter
 from minikeras.compiler.executors.cuda_graph.preparation import compare_columns
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.bodies import DTYPES
+from minikeras.compiler.loop_ir.fusion import fuse_groups
 from minikeras.compiler.passes import optimized
 from minikeras.compiler.passes.convolutions import lower_convolutions
 from minikeras.core import Record
@@ -73,7 +73,7 @@ def plain(program: Program) -> Program:
 
 def in_groups(program: Program) -> Program:
     """The program after all passes, those for a device too."""
-    return fuse_groups(lower_convolutions(for_graphs(program)))
+    return fuse_groups(lower_convolutions(for_graphs(program)), TARGET)
 
 
 def for_graphs(program: Program) -> Program:

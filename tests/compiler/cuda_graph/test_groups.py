@@ -12,9 +12,9 @@ from shim import Memory, compiled, needs_gxx
 from slow import mostly_slow
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.fusion import BUSY, TURNS, fuse_groups, group_of, is_balanced
-from minikeras.compiler.executors.cuda_graph.nodes import Emitter
+from minikeras.compiler.executors.cuda_graph.nodes import BUSY, TARGET, TURNS, Emitter, group_of, is_balanced
 from minikeras.compiler.ir import Program, Slot, outputs_of
+from minikeras.compiler.loop_ir.fusion import fuse_groups
 from minikeras.compiler.loop_ir.groups import Domain, group
 from minikeras.compiler.passes import optimized
 from minikeras.core import Record
@@ -34,7 +34,7 @@ BATCHES = [1, 31, 33, 8 * TURNS + 5, 700]
 
 def fused(program):
     """The program with groups."""
-    return fuse_groups(optimized(program))
+    return fuse_groups(optimized(program), TARGET)
 
 
 def step_of(layers, batch):

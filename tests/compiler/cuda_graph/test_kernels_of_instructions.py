@@ -106,6 +106,9 @@ def rows():
             yield o.sparse_softmax_cross_entropy_grad, [labels.astype(kind), logits], {}
     yield o.sparse_softmax_cross_entropy, [integers(5, 2, 3), normal(2, 3, 5)], {}
     yield o.sparse_softmax_cross_entropy_grad, [integers(5, 3), normal(2, 3, 5)], {}
+    for kind, dtype in itertools.product(("int8", "int32", "uint8", "float32"), ("float16", "float32", "int32", "bool")):
+        options = {"on": True, "off": False} if dtype == "bool" else {"on": 2.5, "off": -1}
+        yield o.one_hot, [integers(300, 33, low=-1).astype(kind)], {"depth": 300, "dtype": dtype, **options}
     yield take_at, [normal(33, 10), integers(10, 33, low=-10)], {}
     yield add_at, [normal(33, 10), integers(10, 33, dtype="int32")], {"number": -1}
 
@@ -141,7 +144,6 @@ def moves():
     for lower, offset in itertools.product((True, False), (-1, 0, 2)):
         yield o.triangle, [x], {"lower": lower, "offset": offset}
     yield o.identity_like, [x], {"n": 5, "trailing": 2}
-    yield o.one_hot, [integers(7, 33, low=-1)], {"depth": 5, "on": 2.0, "off": -1.0, "dtype": "float32"}
     for side in ("left", "right"):
         table = np.sort(integers(9, 4, 40).astype("float32"))
         yield o.searchsorted, [table, integers(11, 4, 6, low=-1).astype("float32")], {"side": side}

@@ -12,9 +12,9 @@ from ....core.registry import operations
 from ...ir import Slot, outputs_of, slots_in
 from ...loop_ir.bodies import DTYPES
 from ...loop_ir.groups import group
-from ...loops import Body, elementwise_body
+from ...loops import elementwise_body
 from ...planning import DEVICE_ALIGNMENT
-from .lt import Epilogue, MatrixProduct, mask_width
+from .lt import Epilogue, MatrixProduct, epilogue_of, mask_width
 from .nodes import LaunchNode, Node, ProductNode
 from .schedule import NodeSchedule
 
@@ -48,22 +48,6 @@ def _join_bias(schedule: NodeSchedule, node: LaunchNode, refused: Collection[Mat
         schedule.nodes[schedule.nodes.index(node)] = joint  # where the bias is known
         del schedule.nodes[at]
         return
-
-
-def epilogue_of(body: Body | None) -> Epilogue | None:
-    """The epilogue that equals a body of two operands; None without one."""
-    if body is None:
-        return None
-    functions = [step.function for step in body.steps]
-    if body.numbers or len(body.inputs) != 2 or functions[:1] != ["add"] or sorted(body.steps[0].operands) != [0, 1]:
-        return None
-    total = body.steps[0].register
-    if functions == ["add"]:
-        return Epilogue.BIAS if body.outputs == (total,) and not body.literals else None
-    literals = dict(body.literals)
-    last = body.steps[-1]
-    zero = functions == ["add", "maximum"] and last.operands[0] == total and literals.get(last.operands[1]) == 0
-    return Epilogue.RELU_BIAS if zero and body.outputs == (last.register,) else None
 
 
 def _join_gradient(schedule: NodeSchedule, node: LaunchNode, refused: Collection[MatrixProduct]) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...loops import Body
 from ...planning import DEVICE_ALIGNMENT
 
 WORKSPACE = 32 << 20
@@ -35,6 +36,22 @@ class Epilogue(IntEnum):
     """The same, and the sum over rows goes into the vector (DRELU_BGRAD)."""
     BIAS_GRADIENT = 256
     """The sum of the second factor over its rows goes into the vector (BGRADA: it is cublasLt's first matrix)."""
+
+
+def epilogue_of(body: Body | None) -> Epilogue | None:
+    """The epilogue that equals a body of two operands; None without one."""
+    if body is None:
+        return None
+    functions = [step.function for step in body.steps]
+    if body.numbers or len(body.inputs) != 2 or functions[:1] != ["add"] or sorted(body.steps[0].operands) != [0, 1]:
+        return None
+    total = body.steps[0].register
+    if functions == ["add"]:
+        return Epilogue.BIAS if body.outputs == (total,) and not body.literals else None
+    literals = dict(body.literals)
+    last = body.steps[-1]
+    zero = functions == ["add", "maximum"] and last.operands[0] == total and literals.get(last.operands[1]) == 0
+    return Epilogue.RELU_BIAS if zero and body.outputs == (last.register,) else None
 
 
 class MatrixProduct(NamedTuple):

@@ -13,14 +13,16 @@ import numpy as np
 
 from ....core import Record
 from ...ir import Slot, slots_in, slots_of
-from ...loop_ir.bodies import NoNest
+from ...loop_ir.bodies import DTYPES, NoNest
+from ...loop_ir.fusion import Target
+from ...loop_ir.groups import Domain
 from ...loop_ir.lowering import Lowering
 from ...loop_ir.reductions import loop_nest
 from ...loop_ir.strided import Launch, Temporary, spread
 from ...loops import Body
-from ...render.cuda import CUDA, Schedule
+from ...render.cuda import CUDA, Group, Schedule
 from ...render.cuda_functions import is_known
-from .lt import Epilogue, MatrixProduct
+from .lt import Epilogue, MatrixProduct, epilogue_of
 
 # One source for all kernels of a program, and the launch parameters of each, as plain data.
 #
@@ -201,3 +203,32 @@ def is_written(body: Body) -> bool:
     except NoNest:
         return False
     return all(is_known(dtype) for dtype in body.dtypes.values())
+
+
+# What becomes one kernel ---------------------------------------------------------------------------------------------------
+
+TURNS = 16
+"""Elements that a thread takes in one pass; a longer sum is cut into pieces instead, unless the device is busy with many."""
+BUSY = 1 << 16
+"""Threads that keep a device busy."""
+
+
+def group_of(domain: Domain) -> Group:
+    """The threads that carry out a group; neighbours take neighbouring elements."""
+    wide = [axis for axis, size in enumerate(domain.shape) if size > 1]
+    return Group.of(math.prod(domain.kept), math.prod(domain.folded), not wide or wide[-1] in domain.axes)
+
+
+def is_balanced(domain: Domain) -> bool:
+    """True if no group of threads has too much work."""
+    threads = group_of(domain)
+    turns = -(-math.prod(domain.folded) // threads.lanes)
+    return turns <= (64 * TURNS if threads.blocks * threads.threads >= BUSY else TURNS)
+
+
+TARGET = Target(
+    DTYPES,
+    takes=lambda record, body: body is None or is_written(body),
+    repeats=is_balanced,
+    leaves=lambda shape, body: len(shape) == 2 and epilogue_of(body) is not None,
+)

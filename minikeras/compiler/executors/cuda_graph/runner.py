@@ -24,6 +24,7 @@ from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot
 from ...loop_ir.bodies import DTYPES
+from ...loop_ir.fusion import fuse_groups
 from ...passes import optimized
 from ...passes.convolutions import lower_convolutions
 from ...planning import touched
@@ -32,12 +33,11 @@ from ..numpy.lowering import Kernel, kernel_of
 from ..numpy.replay import Rollback, joined, locks_of, rollback_of
 from .device import CuPyDevice, Memory
 from .epilogues import add_epilogues
-from .fusion import fuse_groups
 from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
 from .homes import Homes
 from .lt import MatrixProduct
 from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, Place
-from .nodes import Emitter, LaunchNode, Node
+from .nodes import TARGET, Emitter, LaunchNode, Node
 from .preparation import compare_columns, on_host, rounded
 from .schedule import NodeSchedule, Unsupported
 
@@ -366,8 +366,7 @@ def compiled(program: Program, device: CuPyDevice) -> GraphExecutable:
     """
     recorded, twin = program, program.over_numpy()
     program = optimized(twin, kinds=DTYPES, graphs=True)
-    for run_pass in (lower_convolutions, compare_columns, fuse_groups):
-        program = run_pass(program)
+    program = fuse_groups(compare_columns(lower_convolutions(program)), TARGET)
     hosted = on_host(recorded, twin, program)
     rollback = rollback_of(program)
     if rollback is None:

@@ -12,7 +12,7 @@ from typing import Any
 from ....core import Record
 from ...ir import Slot
 from ...loop_ir.bodies import NoNest
-from ...loop_ir.elements import Result, elements_nest
+from ...loop_ir.elements import elements_nest
 from ...loop_ir.nest import Nest
 from ...loop_ir.strided import Launch
 from ...loops import Body
@@ -80,7 +80,7 @@ def known(body: Body) -> bool:
     """True if there is a kernel for a body of any size."""
     dtypes = [*[dtype for dtype in body.inputs if dtype is not float], *[step.dtype for step in body.steps]]
     read = tuple([0 if dtype is float else 1 for dtype in body.inputs])
-    made = tuple([(register, Result.STORE, 1) for register in body.outputs])
+    made = tuple([(register, False, 1) for register in body.outputs])
     try:
         return all(map(is_known, dtypes)) and bool(_kernel_of(elements_nest(body, read, made, 0, 0), False, False).text("k"))
     except (KeyError, NoNest):

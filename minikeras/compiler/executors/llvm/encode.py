@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +16,19 @@ from ....core.registry import operations
 from ....nn_ops.scan import loop
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
+from ...loop_ir.bodies import NoNest
 from ...loop_ir.contractions import Contraction, contraction_of
 from ...loop_ir.elements import Made, copy_launch, elements_launch
+from ...loop_ir.fusion import Target, fuse_groups
+from ...loop_ir.groups import ROOM, Domain, axes_of, group, is_reduction, loop_of, rows_nest
 from ...loop_ir.operations import contraction, has_nest, launches
 from ...loop_ir.reductions import copy_body
 from ...loop_ir.strided import Access, Launch, contiguous, spread, view_of
-from ...loops import Body, Step, elementwise_body
+from ...loops import KINDS, Body, elementwise_body
 from ...planning import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, CallLowering, FlattenKernel, LoweredOp, ReadFlat, View
-from .calls import KernelCall, can_loop, known
+from .calls import KernelCall, can_loop
 from .functions import has_type, is_known
 from .phases import in_phases
 from .products import way_of
@@ -36,28 +38,32 @@ BOUND = 1 << 12
 """Bytes from which an argument is read in place: copying fewer takes no longer than asking for their address."""
 NARROW = 16
 """Columns from which a loop reads a part of a matrix where it lies; narrower ones are copied, and looped over as one row."""
-
-
 LARGEST_TOTAL = 1 << 17
 """Elements of the largest loop that also sums over all, which one thread carries out; threads share other sums."""
+SUMS = operations.reduce_sum, operations.reduce_mean, operations.reduce_max
+"""Reductions at the end of a loop."""
 
 
-class _Loop(NamedTuple):
-    """A loop whose results may be reduced: what it is made of, and its position among the calls."""
+def _takes(record: Record, body: Body | None, alone: bool = False) -> bool:
+    """True if there is a kernel for a loop with a body, or for a reduction at its end, or of an operand as it is."""
+    if any(y.order is not None or y.xp is not np for y in slots_of(record) if y.shape is not None):
+        return False
+    if body is not None:
+        return can_loop(body, math.prod(outputs_of(record)[0].shape))
+    x, domain = record.inputs[0], Domain(record.inputs[0].shape, axes_of(record))
+    known = domain.is_by_rows if record.primitive is operations.reduce_max else record.primitive in SUMS
+    return x.dtype.itemsize >= 4 and known and (alone or bool(domain.kept) or math.prod(x.shape) < LARGEST_TOTAL)
 
-    body: Body
-    shape: tuple[int, ...]
-    accesses: Sequence[Access]
-    made: Sequence[Made]
-    position: int
+
+TARGET = Target(KINDS, _takes, lambda domain: domain.is_by_rows and NARROW <= math.prod(domain.folded) <= ROOM, keeps=True)
 
 
 def encode(program: Program) -> list[LoweredOp]:
     """The calls that carry out a program, as kernels where there are any."""
     encoder = Encoder(program, CallLowering(program))
-    given = {slot.key for slot in program.arguments}
+    given, records = {slot.key for slot in program.arguments}, fuse_groups(program, TARGET).records
     # Checks of arguments first, so that they do not split a segment.
-    for record in sorted(program.records, key=lambda one: not (only_checks(one.primitive) and one.inputs[0].key in given)):
+    for record in sorted(records, key=lambda one: not (only_checks(one.primitive) and one.inputs[0].key in given)):
         encoder.encode(record)
     return in_phases(list(encoder.calls()))
 
@@ -67,7 +73,7 @@ def _as_a_whole(program: Program) -> tuple[Program, list[LoweredOp]]:
     program = in_usual_order(program)
     encoder = Encoder(program, CallLowering(program), whole=True)
     makers = {y.key: record for record in program.records for y in outputs_of(record)}
-    for record in program.records:
+    for record in fuse_groups(program, TARGET).records:
         encoder.encode(record)
     results = [encoder.operand(x, makers[x.key]) if x.key in makers and x.key in encoder.views else x for x in program.results]
     encoder.wanted = {x.key for x in results}
@@ -83,20 +89,24 @@ def supports(record: Record) -> bool:
 
 
 def in_usual_order(program: Program) -> Program:
-    """The program with elementwise results and sums in C order, also where NumPy's are transposed."""
-    sums = operations.reduce_sum, operations.reduce_mean, operations.reduce_max
+    """The program with elementwise results and sums in C order, also where NumPy's are transposed.
+
+    The sum over the rows of many matrices becomes a sum also where it was written as `einsum`.
+    """
     renamed: dict[int, Slot] = {}
     records = []
     for record in program.records:
         outputs, operands = outputs_of(record), [renamed.get(x.key, x) for x in slots_in(record.inputs)]
+        if record.primitive is operations.einsum and (record.params["terms"], record.params["result"]) == (("nij",), "nj"):
+            record = Record(operations.reduce_sum, record.inputs, {"axes": (-2,), "keepdims": False}, record.outputs)
         freed = any(y.order is not None for y in outputs) and all(x.order is None for x in operands)
-        if freed and (record.primitive in sums or elementwise_body(record)[1] is not None):
+        if freed and (record.primitive in SUMS or elementwise_body(record)[1] is not None):
             found = tuple([Slot(y.key, y.shape, y.dtype, y.xp, y.fixed, y.array) for y in outputs])
             renamed |= {y.key: y for y in found}
             given = found if type(record.outputs) is tuple else found[0]
             record = Record(record.primitive, record.inputs, record.params, given)
         records.append(record)
-    return program.with_records(records, renamed) if renamed else program
+    return program.with_records(records, renamed)
 
 
 class Encoder:
@@ -124,10 +134,6 @@ class Encoder:
         """The places of slots that are views with gaps, or in another order."""
         self._copies: dict[tuple[int, Any], Slot] = {}
         self._arguments = {slot.key for slot in program.arguments}
-        self._loops: dict[int, _Loop] = {}
-        """The loops that make slots."""
-        self._readers = collections.Counter(x.key for record in program.records for x in slots_in(record.inputs))
-        self._readers.update(x.key for x in slots_in(program.results))
         self.wanted = {x.key for x in slots_in(program.results)}
         """Results, which are read although no call does."""
         self._trains = any("optimizer" in record.params for record in program.records)
@@ -137,6 +143,11 @@ class Encoder:
 
     def encode(self, record: Record) -> None:
         """Write the calls of one instruction."""
+        if record.primitive is group:
+            if not self._group(record.params["members"], record.outputs):
+                for one in record.params["members"]:
+                    self.encode(one)
+            return
         encode = _encoders().get(record.primitive)
         slots = slots_of(record)
         if all(x.xp is np for x in slots) and (
@@ -282,10 +293,42 @@ class Encoder:
         takes = takes and all(y.order is None for y in outputs_of(record))
         found = launches(record, self.temporary) if takes else None
         for one in found or ():
-            dtypes = [array.dtype for array in one.nest.arrays]
-            operands = [self.operand(x, record, dtype) for x, dtype in zip(one.operands, dtypes, strict=False)]
-            self.add(KernelCall(one, operands, record))
+            self._add_launch(one, record)
         return found is not None
+
+    def _add_launch(self, launch: Launch, record: Record) -> None:
+        """Write a nest, and copies of operands that lie elsewhere."""
+        dtypes = [array.dtype for array in launch.nest.arrays]
+        operands = [self.operand(x, record, dtype) for x, dtype in zip(launch.operands, dtypes, strict=False)]
+        self.add(KernelCall(launch, operands, record))
+
+    def _group(self, members: Sequence[Record], outputs: Sequence[Slot]) -> bool:
+        """Write a loop, if there is one, and reductions of its results, or of an operand; of rows also what reads these."""
+        sums = [one for one in members if one.primitive in SUMS]
+        domain = Domain(sums[0].inputs[0].shape, axes_of(sums[0]))
+        if domain.is_by_rows:
+            try:
+                self._add_launch(rows_nest(domain, members, outputs), members[0])
+            except NoNest:
+                return False
+            return True
+        body, operands, results = loop_of(members)
+        registers = {y.key: register for y, register in zip(results, body.outputs, strict=True)}
+        made = [Made(registers[y.key], spread(y, domain.shape)) for y in outputs if y.key in registers]
+        kept, means = iter(contiguous(domain.kept)), list[Record]()
+        strides = tuple([0 if axis in domain.axes else next(kept) for axis in range(len(domain.shape))])
+        for one in sums:
+            total = one.outputs
+            if one.primitive is operations.reduce_mean:
+                total = self.temporary(total.shape, total.dtype)
+                means.append(Record(operations.divide, [total, math.prod(domain.folded)], {}, one.outputs))
+            made.append(Made(registers[one.inputs[0].key], Access(total, 0, strides)))
+        accesses = [self._access(x, domain.shape, members[0]) for x in operands]
+        if not self.add_loop(members[0], body, domain.shape, accesses, made):
+            return False
+        for mean in means:
+            self.encode(mean)
+        return True
 
     def add_nest(self, launch: Launch, record: Record) -> None:
         """Write a nest whose operands lie at known addresses."""
@@ -294,19 +337,13 @@ class Encoder:
     def add_loop(
         self, record: Record, body: Body, shape: tuple[int, ...], accesses: Sequence[Access], made: Sequence[Made] = ()
     ) -> bool:
-        """Write a loop, which later reductions of its results may join; by default it makes those of the instruction."""
+        """Write a loop; by default it makes the results of the instruction."""
         outputs = zip(body.outputs, outputs_of(record), strict=True)
         made = made or [Made(register, spread(y, shape)) for register, y in outputs]
         launch = elements_launch(body, shape, accesses, made)
-        if launch is None:
-            return False
-        self._keep(_Loop(body, shape, accesses, made, len(self._found)))
-        self.add_nest(launch, record)
-        return True
-
-    def _keep(self, loop: _Loop) -> None:
-        """Remember a loop by the results that it stores: those of its sums have other elements."""
-        self._loops |= {one.access.slot.key: loop for one in loop.made if one.access.slot.shape == loop.shape}
+        if launch is not None:
+            self.add_nest(launch, record)
+        return launch is not None
 
     def repeat(self, record: Record, x: Slot, result: Slot) -> bool:
         """An array repeated along axes, if its memory is known, or that of an argument, or nothing is to split a segment."""
@@ -316,36 +353,9 @@ class Encoder:
             return False
         return self.add_loop(record, copy_body(x.dtype, x.dtype), result.shape, [spread(self.operand(x, record), result.shape)])
 
-    def reduce(self, record: Record, given: Sequence[int], result: Slot, largest: bool = False) -> bool:
-        """A sum or maximum along neighbouring axes, at the end of the loop that makes its operand, if there is one."""
-        x = record.inputs[0]
-        axes = [axis % len(x.shape) for axis in given]
-        ordered = x.order is not None or result.order is not None
-        if x.dtype.kind != "f" or x.dtype.itemsize < 4 or ordered or (largest and 0 in x.shape):
-            return False
-        kept = iter(contiguous([n for axis, n in enumerate(x.shape) if axis not in axes]))
-        access = Access(result, 0, tuple([0 if axis in axes else next(kept) for axis in range(len(x.shape))]))
-        loop = self._loops.get(x.key)
-        if loop is not None and self._join(loop, x, Made(0, access, largest)):
-            return True
-        whole, body = Access(self.operand(x, record), 0, contiguous(x.shape)), copy_body(x.dtype, x.dtype)
-        return self.add_loop(record, body, tuple(x.shape), [whole], [Made(0, access, largest)])
-
-    def _join(self, loop: _Loop, x: Slot, reduced: Made) -> bool:
-        """Let a loop reduce a result too, if it can; one that no other instruction reads is not even stored."""
-        own = next(one for one in loop.made if one.access.slot is x)
-        reduced = reduced._replace(register=own.register)
-        alone = self._readers[x.key] == 1
-        made = [reduced if alone and one is own else one for one in loop.made] + ([] if alone else [reduced])
-        launch = elements_launch(loop.body, loop.shape, loop.accesses, made)
-        large = math.prod(loop.shape) >= LARGEST_TOTAL and not any(reduced.access.strides)
-        if launch is None or large:
-            return False
-        self._found[loop.position] = KernelCall(launch, launch.operands, self._found[loop.position].record)
-        self._keep(loop._replace(made=made))
-        self.addressed.add(reduced.access.slot.key)
-        self.made.add(reduced.access.slot.key)
-        return True
+    def reduce(self, record: Record) -> bool:
+        """A reduction along neighbouring axes of an operand as it is."""
+        return is_reduction(record) and _takes(record, None, alone=True) and self._group([record], outputs_of(record))
 
 
 # Rows: by primitive -------------------------------------------------------------------------------------------------------
@@ -375,42 +385,12 @@ def _product(encoder: Encoder, record: Record) -> bool:
 
 
 def _einsum(encoder: Encoder, record: Record) -> bool:
-    """A product, or one for each point of some axes; the sum over the rows of many matrices is written as by `reduce_sum`."""
-    if record.outputs.order is not None:
-        return False
-    if record.params["terms"] == ("nij",) and record.params["result"] == "nj":
-        return encoder.reduce(record, (-2,), record.outputs)
+    """A product, or one for each point of some axes."""
     found = contraction(record)
-    if found is None or 0 in found[0].sizes.values():
+    if record.outputs.order is not None or found is None or 0 in found[0].sizes.values():
         return False
     encoder.contract(found[0], [encoder.operand(x, record) for x in found[1]], record)
     return True
-
-
-def _mean(encoder: Encoder, record: Record) -> bool:
-    x, y = record.inputs[0], record.outputs
-    count = math.prod(x.shape[axis] for axis in record.params["axes"])
-    total = encoder.temporary(y.shape, y.dtype)
-    if not count or not encoder.reduce(record, record.params["axes"], total):
-        return False
-    encoder.encode(Record(operations.divide, [total, count], {}, y))
-    return True
-
-
-def _one_hot(encoder: Encoder, record: Record) -> bool:
-    """Each index compared with 0, 1, 2 and so on."""
-    (indices,), y = record.inputs, record.outputs
-    depth, on, off = [record.params[name] for name in ("depth", "on", "off")]
-    if not is_known(indices.dtype) or indices.dtype.kind != "i" or not is_known(y.dtype) or y.order is not None or 0 in y.shape:
-        return False
-    places = encoder.constant(np.arange(depth, dtype=indices.dtype))
-    steps = Step(4, "equal", (0, 1), np.dtype(bool)), Step(5, "where", (4, 2, 3), y.dtype)
-    body = Body((indices.dtype, indices.dtype), ((2, on), (3, off)), (), steps, (5,))
-    if not known(body):
-        return False
-    each = encoder.operand(indices, record)
-    given = [spread(Slot(each.key, (*indices.shape, 1), each.dtype), y.shape), spread(places, y.shape)]
-    return encoder.add_loop(record, body, tuple(y.shape), given)
 
 
 def _split(encoder: Encoder, record: Record) -> bool:
@@ -437,10 +417,7 @@ def _flatten(encoder: Encoder, record: Record) -> bool:
 def _encoders() -> dict[Any, Callable[[Encoder, Record], bool]]:
     return {
         operations.matrix_product: _product,
-        operations.reduce_sum: lambda encoder, one: encoder.reduce(one, one.params["axes"], one.outputs),
-        operations.reduce_max: lambda encoder, one: encoder.reduce(one, one.params["axes"], one.outputs, largest=True),
-        operations.reduce_mean: _mean,
-        operations.one_hot: _one_hot,
+        **dict.fromkeys(SUMS, Encoder.reduce),
         operations.broadcast_to: lambda encoder, one: encoder.repeat(one, one.inputs[0], one.outputs),
         operations.einsum: _einsum,
         operations.split_along: _split,

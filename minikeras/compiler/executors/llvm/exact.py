@@ -51,7 +51,7 @@ class Stage(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one call at a time uses: an array for each register between stages, and for each stage a job, None for NumPy's."""
+    """What one call at a time uses: an array for each register between stages, and for each stage its arrays and its job."""
 
     threads: int
     arrays: dict[int, Array]
@@ -68,39 +68,44 @@ class CompiledLoop:
     """
 
     def __init__(self, body: Body, shape: tuple[int, ...], operands: Sequence[Any]) -> None:
-        self._body, self._shape, self._shapes = body, shape, [*operands, *[shape] * len(body.outputs)]
+        self._shape, self._shapes, count = shape, [*operands, *[shape] * len(body.outputs)], len(operands)
         self._stages, dtypes = list(_stages_of(body, shape, operands)), body.dtypes
         self._literals = dict(body.literals)
         self._handed = {register: dtypes[register] for stage in self._stages[:-1] for register in stage.writes}
         """The dtypes of registers between stages."""
+        made = {register: number for number, register in enumerate(body.outputs, count) if register in self._stages[-1].writes}
+        self._at = dict(enumerate(range(count))) | made
+        """The positions of registers among the arrays of a call."""
+        self._copied = [(one, number) for number, one in enumerate(body.outputs, count) if self._at.get(one) != number]
         self._idle: list[Scratch] = []
 
     def __call__(self, *arrays: Any) -> bool:
         """Write the outputs, which come last and may have the memory of operands of their shape; False for arrays with gaps."""
-        known = zip(arrays, self._shapes, strict=True)
-        if not all([x.shape == shape and x.flags.c_contiguous for x, shape in known if shape is not None]):
-            return False
-        body, scratch = self._body, self._scratch(thread_count())
-        outputs = list(zip(body.outputs, arrays[len(body.inputs) :], strict=True))
-        known_outputs = dict(outputs)
-        values = self._literals | dict(enumerate(arrays[: len(body.inputs)])) | scratch.arrays
-        values |= {register: known_outputs[register] for register in self._stages[-1].writes}
-        held = []
-        for stage, job in zip(self._stages, scratch.jobs, strict=True):
+        for x, shape in zip(arrays, self._shapes, strict=True):
+            if shape is not None and not (x.shape == shape and x.flags.c_contiguous):
+                return False
+        scratch, held = self._scratch(thread_count()), []
+        for stage, (given, job) in zip(self._stages, scratch.jobs, strict=True):
             if stage.function is not None:
-                _by_numpy(stage.function, [values[register] for register in (*stage.reads, *stage.writes)])
+                _by_numpy(stage.function, [self._value(one, arrays, scratch) for one in (*stage.reads, *stage.writes)])
                 continue
-            for place, register in enumerate((*stage.reads, *stage.writes)):
-                if register not in self._handed:
-                    x = values[register]
-                    held.append(np.asarray(float(x)) if type(x) in (int, float) else x)
-                    job.addresses[place] = address_of(held[-1])
+            addresses = []
+            for position in given:
+                x = arrays[position]
+                if type(x) in (int, float):
+                    held.append(x := np.asarray(float(x)))
+                addresses.append(address_of(x))
+            job.addresses[: len(given)] = addresses
             job()
-        for register, y in outputs:
-            if values[register] is not y:
-                y[...] = values[register]
+        for register, position in self._copied:
+            arrays[position][...] = self._value(register, arrays, scratch)
         self._idle.append(scratch)
         return True
+
+    def _value(self, register: int, arrays: Sequence[Any], scratch: Scratch) -> Any:
+        if register in self._at:
+            return arrays[self._at[register]]
+        return scratch.arrays[register] if register in self._handed else self._literals[register]
 
     def _scratch(self, threads: int) -> Scratch:
         while self._idle:
@@ -113,10 +118,13 @@ class CompiledLoop:
         jobs: list[Any] = []
         for stage in self._stages:
             places = [*stage.reads, *stage.writes]
-            addresses = np.array([address_of(arrays[one]) if one in arrays else 0 for one in places], np.int64)
+            given = [one for one in places if one not in arrays]  # their addresses come first
+            known = [one for one in places if one in arrays]
+            addresses = np.array([*[0 for _ in given], *[address_of(arrays[one]) for one in known]], np.int64)
             parts = threads if stage.seconds > WAKING else 1
-            instruction = stage.address, [*range(len(places)), *stage.sizes], parts
-            jobs.append(Job([instruction], addresses) if stage.function is None else None)
+            instruction = stage.address, [*map([*given, *known].index, places), *stage.sizes], parts
+            job = Job([instruction], addresses) if stage.function is None else None
+            jobs.append(([self._at[one] for one in given] if job else [], job))
         return Scratch(threads, arrays, jobs)
 
 

@@ -123,11 +123,11 @@ class Instructions:
             self.do(f"br label %{after}")
         self.label(after)
 
-    def intrinsic(self, name: str, kind: str, *operands: Value) -> Value:
+    def intrinsic(self, name: str, kind: str, *operands: Value, flags: str = "") -> Value:
         """Call a function of LLVM whose operands and result have one type."""
         suffix = {"float": "f32", "double": "f64"}.get(kind, kind)
         self.declared.add(f"declare {kind} @llvm.{name}.{suffix}({', '.join([kind] * len(operands))})")
-        return self.add(f"call {kind} @llvm.{name}.{suffix}({', '.join(f'{kind} {x}' for x in operands)})")
+        return self.add(f"call {flags}{kind} @llvm.{name}.{suffix}({', '.join(f'{kind} {x}' for x in operands)})")
 
 
 def function_text(head: str, to: Instructions, result: str = "void") -> str:

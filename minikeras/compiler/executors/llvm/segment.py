@@ -17,7 +17,7 @@ from ....core.variable import restore
 from ....errors import InvalidArgumentError
 from ....parallel import thread_count
 from ...ir import Slot
-from ...loop_ir.elements import Result, elements_nest
+from ...loop_ir.elements import elements_nest
 from ...loop_ir.reductions import copy_body
 from ...render.llvm import NestKernel
 from ..numpy.builder import Builder
@@ -70,7 +70,7 @@ def copy_to(value: Placed, to: int) -> Instruction:
 def _copying(dtype: np.dtype[Any]) -> int:
     if dtype.kind == "u":  # of which a copy is that of other integers
         dtype = np.dtype(f"i{dtype.itemsize}")
-    return jit.addresses([NestKernel(elements_nest(copy_body(dtype, dtype), (1,), ((0, Result.STORE, 1),), 0, 0))])[0]
+    return jit.addresses([NestKernel(elements_nest(copy_body(dtype, dtype), (1,), ((0, False, 1),), 0, 0))])[0]
 
 
 class Segment:

@@ -1,49 +1,46 @@
-"""Loops and reductions over the same axes become one kernel, whose groups of threads own a row or column each.
+"""Loops and reductions over the same axes become one nest, each point of which owns a row or column.
 
 A batch normalization, say, is: a loop and its mean, a loop and the mean of squares, a few numbers for each column, a loop that
-reads them. All of that needs no other columns, so one group of threads does it in three passes over its own elements.
+reads them. All of that needs no other columns, so a point does it in three passes over its own elements.
 """
 
 from __future__ import annotations
 
 import collections
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from ....core import Record, Variable
-from ....core.effects import State
-from ....core.registry import operations
-from ....core.variable import read_variable
-from ...ir import Program, Slot, outputs_of, slots_in
-from ...loop_ir.bodies import DTYPES
-from ...loop_ir.groups import Domain, axes_of, group, is_reduction, levels
-from ...loops import elementwise_body
-from ...planning import part, read_flat
-from ...render.cuda import Group
-from .epilogues import epilogue_of
-from .nodes import is_written
+from ...core import Record, Variable
+from ...core.effects import State
+from ...core.registry import operations
+from ...core.variable import read_variable
+from ..ir import Program, Slot, outputs_of, slots_in
+from ..loops import Body, elementwise_body
+from ..planning import part, read_flat
+from .groups import Domain, axes_of, group, is_reduction, levels, read_later
 
 WINDOW = 64
 """The number of instructions behind the first one that may join it."""
-TURNS = 16
-"""Elements that a thread takes in one pass; a longer sum is cut into pieces instead, unless the device is busy with many."""
-BUSY = 1 << 16
-"""Threads that keep a device busy."""
 MOST_SUMS = 6
-"""Reductions of one kernel: each has shared memory of its own, and a block of 1024 threads has 48 KiB for float64."""
+"""Reductions of one kernel: on a GPU each has shared memory of its own, and a block of 1024 threads has 48 KiB for float64."""
 
 
-def group_of(domain: Domain) -> Group:
-    """The threads that carry out a group; neighbours take neighbouring elements."""
-    wide = [axis for axis, size in enumerate(domain.shape) if size > 1]
-    return Group.of(math.prod(domain.kept), math.prod(domain.folded), not wide or wide[-1] in domain.axes)
+class Target(NamedTuple):
+    """What a target says of groups.
 
+    Attributes:
+        kinds: of the dtypes that it has loops for.
+        takes: whether it has text for a loop of a shape and a body, or for a reduction, which has no body.
+        repeats: whether a point may go through its elements in several passes; else a group is a loop and its sums.
+        leaves: whether a product before it may carry out a loop of a shape and a body, which then begins no group.
+        keeps: whether a point has room for elements that later passes read; else they are results.
+    """
 
-def is_balanced(domain: Domain) -> bool:
-    """True if no group of threads has too much work."""
-    threads = group_of(domain)
-    turns = -(-math.prod(domain.folded) // threads.lanes)
-    return turns <= (64 * TURNS if threads.blocks * threads.threads >= BUSY else TURNS)
+    kinds: str
+    takes: Callable[[Record, Body | None], bool]
+    repeats: Callable[[Domain], bool]
+    leaves: Callable[[Sequence[int], Body | None], bool] = lambda shape, body: False
+    keeps: bool = False
 
 
 class GroupMembers:
@@ -51,11 +48,11 @@ class GroupMembers:
 
     Attributes:
         full: results with all elements, by key.
-        kept: results with one element for each group, by key.
+        kept: results with one element for each point, by key.
     """
 
-    def __init__(self, domain: Domain) -> None:
-        self.domain = domain
+    def __init__(self, domain: Domain, target: Target) -> None:
+        self.domain, self.target = domain, target
         self.records: list[Record] = []
         self.full: dict[int, Slot] = {}
         self.kept: dict[int, Slot] = {}
@@ -83,7 +80,7 @@ class GroupMembers:
             (x,), y = operands, record.outputs
             if x.shape != self.domain.shape or axes_of(record) != self.domain.axes:
                 return False
-            if x.key in self.kept or self.sums == MOST_SUMS:
+            if x.key in self.kept or self.sums == MOST_SUMS or not self.target.takes(record, None):
                 return False
             self.sums += 1
             self.kept[y.key] = y
@@ -94,8 +91,8 @@ class GroupMembers:
                 self.kept[y.key] = y
                 return True
             return False
-        shape, body = elementwise_body(record, DTYPES)
-        if body is None or not body.steps or not is_written(body):
+        shape, body = elementwise_body(record, self.target.kinds)
+        if body is None or not body.steps or not self.target.takes(record, body):
             return False
         return self._loop_joins(operands, outputs, shape)
 
@@ -114,8 +111,8 @@ class GroupMembers:
         return True
 
 
-def fuse_groups(program: Program) -> Program:
-    """The program with groups: loops and reductions that one kernel carries out."""
+def fuse_groups(program: Program, target: Target) -> Program:
+    """The program with groups: loops and reductions that one nest carries out."""
     records = list(_reads_first(program))
     readers: dict[int, list[Record]] = collections.defaultdict(list)
     for record in records:
@@ -129,9 +126,9 @@ def fuse_groups(program: Program) -> Program:
     for number, record in enumerate(records):
         if id(record) in taken:
             continue
-        shape, body = elementwise_body(record, DTYPES)
-        biased = len(shape) == 2 and any(x.key in products for x in slots_in(record.inputs)) and epilogue_of(body)
-        members = None if biased else _grown(records, number, readers, made, taken)  # a product may do that
+        after = any(x.key in products for x in slots_in(record.inputs))
+        left = after and target.leaves(*elementwise_body(record, target.kinds))
+        members = None if left else _grown(records, number, readers, made, taken, target)
         if members is None:
             kept.append(record)
             continue
@@ -170,28 +167,33 @@ def _reads_first(program: Program) -> Iterator[Record]:
 
 
 def _grown(
-    records: Sequence[Record], first: int, readers: Mapping[int, Sequence[Record]], made: Mapping[int, int], taken: set[int]
+    records: Sequence[Record],
+    first: int,
+    readers: Mapping[int, Sequence[Record]],
+    made: Mapping[int, int],
+    taken: set[int],
+    target: Target,
 ) -> GroupMembers | None:
     """The group that begins with an instruction: of instructions that read no later result of others."""
-    domain = _domain_of(records[first], readers)
+    domain = _domain_of(records[first], readers, target)
     if domain is None:
         return None
-    members = GroupMembers(domain)
+    members = GroupMembers(domain, target)
     direct = [reader for y in outputs_of(records[first]) for reader in readers[y.key] if is_reduction(reader)]
     for record in records[first : first + WINDOW]:
         ready = all(members.makes(x) or made.get(x.key, -1) < first for x in slots_in(record.inputs))
-        simple = is_balanced(domain) or record is records[first] or any(record is one for one in direct)
+        simple = target.repeats(domain) or record is records[first] or any(record is one for one in direct)
         if id(record) not in taken and ready and simple:
             members.add(record)
     loops = [one for one in members.records if one.primitive is not operations.reshape]
     return members if members.sums and len(loops) > 1 and members.records[0] is records[first] else None
 
 
-def _domain_of(record: Record, readers: Mapping[int, Sequence[Record]]) -> Domain | None:
+def _domain_of(record: Record, readers: Mapping[int, Sequence[Record]], target: Target) -> Domain | None:
     """The domain of the instruction, if it is a reduction, or of the first reduction of its results."""
     if is_reduction(record):
         return Domain(record.inputs[0].shape, axes_of(record))
-    shape, body = elementwise_body(record, DTYPES)
+    shape, body = elementwise_body(record, target.kinds)
     if body is None or not shape:
         return None
     reductions = [one for y in outputs_of(record) for one in readers[y.key] if is_reduction(one)]
@@ -200,14 +202,8 @@ def _domain_of(record: Record, readers: Mapping[int, Sequence[Record]]) -> Domai
 
 def _joined(members: GroupMembers, outside: set[int]) -> Record:
     """One instruction for all members: its results are those that others read or that a later pass reads again."""
-    level = levels(members.records, members.domain)
-    again = {
-        x.key
-        for record in members.records
-        for x in slots_in(record.inputs)
-        if x.key in members.full and level[outputs_of(record)[0].key] > level[x.key]
-    }
     records = members.records
+    again = set[int]() if members.target.keeps else read_later(records, levels(records, members.domain), members.full)
     results = [y for one in records if one.primitive is not operations.reshape for y in outputs_of(one)]
     outputs = [y for y in results if y.key in outside or y.key in again]
     inputs = {x.key: x for one in records for x in slots_in(one.inputs) if not members.makes(x)}
