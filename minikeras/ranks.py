@@ -11,7 +11,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -105,12 +105,11 @@ def broadcast_bytes(data: bytes | bytearray) -> bytes | bytearray:
     return ranks.broadcast(given, 0).tobytes()
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Function = TypeVar("Function", bound=Callable[..., Any])
 _REASON_BYTES = 4096
 
 
-def rank_0_first(function: Callable[P, R]) -> Callable[P, R]:
+def rank_0_first(function: Function) -> Function:
     """A function that the other ranks call when rank 0 has done so, and find what it has left. It fails on all or on none.
 
     This holds once the program has joined its ranks. All of them have to call it then.
@@ -120,7 +119,7 @@ def rank_0_first(function: Callable[P, R]) -> Callable[P, R]:
     """
 
     @functools.wraps(function)
-    def in_turn(*args: P.args, **options: P.kwargs) -> R:
+    def in_turn(*args: Any, **options: Any) -> Any:
         ranks = _joined
         if ranks is None or ranks.size == 1:
             return function(*args, **options)
@@ -134,7 +133,7 @@ def rank_0_first(function: Callable[P, R]) -> Callable[P, R]:
             _check(ranks, failure)
         return result
 
-    return in_turn
+    return cast(Function, in_turn)
 
 
 def _check(ranks: Communicator, failure: Exception | None) -> None:

@@ -9,7 +9,6 @@ vector products (2017), for J v by two backward sweeps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,38 +17,36 @@ from ..core.arrays import namespace, to_device, to_numpy
 from ..core.backward import sweep
 from ..core.batch import Batch, BatchedTensor
 from ..core.convert import convert_to_tensor
-from ..core.effects import Outdated, State, check
+from ..core.effects import Outdated, State, effect
 from ..core.gradient_tape import GradientTape
 from ..core.locks import cached_property
 from ..core.primitive import Record
 from ..core.registry import operations
-from ..core.stack import BOTTOM, current
+from ..core.stack import BOTTOM, current, perform
 from ..core.tape import Tape
 from ..core.tensor import Tensor
-from ..types import ShapeLike, TensorLike
+from ..types import Array, ShapeLike, TensorLike
 from .first_order import scalar, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric, unflatten
 from .hessian import RecordedGradient
 
 
-@dataclass(frozen=True)
-class RowsApart:
-    """A decision whether rows are independent, as a test of its grounds: the largest difference of two results, which such rows
-    have by rounding only, and the largest value.
-    """
+def _differ_by_rounding(grounds: Array) -> bool:
+    """True if the largest difference of two results is rounding beside the largest value; NaN counts as no difference."""
+    difference, size = map(float, to_numpy(grounds))
+    return not difference > 100.0 * float(np.finfo(grounds.dtype).eps) * size
 
-    apart: bool
 
-    @classmethod
-    def of(cls, grounds: Tensor) -> RowsApart:
-        """The decision that numbers support; those that are not finite do not count as a difference."""
-        difference, size = map(float, to_numpy(grounds.array))
-        return cls(not difference > 100.0 * float(np.finfo(grounds.array.dtype).eps) * size)
+def _check_rows(grounds: Array, *, apart: bool) -> tuple[()]:
+    if _differ_by_rounding(grounds) != apart:
+        raise Outdated("rows of a batch meet where they did not, or the other way round")
+    return ()
 
-    def __call__(self, values: np.ndarray[Any, Any]) -> None:
-        """Raise Outdated for numbers that support another one."""
-        if self.of(Tensor(values)) != self:
-            raise Outdated("rows of a batch meet where they did not, or the other way round")
+
+rows_decided = effect("rows_decided", _check_rows)
+"""A decision whether rows are independent, on the grounds of two results that only such rows have both: a program that repeats
+the run tests its own.
+"""
 
 
 class OutputCurvature:
@@ -252,7 +249,7 @@ class OutputCurvature:
         expected = flatten(self.tape.gradient(z, list(chosen), probe, "zero"))
         guess = operations.reshape(probe, shape=(1, rows * columns), rank=len(array.shape)) @ result
         grounds = _largest(operations.reshape(guess, shape=tuple(expected.shape), rank=2), expected)
-        return result if _noted(grounds) else None
+        return result if _decided(grounds) else None
 
     def _random(self, shape: ShapeLike) -> Tensor:
         """Normal numbers, the same ones at every call."""
@@ -271,12 +268,12 @@ class OutputCurvature:
         blocks, probe = _reshaped(self._bending.blocks_of_rows(), (rows, columns, columns)), self._random(self._shape)
         apart = operations.einsum(blocks, probe, terms=("nij", "nj"), result="ni")
         grounds = _largest(apart, self._bent_rows(probe))
-        if not RowsApart.of(grounds).apart:
+        if not _differ_by_rounding(grounds.array):
             others = self._others_of_loss(probe)
-            if not RowsApart.of(others).apart:
-                _noted(grounds)
+            if not _differ_by_rounding(others.array):
+                _decided(grounds)
             grounds = others  # the first comparison may come out either way
-        return blocks if _noted(grounds) else None
+        return blocks if _decided(grounds) else None
 
     def _others_of_loss(self, probe: Tensor) -> Tensor:
         """The grounds of H times some rows of a direction in all others, for choices of rows that tell any two apart: both 0.
@@ -303,11 +300,11 @@ def _largest(found: Tensor, expected: Tensor) -> Tensor:
     return stacked
 
 
-def _noted(grounds: Tensor) -> bool:
-    """True if rows are independent on these grounds; a program that repeats this run tests its own."""
-    decision = RowsApart.of(grounds)
-    check(grounds, decision, to_numpy(grounds.array))
-    return decision.apart
+def _decided(grounds: Tensor) -> bool:
+    """True if rows are independent on these grounds."""
+    apart = _differ_by_rounding(grounds.array)
+    perform(rows_decided, (grounds,), {"apart": apart})
+    return apart
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:

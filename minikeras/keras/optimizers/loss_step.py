@@ -24,7 +24,7 @@ from ...core import Primitive, Record, Tensor, Variable
 from ...core.effects import State, decide, effect
 from ...core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
 from ...core.variable import Snapshot, restore, snapshot
-from ...derivatives.output_curvature import RowsApart
+from ...derivatives.output_curvature import rows_decided
 from ...errors import CompileError
 from ...nn_ops import streams
 from ...ranks import rows_here
@@ -335,8 +335,7 @@ class RecordedStep:
 
     def __post_init__(self) -> None:
         self.name, self._options = self.optimizer.name, options_of(self.optimizer)
-        tests = [record.params.get("test") for one in self.programs().values() for record in one.records]
-        self.decided = any(isinstance(test, RowsApart) for test in tests)
+        self.decided = any(one.primitive is rows_decided for sweep in self.programs().values() for one in sweep.records)
         """True if a sweep decided by numbers, which may decide otherwise in a later step; that one then raises `Outdated`."""
 
     def __str__(self) -> str:

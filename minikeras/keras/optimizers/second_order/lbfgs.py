@@ -91,14 +91,10 @@ class LBFGS(SecondOrder):
         change = there - gradient
         if number(step @ change) > float(np.finfo(gradient.dtype).eps) * number(change @ change):
             kept = [*kept, (step, change)][-self.memory :]
-        new_slots = self._stored(problem, kept)
-        return step, [*new_slots, *self.change(step_size=size, evaluations=evaluations, pairs=len(kept))]
-
-    def _stored(self, problem: LossProblem, kept: list[tuple[Array, Array]]) -> list[Change]:
-        xp, gradient = namespace(problem.gradient), problem.gradient
         room = [xp.zeros_like(gradient)] * (self.memory - len(kept))
-        whole = [xp.stack([*room, *[pair[which] for pair in kept]]) for which in (0, 1)]
-        return [*self.kept(problem, "steps", whole[0]), *self.kept(problem, "changes", whole[1])]
+        steps, changes = (xp.stack([*room, *[pair[which] for pair in kept]]) for which in (0, 1))
+        slots = [*self.kept(problem, "steps", steps), *self.kept(problem, "changes", changes)]
+        return step, [*slots, *self.change(step_size=size, evaluations=evaluations, pairs=len(kept))]
 
 
 def two_loops(gradient: Array, pairs: list[tuple[Array, Array]]) -> Array:

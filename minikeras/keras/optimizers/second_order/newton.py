@@ -13,7 +13,7 @@ from ..state import Change
 from .base import SecondOrder, groups_of
 from .blocks import BlockMatrix
 from .problem import LossProblem, number
-from .search import backtrack, judged, rounding, trust_region
+from .search import backtrack, quality, rounding, trust_region
 
 SHRINK, GROW = 1.0 / 3.0, 2.0
 """Factors of adaptive damping; Nielsen, Damping parameter in Marquardt's method (1999), section 3."""
@@ -116,22 +116,17 @@ class Newton(SecondOrder):
             corrected: from the step of the quadratic model, and its damping, to what is tried in its place; None to refuse it.
         """
         damping, growth, repaired = self.number("damping"), GROW, 0
-        loss = number(problem.loss)
-        noise = rounding(loss, problem.gradient.dtype)
         for _ in range(30):
             step, found = matrix.solve(-problem.gradient, damping, self.repair)
             repaired = max(repaired, found)
-            predicted = -number(problem.gradient @ step) - 0.5 * number(step @ (matrix @ step))
-            if corrected is not None:
-                step = corrected(step, damping)
-            ratio = -1.0 if step is None else judged(predicted, loss - problem.value(step), noise)
-            if ratio > 0:
+            taken = step if corrected is None else corrected(step, damping)
+            if taken is not None and (ratio := quality(problem, step, matrix @ step, taken)) > 0:
                 if ratio > 0.75:
                     damping = max(damping * SHRINK, 1e-15)
                 elif ratio < 0.25:
                     damping *= GROW
                 done = self.number("indefinite") + repaired
-                return step, self.change(damping=damping, step_size=1.0, indefinite=done)
+                return taken, self.change(damping=damping, step_size=1.0, indefinite=done)
             damping, growth = damping * growth, growth * 2.0
         return problem.gradient * 0, self.change(damping=damping, step_size=0.0)
 

@@ -110,12 +110,9 @@ def trust_region(
     Returns:
         The last step, its factor (0 if no step lowered the loss), and the radius for the next one.
     """
-    loss = number(problem.loss)
-    noise = rounding(loss, problem.gradient.dtype)
     for _ in range(most):
         step, bent, norm, limited = step_within(radius)
-        predicted = -number(problem.gradient @ step) - 0.5 * number(step @ bent)
-        ratio = judged(predicted, loss - problem.value(step), noise)
+        ratio = quality(problem, step, bent, step)
         if ratio < 0.25:
             radius = 0.25 * norm
         elif ratio > 0.75 and limited:
@@ -125,8 +122,14 @@ def trust_region(
     return step, 0.0, radius
 
 
-def judged(predicted: float, actual: float, noise: float) -> float:
-    """Actual over predicted reduction; 1 where both are rounding."""
+def quality(problem: LossProblem, step: Array, bent: Array, taken: Array) -> float:
+    """The reduction of the loss by the step that is taken, over that which the quadratic model predicts of a step whose product
+    with the curvature is `bent`; 1 where both are rounding.
+    """
+    loss = number(problem.loss)
+    noise = rounding(loss, problem.gradient.dtype)
+    predicted = -number(problem.gradient @ step) - 0.5 * number(step @ bent)
+    actual = loss - problem.value(taken)
     if abs(actual) <= noise and abs(predicted) <= noise:
         return 1.0
     return actual / predicted if predicted > 0 else -1.0
