@@ -127,3 +127,19 @@ def test_a_legacy_file_can_be_matched_by_the_names_of_layers():
         model.load_weights(FILES / "sequential_legacy.h5")
     model.load_weights(FILES / "sequential_legacy.h5", by_name=True)
     assert np.array_equal(model.get_weights()[0], tf.keras.models.load_model(FILES / "sequential_legacy.h5").get_weights()[-2])
+
+
+def test_two_layers_of_one_name_both_take_the_weights_of_a_legacy_file():
+    class Twins(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = layers.Dense(1, name="dense_1"), layers.Dense(1, name="dense_1")
+
+        def call(self, x):
+            return self.first(x) + self.second(x)
+
+    model = Twins()
+    model(np.zeros((1, 6), "float32"))
+    model.load_weights(FILES / "sequential_legacy.h5", by_name=True)
+    expected = tf.keras.models.load_model(FILES / "sequential_legacy.h5").get_weights()[-2]
+    assert np.array_equal(model.first.kernel, expected) and np.array_equal(model.second.kernel, expected)

@@ -136,7 +136,7 @@ class Masking(SameShape, described=True, makes_nothing=True):
     (array([[ True, False]]), array([2., 0.], dtype=float32))
     """
 
-    def __init__(self, mask_value: Kept[float] = 0.0, **options: Any) -> None:
+    def __init__(self, mask_value: Kept[TensorLike] = 0.0, **options: Any) -> None:
         super().__init__(**options)
 
     def call(self, inputs: Tensor) -> Tensor:

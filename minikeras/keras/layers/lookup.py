@@ -18,7 +18,7 @@ from ...core.stack import only_shapes
 from ...errors import DTypeError, InvalidArgumentError
 from ...files import limits
 from ...functions.creation import constant
-from ...types import Array, TensorLike
+from ...types import Array, DTypeLike, TensorLike
 from ..arguments import whole
 from ..config import floatx
 from ..saving.objects import described
@@ -456,7 +456,7 @@ class IntegerLookup(IndexLookup, described=True, makes_nothing=True):
         mask_token: Kept[int | None] = None,
         oov_token: Kept[int | None] = -1,
         vocabulary: Any = None,
-        vocabulary_dtype: Kept[str] = "int64",
+        vocabulary_dtype: Kept[DTypeLike] = "int64",
         idf_weights: Any = None,
         invert: Flag = False,
         output_mode: Kept[str] = "int",

@@ -10,7 +10,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, SupportsFloat, SupportsIndex, TypeVar
 
 from .. import activations, constraints, initializers, regularizers
 from ..arguments import whole
@@ -67,10 +67,10 @@ def _of_kind(annotation: Any) -> Option:
     kinds = typing.get_args(annotation) or (annotation,)
     if not all(kind in _KINDS for kind in kinds):
         return AS_IT_IS
-    allowed = (*kinds, *((int,) if float in kinds else ()))
+    allowed = tuple({int: SupportsIndex, float: SupportsFloat}.get(kind, kind) for kind in kinds)  # a Tensor is a number too
 
     def checked(layer: Any, name: str, value: Any) -> Any:
-        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in kinds):
+        if type(value) not in kinds and (isinstance(value, bool) or not isinstance(value, allowed)):
             wanted = " or ".join(_KINDS[kind] for kind in kinds)
             raise TypeError(f"{type(layer).__name__}: {name} must be {wanted}, found {value!r}.")
         return value
@@ -159,7 +159,7 @@ def one_of(*choices: Any) -> Option:
 
 def checked_number(layer: Any, name: str, value: Any) -> float:
     """Refuse what is no number."""
-    if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
+    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, SupportsFloat)):
         raise TypeError(f"{type(layer).__name__}: {name} must be a number, found {value!r}.")
     return float(value)
 

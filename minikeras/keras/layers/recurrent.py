@@ -285,7 +285,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         go_backwards: Flag = False,
         stateful: Flag = False,
         unroll: Flag = False,
-        zero_output_for_mask: Kept[bool] = False,
+        zero_output_for_mask: Flag = False,
         **options: Any,
     ) -> None:
         super().__init__(**options)

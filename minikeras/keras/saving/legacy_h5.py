@@ -138,7 +138,8 @@ def load_legacy_weights(model: Any, root: hdf5.StoredGroup, file: Path, skip: bo
     own = "top_level_model_weights"
     if own in group.members:
         pairs.append((own, own_variables(model), _values(group, own, file)))
-    places = [ObjectPlace(name, None, weights) for name, weights, _ in pairs]
+    # Several layers may have one name, so places have numbers too.
+    places = [ObjectPlace(f"{number}/{name}", None, weights) for number, (name, weights, _) in enumerate(pairs)]
     content = _numbered({place.group: arrays for place, (_, _, arrays) in zip(places, pairs, strict=True)})
     LoadedWeights(content, file, skip, cast, lambda place: []).carry_out(lambda: KerasTree(places))
 

@@ -524,6 +524,7 @@ def test_an_option_of_another_kind_is_named():
         L.StringLookup(output_mode=["int"])
     with pytest.raises(TypeError, match="BatchNormalization: momentum must be a number, found True"):
         L.BatchNormalization(momentum=True)
+    assert L.IntegerLookup(vocabulary_dtype=tf.int64).get_config()["vocabulary_dtype"] == "int64"
     assert L.LayerNormalization(epsilon=np.float32(0.5)).epsilon == 0.5 and L.LayerNormalization(epsilon=1).epsilon == 1.0
 
 
