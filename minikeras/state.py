@@ -328,14 +328,20 @@ class Restoration:
         self._wait(tree)
         return tree
 
-    def carry_out(self, look_up: Callable[[], StateTree]) -> StateTree:
-        """Give the leaves of a tree the values that are due there, all of them or, with an error, none."""
-        tree = look_up()
+    def carry_out(self, look_up: Callable[[], StateTree], first: StateTree | None = None) -> StateTree:
+        """Give the leaves of a tree the values that are due there, all of them or, with an error, none.
+
+        Args:
+            look_up: the tree by now; it is asked again where optimizers have made slots.
+            first: the tree before that, if it is known.
+        """
+        tree = look_up() if first is None else first
         undo = self._make_slots(tree, look_up)
         try:
             tree = look_up() if undo else tree
             found = {place: leaf for place, leaf in tree.leaves.items() if not self.is_done(leaf)}
-            keys = {place: key for place in found if (key := self.key_of(place)) in self.due}
+            due = self.due
+            keys = {place: key for place in found if (key := self.key_of(place)) in due}
             problems = {place: text for place, key in keys.items() if (text := self._mismatch(tree, place, key))}
             match = Match(tree, found, keys, problems, undo)
             self._check(match)

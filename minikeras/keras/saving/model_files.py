@@ -200,7 +200,7 @@ def load_tree(model: Any, root: hdf5.StoredGroup, file: object, skip_mismatch: b
         yield from _candidates(model, weights, root.get(place))
 
     restoration = LoadedWeights(content, file, skip_mismatch, cast, candidates)
-    restoration.carry_out(lambda: KerasTree(_by_old_names(places(model), root)))
+    restoration.carry_out(lambda: KerasTree(_by_old_names(places(model), root)), tree)
 
 
 def _by_old_names(walked: list[ObjectPlace], root: hdf5.StoredGroup) -> list[ObjectPlace]:
