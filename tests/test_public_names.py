@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import operator
 import pathlib
 import types
+import typing
 from collections.abc import Iterator
 
 import pytest
@@ -126,6 +128,13 @@ def test_type_checkers_see_names_that_come_from_other_files() -> None:
             for one in own
         )
         assert literal or text.startswith("# mypy: implicit-reexport\n") or path.with_suffix(".pyi").is_file(), module
+
+
+def test_the_types_of_every_function_are_known() -> None:
+    for dotted in public_names():
+        value = operator.attrgetter(dotted.partition(".")[2])(minikeras)
+        if isinstance(value, types.FunctionType):
+            assert typing.get_type_hints(value) is not None, dotted
 
 
 def test_every_declared_name_exists() -> None:

@@ -321,7 +321,7 @@ def traced(function: Callable[..., Any], inputs: Sequence[Any], kinds: str = KIN
         with np.errstate(all="ignore"):
             result = function(*code.elements())
         return code.body(result if type(result) is tuple else (result,))
-    except (Untraceable, TypeError, AttributeError, ValueError):
+    except (Untraceable, TypeError, AttributeError, ValueError, IndexError):
         return None
 
 
@@ -378,7 +378,7 @@ def traced_passes(function: Callable[..., Any], inputs: Sequence[Any]) -> list[P
             found.append(_needed(body._replace(outputs=tuple([x.register for x in own.values()])), known))
             known |= {register: x.dtype for register, x in own.items()}
         return [*found, _needed(body, known)]
-    except (Untraceable, TypeError, AttributeError, ValueError):
+    except (Untraceable, TypeError, AttributeError, ValueError, IndexError):
         return None
 
 

@@ -14,7 +14,7 @@ from ..core.ops import arithmetic, indexing, transcendental
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops import nn
 from ..nn_ops.convolution import offsets, places
-from ..types import DTypeLike, TensorLike, as_dtype
+from ..types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .assertions import assert_non_negative
 from .catalogue import row
 from .contractions import tensordot
@@ -228,7 +228,7 @@ def resize_with_pad(
     return pad_to_bounding_box(x, above, left, target_height, target_width)
 
 
-def _part(name: str, value: TensorLike, size: int | Sequence[int], seed: Any, draw: Any) -> Tensor:
+def _part(name: str, value: TensorLike, size: ShapeLike, seed: Any, draw: Any) -> Tensor:
     x, sizes = tensor(value), static_shape(size)
     if len(sizes) != x.ndim or any(not 0 <= part <= whole for part, whole in zip(sizes, x.shape, strict=True)):
         raise ShapeError(f"{name}: a part of size {list(sizes)} does not lie within shape {x.shape}.")

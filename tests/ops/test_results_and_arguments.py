@@ -40,6 +40,13 @@ def test_the_largest_elements_are_those_of_a_stable_order(dtype):
         np.testing.assert_array_equal(found.values, np.take_along_axis(rows, order, -1)[..., :k])
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_all_elements_in_order_are_found_in_a_function_too(jit_compile):
+    recorded = tf.function(lambda rows: tf.math.top_k(rows, 3), jit_compile=jit_compile)
+    for _ in range(3):
+        assert listed(recorded(tf.constant([[1.0, 3.0, 2.0], [5.0, 5.0, 6.0]])).indices) == [[1.0, 2.0, 0.0], [2.0, 0.0, 1.0]]
+
+
 @pytest.mark.slow
 def test_a_few_of_many_elements_are_found_without_sorting_all():
     x = tf.constant(np.random.default_rng(0).normal(size=(64, 4096)).astype("f"))
