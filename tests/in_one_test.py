@@ -33,7 +33,7 @@ def in_one_test(one_in: int = 1, /, **axes: Iterable[Any]) -> Callable[[Callable
     """Like `parametrize`, but one test that tries every combination of the values and reports each that fails.
 
     Args:
-        one_in: the plain run tries one case in so many, the slow one all.
+        one_in: the plain run tries one case in so many, the slow one all; a test may ask for the number of its run.
         axes: the values of each parameter.
     """
     cases = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
@@ -41,12 +41,14 @@ def in_one_test(one_in: int = 1, /, **axes: Iterable[Any]) -> Callable[[Callable
     sizes = [1] if one_in == 1 else [one_in, pytest.param(1, marks=pytest.mark.slow)]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(test)
+
         @functools.wraps(test)
         def run(one_in: int = 1, **given: Any) -> None:
+            given |= {"one_in": one_in} if "one_in" in signature.parameters else {}
             try_all((f"case: {case}", functools.partial(test, **given, **case)) for case in cases[::one_in])
 
-        signature = inspect.signature(test)
-        kept = [parameter for name, parameter in signature.parameters.items() if name not in axes]
+        kept = [parameter for name, parameter in signature.parameters.items() if name not in (*axes, "one_in")]
         if one_in == 1:
             run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
             return run

@@ -15,17 +15,13 @@ import minikeras as tf
 LOSSES, METRICS = golden("losses"), golden("metrics")
 
 
-whole_or_part = pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
-
-
-def chosen(number, whole):
+def chosen(number, one_in):
     """In the plain run LLVM, whose kernels take most of the time, compiles each fourth case only."""
-    return EXECUTORS if whole or number % 4 == 0 else EXECUTORS[:1]
+    return EXECUTORS if one_in == 1 or number % 4 == 0 else EXECUTORS[:1]
 
 
-@in_one_test(numbered=enumerate(ROWS))
-@whole_or_part
-def test_a_layer_trains_the_same(numbered, whole):
+@in_one_test(2, numbered=enumerate(ROWS))
+def test_a_layer_trains_the_same(numbered, one_in):
     number, row = numbered
     given = row.inputs("float32")
     listed = given if isinstance(given, list) else [given]
@@ -48,12 +44,11 @@ def test_a_layer_trains_the_same(numbered, whole):
 
         return step, lambda: layer.variables
 
-    both_ways(make, batches, executors=chosen(number, whole))
+    both_ways(make, batches, executors=chosen(number, one_in))
 
 
-@in_one_test(numbered=enumerate(LOSSES["cases"]))
-@whole_or_part
-def test_a_loss_and_its_gradient_are_the_same(numbered, whole):
+@in_one_test(2, numbered=enumerate(LOSSES["cases"]))
+def test_a_loss_and_its_gradient_are_the_same(numbered, one_in):
     number, case = numbered
     data = LOSSES["data"][case["data"]]
     labels = np.asarray(data["y_true"])
@@ -71,12 +66,11 @@ def test_a_loss_and_its_gradient_are_the_same(numbered, whole):
 
         return step, list
 
-    both_ways(make, [(labels, predictions * factor) for factor in (1.0, 0.9, 0.5)], executors=chosen(number, whole))
+    both_ways(make, [(labels, predictions * factor) for factor in (1.0, 0.9, 0.5)], executors=chosen(number, one_in))
 
 
-@in_one_test(numbered=enumerate(METRICS["cases"]))
-@whole_or_part
-def test_a_metric_accumulates_the_same(numbered, whole):
+@in_one_test(2, numbered=enumerate(METRICS["cases"]))
+def test_a_metric_accumulates_the_same(numbered, one_in):
     number, case = numbered
 
     def array(part):
@@ -95,13 +89,12 @@ def test_a_metric_accumulates_the_same(numbered, whole):
         return step, lambda: metric.variables
 
     eager = case["metric"] == "R2Score" and "num_regressors" in case["config"]
-    both_ways(make, batches, eager, executors=chosen(number, whole))
+    both_ways(make, batches, eager, executors=chosen(number, one_in))
 
 
-@in_one_test(numbered=enumerate(OPTIONS))
+@in_one_test(2, numbered=enumerate(OPTIONS))
 @pytest.mark.parametrize("name", FORMULAS)
-@whole_or_part
-def test_an_optimizer_steps_the_same(name, numbered, whole):
+def test_an_optimizer_steps_the_same(name, numbered, one_in):
     number, option = numbered
 
     def make():
@@ -113,7 +106,7 @@ def test_an_optimizer_steps_the_same(name, numbered, whole):
 
         return step, lambda: [*held, *optimizer.variables]
 
-    both_ways(make, [tuple(gradients(i, "float32")) for i in range(5)], executors=chosen(number, whole))
+    both_ways(make, [tuple(gradients(i, "float32")) for i in range(5)], executors=chosen(number, one_in))
 
 
 def test_derivatives_of_every_order_are_the_same():
