@@ -131,6 +131,21 @@ def test_slots_are_assigned_between_two_steps():
         assert not variable.numpy().any()
 
 
+@pytest.mark.parametrize(
+    "copied", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["", "deep", "file"]
+)
+@pytest.mark.parametrize("kind", ["Nadam", "PerLayer", "LossScaleOptimizer", "LevenbergMarquardt"])
+def test_what_a_step_counts_is_assigned_between_two_steps(kind, copied):
+    w = tf.Variable(tf.zeros([3]), name="w")
+    given = {"PerLayer": [{"*": "sgd"}], "LossScaleOptimizer": [tf.keras.optimizers.SGD(0.1)]}.get(kind, [])
+    optimizer = getattr(tf.keras.optimizers, kind)(*given)
+    optimizer.build([w])
+    optimizer, _ = copied((optimizer, w))
+    rates = [one for one in optimizer.counters if "learning_rate" in one.name]
+    counted = [one for one in optimizer.counters if not any(one is rate for rate in rates)]
+    assert len(counted) > 1 and all(one.update_lock in optimizer.state.locks.all for one in counted)
+
+
 @pytest.mark.parametrize("jit", [False, None])
 def test_no_compiled_step_is_lost(jit):
     v, w = tf.Variable(tf.zeros([64])), tf.Variable(tf.zeros([3]))

@@ -9,7 +9,7 @@ import copy
 import functools
 import itertools
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from ...types import Array
 from ..ir import Program, Slot, instruction, outputs_of, slots_in
 from ..loops import KINDS, Body, Code, Untraceable, loop, traced
 from ..planning import assign_flat, flatten, part, read_flat, variables_of
+from .forward_state import touched
 
 # Kernels that are made of other operations become these operations, which then share results, memory and loops.
 #
@@ -275,32 +276,14 @@ class Writer:
         self.written: dict[Hashable, Slot] = {}
         self.guards: list[Callable[[], bool]] = list(program.guards)
         self._keys = program.unused_keys()
-        self._readings: dict[int, list[int]] = {}
-        """For each Variable the positions of the instructions that read its present value."""
-        self._changed: dict[int | None, int] = {}
-        """For each Variable that was assigned, and under None for any, the position of the last change."""
 
     def keep(self, record: Record) -> None:
         """Write an instruction as it is."""
-        if State.OPERANDS in record.primitive.writes:
-            for variable in record.inputs:
-                if isinstance(variable, Variable):
-                    self._change(variable.key)
-        elif State.VARIABLES in record.primitive.writes:
-            self._readings.clear()  # it may assign any Variable
-            self._changed[None] = len(self.records)
-        elif record.primitive is read_variable:
-            self._readings.setdefault(record.inputs[0].key, []).append(len(self.records))
         self.records.append(record)
-
-    def _change(self, key: int) -> None:
-        self._readings.pop(key, None)
-        self._changed[key] = len(self.records)
 
     def attempt(self, write: Callable[[], None]) -> bool:
         """Write what a function writes; nothing, and False, if it finds something untraceable."""
         before = {name: copy.copy(held) for name, held in vars(self).items() if name != "_keys"}
-        before["_readings"] = {key: [*positions] for key, positions in self._readings.items()}
         try:
             write()
         except Untraceable:
@@ -357,35 +340,26 @@ class Writer:
         """One flat array for each column of Variables. Earlier reads of their present values become parts of it."""
         flats = tuple([self.slot((layout.size,), layout.dtype) for _ in columns])
         variables = [variable for column in columns for variable in column]
-        earlier = {variable.key: self._readings.pop(variable.key, []) for variable in variables}
-        first = min(itertools.chain.from_iterable(earlier.values()), default=len(self.records))
-        if any(self._changed.get(key, -1) >= first for key in (None, *earlier)):
-            self.write(read_flat, variables, {"layout": layout}, flats)
-            return flats
-        for flat, column in zip(flats, columns, strict=True):
-            for variable, start, shape in zip(column, layout.starts, layout.shapes, strict=True):
-                for position in earlier[variable.key]:
-                    slot = self.records[position].outputs
-                    self.records[position] = Record(part, [flat], {"start": start, "shape": shape}, slot)
-        self._insert(first, Record(read_flat, variables, {"layout": layout}, flats))
+        parts = list(itertools.product(flats, zip(layout.starts, layout.shapes, strict=True)))
+        places = dict(zip([variable.key for variable in variables], parts, strict=True))
+        first = position = len(self.records)
+        while position and not _changes(self.records[position - 1], places.keys()):
+            position -= 1
+            record = self.records[position]
+            if record.primitive is read_variable and record.inputs[0].key in places:
+                first, (flat, (start, shape)) = position, places[record.inputs[0].key]
+                self.records[position] = Record(part, [flat], {"start": start, "shape": shape}, record.outputs)
+        self.records.insert(first, Record(read_flat, variables, {"layout": layout}, flats))
         return flats
 
     def begin(self, primitive: Primitive, params: dict[str, Any], outputs: Any) -> None:
         """Write an instruction that reads state alone; it becomes the first one if nothing was changed before."""
-        self._insert(len(self.records) if self._changed else 0, Record(primitive, [], params, outputs))
-
-    def _insert(self, first: int, record: Record) -> None:
-        self.records.insert(first, record)
-        for positions in self._readings.values():
-            positions[:] = [position + (position >= first) for position in positions]
-        self._changed = {key: position + (position >= first) for key, position in self._changed.items()}
+        first = len(self.records) if any(map(_changes, self.records)) else 0
+        self.records.insert(first, Record(primitive, [], params, outputs))
 
     def assign(self, columns: Sequence[Sequence[Variable]], flats: Sequence[Slot], layout: Layout) -> None:
         """Let Variables hold the parts of flat arrays."""
-        variables = [variable for column in columns for variable in column]
-        for variable in variables:
-            self._change(variable.key)
-        self.write(assign_flat, [*variables, *flats], {"layout": layout})
+        self.write(assign_flat, [*itertools.chain.from_iterable(columns), *flats], {"layout": layout})
 
     def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
         """Write a loop of a body over all elements of flat arrays; the flat arrays of its results."""
@@ -393,6 +367,14 @@ class Writer:
         outputs = [self.slot((size,), dtypes[register]) for register in body.outputs]
         self.write(loop, operands, {"body": body}, tuple(outputs))
         return outputs
+
+
+def _changes(record: Record, keys: Collection[int] | None = None) -> bool:
+    """True if an instruction may change Variables: any, or one of those with these keys."""
+    if not {State.VARIABLES, State.OPERANDS}.intersection(record.primitive.writes):
+        return False
+    found = touched(record)
+    return keys is None or found is None or not found.isdisjoint(keys)
 
 
 def _read_together(writer: Writer, record: Record) -> bool:

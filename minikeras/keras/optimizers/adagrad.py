@@ -41,7 +41,6 @@ class Adagrad(Optimizer):
 
     elementwise = True
     slot_groups = (("accumulator",),)
-    settings = ("initial_accumulator_value", "epsilon")
 
     def __init__(
         self,
@@ -97,7 +96,6 @@ class Adadelta(Optimizer):
 
     elementwise = True
     slot_groups = (("accumulated_grad", "accumulated_delta_var"),)
-    settings = ("rho", "epsilon")
     rule = staticmethod(adadelta_step)
 
     def __init__(
@@ -152,7 +150,6 @@ class RMSprop(Optimizer):
     """
 
     elementwise = True
-    settings = ("rho", "momentum", "epsilon", "centered")
 
     def __init__(
         self,
@@ -218,10 +215,6 @@ class Ftrl(Optimizer):
 
     elementwise = True
     slot_groups = (("accumulator", "linear"),)
-    settings = (
-        *("learning_rate_power", "initial_accumulator_value", "l1_regularization_strength", "l2_regularization_strength"),
-        *("l2_shrinkage_regularization_strength", "beta"),
-    )
 
     def __init__(
         self,
@@ -318,7 +311,6 @@ class Adafactor(Optimizer):
     """
 
     slot_groups = (("row_mean", "column_mean", "velocity"),)
-    settings = ("beta_2_decay", "epsilon_1", "epsilon_2", "clip_threshold", "relative_step")
 
     def __init__(
         self,

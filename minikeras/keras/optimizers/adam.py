@@ -11,7 +11,7 @@ from ...core.arrays import namespace
 from ...types import Array
 from ..config import floatx
 from .optimizer import Optimizer
-from .state import Change, host_variable
+from .state import Change
 
 
 def moments(g: Array, m: Array, v: Array, beta_1: float, beta_2: float) -> tuple[Array, Array]:
@@ -89,7 +89,6 @@ class Adam(Optimizer):
 
     elementwise = True
     slot_groups: tuple[tuple[str, ...], ...] = (("momentum", "velocity"),)
-    settings = ("beta_1", "beta_2", "epsilon", "amsgrad")
 
     def __init__(
         self,
@@ -146,7 +145,6 @@ class MomentOptimizer(Optimizer):
 
     elementwise = True
     slot_groups: tuple[tuple[str, ...], ...] = (("momentum", "velocity"),)
-    settings: tuple[str, ...] = ("beta_1", "beta_2", "epsilon")
 
     def __init__(
         self,
@@ -243,7 +241,7 @@ class Nadam(MomentOptimizer):
         **options: Any,
     ) -> None:
         super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
-        self._product = host_variable(self.name, 1.0, "u_product", floatx())
+        self._product = self.state.add_number(1.0, "u_product", floatx())
 
     @property
     def variables(self) -> list[Variable]:
@@ -340,8 +338,6 @@ class ScheduleFreeAdamW(MomentOptimizer):
     >>> print(w.numpy().round(4))
     0.9
     """
-
-    settings = ("beta_1", "beta_2", "epsilon", "warmup_steps")
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from ...types import Array, DTypeLike
 from ..arguments import as_call
 from .optimizer import Optimizer, deserialize, serialize
 from .options import COMMON
-from .state import Change, OptimizerState, host_variable
+from .state import Change, OptimizerState
 
 
 def next_scale(finite: bool, scale: float, count: int, growth_steps: int) -> tuple[float, int]:
@@ -99,8 +99,8 @@ class LossScaleOptimizer(Optimizer):
                 "scaled gradients. Use the policy 'float32' or 'mixed_bfloat16', or compile(auto_scale_loss=False)."
             )
         self.initial_scale, self.dynamic_growth_steps = float(initial_scale), int(dynamic_growth_steps)
-        self.step_counter = host_variable(self.name, np.int64(0), "step_counter")
-        self.dynamic_scale = host_variable(self.name, initial_scale, "dynamic_scale", "float32")
+        self.step_counter = self.state.add_number(np.int64(0), "step_counter")
+        self.dynamic_scale = self.state.add_number(initial_scale, "dynamic_scale", "float32")
 
     # The inner optimizer's state -------------------------------------------------------------------------------------------
 

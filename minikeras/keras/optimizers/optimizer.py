@@ -84,7 +84,7 @@ class Optimizer:
     _unwatched = ("_learning_rate", "_eager_step", "_owner")
     """Attributes that every step looks up, a recorded one too, so that no guard watches them."""
     settings: tuple[str, ...] = ()
-    """Names of the constructor's arguments beyond the common ones, which are attributes too."""
+    """Names of the constructor's arguments beyond the common ones, which are attributes too; `register` asks it for them."""
     rule: Callable[..., tuple[Array, ...]] | None = None
     """The formula as a function of gradient, value, slots, what `begin_step` gives, and the settings."""
     slot_groups: tuple[tuple[str, ...], ...] = ()
@@ -576,6 +576,9 @@ serialize, deserialize = catalogue.serialize, catalogue.deserialize
 def register(kind: type[Optimizer]) -> type:
     """Register one of the package's classes under its name; `get` ignores case."""
     kind.package_class = kind
+    if kind.get_config is Optimizer.get_config and "settings" not in vars(kind):
+        others = *options.COMMON, "learning_rate", "name", "options", "return"
+        kind.settings = tuple([name for name in kind.__init__.__annotations__ if name not in others])
     return catalogue.add(kind.__name__.lower())(kind)
 
 

@@ -51,7 +51,6 @@ class SGD(Optimizer):
     """
 
     elementwise = True
-    settings = ("momentum", "nesterov")
 
     def __init__(
         self, learning_rate: float | Callable[..., Any] = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any
@@ -101,7 +100,6 @@ class Lion(Optimizer):
 
     elementwise = True
     slot_groups = (("momentum",),)
-    settings = ("beta_1", "beta_2")
     rule = staticmethod(lion_step)
 
     def __init__(
@@ -189,10 +187,6 @@ class Muon(Optimizer):
     """
 
     slot_groups = (("momentum", "velocity"),)
-    settings = (
-        *("adam_beta_1", "adam_beta_2", "adam_weight_decay", "epsilon", "exclude_layers", "exclude_embeddings"),
-        *("muon_a", "muon_b", "muon_c", "adam_lr_ratio", "momentum", "ns_steps", "nesterov", "rms_rate"),
-    )
 
     def __init__(
         self,

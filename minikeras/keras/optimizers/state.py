@@ -56,13 +56,13 @@ class OptimizerState:
         iterations: the number of steps taken.
         own: the slots that are here and not in a part. Never changed in place.
         added: Variables that an optimizer written for Keras has added, in its order.
-        locks: of all Variables that have slots, and of these.
+        locks: of all Variables that have slots, of these, and of the numbers that steps change.
     """
 
     def __init__(self, owner: str, parts: Sequence[OptimizerState] = ()) -> None:
-        self.iterations = host_variable(owner, np.int64(0), "iteration")
         self.locks = UpdateLocks()
-        self._parts = tuple(parts)
+        self._owner, self._numbers, self._parts = owner, list[Variable](), tuple(parts)
+        self.iterations = self.add_number(np.int64(0), "iteration")
         self.own: dict[int, SlotState] = {}
         self.added: list[Variable] = []
         self._early: dict[int, dict[str, Variable]] = {}
@@ -82,11 +82,17 @@ class OptimizerState:
             known = known | part.slots
         return known
 
+    def add_number(self, value: Any, name: str, dtype: DTypeLike = None) -> Variable:
+        """A number that steps change, in host memory."""
+        self._numbers.append(host_variable(self._owner, value, name, dtype))
+        self.locks.join(self._numbers)
+        return self._numbers[-1]
+
     def add(self, new: Iterable[SlotState]) -> None:
         added = {found.variable.key: found for found in new}
         for key, found in added.items():
             found.slots.update(self._early.pop(key, {}))
-        self.locks.join([*_with_slots(added), self.iterations])
+        self.locks.join(_with_slots(added))
         self.own = self.own | added  # last: another thread that finds them takes a step
 
     def begin(self) -> None:
@@ -141,7 +147,7 @@ class OptimizerState:
         return StepOf(self)
 
     def _join_locks(self) -> None:
-        self.locks.join(_with_slots(self.own))
+        self.locks.join([*self._numbers, *_with_slots(self.own)])
         for part in self._parts:
             self.locks.include(part.locks.all)
 

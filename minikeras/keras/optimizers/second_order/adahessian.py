@@ -36,7 +36,6 @@ class AdaHessian(SecondOrder):
 
     slot_groups = (("momentum", "curvature"),)
     sweeps = ("record", "product")
-    settings = ("beta_1", "beta_2", "epsilon", "hessian_power", "average", "probes")
 
     def __init__(
         self,

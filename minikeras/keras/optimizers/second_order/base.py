@@ -14,7 +14,7 @@ from ....functions.elementwise import cast
 from ....types import Array
 from ..loss_step import Repeatable, Sweep, run_directly, run_step
 from ..optimizer import Optimizer
-from ..state import Change, constrained, host_variable
+from ..state import Change, constrained
 from ..step import OnArrays, all_finite, counted
 from .problem import LossProblem
 
@@ -72,7 +72,7 @@ class SecondOrder(Optimizer):
     def add_number(self, name: str, value: float | int) -> None:
         """Keep a number that outlives a step: saved with the optimizer, and shown in the logs."""
         first = np.int64(value) if isinstance(value, int) else np.float64(value)
-        self._numbers[name] = host_variable(self.name, first, name)
+        self._numbers[name] = self.state.add_number(first, name)
 
     def number(self, name: str) -> float:
         """The present value of a number."""

@@ -72,7 +72,6 @@ class KFAC(SecondOrder):
     """
 
     slot_groups = (("inputs", "outputs"),)
-    settings = ("damping", "decay")
     sweeps = ("record", "factors", "product")
 
     def __init__(

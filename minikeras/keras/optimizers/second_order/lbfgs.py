@@ -41,7 +41,6 @@ class LBFGS(SecondOrder):
     True
     """
 
-    settings = ("memory", "max_evaluations")
     slot_groups = (("steps", "changes"),)
     needs_curvature_record = False
     sweeps = ("record", "value_and_gradient")
