@@ -204,3 +204,13 @@ def test_a_function_that_gives_no_optimizer_is_refused_and_nothing_changes():
     with pytest.raises(ValueError, match="found None"):
         optimizer.apply([tf.constant(1.0)], [w])
     assert w.numpy() == 1.0 and not optimizer.built
+
+
+@pytest.mark.parametrize("rules", [{"*": "sgd"}, {"a*": None, "*": "sgd"}])
+def test_a_variable_whose_first_step_failed_is_taken_by_the_next(rules):
+    optimizer, a, b = optimizers.PerLayer(rules), tf.Variable([1.0], name="a"), tf.Variable([1.0], name="b")
+    optimizer.apply([tf.ones([1]), tf.ones([1])], [a, tf.Variable([1.0], name="c")])
+    with pytest.raises(tf.errors.ShapeError):
+        optimizer.apply([tf.ones([2])], [b])
+    optimizer.apply([tf.ones([1])], [b])
+    assert b.numpy() < 1.0

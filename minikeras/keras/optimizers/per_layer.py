@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 from ... import markup
 from ...core import GradientTape, Tensor, Variable
@@ -114,7 +114,8 @@ class PerLayer(Optimizer):
         default = next((_turn(rule).optimizer for pattern, rule in pairs if _is_default(pattern)), None)
         self._default = get(default) if default is not None else None
         self.members = [self._member(pattern, _turn(rule)) for pattern, rule in pairs]
-        self._owner: dict[int, tuple[Variable, Member]] = {}
+        self._owner: dict[int, tuple[Variable, int]] = {}
+        """For each Variable the number of its member."""
         self.state = OptimizerState(self.name, [optimizer.state for optimizer in self.optimizers])
         self.needs_loss = any(optimizer.needs_loss for optimizer in self.optimizers)
 
@@ -139,49 +140,55 @@ class PerLayer(Optimizer):
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Find the owner of each variable, and let the members make their slots."""
-        if not self.built and any(member.optimizer is not None for _, member in self._owner.values()):
-            self._owner = {}  # the slots were taken back: who owns what is asked again
-        new = [variable for variable in variables if variable.key not in self._owner]
+        new = [variable for variable in variables if not self._knows(variable)]
         if not new:
             return
+        known = {key: pair for key, pair in self._owner.items() if self._knows(pair[0])}
         candidates = [(variable, self._candidates(variable)) for variable in new]
         problems = [
-            f"{_path(variable)} belongs to {' and '.join(repr(member.label) for member in found)}"
+            f"{_path(variable)} belongs to {' and '.join(repr(self.members[number].label) for number in found)}"
             if found
             else f"{_path(variable)} belongs to no entry (a '*' entry would take it)"
             for variable, found in candidates
             if len(found) != 1
         ]
-        if not self._owner:
-            used = {id(member) for _, found in candidates for member in found}
-            unused = [member for member in self.members if id(member) not in used and not member.optional]
+        if not known:
+            used = {number for _, found in candidates for number in found}
+            unused = [one for number, one in enumerate(self.members) if number not in used and not one.optional]
             problems += [f"entry {member.label!r} matches no variable" for member in unused]
         if problems:
             count = "one thing does" if len(problems) == 1 else f"{len(problems)} things do"
             raise ValueError(f"PerLayer: {count} not fit:\n  " + "\n  ".join(problems))
-        self._owner = self._owner | {variable.key: (variable, member) for variable, (member,) in candidates}
+        self._owner = known | {variable.key: (variable, number) for variable, (number,) in candidates}
         self.state.locks.join(new)
-        for member in self.members:
+        for number, member in enumerate(self.members):
             if member.optimizer is not None:
-                member.optimizer.prepare(self._owned(member, new))
+                member.optimizer.prepare(self._owned(number, new))
 
-    def _owned(self, member: Member, variables: Iterable[Variable]) -> list[Variable]:
-        return [variable for variable in variables if self._owner[variable.key][1] is member]
+    def _knows(self, variable: Variable) -> bool:
+        """True if a Variable has an owner, with slots: a step that fails takes back those that it made."""
+        _, number = self._owner.get(variable.key, (None, None))
+        optimizer = None if number is None else self.members[number].optimizer
+        return number is not None and (optimizer is None or variable.key in optimizer.state.slots)
+
+    def _owned(self, number: int, variables: Iterable[Variable]) -> list[Variable]:
+        return [variable for variable in variables if self._owner[variable.key][1] == number]
 
     def optimizer_for(self, variable: Variable) -> Optimizer | None:
         """The optimizer of a variable; None if it is frozen or belongs to no entry."""
         known = self._owner.get(variable.key)
-        member = known[1] if known else next(iter(self._candidates(variable)), None)
-        return None if member is None else member.optimizer
+        found = self._candidates(variable) if known is None else known[1:]
+        return self.members[found[0]].optimizer if found else None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copied Variable has another key."""
         self.__dict__.update(state)
-        self._owner = {variable.key: (variable, member) for variable, member in self._owner.values()}
+        self._owner = {variable.key: (variable, number) for variable, number in self._owner.values()}
 
-    def _candidates(self, variable: Variable) -> list[Member]:
-        found = [member for member in self.members if member.matches(variable)]
-        return found or [member for member in self.members if _is_default(member.pattern)]
+    def _candidates(self, variable: Variable) -> list[int]:
+        """The numbers of the members that a Variable may belong to."""
+        found = [number for number, member in enumerate(self.members) if member.matches(variable)]
+        return found or [number for number, member in enumerate(self.members) if _is_default(member.pattern)]
 
     @property
     def optimizers(self) -> list[Optimizer]:
@@ -239,12 +246,13 @@ class PerLayer(Optimizer):
 
     # The step ------------------------------------------------------------------------------------------------------------
 
-    def _due(self) -> list[Member]:
-        step = int(self.state.iterations.array)
-        return [m for m in self.members if m.optimizer is not None and (step - m.offset) % m.every == 0]
+    def _due(self) -> dict[int, Any]:
+        """The optimizers whose turn it is, by the number of the member."""
+        step, members = int(self.state.iterations.array), enumerate(self.members)
+        return {i: one.optimizer for i, one in members if one.optimizer is not None and (step - one.offset) % one.every == 0}
 
     def learning(self, variables: Sequence[Variable]) -> list[int]:
-        if any(member.optimizer.needs_loss for member in self._due() if member.optimizer is not None):
+        if any(optimizer.needs_loss for optimizer in self._due().values()):
             raise TypeError(f"{self.name} has members that need the loss: optimizer.minimize(loss_fn, variables).")
         self.build(variables)
         return [i for i, variable in enumerate(variables) if self.optimizer_for(variable) is not None]
@@ -253,9 +261,9 @@ class PerLayer(Optimizer):
         """The optimizers whose turn it is, each with the positions of its Variables."""
         due, groups = self._due(), dict[int, tuple[Optimizer, list[int]]]()
         for i, known in enumerate(states):
-            _, member = self._owner[known.variable.key]
-            if member.optimizer is not None and any(member is one for one in due):
-                groups.setdefault(id(member.optimizer), (member.optimizer, []))[1].append(i)
+            _, number = self._owner[known.variable.key]
+            if number in due:
+                groups.setdefault(id(due[number]), (due[number], []))[1].append(i)
         return list(groups.values())
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Tensor:
@@ -271,14 +279,10 @@ class PerLayer(Optimizer):
         """
         if tape is not None or not callable(loss) or (not self.needs_loss and needs_exchange(self)):
             return super().minimize(loss, var_list, tape)
-        chosen, owner = list(var_list), self._owner
-        try:
-            with self.state.step(chosen):
-                self.build(chosen)
-                return run_step(self, loss, chosen)
-        except BaseException:
-            self._owner = owner
-            raise
+        chosen = list(var_list)
+        with self.state.step(chosen):
+            self.build(chosen)
+            return run_step(self, loss, chosen)
 
     @property
     def sweeps(self) -> Sequence[str] | None:
@@ -303,14 +307,13 @@ class PerLayer(Optimizer):
     ) -> tuple[Tensor, list[Change]]:
         """As in `SecondOrder`, for all members whose turn it is."""
         due, runs = self._due(), runs or Repeatable(loss_fn)
-        first = [member for member in due if member.optimizer is not None and not member.optimizer.needs_loss]
-        learning = [variable for variable in variables if any(self._owner[variable.key][1] is one for one in first)]
+        first = [number for number, optimizer in due.items() if not optimizer.needs_loss]
+        learning = [variable for variable in variables if self._owner[variable.key][1] in first]
         loss, *found = sweep("gradients", lambda: _differentiated(runs, learning))
         _, gradients, states = checked_pairs(self, found, learning) if learning else ([], [], [])
         changes = self.changes(gradients, states)
-        for number, member in enumerate(self.members):
-            owned, optimizer = self._owned(member, variables), cast(Any, member.optimizer)
-            if owned and any(member is one for one in due) and optimizer is not None and optimizer.needs_loss:
+        for number, optimizer in due.items():
+            if optimizer.needs_loss and (owned := self._owned(number, variables)):
                 own = functools.partial(_numbered, sweep, number)
                 changes += optimizer.loss_and_changes(loss_fn, owned, runs, own)[1]
         return loss, changes
@@ -473,9 +476,9 @@ class MultiOptimizer(PerLayer):
         self._admit([_member(self.optimizer_map(variable)) for variable in chosen if variable.key not in self._owner])
         super().build(chosen)
 
-    def _candidates(self, variable: Variable) -> list[Member]:
+    def _candidates(self, variable: Variable) -> list[int]:
         optimizer = self.optimizer_map(variable)
-        return [member for member in self.members if member.optimizer is optimizer]
+        return [number for number, member in enumerate(self.members) if member.optimizer is optimizer]
 
     @property
     def variables(self) -> list[Variable]:
