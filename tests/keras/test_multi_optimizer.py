@@ -214,3 +214,14 @@ def test_a_variable_whose_first_step_failed_is_taken_by_the_next(rules):
         optimizer.apply([tf.ones([2])], [b])
     optimizer.apply([tf.ones([1])], [b])
     assert b.numpy() < 1.0
+
+
+@pytest.mark.parametrize("rules", [{"a*": None, "*": "sgd"}, {"*": None}])
+@pytest.mark.parametrize("wrap", [lambda step: step, tf.function])
+def test_a_loss_scale_leaves_alone_what_is_frozen(rules, wrap):
+    optimizer = optimizers.LossScaleOptimizer(optimizers.PerLayer(rules), initial_scale=1.0)
+    a, b = tf.Variable([1.0], name="a"), tf.Variable([1.0], name="b")
+    step = wrap(lambda g: optimizer.apply([g, g], [a, b]))
+    for _ in range(9):
+        step(tf.ones([1]))
+    assert a.numpy() == 1.0 and (b.numpy() < 1.0) == (len(rules) > 1) and int(optimizer.iterations) == 9

@@ -14,6 +14,15 @@ from .optimizer import Optimizer
 from .state import Change
 
 
+def running(mean: Array, value: Array, beta: float) -> Array:
+    """A running mean, m <- m + (x - m) (1 - beta)."""
+    # A fresh array takes the further operations in place: same numbers, a third of the memory traffic.
+    new = value - mean
+    new *= 1.0 - beta
+    new += mean
+    return new
+
+
 def moments(g: Array, m: Array, v: Array, beta_1: float, beta_2: float) -> tuple[Array, Array]:
     """Running means of the gradient and of its square, which Adam and its kin share.
 
@@ -22,15 +31,7 @@ def moments(g: Array, m: Array, v: Array, beta_1: float, beta_2: float) -> tuple
 
     Source: Kingma and Ba, Adam: a method for stochastic optimization (2015), algorithm 1.
     """
-    # Fresh arrays take the further operations in place: same numbers, a third of the memory traffic.
-    mean = g - m
-    mean *= 1.0 - beta_1
-    mean += m
-    square = g * g
-    square -= v
-    square *= 1.0 - beta_2
-    square += v
-    return mean, square
+    return running(m, g, beta_1), running(v, g * g, beta_2)
 
 
 def adam_step(
@@ -169,10 +170,7 @@ def adamax_step(
 
     Source: Kingma and Ba, Adam: a method for stochastic optimization (2015), algorithm 2; epsilon as in Keras.
     """
-    xp = namespace(g)
-    mean = g - m
-    mean *= 1.0 - beta_1
-    mean += m
+    xp, mean = namespace(g), running(m, g, beta_1)
     norm = xp.maximum(u * beta_2, xp.abs(g))
     change = mean * rate
     change /= norm + epsilon
@@ -311,11 +309,7 @@ def schedule_free_step(
 
     Source: Defazio et al., The road less scheduled (2024), algorithm 1; x is not stored but recovered from y and z.
     """
-    rate, correction, weight = step
-    square = g * g
-    square -= v
-    square *= 1.0 - beta_2
-    square += v
+    (rate, correction, weight), square = step, running(v, g * g, beta_2)
     scale = namespace(g).sqrt(square / correction)
     scale += epsilon
     x = (y - z * (1.0 - beta_1)) / beta_1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -135,6 +135,9 @@ class LossScaleOptimizer(Optimizer):
 
     def build(self, variables: Iterable[Variable]) -> None:
         self.inner_optimizer.prepare(list(variables))
+
+    def learning(self, variables: Sequence[Variable]) -> Sequence[int] | None:
+        return self.inner_optimizer.learning(variables)
 
     def exclude_from_weight_decay(self, *arguments: Any, **options: Any) -> None:
         self.inner_optimizer.exclude_from_weight_decay(*arguments, **options)

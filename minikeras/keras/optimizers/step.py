@@ -293,7 +293,7 @@ present_rate = effect(
 def all_finite(arrays: Sequence[Array]) -> bool:
     """True if no element is NaN or infinite; on a GPU, the one number that a step waits for."""
     finite = [namespace(array).isfinite(array).all() for array in arrays]
-    return bool(to_numpy(functools.reduce(operator.and_, finite)))
+    return not finite or bool(to_numpy(functools.reduce(operator.and_, finite)))
 
 
 # The step on arrays ------------------------------------------------------------------------------------------------------

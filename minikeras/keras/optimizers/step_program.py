@@ -484,6 +484,8 @@ def _parts_of(optimizer: Any, states: Sequence[SlotState], writer: Writer) -> li
     inner, parts = stepping(optimizer), list[tuple[Any, Sequence[int]]]()
     if optimizer.overrides("changes") or any(one.every != 1 for one in getattr(inner, "members", ())):
         raise Untraceable("what only Python does, or does at some steps")
+    if optimizer.scales and not states:
+        raise Untraceable("a scale without gradients")
     for own, places in shares_of(optimizer, states):
         part, of_part = AssigningPart if own.assigns else FormulaPart, [states[place] for place in places]
         if not is_usual(own, of_part):

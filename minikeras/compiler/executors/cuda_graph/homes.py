@@ -35,7 +35,6 @@ class Home(NamedTuple):
 
     @property
     def starts(self) -> list[int]:
-        """Where each piece begins, in elements."""
         """The byte offsets of the Variables."""
         return [start * int(self.layout.dtype.itemsize) for start in self.layout.starts]
 
