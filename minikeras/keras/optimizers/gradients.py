@@ -111,13 +111,12 @@ def checked_pairs(
         known = optimizer.state.slots
     if len(set(keys)) < len(keys):
         raise ValueError(f"apply: a variable is given twice among {names_of(present)}. Add its gradients and give it once.")
-    for variable in present:
-        if variable.key not in known:
-            raise ValueError(
-                f"Unknown variable: {variable!r}. This optimizer can only be called for the variables it was originally "
-                "built with. When working with a new set of variables, you should recreate a new optimizer instance, or "
-                "call optimizer.build(variables) to add slots for them."
-            )
+    if unknown := [variable for variable in present if variable.key not in known]:
+        raise ValueError(
+            f"Unknown variable: {unknown[0]!r}. This optimizer can only be called for the variables it was originally built "
+            "with. When working with a new set of variables, you should recreate a new optimizer instance, or call "
+            "optimizer.build(variables) to add slots for them."
+        )
     return tensors, arrays, [known[key] for key in keys]
 
 

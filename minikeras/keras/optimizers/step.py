@@ -482,12 +482,15 @@ class EagerStep:
         if self._run is None:
             optimizer.commit(optimizer.changes(gradients, states))
             return
-        before = snapshot(self._targets)
+        before = list(map(_ARRAY, self._targets))
         try:
             self._run(gradients)
         except BaseException:
-            restore(before)
+            restore(zip(self._targets, before, strict=True))
             raise
+
+
+_ARRAY = operator.attrgetter("array")
 
 
 def _compiled(optimizer: Any, gradients: Sequence[Array], states: Sequence[SlotState]) -> Executable | None:
