@@ -312,3 +312,33 @@ def test_second_order_wants_the_function():
         loss = w * w
     with pytest.raises(TypeError, match="needs the loss as a function"):
         tf.keras.optimizers.Newton().minimize(loss, [w], tape)
+
+
+class Counting(tf.keras.optimizers.Optimizer):
+    """A formula that assigns a Variable of the user's."""
+
+    def __init__(self, hits, order):
+        super().__init__(0.1)
+        self.hits, self.order = hits, order
+
+    def formula(self, step, gradient, value):
+        self.hits.assign_add(1.0)
+        return (self.order(value - step * gradient),)
+
+
+@pytest.mark.parametrize("order", [np.sort, np.negative], ids=["whole", "elements"])
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_what_a_formula_assigns_is_read_after_it(order, jit_compile):
+    found = []
+    for wrap in (lambda step: step, lambda step: tf.function(step, jit_compile=jit_compile)):
+        hits, w = tf.Variable(0.0), tf.Variable([1.0, 2.0])
+        optimizer = Counting(hits, order)
+
+        @wrap
+        def step(gradient, hits=hits, w=w, optimizer=optimizer):
+            before = hits.read_value()
+            optimizer.apply([gradient], [w])
+            return before, hits.read_value()
+
+        found.append([tuple(map(float, step(tf.ones([2])))) for _ in range(4)])
+    assert found[0] == found[1]

@@ -276,6 +276,8 @@ class Writer:
         self.written: dict[Hashable, Slot] = {}
         self.guards: list[Callable[[], bool]] = list(program.guards)
         self._keys = program.unused_keys()
+        self._begun: set[int] = set()
+        """The identities of the instructions that `begin` has written."""
 
     def keep(self, record: Record) -> None:
         """Write an instruction as it is."""
@@ -343,7 +345,7 @@ class Writer:
         parts = list(itertools.product(flats, zip(layout.starts, layout.shapes, strict=True)))
         places = dict(zip([variable.key for variable in variables], parts, strict=True))
         first = position = len(self.records)
-        while position and not _changes(self.records[position - 1], places.keys()):
+        while position and not self._changes(self.records[position - 1], places.keys()):
             position -= 1
             record = self.records[position]
             if record.primitive is read_variable and record.inputs[0].key in places:
@@ -354,8 +356,16 @@ class Writer:
 
     def begin(self, primitive: Primitive, params: dict[str, Any], outputs: Any) -> None:
         """Write an instruction that reads state alone; it becomes the first one if nothing was changed before."""
-        first = len(self.records) if any(map(_changes, self.records)) else 0
-        self.records.insert(first, Record(primitive, [], params, outputs))
+        record = Record(primitive, [], params, outputs)
+        self._begun.add(id(record))
+        self.records.insert(len(self.records) if any(map(self._changes, self.records)) else 0, record)
+
+    def _changes(self, record: Record, keys: Collection[int] | None = None) -> bool:
+        """True if an instruction may change Variables: any, or one of those with these keys."""
+        if id(record) in self._begun or not {State.VARIABLES, State.OPERANDS}.intersection(record.primitive.writes):
+            return False
+        found = touched(record)
+        return keys is None or found is None or not found.isdisjoint(keys)
 
     def assign(self, columns: Sequence[Sequence[Variable]], flats: Sequence[Slot], layout: Layout) -> None:
         """Let Variables hold the parts of flat arrays."""
@@ -367,14 +377,6 @@ class Writer:
         outputs = [self.slot((size,), dtypes[register]) for register in body.outputs]
         self.write(loop, operands, {"body": body}, tuple(outputs))
         return outputs
-
-
-def _changes(record: Record, keys: Collection[int] | None = None) -> bool:
-    """True if an instruction may change Variables: any, or one of those with these keys."""
-    if not {State.VARIABLES, State.OPERANDS}.intersection(record.primitive.writes):
-        return False
-    found = touched(record)
-    return keys is None or found is None or not found.isdisjoint(keys)
 
 
 def _read_together(writer: Writer, record: Record) -> bool:

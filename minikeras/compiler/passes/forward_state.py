@@ -129,7 +129,7 @@ def touched(record: Record) -> set[int] | None:
     optimizer: Any = record.params.get("optimizer")
     if only_counts(record):
         return found | {variable.key for variable in optimizer.counters}
-    if optimizer is None or not optimizer.rate_is_own:
+    if optimizer is None or not (optimizer.is_own and optimizer.rate_is_own):  # a user's code may assign any
         return None
     return found | {variable.key for variable in (*optimizer.variables, *record.params.get("variables", ()))}
 

@@ -23,7 +23,7 @@ from ...compiler.recorder import Recorder
 from ...core import Primitive, Record, Tensor, Variable
 from ...core.effects import State, decide, effect
 from ...core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
-from ...core.variable import Snapshot, restore, snapshot
+from ...core.variable import Assignments, Snapshot, restore, snapshot
 from ...derivatives.output_curvature import rows_decided
 from ...errors import CompileError
 from ...nn_ops import streams
@@ -117,7 +117,7 @@ class Repeatable:
 
     def _first(self, function: Callable[[], Any]) -> Any:
         stream = streams.global_stream()
-        start, watcher = stream.state, _Assignments(self._assigned or ())
+        start, watcher = stream.state, Assignments(self._assigned or ())
         try:
             with watcher if self._assigned is None else contextlib.nullcontext():
                 result = function()
@@ -142,26 +142,6 @@ class Repeatable:
         finally:
             restore(self._after)
             stream.state = end
-
-
-class _Assignments(Interpreter):
-    """An interpreter that notes which Variables are assigned, and what they held before."""
-
-    def __init__(self, assigned: Sequence[Variable]) -> None:
-        self.before = snapshot(assigned)
-        self._known: set[int] = set()
-
-    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Ask below: an assignment is no operation, the stack is only notified of it."""
-        if below is BOTTOM and not primitive.effect:
-            return evaluate(primitive, inputs, params)
-        return below.interpreter.process(primitive, inputs, params, below.below)
-
-    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Note an assignment that is about to happen, or the first value of a Variable made within the run."""
-        if State.OPERANDS in primitive.writes and outputs.key not in self._known:
-            self._known.add(outputs.key)
-            self.before.append((outputs, outputs.array))
 
 
 # Recording -------------------------------------------------------------------------------------------------------------

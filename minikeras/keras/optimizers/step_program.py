@@ -27,7 +27,7 @@ from ...core.arrays import is_array, namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.effects import Write as HowToWrite
 from ...core.precision import is_short
-from ...core.variable import assigned, read_variable
+from ...core.variable import Assignments, assigned, read_variable, restore
 from ...layout import Layout
 from ...types import Array
 from ..config import epsilon
@@ -253,7 +253,7 @@ class Sight(StrEnum):
 def sight_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> Sight:
     """The values that an optimizer's formula reads: as its class says, or as a trace shows if the class is a user's.
 
-    A formula that changes an attribute of the optimizer is one of whole arrays: Python is to call it in each step.
+    A formula that assigns an attribute of the optimizer or a Variable is one of whole arrays: Python calls it in each step.
     """
     kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
     if any(one != first for first, *others in kinds for one in others):
@@ -262,12 +262,15 @@ def sight_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> Sight:
         return Sight.ELEMENT
     if optimizer.is_own:
         return Sight.SUMS if optimizer.sums else Sight.WHOLE
-    before = vars(optimizer).copy()
+    before, watcher = vars(optimizer).copy(), Assignments()
     try:
-        passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes("__call__")
+        with watcher:
+            passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes("__call__")
     except Exception:  # of a user's formula that takes arrays alone
         return Sight.WHOLE
-    if vars(optimizer) != before:
+    finally:
+        restore(watcher.before)
+    if vars(optimizer) != before or watcher.before:
         vars(optimizer).update(before)
         return Sight.WHOLE
     return Sight.ELEMENT if len(passes) == 1 else Sight.SUMS
