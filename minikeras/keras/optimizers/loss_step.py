@@ -22,7 +22,7 @@ from ...compiler.passes.expansion import EXPANSIONS, Writer
 from ...compiler.recorder import Recorder
 from ...core import Primitive, Record, Tensor, Variable
 from ...core.effects import State, decide, effect
-from ...core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
+from ...core.stack import BOTTOM, Frame, current, perform, switch
 from ...core.variable import Assignments, Snapshot, restore, snapshot
 from ...derivatives.output_curvature import rows_decided
 from ...errors import CompileError

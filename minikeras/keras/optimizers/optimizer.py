@@ -81,7 +81,7 @@ class Optimizer:
     """True if the formula is elementwise: it may be given pieces of arrays, or several at once. `sums`: apart from sums."""
     package_class: type | None = None
     """The class itself if it is one of the package's; a class that a user derives inherits it and is another."""
-    _unwatched = ("_learning_rate", "_eager_step", "_owner")
+    _unwatched = ("_learning_rate", "_eager_step")
     """Attributes that every step looks up, a recorded one too, so that no guard watches them."""
     settings: tuple[str, ...] = ()
     """Names of the constructor's arguments beyond the common ones, which are attributes too; `register` asks it for them."""

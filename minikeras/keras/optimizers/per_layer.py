@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from ... import markup
 from ...core import GradientTape, Tensor, Variable
@@ -69,6 +69,16 @@ class Member(NamedTuple):
         return any(variable is other for other in held)
 
 
+class Owned(SlotState):
+    """A Variable of a `PerLayer`, and the number of the member that it belongs to."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, variable: Variable, number: int) -> None:
+        super().__init__(variable, {}, [variable], True)
+        self.number = number
+
+
 def cycle(rules: Mapping[Pattern, Any]) -> dict[Pattern, Every]:
     """Rules whose entries take turns, step by step: the first, the second, ..., and again.
 
@@ -114,8 +124,6 @@ class PerLayer(Optimizer):
         default = next((_turn(rule).optimizer for pattern, rule in pairs if _is_default(pattern)), None)
         self._default = get(default) if default is not None else None
         self.members = [self._member(pattern, _turn(rule)) for pattern, rule in pairs]
-        self._owner: dict[int, tuple[Variable, int]] = {}
-        """For each Variable the number of its member."""
         self.state = OptimizerState(self.name, [optimizer.state for optimizer in self.optimizers])
         self.needs_loss = any(optimizer.needs_loss for optimizer in self.optimizers)
 
@@ -140,10 +148,10 @@ class PerLayer(Optimizer):
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Find the owner of each variable, and let the members make their slots."""
-        new = [variable for variable in variables if not self._knows(variable)]
+        known = self.state.own
+        new = [variable for variable in variables if variable.key not in known]
         if not new:
             return
-        known = {key: pair for key, pair in self._owner.items() if self._knows(pair[0])}
         candidates = [(variable, self._candidates(variable)) for variable in new]
         problems = [
             f"{_path(variable)} belongs to {' and '.join(repr(self.members[number].label) for number in found)}"
@@ -159,31 +167,22 @@ class PerLayer(Optimizer):
         if problems:
             count = "one thing does" if len(problems) == 1 else f"{len(problems)} things do"
             raise ValueError(f"PerLayer: {count} not fit:\n  " + "\n  ".join(problems))
-        self._owner = known | {variable.key: (variable, number) for variable, (number,) in candidates}
-        self.state.locks.join(new)
+        self.state.add([Owned(variable, number) for variable, (number,) in candidates])
         for number, member in enumerate(self.members):
             if member.optimizer is not None:
                 member.optimizer.prepare(self._owned(number, new))
 
-    def _knows(self, variable: Variable) -> bool:
-        """True if a Variable has an owner, with slots: a step that fails takes back those that it made."""
-        _, number = self._owner.get(variable.key, (None, None))
-        optimizer = None if number is None else self.members[number].optimizer
-        return number is not None and (optimizer is None or variable.key in optimizer.state.slots)
+    def _number_of(self, variable: Variable) -> int:
+        """The number of the member that owns a Variable."""
+        return cast(Owned, self.state.own[variable.key]).number
 
     def _owned(self, number: int, variables: Iterable[Variable]) -> list[Variable]:
-        return [variable for variable in variables if self._owner[variable.key][1] == number]
+        return [variable for variable in variables if self._number_of(variable) == number]
 
     def optimizer_for(self, variable: Variable) -> Optimizer | None:
         """The optimizer of a variable; None if it is frozen or belongs to no entry."""
-        known = self._owner.get(variable.key)
-        found = self._candidates(variable) if known is None else known[1:]
+        found = [self._number_of(variable)] if variable.key in self.state.own else self._candidates(variable)
         return self.members[found[0]].optimizer if found else None
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """A copied Variable has another key."""
-        self.__dict__.update(state)
-        self._owner = {variable.key: (variable, number) for variable, number in self._owner.values()}
 
     def _candidates(self, variable: Variable) -> list[int]:
         """The numbers of the members that a Variable may belong to."""
@@ -261,8 +260,7 @@ class PerLayer(Optimizer):
         """The optimizers whose turn it is, each with the positions of its Variables."""
         due, groups = self._due(), dict[int, tuple[Optimizer, list[int]]]()
         for i, known in enumerate(states):
-            _, number = self._owner[known.variable.key]
-            if number in due:
+            if (number := self._number_of(known.variable)) in due:
                 groups.setdefault(id(due[number]), (due[number], []))[1].append(i)
         return list(groups.values())
 
@@ -308,7 +306,7 @@ class PerLayer(Optimizer):
         """As in `SecondOrder`, for all members whose turn it is."""
         due, runs = self._due(), runs or Repeatable(loss_fn)
         first = [number for number, optimizer in due.items() if not optimizer.needs_loss]
-        learning = [variable for variable in variables if self._owner[variable.key][1] in first]
+        learning = [variable for variable in variables if self._number_of(variable) in first]
         loss, *found = sweep("gradients", lambda: _differentiated(runs, learning))
         _, gradients, states = checked_pairs(self, found, learning) if learning else ([], [], [])
         changes = self.changes(gradients, states)
@@ -458,7 +456,7 @@ class MultiOptimizer(PerLayer):
                 f"MultiOptimizer: expected an OptimizerMap or a function of a Variable, found {optimizer_map!r:.100}."
             )
         self.optimizer_map = optimizer_map
-        self._default, self._owner, self.members, self.needs_loss = None, {}, [], False
+        self._default, self.members, self.needs_loss = None, [], False
         if isinstance(optimizer_map, OptimizerMap):
             self._admit([*optimizer_map.values(), optimizer_map.default_optimizer])
 
@@ -473,7 +471,7 @@ class MultiOptimizer(PerLayer):
     def build(self, variables: Iterable[Variable]) -> None:
         """Look up the optimizer of each Variable, and let each optimizer make its slots."""
         chosen = list(variables)
-        self._admit([_member(self.optimizer_map(variable)) for variable in chosen if variable.key not in self._owner])
+        self._admit([_member(self.optimizer_map(variable)) for variable in chosen if variable.key not in self.state.own])
         super().build(chosen)
 
     def _candidates(self, variable: Variable) -> list[int]:

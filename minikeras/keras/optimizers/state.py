@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -50,18 +52,18 @@ class OptimizerState:
 
     Args:
         owner: the name of the optimizer.
-        parts: the states of the optimizers that this one wraps; their slots are its slots.
+        parts: the states of the optimizers that this one wraps; their slots are its slots. None if it wraps none.
 
     Attributes:
         iterations: the number of steps taken.
-        own: the slots that are here and not in a part. Never changed in place.
+        own: the slots that are here and not in a part, or what else is known of each Variable. Never changed in place.
         added: Variables that an optimizer written for Keras has added, in its order.
         locks: of all Variables that have slots, of these, and of the numbers that steps change.
     """
 
-    def __init__(self, owner: str, parts: Sequence[OptimizerState] = ()) -> None:
+    def __init__(self, owner: str, parts: Sequence[OptimizerState] | None = None) -> None:
         self.locks = UpdateLocks()
-        self._owner, self._numbers, self._parts = owner, list[Variable](), tuple(parts)
+        self._owner, self._numbers, self._parts = owner, list[Variable](), parts
         self.iterations = self.add_number(np.int64(0), "iteration")
         self.own: dict[int, SlotState] = {}
         self.added: list[Variable] = []
@@ -74,13 +76,11 @@ class OptimizerState:
     @property
     def slots(self) -> dict[int, SlotState]:
         """The state for each Variable, by the Variable's key."""
-        if not self._parts:
+        if self._parts is None:
             return self.own
-        first, *others = self._parts
-        known = first.slots
-        for part in others:
-            known = known | part.slots
-        return known
+        if len(self._parts) == 1:
+            return self._parts[0].slots
+        return functools.reduce(operator.or_, [part.slots for part in self._parts], {})
 
     def add_number(self, value: Any, name: str, dtype: DTypeLike = None) -> Variable:
         """A number that steps change, in host memory."""
@@ -132,12 +132,12 @@ class OptimizerState:
         self.own = {key: found for key, found in self.own.items() if key in slots}
         if not self.own:
             self.added = self.added[: self._first]
-        for part in self._parts:
+        for part in self._parts or ():
             part.restore(slots)
 
     def include(self, part: OptimizerState) -> None:
         """Include the state of another optimizer that this one wraps."""
-        self._parts = (*self._parts, part)
+        self._parts = (*(self._parts or ()), part)
         self.locks.include(part.locks.all)
 
     def step(self, new: Collection[Variable]) -> StepOf:
@@ -148,7 +148,7 @@ class OptimizerState:
 
     def _join_locks(self) -> None:
         self.locks.join([*self._numbers, *_with_slots(self.own)])
-        for part in self._parts:
+        for part in self._parts or ():
             self.locks.include(part.locks.all)
 
     def named(self, groups: Iterable[Sequence[str]]) -> list[Variable]:

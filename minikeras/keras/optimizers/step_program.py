@@ -511,9 +511,10 @@ def _count(*given: Any, optimizer: Any, owns: Sequence[Any] = (), ending: Sequen
         owns: other optimizers whose steps were taken.
         ending: formulas that a change of further numbers follows, each with the count of numbers it took.
     """
-    if not given and not owns:
-        count = optimizer.state.iterations
-        count.array = count.array + 1
+    if not given:
+        for one in (optimizer, *owns):
+            count = one.state.iterations
+            count.array = count.array + 1
         return ()
     changes, numbers, finite = list[Change](), iter(given), True
     if optimizer.scales:
