@@ -20,7 +20,7 @@ from .locks import UpdateLock, acquired
 from .precision import is_short
 from .primitive import Primitive
 from .registry import operations
-from .stack import BOTTOM, Frame, Interpreter, current, evaluate, notify, redirected
+from .stack import BOTTOM, current, notify, redirected
 from .tensor import Operand, Tensor, next_key, values_text
 
 # Name scopes ----------------------------------------------------------------------------------------------------------
@@ -505,30 +505,3 @@ def preserved(variables: Iterable[Variable]) -> Iterator[None]:
     except BaseException:
         restore(before)
         raise
-
-
-class Assignments(Interpreter):
-    """An interpreter that notes which Variables are assigned, and what they held before.
-
-    >>> v = tf.Variable(1.0)
-    >>> with Assignments() as noted:
-    ...     _ = v.assign(2.0)
-    >>> [(variable is v, float(array)) for variable, array in noted.before]
-    [(True, 1.0)]
-    """
-
-    def __init__(self, assigned: Iterable[Variable] = ()) -> None:
-        self.before = snapshot(assigned)
-        self._known: set[int] = set()
-
-    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
-        """Ask below: an assignment is no operation, the stack is only notified of it."""
-        if below is BOTTOM and not primitive.effect:
-            return evaluate(primitive, inputs, params)
-        return below.interpreter.process(primitive, inputs, params, below.below)
-
-    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
-        """Note an assignment that is about to happen, or the first value of a Variable made within the run."""
-        if State.OPERANDS in primitive.writes and outputs.key not in self._known:
-            self._known.add(outputs.key)
-            self.before.append((outputs, outputs.array))

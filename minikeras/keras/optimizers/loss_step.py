@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,8 +22,8 @@ from ...compiler.passes.expansion import EXPANSIONS, Writer
 from ...compiler.recorder import Recorder
 from ...core import Primitive, Record, Tensor, Variable
 from ...core.effects import State, decide, effect
-from ...core.stack import BOTTOM, Frame, current, perform, switch
-from ...core.variable import Assignments, Snapshot, restore, snapshot
+from ...core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
+from ...core.variable import Snapshot, restore, snapshot
 from ...derivatives.output_curvature import rows_decided
 from ...errors import CompileError
 from ...nn_ops import streams
@@ -142,6 +142,34 @@ class Repeatable:
         finally:
             restore(self._after)
             stream.state = end
+
+
+class Assignments(Interpreter):
+    """An interpreter that notes which Variables are assigned, and what they held before.
+
+    >>> from minikeras.keras.optimizers.loss_step import Assignments
+    >>> v = tf.Variable(1.0)
+    >>> with Assignments() as noted:
+    ...     _ = v.assign(2.0)
+    >>> [(variable is v, float(array)) for variable, array in noted.before]
+    [(True, 1.0)]
+    """
+
+    def __init__(self, assigned: Iterable[Variable] = ()) -> None:
+        self.before = snapshot(assigned)
+        self._known: set[int] = set()
+
+    def process(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], below: Frame) -> Any:
+        """Ask below: an assignment is no operation, the stack is only notified of it."""
+        if below is BOTTOM and not primitive.effect:
+            return evaluate(primitive, inputs, params)
+        return below.interpreter.process(primitive, inputs, params, below.below)
+
+    def observe(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any, below: Frame) -> None:
+        """Note an assignment that is about to happen, or the first value of a Variable made within the run."""
+        if State.OPERANDS in primitive.writes and outputs.key not in self._known:
+            self._known.add(outputs.key)
+            self.before.append((outputs, outputs.array))
 
 
 # Recording -------------------------------------------------------------------------------------------------------------

@@ -27,11 +27,12 @@ from ...core.arrays import is_array, namespace, to_numpy
 from ...core.effects import State, effect
 from ...core.effects import Write as HowToWrite
 from ...core.precision import is_short
-from ...core.variable import Assignments, assigned, read_variable, restore
+from ...core.variable import assigned, read_variable, restore
 from ...layout import Layout
 from ...types import Array
 from ..config import epsilon
 from ..constraints import is_own
+from .loss_step import Assignments
 from .options import COMMON
 from .state import Change, SlotState
 from .step import (
