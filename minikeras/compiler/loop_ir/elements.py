@@ -25,6 +25,8 @@ WIDE = {"exp", "expm1", "tanh", "log", "log1p"}
 """Functions that gain from the longest vectors of a processor; elsewhere LLVM chooses."""
 LONG = 12
 """Steps of arithmetic that take as long as one of these: 8, 20 and 16."""
+MOST_WORK = 128
+"""Steps in all columns of a short axis that are written out, at most: others would take seconds to compile."""
 
 
 class Made(NamedTuple):
@@ -57,7 +59,8 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
     count, columns, single = len(accesses), 1, frozenset[int]()
     if not all(own[-1] for own in strides[count:]):
         return None
-    if len(sizes) > 1 and sizes[-1] < SHORT <= sizes[-2] and all(own[-1] in (0, 1) for own in strides):
+    is_short = len(sizes) > 1 and sizes[-1] < SHORT <= sizes[-2] and work_of([body]) * sizes[-1] <= MOST_WORK
+    if is_short and all(own[-1] in (0, 1) for own in strides):
         single = frozenset([number for number, own in enumerate(strides) if not own[-1]])
         sizes, strides, columns = sizes[:-1], [own[:-1] for own in strides], sizes[-1]
     last = len(sizes) - 1
@@ -92,8 +95,12 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
 
 def seconds_of(slots: Sequence[Slot], bodies: Sequence[Body]) -> float:
     """The time of an element, roughly: of its bytes and of all steps."""
-    work = sum(LONG if step.function in WIDE else 1 for body in bodies for step in body.steps)
-    return float(sum(x.dtype.itemsize for x in slots if x.dtype is not float) + work) / 4e10
+    return float(sum(x.dtype.itemsize for x in slots if x.dtype is not float) + work_of(bodies)) / 4e10
+
+
+def work_of(bodies: Sequence[Body]) -> int:
+    """The steps of bodies, long ones counted as many."""
+    return sum(LONG if step.function in WIDE else 1 for body in bodies for step in body.steps)
 
 
 def copy_launch(access: Access, result: Slot, shape: Shape | None = None, to: tuple[int, Shape] | None = None) -> Launch:
