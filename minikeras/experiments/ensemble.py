@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 import os
@@ -191,11 +190,8 @@ class Ensemble:
         params: dict[str, Any] = {"epochs": plan.epochs.stop, "steps": plan.feed.steps, "verbose": 0}
         own = [CallbackList(one, True, False, model, **params) for one, model in zip(given, self, strict=True)]
         bar = trainer.hooks_of(self[0], None, False, verbose, plan.epochs.stop, plan.feed.steps)
-        stack: Any
-        stack, loops = self._stacks.take(self._members, trains=True)
-        hooks: Any = MemberHooks(self._members, own, bar, plan, stack, loops)
-        history: Any = loops.fit(stack, plan, hooks)
-        self._stacks.put(stack, loops, hooks.set_nothing)
+        with self._stacks.taken(self._members, trains=True) as (stack, loops):
+            history: EnsembleHistory = loops.fit(stack, plan, MemberHooks(self._members, own, bar, plan, stack, loops))
         return history
 
     def _build(self, batch: Any) -> None:
@@ -223,7 +219,8 @@ class Ensemble:
             member.model.training_loops.need_compile("evaluate")
         feed = trainer.feed_of(self[0], "evaluate", x, y, sample_weight, batch_size, steps)
         self._build(feed.source.first())
-        with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacked() as (stack, loops):
+        with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacks.taken(self._members) as both:
+            stack, loops = both
             values = loops.evaluate(stack, bar, feed)
         return dict(sorted(values.items())) if return_dict else trainer.listed(values)
 
@@ -244,18 +241,8 @@ class Ensemble:
         self._build(feed.source.first())
         bar = trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps)
         axis = 0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1
-        with self._stacked() as (stack, loops):
+        with self._stacks.taken(self._members) as (stack, loops):
             return loops.predict(stack, bar, feed, reduced, axis)
-
-    @contextlib.contextmanager
-    def _stacked(self) -> Iterator[Any]:
-        """The members as one, and the loops for them, within the block."""
-        stack, loops = self._stacks.take(self._members)
-        try:
-            yield stack, loops
-        finally:
-            stack.release(range(len(self)))
-        self._stacks.put(stack, loops)
 
     # Saving ----------------------------------------------------------------------------------------------------------------
 

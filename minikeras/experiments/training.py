@@ -103,12 +103,14 @@ class ModelStack:
 
     Attributes:
         model: the model that is run in the place of all, under `members`.
+        set_nothing: whether it is of all members still, and no callback has set anything.
     """
 
     _built = True
 
     def __init__(self, members: Sequence[EnsembleMember], trains: bool = False) -> None:
         self.stop_training = self.stop_evaluating = self.stop_predicting = False
+        self.set_nothing = True
         self._contents: tuple[Any, Any, Contents] = None, None, Contents([], [], [])
         self.fill(members, trains)
 
@@ -296,19 +298,24 @@ class KeptStacks:
             check_structure(models)
             self._stacks, self._looked = {}, clock.now
 
-    def take(self, members: Sequence[EnsembleMember], trains: bool = False) -> tuple[ModelStack, StackTrainer]:
-        """A stack of members, which hold no values from then on, and its loops."""
+    @contextlib.contextmanager
+    def taken(self, members: Sequence[EnsembleMember], trains: bool = False) -> Iterator[Any]:
+        """Within the block members are a stack, with the loops for it, and hold no values; those that train are released there.
+        The stack is kept, unless the block fails or sets anything.
+        """
         stack, loops, counters = self._stacks.pop(trains, (None, None, None))  # a call within this one makes its own
         if stack is None or loops is None or counters != stack.counters or clock.now != self._looked:
-            return ModelStack(members, trains), StackTrainer()
-        stack.resume()
-        return stack, loops
-
-    def put(self, stack: ModelStack, loops: StackTrainer, set_nothing: bool = True) -> None:
-        """Keep a stack whose members were released, unless a callback has set anything."""
+            stack, loops = ModelStack(members, trains), StackTrainer()
+        else:
+            stack.resume()
+        try:
+            yield stack, loops
+        finally:
+            if not trains:
+                stack.release(range(len(members)))
         stack.members.rest()
-        if set_nothing:
-            self._stacks[stack.optimizer is not None] = stack, loops, stack.counters
+        if stack.set_nothing:
+            self._stacks[trains] = stack, loops, stack.counters
             self._looked = clock.now
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -329,9 +336,6 @@ class MemberHooks:
         plan: has the batches; those of a `MemberSource` are each member's own.
         stack: of the members that train.
         trainer: its loops train the stack.
-
-    Attributes:
-        set_nothing: whether the stack still is of all members, and no callback has set anything.
     """
 
     def __init__(
@@ -351,7 +355,7 @@ class MemberHooks:
         self._active = list(range(len(members)))
         self._order = list(self._active)
         """The members whose values are in the stack, in their order; some may have ended."""
-        self.stack, self.trainer, self.set_nothing = stack, trainer, True
+        self.stack, self.trainer = stack, trainer
         self._held: tuple[int, Values] | None = None
         self._last: dict[int, dict[str, Any]] = {}
         self._stopped: dict[int, dict[str, Any]] = {}
@@ -472,7 +476,7 @@ class MemberHooks:
             for member in called:
                 self._hooks[member].call(hook, *arguments(member))
         if clock.now != before:
-            self.set_nothing = False
+            self.stack.set_nothing = False
             if self._settings:
                 self._look_at_settings(hook)
 
@@ -511,7 +515,7 @@ class MemberHooks:
             if member in self._last and model.optimizer is not None:
                 model.optimizer.finalize_variable_values(model.trainable_variables)
             self._hooks[member].call("on_train_end", self._last.get(member, {}))
-        self.set_nothing = self.set_nothing and clock.now == before
+        self.stack.set_nothing = self.stack.set_nothing and clock.now == before
         for source in self._sources:
             source.ended.update(ending)
         if self._active and len(self._active) * 2 <= len(self._order):
@@ -519,7 +523,7 @@ class MemberHooks:
 
     def _stack_anew(self) -> None:
         """Stack the members that have not ended, as they are now."""
-        self.set_nothing = False
+        self.stack.set_nothing = False
         self.stack.release(self._places(self._active))
         self._order = list(self._active)
         self.stack.fill([self._members[member] for member in self._order], trains=True)
