@@ -60,14 +60,15 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
     if not all(own[-1] for own in strides[count:]):
         return None
     is_short = len(sizes) > 1 and sizes[-1] < SHORT <= sizes[-2] and work_of([body]) * sizes[-1] <= MOST_WORK
-    if is_short and all(own[-1] in (0, 1) for own in strides):
+    over_all = any(0 in own[:-2] for own in strides[count:])
+    if is_short and not over_all and all(own[-1] in (0, 1) for own in strides):
         single = frozenset([number for number, own in enumerate(strides) if not own[-1]])
         sizes, strides, columns = sizes[:-1], [own[:-1] for own in strides], sizes[-1]
     last = len(sizes) - 1
     sums = [[axis for axis, stride in enumerate(own) if not stride] for own in strides[count:]]
     # Lines of the axis before the last are a loop of their own: their coordinates need no division.
     shared = min([axes[0] for axes in sums if axes], default=max(last - 1, min(last, 1)))
-    totals = columns > 1 and last == 0 and any(sums)
+    totals = columns > 1 and any(sums)
     neighbours = totals or all(axes == list(range(shared, last)) for axes in sums if axes)
     if not neighbours or last - shared > 1:  # each thread would look for the coordinates of all lines
         return None
@@ -84,7 +85,7 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
     seconds = total * seconds_of(slots, [body])
     if None in steps:
         seconds = total * slots[-1].dtype.itemsize / 4e9
-    seconds = 0.0 if totals else seconds  # one thread takes it
+    seconds = 0.0 if totals and not last else seconds  # one thread takes it
     alone = [n for n, own in enumerate(places[:count]) if all(own == one for one in places[:count] if own[0] == one[0])]
     aliases = [
         [n for n in alone if not axes and places[n][1:] == own[1:]]  # read as it is written
