@@ -136,7 +136,7 @@ def test_weights_saved_under_one_optimizer_load_under_another_with_one_warning(t
     other = made(after)
     other.fit(X, Y, epochs=int(trained), verbose=0)
     kept = [variable.numpy() for variable in other.optimizer.variables]
-    with pytest.warns(UserWarning, match="Skipping variable loading for optimizer") as caught:
+    with pytest.warns(UserWarning, match=r"Skipping variable loading for optimizer '\w+', because (it|'optimizer/)") as caught:
         other.load_weights(tmp_path / f"m{ending}")
     assert len(caught) == 1 and same(model.get_weights(), other.get_weights())
     assert same(kept, [variable.numpy() for variable in other.optimizer.variables])

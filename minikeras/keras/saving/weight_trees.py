@@ -202,10 +202,12 @@ class LoadedWeights(Restoration):
         saved = {key.removesuffix("/iterations"): "" for key in self._arrays if key.endswith("/iterations")}
         for place in outermost({**saved, **here}):
             within = f"{place}/"
-            missing = sorted(path for path in match.found if path.startswith(within) and path not in match.keys)
-            left = sorted(self._keys_of(place) - set(match.keys.values()))
+            own, keys = [path for path in match.found if path.startswith(within)], self._keys_of(place)
+            missing, left = sorted(set(own) - set(match.keys)), sorted(keys - set(match.keys.values()))
             reasons = [text for path, text in match.problems.items() if path.startswith(within)]
-            reasons += [f"'{path}' was not saved" for path in missing] + [f"it has no '{key}'" for key in left]
+            count = f"it has {len(own)} variables whereas the saved optimizer has {len(keys)} variables"
+            reasons += [f"{count}: '{path}' was not saved" for path in missing]
+            reasons += [f"{count}: it has no '{key}'" for key in left]
             reasons += ["it is not built, and the saved one has taken steps"] if place in self._unprepared else []
             if not reasons:
                 continue
