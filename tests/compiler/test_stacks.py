@@ -107,6 +107,26 @@ def test_sums_of_what_lies_in_another_order_are_in_the_order_of_their_axes(perm,
     close(*both(lambda x: (reduce(tf.transpose(x, perm), -1), reduce(tf.transpose(x, perm), 1) * 2.0), normal(6, 5, 3, 2)))
 
 
+@pytest.mark.parametrize("shape", [(12, 3), (4, 12, 3), (2, 3, 12, 2), (4, 3, 3), (4, 12, 9), (4, 12, 1)])
+def test_sums_of_columns_of_each_member_are_kernels_however_few_there_are(shape):
+    x = tf.constant(normal(*shape))
+    sums = tf.function(
+        lambda x: (tf.reduce_sum(tf.exp(x) * 2.0, -2), tf.reduce_mean(tf.nn.relu(x) - 1.0, -2)), jit_compile=True
+    )
+    sums(x)
+    close(sums(x), (tf.reduce_sum(tf.exp(x) * 2.0, -2), tf.reduce_mean(tf.nn.relu(x) - 1.0, -2)))
+    left = [
+        call.record.primitive.name
+        for call in encode(optimized(sums.program(x), native=True))
+        if not isinstance(call, KernelCall)
+    ]
+    assert not {*left} & {"reduce_sum", "reduce_mean"}
+
+
+def test_sums_of_few_columns_are_of_all_rows_where_an_operand_is_the_same_for_each_member():
+    close(*both(lambda x, b: tf.reduce_sum(tf.exp(x + b) * 2.0, [0, 1]), normal(4, 12, 3), normal(12, 3)))
+
+
 def network(between):
     model = K.Sequential([K.Input((FEATURES,)), *between(), L.Dense(CLASSES)])
     loss = K.losses.SparseCategoricalCrossentropy(from_logits=True)

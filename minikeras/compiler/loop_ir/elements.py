@@ -66,9 +66,9 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
         sizes, strides, columns = sizes[:-1], [own[:-1] for own in strides], sizes[-1]
     last = len(sizes) - 1
     sums = [[axis for axis, stride in enumerate(own) if not stride] for own in strides[count:]]
+    totals = columns > 1 and any(sums) and all(axes in ([], [last]) for axes in sums)
     # Lines of the axis before the last are a loop of their own: their coordinates need no division.
-    shared = min([axes[0] for axes in sums if axes], default=max(last - 1, min(last, 1)))
-    totals = columns > 1 and any(sums)
+    shared = min([axes[0] for axes in sums if axes and not totals], default=max(last - 1, min(last, 1)))
     neighbours = totals or all(axes == list(range(shared, last)) for axes in sums if axes)
     if not neighbours or last - shared > 1:  # each thread would look for the coordinates of all lines
         return None
@@ -85,7 +85,7 @@ def elements_launch(body: Body, shape: Shape, accesses: Sequence[Access], made: 
     seconds = total * seconds_of(slots, [body])
     if None in steps:
         seconds = total * slots[-1].dtype.itemsize / 4e9
-    seconds = 0.0 if totals and not last else seconds  # one thread takes it
+    seconds = 0.0 if totals and not shared else seconds  # one thread takes it
     alone = [n for n, own in enumerate(places[:count]) if all(own == one for one in places[:count] if own[0] == one[0])]
     aliases = [
         [n for n in alone if not axes and places[n][1:] == own[1:]]  # read as it is written
