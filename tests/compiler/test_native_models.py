@@ -36,12 +36,10 @@ def resnet():
     inputs = layers.Input((8, 8, 3))
     x = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(4, 3, padding="same", use_bias=False)(inputs)))
     x = layers.Add()([layers.DepthwiseConv2D(3, padding="same")(x), layers.AveragePooling2D(3, 1, padding="same")(x)])
-    for channels, stride in ((4, 1), (8, 2)):
-        y = layers.Conv2D(channels, 3, strides=stride, padding="same", use_bias=False)(x)
-        y = layers.ReLU()(layers.BatchNormalization()(y))
-        y = layers.BatchNormalization()(layers.Conv2D(channels, 3, padding="same", use_bias=False)(y))
-        x = x if stride == 1 else layers.Conv2D(channels, 1, strides=stride, use_bias=False)(x)
-        x = layers.ReLU()(layers.Add()([x, y]))
+    y = layers.Conv2D(8, 3, strides=2, padding="same", use_bias=False)(x)
+    y = layers.ReLU()(layers.BatchNormalization()(y))
+    y = layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same", use_bias=False)(y))
+    x = layers.ReLU()(layers.Add()([layers.Conv2D(8, 1, strides=2, use_bias=False)(x), y]))
     return tf.keras.Model(inputs, layers.Dense(3)(layers.GlobalAveragePooling2D()(x)))
 
 
