@@ -327,18 +327,20 @@ _SHORT_DIGAMMA_FAR = (0.08333332617, -0.008331760095, 0.003911320769, -0.0033953
 
 
 def _positive_in_float32(function: Callable[..., Any], wide: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy's positive float32; other numbers, near whose roots reflection loses digits, go by float64."""
+    """A function of positive float32; other numbers, near whose roots reflection loses digits, go by float64."""
 
     @_in_float32
     def computed(xp: ModuleType, x: Array, out: Array | None = None) -> Array:
         found = function(xp, x)
+        if type(x) is not np.ndarray:  # as the elements of a program, which have the bits of eager calls
+            return choose(xp, x > 0, found, wide(xp, x))
         if not (positive := x > 0).all():
             found[~positive] = wide(xp, x[~positive])
         if out is not None:
             out[...] = found
         return found
 
-    return lambda xp, x: (computed if type(x) is np.ndarray and x.dtype != np.float64 else wide)(xp, x)
+    return lambda xp, x: (computed if x.dtype != np.float64 else wide)(xp, x)
 
 
 def _short_log_gamma(xp: ModuleType, x: Array) -> Array:
