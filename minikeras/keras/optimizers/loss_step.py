@@ -175,7 +175,7 @@ class Assignments(Interpreter):
 # Recording -------------------------------------------------------------------------------------------------------------
 
 
-class CompiledSweep(NamedTuple):
+class KeptSweep(NamedTuple):
     """The program of a sweep, which also keeps the values that other sweeps read.
 
     Attributes:
@@ -203,7 +203,7 @@ def _needed(sweep: Program) -> dict[int, Slot]:
     return {x.key: x for x in read if x.array is None and x.key not in made}
 
 
-def compiled(sweep: Program, wanted: set[int]) -> CompiledSweep:
+def compiled(sweep: Program, wanted: set[int]) -> KeptSweep:
     """A recorded sweep as a program that keeps the values that are wanted elsewhere."""
     needed, kept = _needed(sweep), [slot for key, slot in _made(sweep).items() if key in wanted]
     count = len(sweep.results)
@@ -211,7 +211,7 @@ def compiled(sweep: Program, wanted: set[int]) -> CompiledSweep:
     for slot, result in zip(kept, program.results[count:], strict=True):
         slot.array = result.array  # a value that became constant is constant for later sweeps too
     given = [slot.key for slot in sweep.arguments]
-    return CompiledSweep(given, list(needed), [slot.key for slot in kept], count, NUMPY.compile(program))
+    return KeptSweep(given, list(needed), [slot.key for slot in kept], count, NUMPY.compile(program))
 
 
 class SweepRecorder(Recorder):
@@ -337,7 +337,7 @@ class RecordedStep:
     variables: Sequence[Variable]
     assigned: Sequence[Variable]
     sources: Sequence[int]
-    sweeps: Mapping[str, CompiledSweep]
+    sweeps: Mapping[str, KeptSweep]
     handed: Sequence[Slot]
     ready: list[tuple[Array, ...]]
 

@@ -69,7 +69,7 @@ class Member(NamedTuple):
         return any(variable is other for other in held)
 
 
-class Owned(SlotState):
+class MemberSlot(SlotState):
     """A Variable of a `PerLayer`, and the number of the member that it belongs to."""
 
     __slots__ = ("number",)
@@ -167,14 +167,14 @@ class PerLayer(Optimizer):
         if problems:
             count = "one thing does" if len(problems) == 1 else f"{len(problems)} things do"
             raise ValueError(f"PerLayer: {count} not fit:\n  " + "\n  ".join(problems))
-        self.state.add([Owned(variable, number) for variable, (number,) in candidates])
+        self.state.add([MemberSlot(variable, number) for variable, (number,) in candidates])
         for number, member in enumerate(self.members):
             if member.optimizer is not None:
                 member.optimizer.prepare(self._owned(number, new))
 
     def _number_of(self, variable: Variable) -> int:
         """The number of the member that owns a Variable."""
-        return cast(Owned, self.state.own[variable.key]).number
+        return cast(MemberSlot, self.state.own[variable.key]).number
 
     def _owned(self, number: int, variables: Iterable[Variable]) -> list[Variable]:
         return [variable for variable in variables if self._number_of(variable) == number]
