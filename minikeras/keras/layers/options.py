@@ -28,6 +28,8 @@ class Option(NamedTuple):
 def keep(constructor: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
     """Check the options of a layer, `arguments[0]`, before its constructor runs; `Layer.__init__` sets them as attributes."""
     layer, (names, options) = arguments[0], _options_of(constructor)
+    if not options:  # also the constructor of Module, which others than layers have too
+        return
     given = {**dict(zip(names, arguments, strict=False)), **named}
     found = layer.__dict__.setdefault("_options", {})
     for name, (option, default) in options.items():
