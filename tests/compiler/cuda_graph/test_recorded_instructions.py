@@ -27,8 +27,9 @@ MISSING = {
         *("square_root", "determinant", "cofactors", "slogdet", "rfft", "irfft", "fft", "ifft"),
     },
     "products of matrices, which are a library's": {"affine"},
-    "softmax and its losses, in whose place a program has their operations: the cases in groups": {
+    "rows of softmax, its losses and one-hot, in whose place a program has their operations: the cases in groups": {
         *(
+            "one_hot",
             "softmax",
             "log_softmax",
             "softmax_cross_entropy",
