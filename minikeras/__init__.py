@@ -5,7 +5,9 @@ names of `tf` are in `facades.py`, for type checkers in `__init__.pyi`. Read `co
 """
 
 import importlib as _importlib
+import os as _os
 import sys as _sys
+from importlib.machinery import ModuleSpec as _ModuleSpec
 from typing import Any as _Any
 
 _LATE = (
@@ -16,15 +18,45 @@ _LATE = (
 """Modules that are loaded by themselves when they are first used."""
 
 
+_OF_NAMES = (
+    *("_names", "autodiff", "bitwise", "config.threading", "dtypes", "image", "linalg", "math", "nn", "random", "signal"),
+    *("train", "keras.mixed_precision", "keras.optimizers.legacy", "keras.preprocessing.image", "keras.preprocessing.sequence"),
+    *("keras.ops.image", "keras.ops.linalg", "keras.ops.math", "keras.ops.nn", "keras.ops.numpy"),
+)
+"""Modules that hold names alone and have no file."""
+
+
 class _Finder:
     """Python's last finder of modules: it makes those that hold names alone, and explains others that users may expect."""
 
     @staticmethod
     def find_spec(name: str, path: _Any = None, target: _Any = None) -> _Any:
-        """The way to make a module of the package that has no file; ModuleNotFoundError with advice, if there is any."""
-        if name.partition(".")[0] == __name__:
-            return _importlib.import_module(".facades", __name__).spec_of(name)
-        return None
+        """The way to make a module without a file; ModuleNotFoundError with advice for what there is none, if there is any.
+
+        Python holds the lock of all imports here: what imports a module of the package now can wait for ever for another
+        thread that does so too.
+        """
+        package, dot, inside = name.rpartition(f"{__name__}.")
+        if package or not dot:
+            return None
+        if inside not in _OF_NAMES:
+            return _importlib.import_module(".absent", __name__).explain_import(name)
+        spec = _ModuleSpec(name, _Finder, origin=_os.path.join(_os.path.dirname(__file__), *inside.split(".")) + ".pyi")
+        spec.has_location = True
+        return spec
+
+    @staticmethod
+    def create_module(spec: _Any) -> None:
+        """Python makes the module as it always does."""
+
+    @staticmethod
+    def exec_module(module: _Any) -> None:
+        """Give the module its names."""
+        _importlib.import_module(".facades", __name__).fill(module)
+
+    @staticmethod
+    def get_code(name: str) -> None:
+        """There is none, so `python -m` says that it cannot run a module of names."""
 
 
 if all(getattr(finder, "__module__", "") != __name__ for finder in _sys.meta_path):  # else the package was loaded before

@@ -1,19 +1,18 @@
 """Modules that hold names alone, such as `tf.math` and `keras.ops.numpy`: rows of a table. No file stands for one of them.
 
-Python asks `minikeras/__init__.py` for a module without a file, and `spec_of` tells how to fill it. Its stub, which
+Python asks `minikeras/__init__.py` for a module without a file, and `fill` gives it its names. Its stub, which
 `tests/make_stubs.py` writes, shows editors and type checkers the signatures.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .absent import explain_import, late, own_names, read_rows
+from .absent import late, own_names, read_rows
 
 FACADES = read_rows("""
 [_names]
@@ -180,37 +179,30 @@ _NAMES = "_names"
 """The names of `minikeras` itself, which it loads when one of them is first used."""
 
 
-class _Loader:
-    """Fills a module with the names of its rows."""
-
-    @staticmethod
-    def create_module(spec: ModuleSpec) -> None:
-        """Python makes the module as it always does."""
-
-    @staticmethod
-    def exec_module(module: ModuleType) -> None:
-        """Give the module its names; what it lacks is explained."""
-        package, _, inside = module.__name__.partition(".")
-        holder, up = (package, "") if inside == _NAMES else (module.__name__, "." * (inside.count(".") + 1))
-        namespace, late_ones, unlisted = vars(module), dict[str, str | None](), dict[str, str]()
-        for source, names in FACADES[inside]:
-            kind, _, place = source.rpartition(" ")
-            pairs = [(public, own or public) for public, _, own in (name.partition(":") for name in names.split())]
-            if source == "doc":
-                namespace["__doc__"] = names
-            elif kind == "unlisted":
-                unlisted |= dict.fromkeys(names.split(), f"{package}.{place}")
-            elif kind:
-                late_ones |= {public: f"{up}{place}:{own}" for public, own in pairs}
-            else:
-                file = importlib.import_module(f"{package}.{place}")
-                for public, own in pairs if names != "*" else [(name, name) for name in own_names(vars(file))]:
-                    found = getattr(file, own)
-                    namespace[public] = _taking_symbols(found, public, holder) if place.startswith("functions.") else found
-        asked, _ = late(holder, late_ones)
-        take: Any = lambda name: getattr(importlib.import_module(unlisted[name]), name) if name in unlisted else asked(name)
-        namespace["__getattr__"], namespace["__dir__"] = take, lambda: sorted({*namespace, *late_ones})
-        namespace["__all__"] = [public for public in (*namespace, *late_ones) if not public.startswith("_")]
+def fill(module: ModuleType) -> None:
+    """Give a module the names of its rows; what it lacks is explained."""
+    package = __name__.rpartition(".")[0]
+    inside = module.__name__.removeprefix(f"{package}.")
+    holder, up = (package, "") if inside == _NAMES else (module.__name__, "." * (inside.count(".") + 1))
+    namespace, late_ones, unlisted = vars(module), dict[str, str | None](), dict[str, str]()
+    for source, names in FACADES[inside]:
+        kind, _, place = source.rpartition(" ")
+        pairs = [(public, own or public) for public, _, own in (name.partition(":") for name in names.split())]
+        if source == "doc":
+            namespace["__doc__"] = names
+        elif kind == "unlisted":
+            unlisted |= dict.fromkeys(names.split(), f"{package}.{place}")
+        elif kind:
+            late_ones |= {public: f"{up}{place}:{own}" for public, own in pairs}
+        else:
+            file = importlib.import_module(f"{package}.{place}")
+            for public, own in pairs if names != "*" else [(name, name) for name in own_names(vars(file))]:
+                found = getattr(file, own)
+                namespace[public] = _taking_symbols(found, public, holder) if place.startswith("functions.") else found
+    asked, _ = late(holder, late_ones)
+    take: Any = lambda name: getattr(importlib.import_module(unlisted[name]), name) if name in unlisted else asked(name)
+    namespace["__getattr__"], namespace["__dir__"] = take, lambda: sorted({*namespace, *late_ones})
+    namespace["__all__"] = [public for public in (*namespace, *late_ones) if not public.startswith("_")]
 
 
 def _taking_symbols(function: object, public: str, module: str) -> object:
@@ -223,25 +215,16 @@ def _taking_symbols(function: object, public: str, module: str) -> object:
     return name_like_definition(taking, public, module) if taking.__module__ == function.__module__ else taking
 
 
-def spec_of(name: str) -> ModuleSpec | None:
-    """How a module of names is made; None for what is no such module, unless it can be explained why there is none."""
-    inside = name.partition(".")[2]
-    if inside not in FACADES:
-        explain_import(name)
-        return None
-    loader: Any = _Loader
-    spec = ModuleSpec(name, loader, origin=os.path.join(os.path.dirname(__file__), *inside.split(".")) + ".pyi")
-    spec.has_location = True
-    return spec
-
-
 def load(name: str) -> ModuleType:
     """A module of names, also where a folder of its name is left, from a version in which it was a package."""
     if name not in sys.modules:
-        sys.modules[name] = module = ModuleType(name)
-        module.__spec__ = spec = spec_of(name)
-        module.__file__ = None if spec is None else spec.origin
-        _Loader.exec_module(module)
+        spec = sys.modules[__name__.rpartition(".")[0]]._Finder.find_spec(name)
+        sys.modules[name] = module = module_from_spec(spec)
+        try:
+            fill(module)
+        except BaseException:  # an interrupt too: half a module would be taken for a whole one
+            del sys.modules[name]
+            raise
     return sys.modules[name]
 
 

@@ -27,7 +27,9 @@ def sampled(cases: Iterable[Any], every: int) -> list[Any]:
     for case in cases:
         given = case if isinstance(case, type(pytest.param())) else pytest.param(case)
         is_slow = any(mark.name == "slow" for mark in given.marks)
-        found.append(pytest.param(*given.values, marks=pytest.mark.slow, id=given.id) if plain % every or is_slow else case)
+        found.append(
+            pytest.param(*given.values, marks=[*given.marks, pytest.mark.slow], id=given.id) if plain % every else case
+        )
         plain += not is_slow
     return found
 

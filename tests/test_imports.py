@@ -159,6 +159,38 @@ def test_a_folder_that_is_left_of_a_package_hides_no_module_of_names(tmp_path: p
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, check=True)
 
 
+def test_modules_of_names_are_found_without_an_import() -> None:
+    """Python holds the lock of all imports then, and another thread's import that waits for it would wait for ever."""
+    assert set(FACADES) == set(minikeras._OF_NAMES)
+    find = "import minikeras; found = [minikeras._Finder.find_spec(f'minikeras.{name}') for name in minikeras._OF_NAMES]"
+    assert {name for name in loaded_after(find) if name.startswith("minikeras")} == {"minikeras"}
+
+
+def test_an_interrupted_import_of_names_can_be_done_again() -> None:
+    script = """
+import builtins, minikeras
+real = builtins.__import__
+def stop(name, *args):
+    if name.endswith("catalogue"):
+        raise KeyboardInterrupt
+    return real(name, *args)
+builtins.__import__ = stop
+try:
+    import minikeras.keras.ops.numpy
+except KeyboardInterrupt:
+    builtins.__import__ = real
+import minikeras.keras.ops.numpy
+minikeras.keras.ops.numpy.concatenate
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_package_may_lie_in_another_one(tmp_path: pathlib.Path) -> None:
+    shutil.copytree(ROOT, tmp_path / "vendor" / "minikeras", ignore=shutil.ignore_patterns("__pycache__"))
+    script = "from vendor import minikeras as tf; tf.add(1, 2), tf.nn.relu(1.0), tf.keras.ops.numpy.add"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)}, check=True)
+
+
 @pytest.mark.parametrize("package", LATE)
 def test_completion_and_type_checkers_know_what_is_loaded_late(package: str) -> None:
     module = importlib.import_module(package)

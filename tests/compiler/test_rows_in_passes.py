@@ -124,3 +124,12 @@ def test_the_nest_means_what_its_members_give(name, backwards):
 def test_an_operation_on_rows_is_one_kernel(name, kernels):
     calls = encode(program_of(ROWS[name], given((5, 21), "float32")))
     assert len([call for call in calls if isinstance(call, KernelCall)]) <= kernels
+
+
+@pytest.mark.parametrize("other", ["float16", "int32", "float32"])
+def test_one_hot_rows_of_bools_choose_in_loops_that_numpy_carries_out_too(other):
+    """A choice of two ints is no condition for NumPy: it refused the loop."""
+    places, x = tf.constant([0, 2, 1]), tf.cast(tf.reshape(tf.range(9), (3, 3)), other)
+    step = tf.function(lambda i, x: tf.where(tf.one_hot(i, 3, dtype="bool"), x, -x), jit_compile=True)
+    for _ in range(3):
+        np.testing.assert_array_equal(step(places, x), tf.where(tf.one_hot(places, 3, dtype="bool"), x, -x))

@@ -105,7 +105,7 @@ def loaders(folder: pathlib.Path) -> list[Loader]:
         return lambda path: target.load_weights(path)
 
     def extracted(path: pathlib.Path) -> None:
-        archives.extract(path, folder / "out" / str(time.monotonic_ns()))
+        archives.unpack(path, folder / "out" / str(time.monotonic_ns()))
 
     (folder / "out").mkdir()
     return [

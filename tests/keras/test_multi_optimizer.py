@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from small_fits import X, instructions, state, trained
@@ -225,3 +228,14 @@ def test_a_loss_scale_leaves_alone_what_is_frozen(rules, wrap):
     for _ in range(9):
         step(tf.ones([1]))
     assert a.numpy() == 1.0 and (b.numpy() < 1.0) == (len(rules) > 1) and int(optimizer.iterations) == 9
+
+
+def test_a_factor_follows_the_default_optimizer_of_its_copy_and_is_kept_in_configurations():
+    optimizer = optimizers.PerLayer({"head": 0.5, "frozen": 0.0, "*": optimizers.SGD(0.1)})
+    for copied in (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        copied.learning_rate = {"*": 10.0}
+        assert float(copied.optimizers[0].learning_rate) == 5.0
+    optimizer.learning_rate = {"*": 1.0}
+    assert float(copied.optimizers[0].learning_rate) == 5.0
+    again = optimizers.PerLayer.from_config(optimizer.get_config())
+    assert [member.factor for member in again.members] == [0.5, 0.0, None]

@@ -433,7 +433,7 @@ def _compared(writer: Writer, record: Record) -> bool:
     code = Code([indices.dtype, np.dtype(np.int64)])
     at, place = [x.astype(index) for x in code.elements()]
     numbers = [int(x) if isinstance(x, bool) else x for x in (params["on"], params["off"])]
-    chosen = code.step("where", [at == place, *numbers], y.dtype)
+    chosen = code.step("where", [at == place, *numbers], np.result_type(*numbers)).astype(y.dtype)  # as NumPy chooses of two
     writer.write(loop, [each.slot, places], {"body": code.body([chosen])}, (y,))
     return True
 

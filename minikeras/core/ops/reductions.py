@@ -303,11 +303,15 @@ def _largest_places(xp: ModuleType, x: Array, k: int) -> Array:
     if xp is not np or not x.size or not 0 < 4 * k <= n or x.dtype.kind not in "fiu":
         return _argsort(xp, x, -1, True)[..., :k]
     rows = x.reshape(-1, n)
-    chosen = ~(rows < np.partition(rows, n - k)[:, n - k, None])  # NaN is the largest
+    limit = np.partition(rows, n - k)[:, n - k, None]
+    chosen = ~(rows < limit)  # NaN is the largest
     tied = np.flatnonzero(np.count_nonzero(chosen, axis=-1) > k)
-    if tied.size:  # of equal elements the first ones
-        chosen[tied] = False
-        chosen[tied[:, None], _argsort(np, rows[tied], -1, True)[:, :k]] = True
+    if tied.size:  # of elements that equal the last one the first
+        rows_of_ties, limit = rows[tied], limit[tied]
+        is_nan, ends_in_nan = rows_of_ties != rows_of_ties, limit != limit
+        above, equal = (rows_of_ties > limit) | (is_nan & ~ends_in_nan), (rows_of_ties == limit) | (is_nan & ends_in_nan)
+        room = k - np.count_nonzero(above, axis=-1, keepdims=True)
+        chosen[tied] = above | (equal & (np.cumsum(equal, axis=-1) <= room))
     places = chosen.nonzero()[1].reshape(-1, k)
     order = _argsort(np, np.take_along_axis(rows, places, -1), -1, True)
     return np.take_along_axis(places, order, -1).reshape(*x.shape[:-1], k).astype("int32")

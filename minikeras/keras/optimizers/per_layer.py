@@ -39,6 +39,17 @@ class Every(NamedTuple):
     offset: int = 0
 
 
+class RateMultiple:
+    """A learning rate that is a multiple of another optimizer's present one; a copy follows the copy of that optimizer."""
+
+    def __init__(self, optimizer: Optimizer, factor: float) -> None:
+        self.optimizer = optimizer
+        self.factor = factor
+
+    def __call__(self) -> Tensor:
+        return tensor(self.optimizer.learning_rate) * self.factor
+
+
 class Member(NamedTuple):
     """One entry of a `PerLayer`; without an optimizer it is frozen."""
 
@@ -142,7 +153,7 @@ class PerLayer(Optimizer):
         if default is None or _is_default(pattern):
             raise ValueError(f"PerLayer: {factor} for {pattern!r} is a factor to the optimizer of '*', and there is none.")
         config = {key: value for key, value in default.get_config().items() if key != "name"}
-        return type(default)(**{**config, "learning_rate": lambda: tensor(default.learning_rate) * factor})
+        return type(default)(**{**config, "learning_rate": RateMultiple(default, factor)})
 
     # Who owns what -------------------------------------------------------------------------------------------------------
 
@@ -322,8 +333,8 @@ class PerLayer(Optimizer):
         """Patterns and the members' configurations; layers as their dotted paths."""
         rules = []
         for member in self.members:
-            optimizer: Any = None if member.optimizer is None else member.factor or serialize(member.optimizer)
-            rules.append([member.label.replace("/", "."), optimizer, member.every, member.offset])
+            given = member.factor if member.factor is not None or member.optimizer is None else serialize(member.optimizer)
+            rules.append([member.label.replace("/", "."), given, member.every, member.offset])
         return {"name": self.name, "rules": rules}
 
     @classmethod
