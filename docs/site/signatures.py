@@ -67,7 +67,7 @@ def place(value: Any) -> tuple[pathlib.Path, int] | None:
     code = getattr(function, "__code__", None)
     if isinstance(code, types.CodeType) and code.co_name == value.__name__ and is_ours(code.co_filename):
         return pathlib.Path(code.co_filename), code.co_firstlineno
-    file = getattr(sys.modules.get(getattr(value, "__module__", None) or ""), "__file__", None) or ""
+    file = getattr(sys.modules.get(getattr(function, "__module__", None) or ""), "__file__", None) or ""
     return (pathlib.Path(file), line_of(pathlib.Path(file), value.__name__)) if is_ours(file) else None
 
 
