@@ -326,6 +326,7 @@ class Counting(tf.keras.optimizers.Optimizer):
         return (self.order(value - step * gradient),)
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("order", [np.sort, np.negative], ids=["whole", "elements"])
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_what_a_formula_assigns_is_read_after_it(order, jit_compile):
