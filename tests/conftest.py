@@ -11,8 +11,10 @@ import gc
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gpu_guard
 import numpy as np
@@ -27,6 +29,7 @@ from minikeras.core.stack import BOTTOM, current, switch
 from minikeras.nn_ops import streams
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # pictures without a window
+os.environ.setdefault("KERAS_BACKEND", "jax")  # of the package keras, which a process can load with one backend only
 os.environ.setdefault("MINIKERAS_HOME", str(Path(__file__).parents[1] / ".pytest_cache" / "minikeras"))
 strict_array.install()
 settings.register_profile(
@@ -138,3 +141,15 @@ def clean_surroundings() -> Iterator[None]:
     same = kind == kind_now and position == position_now and np.array_equal(words, words_now)
     assert same, "the test drew from NumPy's global random state"
     assert not kept_alive, f"only the cycle collector frees {kept_alive}: Tensors, Variables and tapes must be freed at once"
+
+
+@pytest.fixture
+def real_keras() -> Iterator[Any]:
+    """The package keras, on JAX."""
+    state = np.random.get_state()  # JAX and Keras draw from it when they are imported, and later
+    pytest.importorskip("jax", reason="JAX is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("keras.backend", exc_type=ImportError).clear_session()  # `keras` may be a folder of these tests
+        yield sys.modules["keras"]
+    np.random.set_state(state)

@@ -7,7 +7,6 @@ import importlib.util
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import minikeras as tf
@@ -92,12 +91,9 @@ def test_imports_are_explained_once_however_often_the_package_is_imported():
 @pytest.mark.slow
 @pytest.mark.parametrize("module", UNEXPLAINED)
 @pytest.mark.filterwarnings("ignore")
-def test_what_keras_has_is_here_or_explained(module, monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "jax")
-    state = np.random.get_state()
-    pytest.importorskip("jax", reason="JAX is not installed")
-    real = pytest.importorskip(module, reason="keras is not installed")
-    np.random.set_state(state)  # which the import draws from
+@pytest.mark.usefixtures("real_keras")
+def test_what_keras_has_is_here_or_explained(module):
+    real = importlib.import_module(module)
     missing = {name for name in dir(real) if not name.startswith("_") and not hasattr(MODULES[module], name)}
     for name in missing - UNEXPLAINED[module]:
         with pytest.raises(AttributeError, match=r"has no attribute '\w+'\. [A-Z].*\.$"):

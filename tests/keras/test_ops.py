@@ -207,27 +207,22 @@ def check_compiled(steps: dict[str, Any], arrays: dict[str, tf.Tensor]) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("module", MODULES)
-def test_real_keras_loads_models_of_functions_and_agrees(module: str, tmp_path: Any) -> None:
-    state = np.random.get_state()
-    keras = pytest.importorskip("keras", reason="Keras is not installed")
-    if keras.backend.backend() == "numpy":
-        pytest.skip("another test has loaded Keras on NumPy, which computes in other dtypes; run it with KERAS_BACKEND=jax")
+def test_real_keras_loads_models_of_functions_and_agrees(module: str, tmp_path: Any, real_keras: Any) -> None:
     finite = [one for one in SYMBOLIC if "np.inf" not in one and "np.nan" not in one]  # files hold finite numbers only
     expressions, refused = [one for one in finite if CASES[one]["module"] == module], []
     for number, expression in enumerate(expressions):
         path = tmp_path / f"{number}.keras"
         model_of(expression).save(path)
         try:
-            model = keras.models.load_model(path)
+            model = real_keras.models.load_model(path)
             results = model([ARRAYS[name] for name in CASES[expression]["arrays"]])
         except Exception:  # Keras writes the same file, and wants tuples where it reads lists
             refused.append(expression)
             continue
         if "method=" in expression:  # Keras's steps of quantiles leave it out
             continue
-        for one, facts in zip(keras.tree.flatten(results), CASES[expression]["results"], strict=True):
-            assert_close(keras.ops.convert_to_numpy(one), array(facts), "float32", expression)
-    np.random.set_state(state)
+        for one, facts in zip(real_keras.tree.flatten(results), CASES[expression]["results"], strict=True):
+            assert_close(real_keras.ops.convert_to_numpy(one), array(facts), "float32", expression)
     assert len(refused) < 0.3 * len(expressions), refused
 
 
