@@ -18,7 +18,7 @@ from ...core.variable import preserved, restore, snapshot
 from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...module import attributes, elements, snake_case, walk
-from ...state import SLOTS, Match, Restoration, StateTree, StateValues, apply_tree, outermost
+from ...state import SLOTS, Match, Restoration, StateTree, StateValues, apply_tree, listed, outermost
 from ..layers import layer_weights
 from ..layers.layer import Layer
 from ..losses import Loss
@@ -194,7 +194,10 @@ class LoadedWeights(Restoration):
         if lines and not self._skip:
             raise self._refusal(match)
         if lines:
-            self._said.insert(0, "\n".join([f"load_weights: parts of '{self.source}' were left out.", *lines]))
+            self._leave_out(lines)
+
+    def _leave_out(self, lines: list[str]) -> None:
+        self._said.insert(0, "\n".join([f"load_weights: parts of '{self.source}' were left out.", *lines]))
 
     def _leave_out_optimizers(self, match: Match) -> None:
         """Leave out optimizers that only one side has, in silence, and those whose state does not fit."""
@@ -243,10 +246,10 @@ class LoadedWeights(Restoration):
             if isinstance(owner, Optimizer):
                 self._skip_optimizer(owner.name, problem)
             elif self._skip:
-                self._said.insert(0, f"load_weights: parts of '{self.source}' were left out.\n  mis-shaped (1):\n    {problem}")
+                self._leave_out(listed("mis-shaped", [problem]))
             else:
-                text = f"load_weights: '{self.source}' does not fit; nothing was changed.\n  mis-shaped (1):\n    {problem}"
-                raise ShapeError(text) from error
+                first = f"load_weights: '{self.source}' does not fit; nothing was changed."
+                raise ShapeError("\n".join([first, *listed("mis-shaped", [problem])])) from error
 
     def _value_of(self, key: str) -> Any:
         value = super()._value_of(key)
