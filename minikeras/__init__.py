@@ -19,8 +19,9 @@ _LATE = (
 
 
 _OF_NAMES = (
-    *("_names", "autodiff", "bitwise", "config.threading", "dtypes", "image", "linalg", "math", "nn", "random", "signal"),
-    *("train", "keras.mixed_precision", "keras.optimizers.legacy", "keras.preprocessing.image", "keras.preprocessing.sequence"),
+    *("_names", "autodiff", "bitwise", "config.experimental", "config.threading", "dtypes", "image", "linalg", "math", "nn"),
+    *("random", "signal", "train", "keras.distribution", "keras.mixed_precision", "keras.optimizers.legacy"),
+    *("keras.preprocessing.image", "keras.preprocessing.sequence"),
     *("keras.ops.image", "keras.ops.linalg", "keras.ops.math", "keras.ops.nn", "keras.ops.numpy"),
 )
 """Modules that hold names alone and have no file."""

@@ -124,6 +124,10 @@ doc: Checkpoints: Checkpoint, CheckpointManager, and looking into what was saved
 averages: ExponentialMovingAverage
 checkpoint: Checkpoint CheckpointManager CheckpointOptions
 bundle: CheckpointState get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable
+[config.experimental]
+doc: `tf.config.experimental`: programs begin with it, though there is little to choose.
+core.arrays.devices: list_physical_devices set_memory_growth
+config: get_visible_devices list_logical_devices set_visible_devices
 [config.threading]
 doc: `tf.config.threading`: how many threads compute.
 parallel: get_inter_op_parallelism_threads get_intra_op_parallelism_threads set_inter_op_parallelism_threads
@@ -145,6 +149,10 @@ keras.utils.files: array_to_img img_to_array load_img save_img smart_resize
 [keras.preprocessing.sequence]
 doc: Sequences of one length.
 keras.utils.arrays: pad_sequences
+[keras.distribution]
+doc: Models that several processes train together: names of `keras.distribution`. `tf.distribute` holds what else ranks do.
+distribute.strategy: DataParallel distribution set_distribution
+distribute.world: get_device_count initialize list_devices
 [dtypes]
 doc: `tf.dtypes`: dtypes, and functions that change them.
 functions.elementwise: cast complex saturate_cast

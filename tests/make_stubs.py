@@ -29,7 +29,8 @@ MODULES = ["", "math", "nn", "image", "linalg", "random", "signal", "bitwise", "
 MODULES += [
     *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
     *(f"keras.{name}" for name in ("activations", "backend", "callbacks", "layers", "models", "saving", "utils", "wrappers")),
-    *("keras.optimizers.legacy", "autodiff", "config.threading", "keras.mixed_precision", "experiments"),
+    *("keras.optimizers.legacy", "autodiff", "config.threading", "keras.mixed_precision", "experiments", "keras.distribution"),
+    "config.experimental",
     *("keras.preprocessing.image", "keras.preprocessing.sequence"),
 ]
 """The modules with stubs, by their dotted names below `minikeras`; a later one imports what an earlier one defines."""

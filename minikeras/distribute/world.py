@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from .. import ranks
+from ..core.arrays import list_physical_devices
 from ..errors import InvalidArgumentError
 from ..ranks import Alone, Communicator, world
 from .communicator import MpiCommunicator, started_by_mpi
@@ -108,3 +109,33 @@ def rows_of(rows: int, rank: int | None = None, size: int | None = None) -> rang
     share, rest = divmod(rows, size)
     start = rank * share + min(rank, rest)
     return range(start, start + share + (rank < rest))
+
+
+def list_devices(device_type: str | None = None) -> list[str]:
+    """The devices of all ranks together: a 'gpu:n' for each rank that has one, else a 'cpu:n' for each rank.
+
+    Args:
+        device_type: 'cpu' or 'gpu', in any case; None for GPUs if there are any.
+
+    Raises:
+        ValueError: for another kind.
+
+    >>> tf.keras.distribution.list_devices("cpu")
+    ['cpu:0']
+    """
+    kind = None if device_type is None else device_type.lower()
+    if kind not in (None, "cpu", "gpu"):
+        raise ValueError(f"list_devices: expected 'cpu', 'gpu' or None, found {device_type!r}.")
+    if kind is None:
+        kind = "gpu" if list_physical_devices("GPU") else "cpu"
+    count = world().size if list_physical_devices(kind.upper()) else 0
+    return [f"{kind}:{number}" for number in range(count)]
+
+
+def get_device_count(device_type: str | None = None) -> int:
+    """The number of devices; see `list_devices`.
+
+    >>> tf.keras.distribution.get_device_count("cpu")
+    1
+    """
+    return len(list_devices(device_type))

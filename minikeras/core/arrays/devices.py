@@ -241,3 +241,16 @@ def device_report() -> dict[str, str]:
         report["gpu_name"] = runtime.getDeviceProperties(runtime.getDevice())["name"].decode()
         report["gpu_memory"] = f"{free / 1e9:.1f} of {total / 1e9:.1f} GB free"
     return report
+
+
+def set_memory_growth(device: str, enable: bool) -> None:
+    """Do nothing for a GPU and True: its memory grows as it is needed.
+
+    Raises:
+        ValueError: for False, since no memory is taken ahead; for what is no GPU here.
+
+    >>> for gpu in tf.config.list_physical_devices("GPU"):
+    ...     tf.config.experimental.set_memory_growth(gpu, True)
+    """
+    if device not in list_physical_devices("GPU") or not enable:
+        raise ValueError(f"set_memory_growth: memory of GPUs always grows, and of GPUs only; found {device!r}, {enable}.")
