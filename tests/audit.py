@@ -1,7 +1,5 @@
 """What code does to the outside while it runs: files, imports, processes, network."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

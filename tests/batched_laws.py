@@ -4,8 +4,6 @@ Notation as in `laws.py`. A pattern says which inputs are stacks: (True, False) 
 second. N is the number of values in a stack.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A test fails if it leaves a tape on the stack, another state of NumPy's random n
 device, or Tensors and tapes that keep each other alive.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import gc
 import os

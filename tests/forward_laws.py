@@ -1,7 +1,5 @@
 """The laws of forward mode: tangents by ForwardAccumulator, alone and together with tapes. Notation as in `laws.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ found before it is kept. Writes JSON as it goes on, prints a short table last, e
 checks pass. With `--device CPU:0` it runs everywhere, which is how its own logic is tested.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import importlib.util

@@ -1,7 +1,5 @@
 """Whether tests for a GPU were all skipped although there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sized
 
 from minikeras.core.arrays import probe

@@ -3,8 +3,6 @@
 PyTorch's steps are captured as CUDA graphs where there is a GPU. What is not installed raises ImportError.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import time

@@ -1,7 +1,5 @@
 """A tree to be written as HDF5, from arrays by path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Many small cases in one test: an id of its own costs a case 3 ms, most of it pytest's bookkeeping."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools

@@ -1,7 +1,5 @@
 """Interrupts at a chosen instruction of Python's bytecode, as Ctrl-C may come."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import contextmanager
 

@@ -5,8 +5,6 @@ Jacobian. Inner products are real: <a, b> = Re sum conj(a) b, also for complex n
 where it is broken. `forward_laws.py` and `batched_laws.py` hold those of forward mode and of stacks.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import itertools

@@ -5,8 +5,6 @@
 Many of these functions are rows of tables, whose signatures type checkers cannot read. `test_stubs.py` compares.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import functools

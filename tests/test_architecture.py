@@ -7,8 +7,6 @@ test_imports.py and test_stubs.py hold it to. Two things do not count. Python lo
 text, so that a floor may offer something to one below, which works without it; a test lists the files that import by a text.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import graphlib

@@ -1,7 +1,5 @@
 """Arguments of wrong kinds: the error names the call and the argument, and no error of Python's comes from deep inside."""
 
-from __future__ import annotations
-
 import inspect
 import opcode
 

@@ -1,7 +1,5 @@
 """Datasets: what the rows of a nest become on their way through shuffle, batch, repeat, map, take and skip."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import threading

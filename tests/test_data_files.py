@@ -1,7 +1,5 @@
 """Files as Datasets: CSV with dtypes that are found or told, lines of text, and errors that say what to do."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 

@@ -1,7 +1,5 @@
 """Datasets: windows, padding, groups, several datasets in one, what elements are, and iterators that are saved."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -3,8 +3,6 @@
 Examples take `import minikeras as tf` for granted, as those of NumPy take `np`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import importlib

@@ -5,8 +5,6 @@ After a change that is meant, write the page anew and read its difference:
     python tests/test_keras_coverage.py && git diff docs/keras-coverage.md
 """
 
-from __future__ import annotations
-
 import functools
 import pathlib
 import sys

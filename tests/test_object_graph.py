@@ -1,7 +1,5 @@
 """The walk over what objects hold, which Modules, layers, checkpoints and files share."""
 
-from __future__ import annotations
-
 import minikeras as tf
 from minikeras.module import attributes, elements, walk
 

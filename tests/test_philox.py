@@ -1,7 +1,5 @@
 """Philox4x32-10: the same bits in NumPy, in kernels of LLVM and on a device, and numbers distributed as they should be."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ After a change that is meant, write the list anew and read its difference:
     python tests/test_public_names.py && git diff tests/public_names.txt
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import operator

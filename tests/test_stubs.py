@@ -1,7 +1,5 @@
 """The stubs say what the functions say, and a program of a user's, checked strictly, sees a signature for every public name."""
 
-from __future__ import annotations
-
 import operator
 import os
 import pathlib

@@ -5,8 +5,6 @@ After a change that is meant, run them anew, store what they show, and look at i
     python tests/test_tutorials.py && git diff docs/tutorials
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """What a checkpoint holds, and how it comes back: paths, parts, differences, and nothing changed by a failure."""
 
-from __future__ import annotations
-
 import copy
 import os
 import shutil

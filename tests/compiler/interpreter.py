@@ -1,7 +1,5 @@
 """What a nest means: carried out by NumPy, point after point, the innermost loop at once. Tests hold renderers to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

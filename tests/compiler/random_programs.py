@@ -4,8 +4,6 @@ A function is a list of numbers; each says what to do with which earlier values.
 change smoothly, except where they see arguments, whose values are the same however a run rounds.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

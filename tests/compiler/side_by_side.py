@@ -3,8 +3,6 @@
 With NumPy's own loops it is so bit for bit; an executor that joins them rounds in other places.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import NamedTuple
 

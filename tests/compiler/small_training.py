@@ -1,7 +1,5 @@
 """A small step of training that runs eagerly, compiled, or compiled by LLVM."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from side_by_side import assert_same, leaves

@@ -1,7 +1,5 @@
 """Compiled = eager, bit for bit over 20 steps: every layer, loss, metric and optimizer. Models: test_compiled_training.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from golden_numbers import golden

@@ -1,7 +1,5 @@
 """Methods that need the loss as a function, in compiled steps: the same bits as eager ones, and what stays eager says so."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

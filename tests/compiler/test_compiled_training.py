@@ -1,7 +1,5 @@
 """Compiled training = eager training over 20 steps: models, options of optimizers, options of fit, methods of second order."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import subprocess

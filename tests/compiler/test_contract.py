@@ -3,8 +3,6 @@
 Each is noticed at the next call, stays eager with a warning, or is a constant that the guide lists. There is no fourth kind.
 """
 
-from __future__ import annotations
-
 import builtins
 import decimal
 import random

@@ -1,7 +1,5 @@
 """Loops with a condition or a count that are recorded: one operation with a body, if integers alone decide when they end."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from in_one_test import in_one_test

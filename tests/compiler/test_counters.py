@@ -1,7 +1,5 @@
 """What a compiled step says of itself: its counters, its program in print, and its executor."""
 
-from __future__ import annotations
-
 import pytest
 from side_by_side import assert_same, leaves
 from small_training import LABELS, X, needs_llvm, same, trained

@@ -1,7 +1,5 @@
 """Loops of NumPy's executor whose arithmetic LLVM compiles once they have taken a while: the bits stay."""
 
-from __future__ import annotations
-
 import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -3,8 +3,6 @@
 `python tests/compiler/test_executors_of_operations.py` writes it anew.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`compile(jit_compile=...)`: fit, evaluate and single batches with recorded steps are what they are without."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """The reading, assigning and flattening of Variables as a user's function may hold them: everywhere, in any order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

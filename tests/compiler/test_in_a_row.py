@@ -1,7 +1,5 @@
 """Many steps as one call of kernels: the bits of one step after the other, and the same when one of them fails."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from slow import sampled

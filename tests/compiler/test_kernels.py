@@ -1,7 +1,5 @@
 """Kernels give NumPy's numbers: every function, kind of input and output, within and beyond a block, in any number of parts."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 

@@ -1,7 +1,5 @@
 """Nests give NumPy's numbers: through the interpreter, whichever way it goes, and as kernels, in any number of parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Instructions as calls that write where they are told give the bits of the primitives' own kernels."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Training steps of whole models leave LLVM's kernels for nothing: what Python does comes before them or after."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Loops over a recorded step as kernels: the numbers of NumPy, whatever is carried, sliced, given and kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from slow import diagonal, mostly_slow, sampled

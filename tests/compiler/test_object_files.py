@@ -1,7 +1,5 @@
 """Machine code on the disk: later processes read it, and nothing that another user could have written, or that is damaged."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -1,7 +1,5 @@
 """Improved programs give the same bits: random programs, step by step and all together; and each step does what it is for."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

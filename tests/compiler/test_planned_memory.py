@@ -1,7 +1,5 @@
 """The memory of programs: values that live together share no bytes, free bytes serve again, what is in use is not written."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Products of tiles: the numbers of NumPy for all sizes, and the same bits in any number of parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Random functions, compiled: the same bits as the function itself, and no array that was seen is ever written."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

@@ -1,7 +1,5 @@
 """What a compiled step promises beside its numbers: options that change count, and failures leave Variables whole."""
 
-from __future__ import annotations
-
 import contextvars
 import functools
 

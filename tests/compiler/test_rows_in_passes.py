@@ -1,7 +1,5 @@
 """Operations on rows, each a nest whose points go through their row several times, give NumPy's numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from interpreter import interpret

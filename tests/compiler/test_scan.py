@@ -1,7 +1,5 @@
 """`Function.scan` does what a loop of calls does, bit for bit, and stacks the results."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

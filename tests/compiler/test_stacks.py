@@ -1,7 +1,5 @@
 """Stacks of arrays, as models that are trained together make them: kernels carry them out whole, with NumPy's numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st

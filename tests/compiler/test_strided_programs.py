@@ -2,8 +2,6 @@
 give eagerly, whatever the strides of the loops are.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """The seam of executors holds a third one, which carries a program out instruction by instruction, as a reader would."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from in_one_test import in_one_test

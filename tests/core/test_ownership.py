@@ -1,7 +1,5 @@
 """Memory is written again only if nothing else refers to it, whatever a version of Python counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Small losses with known structure, and derivatives of them by plain nested tapes, one row after the other."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import minikeras as tf

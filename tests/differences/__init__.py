@@ -8,8 +8,6 @@ Tests run the code of every row here; Keras's column is run on Keras.
     python -m tests.differences check    runs all code on the peers that are installed; prints what they give otherwise
 """
 
-from __future__ import annotations
-
 import tomllib
 import warnings
 from collections.abc import Callable, Mapping

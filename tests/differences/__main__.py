@@ -1,7 +1,5 @@
 """Write the pages, or run the code of all rows on the peers."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

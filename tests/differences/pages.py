@@ -1,7 +1,5 @@
 """The pages, as text."""
 
-from __future__ import annotations
-
 import pathlib
 
 from . import Row, sections

@@ -3,8 +3,6 @@
 A job has to end within 20 s with a status above 0 and its reason on stderr, and its last checkpoint has to load.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Starts programs on ranks of MPI, and says what became of them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Two processes that MPI starts: collective operations, training, and every way to fail."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

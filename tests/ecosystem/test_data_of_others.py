@@ -1,7 +1,5 @@
 """Data frames, scikit-learn's arrays, PyTorch's and JAX's go straight into `fit`, `evaluate` and `predict`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

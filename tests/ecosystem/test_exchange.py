@@ -1,7 +1,5 @@
 """Tensors go to NumPy, PyTorch and JAX and come back, in the same memory, and no write changes what must not change."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Names of Keras and TensorFlow that are not here say what to do instead."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import subprocess

@@ -1,7 +1,5 @@
 """ONNX files compute what the models compute: in the interpreter that comes with onnx, and in onnxruntime if it is here."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 

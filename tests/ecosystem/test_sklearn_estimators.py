@@ -1,7 +1,5 @@
 """The estimators obey scikit-learn's rules, as its own suite of checks states them."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

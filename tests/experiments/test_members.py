@@ -1,7 +1,5 @@
 """A member equals a model that is trained by itself, whatever layers, losses and metrics it has."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

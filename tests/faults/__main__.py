@@ -1,7 +1,5 @@
 """Run everything and print the table."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

@@ -1,7 +1,5 @@
 """Child processes that are forked, and that nothing waits for without a limit."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

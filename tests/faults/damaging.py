@@ -1,7 +1,5 @@
 """Flipped bits and missing ends: no wrong number may be loaded without an error."""
 
-from __future__ import annotations
-
 import pathlib
 import random
 import tempfile

@@ -1,7 +1,5 @@
 """A full disk or an I/O error at every call to the system that a save makes: the old file stays, and the error is told."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pathlib

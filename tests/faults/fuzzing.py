@@ -3,8 +3,6 @@
 Each batch of inputs runs in a process of its own, so that a crash would be seen.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 import pathlib

@@ -1,7 +1,5 @@
 """SIGKILL at a random moment of a loop that saves: the last acknowledged state must load, complete."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import random

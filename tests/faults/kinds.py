@@ -1,7 +1,5 @@
 """The kinds of files that hold a model, each with a way to write one and to read it back."""
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A line of the table: what was done how often, and what came of it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """How long it takes to restore 100 MB, beside the `safetensors` package's load of the same file without any check."""
 
-from __future__ import annotations
-
 import hashlib
 import pathlib
 import tempfile

@@ -1,7 +1,5 @@
 """Training that is broken off at a random place and resumed: bit for bit what it would have been."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 import random

@@ -1,7 +1,5 @@
 """Every fault with small counts; `python -m tests.faults` runs the full ones."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

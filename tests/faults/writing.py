@@ -1,7 +1,5 @@
 """Several programs that save into one folder: what was acknowledged stays until its own writer lets go of it."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import struct

@@ -1,7 +1,5 @@
 """Input that other readers take, or stumble over, is refused with our error."""
 
-from __future__ import annotations
-
 import json
 import os
 

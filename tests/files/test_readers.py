@@ -1,7 +1,5 @@
 """Readers refuse what is damaged, hostile or not what it says, and name the place."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

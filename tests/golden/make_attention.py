@@ -4,8 +4,6 @@ Run with `KERAS_BACKEND=jax JAX_ENABLE_X64=1 python tests/golden/make_attention.
 is written into it with `id`, `layer`, `config`, `call`, and `inputs` of the wanted shapes.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 

@@ -4,8 +4,6 @@ and what they make of given random numbers.
 Run with `KERAS_BACKEND=jax JAX_ENABLE_X64=1 python tests/golden/make_augmentation.py`.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 

@@ -5,8 +5,6 @@
 with `pip install 'minikeras[cuda13]'`, or with a folder of other headers.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import pathlib

@@ -5,8 +5,6 @@
 with `pip install 'minikeras[cupy]'`. The strict array double holds every call to it.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import operator

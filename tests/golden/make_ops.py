@@ -7,8 +7,6 @@ differentiated in each array of floats, and built of KerasTensors in place of th
 A new one is written into the file as `"expression": {"module": "nn"}`. Only those, and those that are named, are computed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

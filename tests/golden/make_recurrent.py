@@ -5,8 +5,6 @@ Run with `KERAS_BACKEND=jax JAX_ENABLE_X64=1 python tests/golden/make_recurrent.
 is written into it with `id`, `layer`, `config`, `mask`, and `x` and `initial` of the wanted shapes.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 

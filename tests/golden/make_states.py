@@ -3,8 +3,6 @@
 Every later version has to load what is there: the files are made once, by the version of their commit.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 from typing import Any

@@ -4,8 +4,6 @@ Run with `KERAS_BACKEND=jax JAX_ENABLE_X64=1 python tests/golden/make_windows.py
 written at its end with `layer`, `config`, and an `x` of the wanted shape.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 

@@ -1,7 +1,5 @@
 """Checkpoints as TensorFlow's guides use them: T128 to T133 of the list of behaviours."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

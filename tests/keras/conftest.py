@@ -1,7 +1,5 @@
 """What every test of the Keras layer starts from: names counted from zero, seeds of its own, the default settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -3,8 +3,6 @@
 Each uses another part of what Keras's base class offers.
 """
 
-from __future__ import annotations
-
 
 def made(keras, ops):
     """The classes by name."""

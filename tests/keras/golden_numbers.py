@@ -1,7 +1,5 @@
 """The numbers that real Keras computed (tests/golden). Every case of every file is run."""
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every optimizer with every option that changes its formula, and the options that all of them share."""
 
-from __future__ import annotations
-
 import numpy as np
 from custom_optimizers import OPTIONS  # noqa: F401
 

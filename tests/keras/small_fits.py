@@ -1,7 +1,5 @@
 """A small model that an optimizer trains, its state, and what its steps are made of."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import minikeras as tf

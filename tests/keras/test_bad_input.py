@@ -1,7 +1,5 @@
 """Bad input gets one clear error: what was asked, what was found, what to do. Model and optimizer stay as they were."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

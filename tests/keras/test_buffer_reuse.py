@@ -1,7 +1,5 @@
 """The program of an eager step writes results into arrays of two steps ago, but never into one that is still referred to."""
 
-from __future__ import annotations
-
 import copy
 import threading
 

@@ -1,7 +1,5 @@
 """What callbacks decide on made-up logs: the same as Keras, for every sequence of the fixture."""
 
-from __future__ import annotations
-
 import math
 import pathlib
 

@@ -1,7 +1,5 @@
 """Callbacks that write: lines of CSV, event files for TensorBoard, saved models."""
 
-from __future__ import annotations
-
 import csv
 import sys
 import tracemalloc

@@ -1,7 +1,5 @@
 """What every callback is handed, and several callbacks as one: in `fit` and in custom training loops."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import itertools

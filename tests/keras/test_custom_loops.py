@@ -1,7 +1,5 @@
 """A loop of eight lines trains bit for bit as fit does; and fit calls what the optimizer and the policy need."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from slow import sampled

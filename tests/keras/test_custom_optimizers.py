@@ -1,7 +1,5 @@
 """Optimizers written for Keras: the trajectories of real Keras, and the same bits eagerly, compiled and resumed."""
 
-from __future__ import annotations
-
 import copy
 import pathlib
 

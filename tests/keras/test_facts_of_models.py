@@ -1,7 +1,5 @@
 """What a model's steps read in Python: compiled `fit` sees every change that eager `fit` sees, and ordinary scripts replay."""
 
-from __future__ import annotations
-
 import collections
 import copy
 import sys

@@ -1,7 +1,5 @@
 """A step that fails, for whatever reason and wherever, leaves everything as it was, and training goes on."""
 
-from __future__ import annotations
-
 import signal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """FeatureSpace: rows of numbers from the columns of a table, as Keras makes them (tests/golden/make_tables.py)."""
 
-from __future__ import annotations
-
 import pathlib
 
 import numpy as np

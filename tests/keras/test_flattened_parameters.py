@@ -1,7 +1,5 @@
 """The program of an eager step keeps parameters and slots in one array; who looks at them cannot tell."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from optimizer_cases import FORMULAS

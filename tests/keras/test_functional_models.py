@@ -1,7 +1,5 @@
 """Functional models: graphs of layers with several inputs and outputs, shared layers, nested models, operators."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import pickle

@@ -1,7 +1,5 @@
 """Attention, wrappers and EinsumDense: forward, and gradients with respect to inputs and weights, as Keras computed them."""
 
-from __future__ import annotations
-
 import numpy as np
 from golden_numbers import golden
 from in_one_test import in_one_test

@@ -1,7 +1,5 @@
 """Every golden case is of something that exists, so that the tests that go through the files leave none out."""
 
-from __future__ import annotations
-
 import pytest
 from golden_numbers import golden
 

@@ -1,7 +1,5 @@
 """Activations, regularizers, constraints and initializers."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Layers: forward, gradients with respect to inputs and weights, and the statistics that a call leaves behind."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from golden_numbers import TOLERANCE, assert_golden, golden

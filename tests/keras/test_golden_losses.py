@@ -1,7 +1,5 @@
 """Losses: every reduction, with and without weights and masks, and the gradient."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from golden_numbers import assert_golden, golden

@@ -1,7 +1,5 @@
 """Metrics over streams of batches, with and without weights."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 

@@ -1,7 +1,5 @@
 """Every optimizer walks exactly where Keras's does, with every option and every schedule."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recurrent layers: forward, gradients of weights, inputs and first states, and files, as Keras computed and wrote them."""
 
-from __future__ import annotations
-
 import pathlib
 
 import numpy as np

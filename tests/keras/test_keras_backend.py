@@ -1,7 +1,5 @@
 """keras.backend, keras.config, keras.dtype_policies, keras.Variable and the other small names of Keras."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """keras.random: where numbers come from, their dtypes and distributions, and that parameters may change from run to run."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """keras.tree: the examples of Keras's documentation, and nests of every kind."""
 
-from __future__ import annotations
-
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest

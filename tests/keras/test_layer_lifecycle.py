@@ -1,7 +1,5 @@
 """Layers from construction to freezing: the order of a call, what is built when, what is found where, and under which name."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import pickle

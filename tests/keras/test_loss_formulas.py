@@ -3,8 +3,6 @@
 The golden numbers of losses were computed by Keras in single precision; here nothing is.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from golden_numbers import golden

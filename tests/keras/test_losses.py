@@ -1,7 +1,5 @@
 """What losses have in common: shapes that must fit, masks, dtypes, custom losses, configurations; and CTC."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Common mistakes, each with the error that says what was asked, what was found and what to do."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

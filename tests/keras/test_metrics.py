@@ -1,7 +1,5 @@
 """What metrics have in common: state, shapes that must fit, weights, custom metrics; and definitions by counting."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

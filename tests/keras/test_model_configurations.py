@@ -1,7 +1,5 @@
 """Configurations: the closed registry, models to JSON and back, clones, and what real Keras writes."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 

@@ -1,7 +1,5 @@
 """Sequential models and subclasses: building, looking at, changing the chain; and the layers in them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

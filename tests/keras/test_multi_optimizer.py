@@ -1,7 +1,5 @@
 """MultiOptimizer and OptimizerMap: what Keras's arguments mean, and steps per layer as instructions of a program."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Initializers, regularizers, constraints and activations: options, configurations and errors beyond the golden numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """NumPy's numbers serve wherever Python's do, in constructors and in the arguments of training."""
 
-from __future__ import annotations
-
 import inspect
 import json
 

@@ -2,8 +2,6 @@
 are written. A case is an expression, computed for arrays and for KerasTensors.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

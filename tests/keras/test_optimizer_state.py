@@ -1,7 +1,5 @@
 """All or nothing, saving and loading, copies, configurations, learning rates, loss scales, and clear errors."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """What holds for every optimizer: subsets, accumulation, averages, portions, devices; and formulas that golden numbers miss."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What fit, evaluate and predict show: nothing, a line an epoch, or a live bar on a terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import importlib.util

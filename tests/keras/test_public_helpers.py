@@ -1,7 +1,5 @@
 """Names at the top of keras and in its utils that are small: scopes, functions between symbols, questions about them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

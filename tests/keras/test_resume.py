@@ -4,8 +4,6 @@ A run is broken off by a callback after some batch and started again in a new pr
 data objects, other random state. What it ends with must be what the run without interruption ends with.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Several inputs and outputs: which loss and metric goes where, and under which names they are logged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Calls without effects: values go in, outputs and new values come out, and derivatives reach the values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

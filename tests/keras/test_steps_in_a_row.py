@@ -1,7 +1,5 @@
 """Steps of `fit` that are taken in a row give what one step at a time gives, and callbacks hear of what they ask for."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 import tempfile

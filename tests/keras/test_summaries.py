@@ -1,7 +1,5 @@
 """The table of `summary()` and the drawings of `plot_model`."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np

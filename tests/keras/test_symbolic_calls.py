@@ -1,7 +1,5 @@
 """Calls on KerasTensors: shapes and dtypes are found by trial, and the trial leaves no trace."""
 
-from __future__ import annotations
-
 import operator
 import re
 

@@ -1,7 +1,5 @@
 """compile, fit, evaluate, predict and their one-batch forms."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

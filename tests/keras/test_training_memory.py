@@ -1,7 +1,5 @@
 """A thousand training steps: no growth after warming up, and nothing that only the cycle collector would free."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 import weakref

@@ -1,7 +1,5 @@
 """What a step may change is looked up once, and again after a change of what a model, an optimizer or a metric holds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

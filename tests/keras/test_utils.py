@@ -1,7 +1,5 @@
 """keras.utils: sequences, series, splits, images and directories, compared with Keras where it runs without TensorFlow."""
 
-from __future__ import annotations
-
 import io
 import json
 import pathlib

@@ -1,7 +1,5 @@
 """Control flow over nests: results are paired by key, other structures are refused; no slices and many slices are fine."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

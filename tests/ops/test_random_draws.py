@@ -1,7 +1,5 @@
 """Functions of tf.random and initializers draw for keys: on each device, compiled and eager, the same numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from in_one_test import in_one_test

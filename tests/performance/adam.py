@@ -1,7 +1,5 @@
 """Adam in NumPy, by hand: as one writes it down, and with `out=` on one flat array."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 BLAS has the threads that this project gives it: the trainings know nothing of one another.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

@@ -4,8 +4,6 @@ Two forms: `FreshArrays` as one writes it down, and `Buffers`, where every resul
 all weights lie in one flat array, so that Adam is twelve calls however many layers there are.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ the loss. This file holds the table, this project and TensorFlow, for which the 
 `peers.py` hold the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Section `chain`: 100 times multiply and sin on a scalar, forward and backward: the cost of an operation alone."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ Each lives in a process of its own (`worker.py`), and they are timed in turn, in
 rotates: what slows the computer down slows all of them, so ratios hold where seconds do not.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping

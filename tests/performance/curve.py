@@ -3,8 +3,6 @@
 y = a exp(b x), from (1, 1), which every step starts from again: setting the parameters is part of the step.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

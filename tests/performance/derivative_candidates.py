@@ -4,8 +4,6 @@ Where a library differentiates with respect to one array, the parameters are one
 within the loss.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Results are compared with formulas in float64, or, where those would be long, with a difference of gradients.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Any, NamedTuple
 

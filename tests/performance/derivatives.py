@@ -1,7 +1,5 @@
 """Section `derivatives`: Jacobians, Hessians, Hessian-vector products and per-example gradients."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ Several files may hold different sections, or be several runs: of what was measu
 written is kept in docs/performance.json, so that tables, picture and numbers cannot differ. Needs matplotlib.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -3,8 +3,6 @@
 `python -m tests.performance.ensembles LABEL MEMBERS` is a process whose peak memory is measured.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -4,8 +4,6 @@ Each is a folder below the one that `--environments` names, with what one framew
 Candidates of a framework run by its interpreter, all others by the one that runs the script.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import subprocess
 import sys

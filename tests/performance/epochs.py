@@ -4,8 +4,6 @@ A trainer is a pair (epoch, accuracy): `epoch()` trains for one epoch, shuffling
 `accuracy()` tests.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 NumPy carries out a recorded step wherever this project runs; native code needs llvmlite and scipy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

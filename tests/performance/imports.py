@@ -3,8 +3,6 @@
 This project loads its modules at the first use of a name, so one name is used.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Numbers of rows are such that an epoch takes a second at most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ A process each, since memory that was once taken shows for the rest of a process
 `python -m tests.performance.memory peak NAME` and `... growth NAME` are those processes.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import resource

@@ -3,8 +3,6 @@
 `predict` has a smaller last batch. BLAS has the threads that this project gives it, unless the environment says otherwise.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ The steps start from the same weights every time and are compared with one anoth
 the fits run over five seeds, and every loss along the way is noted with the time when it was known.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 import tracemalloc

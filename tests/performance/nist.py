@@ -1,7 +1,5 @@
 """Section `nist`: NIST's nonlinear regressions, from two starts each, by Levenberg-Marquardt: how many are wrong; seconds."""
 
-from __future__ import annotations
-
 import importlib
 import time
 from typing import Any

@@ -4,8 +4,6 @@ h' = (h - mean) / sqrt(variance + epsilon), y = gamma h' + beta, over the rows o
 are kept as Keras keeps them: they cost time, though no training step reads them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

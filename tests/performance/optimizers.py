@@ -4,8 +4,6 @@ The gradient is the same in each step, and all of it between a half and three ha
 becomes a number so small that processors slow down on it, and it makes no difference that PyTorch adds epsilon elsewhere.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The training step in PyTorch, JAX, HIPS autograd and MyGrad, each as its own documentation would have it."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """Section `predict`: the outputs for one row, where nothing but overhead is left."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The networks, their first weights and the data, equal for all candidates."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any, NamedTuple
 

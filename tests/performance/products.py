@@ -1,7 +1,5 @@
 """The matrix products of a training step, alone: which part of the time they are, and what no framework can save."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

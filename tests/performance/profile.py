@@ -4,8 +4,6 @@ Natively each kernel is timed by itself, and finds its operands in the cache: th
 each call is timed within the step; natively too what NumPy carries out between kernels, and a run of kernels as one call.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 A candidate on two ranks is the first of them; it tells the other how many steps follow.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import time

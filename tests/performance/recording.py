@@ -4,8 +4,6 @@ The step runs eagerly a few times before, so that its optimizer has its slots an
 records. Whatever an executor leaves for later shows in the second call.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of a run, as text and as Markdown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Row = dict[str, Any]

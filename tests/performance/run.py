@@ -3,8 +3,6 @@
 Nothing here asserts a speed; `test_performance_script.py` only looks at the shape of what comes out.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

@@ -1,7 +1,5 @@
 """What a run is asked for, and what it runs on. Imports no NumPy: the number of threads must be settled before that."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os

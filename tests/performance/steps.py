@@ -1,7 +1,5 @@
 """Section `steps`: one training step of an MLP at four sizes, and of one with BatchNormalization."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

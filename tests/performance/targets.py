@@ -1,7 +1,5 @@
 """What the project aims at, beside what a run measured: by minima, since others use the computer too."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from .busy import AT_ONCE

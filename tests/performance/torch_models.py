@@ -3,8 +3,6 @@
 Images come with their channels last, as for Keras, and are turned once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

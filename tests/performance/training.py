@@ -1,7 +1,5 @@
 """Section `training`: milliseconds a step of `fit`, everything around the step included, beside Keras on its backends."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable

@@ -4,8 +4,6 @@ What one framework leaves in a process, its threads, its allocator, its garbage 
 process waits at its standard input, so it uses no processor while other candidates have their turn.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """Names counted from zero, as in every test of the Keras layer."""
 
-from __future__ import annotations
-
 import pytest
 
 import minikeras as tf

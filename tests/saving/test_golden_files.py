@@ -1,7 +1,5 @@
 """Files that real Keras wrote: they load, predict what they did there, and go on training."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 

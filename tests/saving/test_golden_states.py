@@ -1,7 +1,5 @@
 """Files of every kind that earlier versions of this package wrote: they load, and training goes on from them."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import shutil

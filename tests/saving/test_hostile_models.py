@@ -1,7 +1,5 @@
 """Small files that ask for much: each is refused or loaded within seconds and half a gigabyte, and what was saved loads."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

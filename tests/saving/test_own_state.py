@@ -1,7 +1,5 @@
 """Layers, losses, metrics and optimizers that save and load in ways of their own, as Keras calls them."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 

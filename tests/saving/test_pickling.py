@@ -1,7 +1,5 @@
 """Pickles and deep copies of models: they are whole, and they go on as the original would."""
 
-from __future__ import annotations
-
 import copy
 import operator
 import pathlib

@@ -3,8 +3,6 @@
 Skipped where the packages keras and jax are not installed. The plain run reads and compares files that Keras has written.
 """
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

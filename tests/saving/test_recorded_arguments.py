@@ -1,7 +1,5 @@
 """Classes without `get_config` are saved by what they were made with; those with one of their own add to what there is."""
 
-from __future__ import annotations
-
 import pytest
 
 import minikeras as tf

@@ -1,7 +1,5 @@
 """What `registered_name` says in a configuration: the name that a class or function was registered with, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 import minikeras as tf

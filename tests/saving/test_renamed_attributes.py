@@ -1,7 +1,5 @@
 """An attribute that was renamed keeps its old name as a property, so that weights that were saved before still load."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What was saved can be loaded, whatever was or was not trained, compiled or frozen when it was; Keras's files as well."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import warnings

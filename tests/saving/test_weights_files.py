@@ -1,7 +1,5 @@
 """save_weights and load_weights: what fits is loaded, what does not is listed, and a failure changes nothing."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

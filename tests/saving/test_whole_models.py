@@ -1,7 +1,5 @@
 """Whole models in `.keras` files: what comes back, and what a hostile file can not do."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Draws: each is a function of a key, and those with parameters of these too."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from minikeras.core.arrays import namespace

@@ -1,7 +1,5 @@
 """Rows for functions of corresponding elements."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import special
 

@@ -1,7 +1,5 @@
 """Rows for discrete Fourier transforms."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from minikeras.nn_ops import fourier

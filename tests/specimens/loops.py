@@ -1,7 +1,5 @@
 """Rows for loops over a recorded step."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import minikeras as tf

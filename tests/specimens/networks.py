@@ -1,7 +1,5 @@
 """Rows for activations, losses and normalization of neural networks."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import special
 

@@ -1,7 +1,5 @@
 """Rows for operations without a gradient: rounding, comparisons, logic, positions, constants."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import minikeras as tf

@@ -1,7 +1,5 @@
 """Rows for matrix products, Einstein sums and linear algebra."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg
 

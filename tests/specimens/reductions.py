@@ -1,7 +1,5 @@
 """Rows for sums, extrema, norms, running sums and sorting."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import special
 

@@ -1,7 +1,5 @@
 """Rows for reductions over segments."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import minikeras as tf

@@ -1,7 +1,5 @@
 """Rows for moving elements: reshape, transpose, concatenate, pad, slices, gathers and scatters."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import minikeras as tf

@@ -1,7 +1,5 @@
 """Rows for convolutions and pools."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

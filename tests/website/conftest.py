@@ -1,7 +1,5 @@
 """The site as it was built, on a server of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import http.server

@@ -3,8 +3,6 @@
 Needs `pip install 'minikeras[browser]'` and Chromium (`apt install chromium`). Pictures of pages go to `build/screenshots`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import pathlib
 import shutil

@@ -1,7 +1,5 @@
 """Formulas as docstrings have them, in LaTeX; prose stays prose."""
 
-from __future__ import annotations
-
 import importlib.util
 import pathlib
 

@@ -3,8 +3,6 @@
 Needs `pip install 'minikeras[browser,notebooks]'` and Chromium (`apt install chromium`). Pictures go to `build/screenshots`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """The pages as files: every public name has one, every link leads somewhere, nothing comes from elsewhere."""
 
-from __future__ import annotations
-
 import functools
 import pathlib
 import re

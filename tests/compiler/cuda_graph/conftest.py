@@ -1,7 +1,5 @@
 """A double of a GPU for the tests of this folder."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

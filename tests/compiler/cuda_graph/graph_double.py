@@ -5,8 +5,6 @@ has to lie in memory that is alive. Kernels are carried out by NumPy's kernels o
 their sources by g++; products as cublasLt describes them, column by column.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

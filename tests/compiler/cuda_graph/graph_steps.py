@@ -1,7 +1,5 @@
 """Small models and their steps of training, on a device of choice."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import minikeras as tf

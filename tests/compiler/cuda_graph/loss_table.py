@@ -1,7 +1,5 @@
 """Every public loss, class or function, with what it is given."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import minikeras as tf

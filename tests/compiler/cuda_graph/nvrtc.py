@@ -1,7 +1,5 @@
 """NVIDIA's compiler of CUDA C as a library, from the wheel nvidia-cuda-nvrtc: it needs neither a driver nor a device."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib.util

@@ -1,7 +1,5 @@
 """Every instruction that operations, layers, losses and optimizers record, with what it is given and what NumPy makes of it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

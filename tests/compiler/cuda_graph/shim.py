@@ -5,8 +5,6 @@ outside of its array, if shared memory is read before it is written, or if the t
 What it cannot show: divergence within warps, orders of memory, and how nvcc joins products and sums.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib

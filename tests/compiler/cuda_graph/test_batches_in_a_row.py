@@ -1,7 +1,5 @@
 """Several steps as one graph: rows are gathered on the device, numbers of all steps are sent at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of

@@ -1,7 +1,5 @@
 """What the check script asks of graphs, on the double."""
 
-from __future__ import annotations
-
 import gpu_check
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Convolutions as products of matrices give what convolutions give, with their gradients."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

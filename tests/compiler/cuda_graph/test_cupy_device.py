@@ -1,7 +1,5 @@
 """What the executor asks of CuPy, and in which order: on a stand-in that notes it, since nothing here has a GPU."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Philox4x32-10 in CUDA C: the known answers, and the bits of NumPy in kernels of programs and in those of single draws."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Every elementwise function, in every dtype, has NumPy's bits, or its last digits where it is another library's."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

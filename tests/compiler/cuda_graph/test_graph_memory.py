@@ -1,7 +1,5 @@
 """Where values lie: no two that live together overlap, every factor of a product is aligned, flat arrays have gaps for that."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of

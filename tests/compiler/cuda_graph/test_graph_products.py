@@ -1,7 +1,5 @@
 """Products as cublasLt is asked for them, their epilogues, and what takes their place where it has no algorithm."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 

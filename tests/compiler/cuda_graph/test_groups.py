@@ -1,7 +1,5 @@
 """Loops and reductions that one kernel carries out give what they give one by one."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """What holds on a device as elsewhere: steps are whole or not at all, Tensors never change, Python's assignments count."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import gc

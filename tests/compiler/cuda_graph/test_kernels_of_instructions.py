@@ -1,7 +1,5 @@
 """Kernels of single instructions: sizes around a warp and a block, sums that are cut in two, axes, dtypes, bad indices."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

@@ -1,7 +1,5 @@
 """A step of training of every layer and every loss, as graphs on the double, gives what NumPy's executor gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from graph_steps import graphs_of

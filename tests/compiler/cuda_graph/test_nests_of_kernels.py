@@ -4,8 +4,6 @@ Kernels in CUDA C are the text of these nests and of no others, so what holds he
 launches; test_kernels_of_instructions.py holds the text to the same tables.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps of every optimizer with every option, as graphs on the double, give what NumPy's executor gives."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels over flat arrays that know their parts: sizes around a chunk, gaps that are NaN, sums of each part and of all."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

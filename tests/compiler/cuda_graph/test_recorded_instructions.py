@@ -1,7 +1,5 @@
 """What operations, layers, losses and optimizers record runs as kernels, here on the CPU, with the numbers that NumPy has."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

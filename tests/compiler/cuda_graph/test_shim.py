@@ -1,7 +1,5 @@
 """The CPU that stands in for a GPU refuses what a GPU might carry out with another result each time."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """NVIDIA's compiler takes the sources of whole programs, for two generations of devices; none is needed for that."""
 
-from __future__ import annotations
-
 import nvrtc
 import pytest
 import recorded

@@ -1,7 +1,5 @@
 """Whole recorded steps of training, carried out by a double of a GPU, give what the executor of NumPy gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of

@@ -1,7 +1,5 @@
 """Attention of several heads and grouped queries: what the laws of layers of one argument cannot say."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random image layers: Keras's numbers where nothing is drawn, each image by itself, quiet outside of training, resumable."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from golden_numbers import golden

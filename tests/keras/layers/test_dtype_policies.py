@@ -1,7 +1,5 @@
 """Policies: what a layer computes in, and what it keeps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

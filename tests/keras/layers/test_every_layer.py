@@ -1,7 +1,5 @@
 """Laws that every layer obeys, held to each row of the table."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

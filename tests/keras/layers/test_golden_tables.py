@@ -1,7 +1,5 @@
 """Layers for tables against Keras's numbers (tests/golden/make_tables.py)."""
 
-from __future__ import annotations
-
 import numpy as np
 from golden_numbers import golden
 from in_one_test import in_one_test

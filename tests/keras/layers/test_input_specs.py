@@ -1,7 +1,5 @@
 """What a layer expects of its inputs: checked before anything is computed, and told in full."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Options of single layers: what they do beyond the laws, and which values are refused."""
 
-from __future__ import annotations
-
 import inspect
 import typing
 

@@ -1,7 +1,5 @@
 """Masks: made by layers, carried by tensors, passed on, used, and dropped only with a word."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

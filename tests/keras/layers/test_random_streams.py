@@ -1,7 +1,5 @@
 """Random numbers of layers: fixed by the global seed and the names, whatever else is made or drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from philox_reference import dropout_mask

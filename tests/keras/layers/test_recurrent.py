@@ -1,7 +1,5 @@
 """Recurrent layers beside the numbers of Keras (test_golden_recurrent.py): cells, dropout, state, and the laws of training."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Columns of tables: what they may be, where the layers work, what is refused."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 

@@ -1,7 +1,5 @@
 """Lambda, wrappers, Pipeline, EinsumDense and ReversibleEmbedding: what the laws of layers do not say of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
