@@ -17,13 +17,9 @@ from ..core import Tensor
 from ..core.registry import hook
 from ..core.warnings import warn_caller
 from ..errors import ShapeError
-from ..functions import elementwise, nn
+from ..functions import abs, cast, clip_by_value, cumsum, elementwise, minimum, nn, range, reduce_max, sort, sqrt, square, where
 from ..functions.catalogue import row, takes_symbols
-from ..functions.creation import range
-from ..functions.elementwise import abs, cast, clip_by_value, minimum, sqrt, square, where
 from ..functions.operands import beside, inexact, negative_axes, negative_axis, rounded_once, tensor
-from ..functions.ordering import sort
-from ..functions.reductions import cumsum, reduce_max
 from ..functions.shaping import reshape, split, transpose
 from ..types import Axis, TensorLike
 from .arguments import Catalogue

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ..core import Tensor
-from ..functions.elementwise import clip_by_value, maximum
-from ..functions.operands import tensor
-from ..functions.reductions import reduce_euclidean_norm
+from ..functions import clip_by_value, maximum, reduce_euclidean_norm, tensor
 from ..types import TensorLike
 from .arguments import Catalogue, Configured
 from .config import epsilon

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 from ..core import Tensor
 from ..data import Dataset
-from ..functions.elementwise import cast
-from ..functions.shaping import expand_dims, reshape, squeeze
+from ..functions import cast, expand_dims, reshape, squeeze
 from ..types import as_dtype
 from . import layers
 from .arguments import Configured

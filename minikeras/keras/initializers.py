@@ -17,8 +17,7 @@ from ..absent import hide_imports
 from ..core import Tensor
 from ..core.arrays import creation_namespace, to_device, to_numpy
 from ..core.tensor import Operand
-from ..functions import random
-from ..functions.operands import static_shape
+from ..functions import random, static_shape
 from ..nn_ops import draws
 from ..types import DTypeLike, ShapeLike, as_dtype
 from . import random as seeds

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Tensor, convert_to_tensor
-from ..functions.elementwise import cast
-from ..functions.operands import tensor
+from ..functions import cast, tensor
 from ..types import DType, DTypeLike, TensorLike, as_dtype
 from . import config
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from ..core import Tensor
 from ..errors import ShapeError
-from ..functions.contractions import matmul
-from ..functions.elementwise import abs, square
+from ..functions import abs, l2_normalize, matmul, reduce_sum, square, tensor, transpose
 from ..functions.linalg import diag_part
-from ..functions.operands import tensor
-from ..functions.reductions import l2_normalize, reduce_sum
-from ..functions.shaping import transpose
 from ..types import TensorLike
 from .arguments import Catalogue, Configured
 from .config import epsilon

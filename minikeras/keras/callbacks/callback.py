@@ -312,12 +312,8 @@ class TerminateOnNaN(Callback):
 
 def numbers(logs: Logs) -> dict[str, Any]:
     """Results as Python floats, or as arrays if they have axes."""
-    return {name: _plain(value) for name, value in logs.items()}
-
-
-def _plain(value: Any) -> Any:
-    values = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
-    return values if values.ndim else float(values)
+    arrays = {name: value.numpy() if hasattr(value, "numpy") else np.asarray(value) for name, value in logs.items()}
+    return {name: values if values.ndim else float(values) for name, values in arrays.items()}
 
 
 def readable(logs: Logs | None) -> str:

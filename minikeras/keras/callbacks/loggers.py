@@ -57,7 +57,9 @@ class CSVLogger(Callback):
                 pass
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        row = {"epoch": epoch} | {name: _cell(value) for name, value in sorted((logs or {}).items())}
+        row: dict[str, Any] = {"epoch": epoch}
+        for name, value in sorted((logs or {}).items()):
+            row[name] = f"[{', '.join(map(str, np.ravel(value)))}]" if np.ndim(value) else value
         if not self._columns:
             self._columns = list(row)
             self._write([], "w")
@@ -91,11 +93,6 @@ class CSVLogger(Callback):
         self._columns = list(state["columns"])
         if self._columns:
             self._write([dict(row) for row in state["rows"]], "w")
-
-
-def _cell(value: Any) -> Any:
-    """Arrays as '[a, b]', numbers as they are."""
-    return f"[{', '.join(map(str, np.ravel(value)))}]" if np.ndim(value) else value
 
 
 def _counts_batches(board: Any) -> bool:

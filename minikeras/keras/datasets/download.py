@@ -28,7 +28,7 @@ from ...ranks import rank_0_first
 
 ALLOWED = ("https://",)
 _SECONDS = (10.0, 20.0)  # to connect, and for each read
-_CHUNK_BYTES = 1 << 18
+_CHUNK_BYTES = 1 << 20
 _DIGITS = {"sha256": 64, "md5": 32}
 
 
@@ -261,7 +261,6 @@ MAX_BYTES = 4 << 30
 MAX_MEMBERS = 100_000
 # Real data sets compress by less than this; bombs by more.
 MAX_RATIO = 200
-_CHUNK_BYTES = 1 << 20
 
 
 class _Member(NamedTuple):

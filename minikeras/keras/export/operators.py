@@ -89,12 +89,6 @@ def _zero_to_the_side_of(position: int, operator: str) -> Rule:
     return lambda s: _unless_zero(s, s.names[position], s.add(operator, *s.names))
 
 
-def _normal_distribution(s: Site) -> str:
-    """(1 + erf(x / sqrt(2))) / 2."""
-    scaled = s.add("Mul", *s.names, s.number(math.sqrt(0.5)))
-    return s.add("Mul", s.add("Add", s.add("Erf", scaled), s.number(1)), s.number(0.5))
-
-
 def _filled(number: int) -> Rule:
     return lambda s: s.add("Expand", s.number(number, s.result.dtype), s.graph.sizes(s.result.shape))
 
@@ -138,11 +132,6 @@ def _sorted(s: Site) -> list[str]:
     axis = s.params.get("axis", -1)
     count = s.integers((s.params.get("k", s.x.shape[axis]),))
     return s.graph.add_all("TopK", 2, s.names[0], count, axis=axis, largest=int(s.params.get("descending", True)), sorted=1)
-
-
-def _split(s: Site) -> list[str]:
-    sizes = s.params["sizes"]
-    return s.graph.add_all("Split", len(sizes), s.names[0], s.integers(sizes), axis=s.params["axis"])
 
 
 def _one_hot(s: Site) -> str:
@@ -190,7 +179,9 @@ RULES: dict[str, Rule] = {
     "log2": lambda s: s.add("Div", s.add("Log", *s.names), s.number(math.log(2))),
     "log_softmax": _along_axis("LogSoftmax"),
     "multiply_no_nan": _zero_to_the_side_of(1, "Mul"),
-    "ndtr": _normal_distribution,
+    "ndtr": lambda s: s.add(
+        "Mul", s.add("Add", s.add("Erf", s.add("Mul", *s.names, s.number(math.sqrt(0.5)))), s.number(1)), s.number(0.5)
+    ),
     "not_equal": lambda s: s.add("Not", s.add("Equal", *s.names)),
     "one_hot": _one_hot,
     "ones_like": _filled(1),
@@ -201,7 +192,9 @@ RULES: dict[str, Rule] = {
     "rsqrt": lambda s: s.add("Reciprocal", s.add("Sqrt", *s.names)),
     "softmax": _along_axis("Softmax"),
     "sort": lambda s: _sorted(s)[0],
-    "split_along": _split,
+    "split_along": lambda s: s.graph.add_all(
+        "Split", len(s.params["sizes"]), s.names[0], s.integers(s.params["sizes"]), axis=s.params["axis"]
+    ),
     "square": lambda s: _squared(s, s.names[0]),
     "squared_difference": lambda s: _squared(s, s.add("Sub", *s.names)),
     "stop_gradient": _first,
@@ -258,11 +251,6 @@ def _pad(s: Site) -> str:
     return s.add("Pad", s.names[0], s.integers(lead + before + lead + after), s.number(s.params["value"]))
 
 
-def _tile(s: Site) -> str:
-    lead = (1,) * (len(s.x.shape) - len(s.params["multiples"]))
-    return s.add("Tile", s.names[0], s.graph.sizes(lead + s.params["multiples"]))
-
-
 def _roll(s: Site) -> str:
     name, axes = s.names[0], s.params["axis"]
     for shift, axis in zip(s.params["shift"], axes if isinstance(axes, tuple) else (axes,), strict=True):
@@ -309,10 +297,6 @@ def _strided_slice(s: Site) -> str:
     return s.add("Unsqueeze", name, s.integers(added)) if added else name
 
 
-def _gather(s: Site) -> str:
-    return s.add("Gather", *s.names, axis=s.params["axis"])
-
-
 def _take_along(s: Site) -> str:
     x, indices = s.tensors
     axis = len(x.shape) + s.params["axis"]
@@ -327,18 +311,12 @@ def _scatter_nd(s: Site) -> str:
     return s.add("ScatterND", zeros, s.cast(indices, "int64"), updates, reduction="add")
 
 
-def _overwrite_nd(s: Site) -> str:
-    x, indices, updates = s.names
-    return s.add("ScatterND", x, s.cast(indices, "int64"), updates)
-
-
 RULES |= {
     "broadcast_to": _broadcast_to,
     "concat": lambda s: s.add("Concat", *s.names, axis=s.params["axis"]),
     "gather_nd": lambda s: s.add("GatherND", s.names[0], s.cast(s.names[1], "int64")),
-    "gather_rows": _gather,
-    "look_up": _gather,
-    "overwrite_nd": _overwrite_nd,
+    **dict.fromkeys(("gather_rows", "look_up"), lambda s: s.add("Gather", *s.names, axis=s.params["axis"])),
+    "overwrite_nd": lambda s: s.add("ScatterND", s.names[0], s.cast(s.names[1], "int64"), s.names[2]),
     "pad": _pad,
     "reshape": _reshape,
     "roll": _roll,
@@ -346,7 +324,9 @@ RULES |= {
     "stack_along": _stack,
     "strided_slice": _strided_slice,
     "take_along": _take_along,
-    "tile": _tile,
+    "tile": lambda s: s.add(
+        "Tile", s.names[0], s.graph.sizes((1,) * (len(s.x.shape) - len(s.params["multiples"])) + s.params["multiples"])
+    ),
     "transpose": _transpose,
 }
 

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from ...core import Tensor
 from ...errors import ShapeError, kind_of
-from ...functions.elementwise import cast, where
-from ...functions.shaping import broadcast_to, reshape
+from ...functions import broadcast_to, cast, reshape, where
 from ...types import ShapeLike, TensorLike, as_dtype
 from .. import activations
 from .core import SameShape

@@ -10,12 +10,8 @@ from typing import Any
 
 from ...core import Tensor
 from ...errors import ShapeError
-from ...functions.contractions import einsum, matmul
-from ...functions.creation import ones
-from ...functions.elementwise import abs, cast, logical_and, tanh, where
+from ...functions import abs, cast, cumsum, einsum, logical_and, matmul, ones, reduce_sum, tanh, tensor, where
 from ...functions.nn import softmax
-from ...functions.operands import tensor
-from ...functions.reductions import cumsum, reduce_sum
 from ...functions.shaping import expand_dims, repeat, reshape
 from ...types import ShapeLike, TensorLike, as_dtype
 from .. import regularizers

@@ -12,11 +12,8 @@ from typing import Annotated, Any
 
 from ...core import Tensor
 from ...errors import ShapeError
+from ...functions import cast, clip_by_value, cos, gather, reduce_mean, sin, where, zeros
 from ...functions.creation import range as numbers
-from ...functions.creation import zeros
-from ...functions.elementwise import cast, clip_by_value, cos, sin, where
-from ...functions.indexing import gather
-from ...functions.reductions import reduce_mean
 from ...functions.shaping import expand_dims, reshape, reverse, squeeze, stack
 from ...types import ShapeLike
 from .. import random

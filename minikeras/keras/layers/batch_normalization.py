@@ -10,10 +10,8 @@ from ...core.ops.arithmetic import stop_gradient
 from ...core.ops.transcendental import rsqrt
 from ...core.registry import hook
 from ...errors import ShapeError
-from ...functions.elementwise import cast, clip_by_value, maximum, sqrt, square
+from ...functions import broadcast_to, cast, clip_by_value, maximum, reduce_mean, reduce_sum, reshape, sqrt, square
 from ...functions.nn import relu
-from ...functions.reductions import reduce_mean, reduce_sum
-from ...functions.shaping import broadcast_to, reshape
 from ...nn_ops.nn import masked_fill
 from ...types import ShapeLike, TensorLike
 from .inputs import InputSpec, called

@@ -15,13 +15,8 @@ from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import reshape
 from ...core.warnings import warn_caller
 from ...errors import ShapeError
+from ...functions import cast, einsum, gather, matmul, not_equal, ones_like, reduce_any, tanh, tensor
 from ...functions.catalogue import takes_symbols
-from ...functions.contractions import einsum, matmul
-from ...functions.creation import ones_like
-from ...functions.elementwise import cast, not_equal, tanh
-from ...functions.indexing import gather
-from ...functions.operands import tensor
-from ...functions.reductions import reduce_any
 from ...nn_ops.nn import masked_fill
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import initializers

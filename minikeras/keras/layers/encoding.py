@@ -22,9 +22,7 @@ from ...core.primitive import Primitive
 from ...core.tensor import Operand
 from ...errors import DTypeError, InvalidArgumentError
 from ...files.limits import spend_work
-from ...functions.elementwise import cast
-from ...functions.operands import tensor
-from ...functions.shaping import expand_dims, transpose
+from ...functions import cast, expand_dims, tensor, transpose
 from ...types import Array, DTypeLike, ShapeLike, TensorLike, as_dtype
 from ..arguments import plain, whole
 from ..symbolic import KerasTensor, Spec, is_data

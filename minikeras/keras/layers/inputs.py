@@ -12,8 +12,7 @@ from ...boundary import shown
 from ...core import Tensor
 from ...core.warnings import warn_caller
 from ...errors import DTypeError, ShapeError, kind_of
-from ...functions.elementwise import identity
-from ...functions.shaping import expand_dims, squeeze
+from ...functions import expand_dims, identity, squeeze
 from ...module import Module
 from ...types import DTypeLike, TensorLike, as_dtype
 from ..calls import mask_of

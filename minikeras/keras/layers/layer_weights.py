@@ -21,9 +21,7 @@ from ...boundary import explaining
 from ...core import Tensor, Variable
 from ...core.warnings import warn_caller
 from ...files import limits
-from ...functions.creation import zeros
-from ...functions.elementwise import cast
-from ...functions.operands import static_shape
+from ...functions import cast, static_shape, zeros
 from ...module import Module, Named, attributes, elements, waiting, walk
 from ...ranks import computing_on
 from ...types import DType, ShapeLike, TensorLike

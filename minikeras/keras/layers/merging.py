@@ -10,12 +10,9 @@ from ... import nest
 from ...core import Tensor
 from ...core.ops.arithmetic import ones_like
 from ...errors import ShapeError
+from ...functions import add, cast, logical_or, matmul, maximum, minimum, multiply, reduce_any, tensor, where
 from ...functions.catalogue import name_like_definition
-from ...functions.contractions import matmul
-from ...functions.elementwise import add, cast, logical_or, maximum, minimum, multiply, where
 from ...functions.nn import l2_normalize
-from ...functions.operands import tensor
-from ...functions.reductions import reduce_any
 from ...functions.shaping import broadcast_to, concat, reshape, transpose
 from ...nn_ops.nn import masked_fill
 from ...types import ShapeLike, TensorLike

@@ -6,11 +6,8 @@ from typing import Any
 
 from ...core import Tensor
 from ...errors import DTypeError
-from ...functions.creation import ones
+from ...functions import cast, clip_by_value, gather, ones, reshape, sqrt, where
 from ...functions.creation import range as numbers
-from ...functions.elementwise import cast, clip_by_value, sqrt, where
-from ...functions.indexing import gather
-from ...functions.shaping import reshape
 from .. import random
 from .augmentation import Augmentation, Transformation, one_for_each
 from .inputs import called

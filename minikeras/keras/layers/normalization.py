@@ -10,10 +10,7 @@ import numpy as np
 from ...core import Tensor
 from ...core.ops.transcendental import rsqrt
 from ...errors import ShapeError
-from ...functions.creation import constant
-from ...functions.elementwise import cast, maximum, sqrt
-from ...functions.reductions import reduce_mean, reduce_sum
-from ...functions.shaping import broadcast_to, reshape
+from ...functions import broadcast_to, cast, constant, maximum, reduce_mean, reduce_sum, reshape, sqrt
 from ...types import Axis, ShapeLike, TensorLike, as_dtype
 from .. import config
 from ..symbolic import is_data

@@ -70,14 +70,24 @@ def _of_kind(annotation: Any) -> Option:
     if not all(kind in _KINDS for kind in kinds):
         return AS_IT_IS
     allowed = tuple({int: SupportsIndex, float: SupportsFloat}.get(kind, kind) for kind in kinds)  # a Tensor is a number too
+    fits = lambda value: type(value) in kinds or (not isinstance(value, bool) and isinstance(value, allowed))
+    return _that(fits, " or ".join([_KINDS[kind] for kind in kinds]), TypeError)
+
+
+def _that(fits: Callable[[Any], bool], wanted: str, error: type[Exception] = ValueError) -> Option:
+    """An option that is kept as it is if it fits."""
 
     def checked(layer: Any, name: str, value: Any) -> Any:
-        if type(value) not in kinds and (isinstance(value, bool) or not isinstance(value, allowed)):
-            wanted = " or ".join(_KINDS[kind] for kind in kinds)
-            raise TypeError(f"{type(layer).__name__}: {name} must be {wanted}, found {value!r}.")
+        if not fits(value):
+            raise error(f"{type(layer).__name__}: {name} must be {wanted}, found {value!r}.")
         return value
 
     return Option(checked)
+
+
+def one_of(*choices: Any) -> Option:
+    """An option that is one of some values."""
+    return _that(choices.__contains__, f"one of {choices}")
 
 
 _ARGS = re.compile(r"^( *)Args:\n(?:\1 .*\n)*", re.MULTILINE)
@@ -148,43 +158,18 @@ def checked_size(layer: Any, name: str, size: Any) -> int:
     return int(size)
 
 
-def one_of(*choices: Any) -> Option:
-    """An option that is one of some values."""
-
-    def checked(layer: Any, name: str, value: Any) -> Any:
-        if value not in choices:
-            raise ValueError(f"{type(layer).__name__}: {name} must be one of {choices}, found {value!r}.")
-        return value
-
-    return Option(checked)
-
-
-def checked_number(layer: Any, name: str, value: Any) -> float:
-    """Refuse what is no number."""
-    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, SupportsFloat)):
-        raise TypeError(f"{type(layer).__name__}: {name} must be a number, found {value!r}.")
-    return float(value)
-
-
-def checked_axis(layer: Any, name: str, axis: Any) -> int:
-    """Refuse what is no int."""
-    if not isinstance(axis, int) or isinstance(axis, bool):
-        raise ValueError(f"{type(layer).__name__}: {name} must be an int, found {axis!r}.")
-    return axis
-
-
 def _made_by(make: Callable[[Any], Any]) -> Option:
     return Option(lambda layer, name, value: make(value))
 
 
-AS_IT_IS = _made_by(lambda value: value)
+AS_IT_IS, _NUMBER = _made_by(lambda value: value), _of_kind(float)
 Kept = Annotated[T, AS_IT_IS]
 """An option that is kept as it is, and checked if it is a number or a text: `Kept[int | None]`."""
 Flag = Annotated[bool, _made_by(bool)]
-Number = Annotated[float, Option(checked_number)]
+Number = Annotated[float, Option(lambda layer, name, value: float(_NUMBER.kept(layer, name, value)))]
 Positive = Annotated[int, Option(check_positive)]
 Rate = Annotated[float, Option(checked_rate)]
-OneAxis = Annotated[int, Option(checked_axis)]
+OneAxis = Annotated[int, _that(lambda axis: isinstance(axis, int) and not isinstance(axis, bool), "an int")]
 Size = Annotated[int, Option(checked_size)]
 PerAxis = Annotated[int | Sequence[int], Option(lambda layer, name, value: one_for_each(layer, name, value, _rank_of(layer)))]
 Padding = Annotated[str, Option(checked_padding)]

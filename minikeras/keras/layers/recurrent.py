@@ -13,10 +13,7 @@ from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import split_along
 from ...core.stack import is_in_step
 from ...errors import ShapeError
-from ...functions import nn
-from ...functions.creation import zeros, zeros_like
-from ...functions.elementwise import cast, where
-from ...functions.shaping import concat, reshape, reverse, transpose
+from ...functions import cast, concat, nn, reshape, reverse, transpose, where, zeros, zeros_like
 from ...nn_ops.loop_body import Unrepeatable
 from ...nn_ops.scan import scan
 from ...types import ShapeLike, TensorLike

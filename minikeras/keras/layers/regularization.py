@@ -11,9 +11,7 @@ from ...absent import hide_imports
 from ...core import Tensor
 from ...core.arrays import namespace
 from ...errors import ShapeError
-from ...functions import nn
-from ...functions.elementwise import cast
-from ...functions.operands import inexact
+from ...functions import cast, inexact, nn
 from ...nn_ops import draws
 from ...ranks import rows_here
 from .. import regularizers

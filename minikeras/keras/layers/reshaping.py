@@ -11,9 +11,8 @@ from ...core import Tensor
 from ...core.ops.indexing import getitem
 from ...core.ops.shaping import broadcast_to, reshape
 from ...errors import ShapeError
-from ...functions.elementwise import cast, round, saturate_cast
+from ...functions import cast, pad, round, saturate_cast, transpose
 from ...functions.resizing import METHODS, enlarged, resized
-from ...functions.shaping import pad, transpose
 from ...types import ShapeLike
 from ..symbolic import KerasTensor, Spec
 from .inputs import InputSpec, called

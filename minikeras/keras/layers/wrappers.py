@@ -10,10 +10,7 @@ from typing import Any
 from ... import nest
 from ...core import Tensor, Variable
 from ...errors import LoadError, ShapeError, UnknownObjectError
-from ...functions.contractions import matmul
-from ...functions.elementwise import cast, where
-from ...functions.reductions import l2_normalize, reduce_all
-from ...functions.shaping import reshape, stack
+from ...functions import cast, l2_normalize, matmul, reduce_all, reshape, stack, where
 from ...types import ShapeLike, TensorLike, as_dtype
 from ..initializers import TruncatedNormal
 from ..saving import registry

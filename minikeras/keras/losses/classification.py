@@ -16,12 +16,9 @@ from ...core import Tensor, convert_to_tensor
 from ...core.batch import check_values
 from ...core.ops.indexing import take_along
 from ...errors import InvalidArgumentError, ShapeError
-from ...functions.contractions import matmul
-from ...functions.creation import one_hot, range
+from ...functions import beside, matmul, one_hot, range, reduce_all, reduce_logsumexp, reduce_max, reduce_mean, reduce_sum
 from ...functions.elementwise import cast, equal, logical_and, logical_not, logical_or, minimum, softplus, square, where
 from ...functions.nn import check_labels, log_softmax, relu
-from ...functions.operands import beside
-from ...functions.reductions import reduce_all, reduce_logsumexp, reduce_max, reduce_mean, reduce_sum
 from ...functions.shaping import broadcast_to, concat, reshape, stack
 from ...ranks import rows_here
 from ...types import Axis, ShapeLike, TensorLike

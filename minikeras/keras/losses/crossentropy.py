@@ -10,8 +10,7 @@ from typing import Any
 
 from ...absent import hide_imports
 from ...core import Tensor
-from ...functions.creation import one_hot
-from ...functions.elementwise import clip_by_value, log, pow, sigmoid, where
+from ...functions import beside, clip_by_value, log, negative_axis, one_hot, pow, reduce_mean, reduce_sum, sigmoid, where
 from ...functions.nn import (
     check_labels,
     sigmoid_cross_entropy_with_logits,
@@ -19,8 +18,6 @@ from ...functions.nn import (
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from ...functions.operands import beside, negative_axis
-from ...functions.reductions import reduce_mean, reduce_sum
 from ...functions.shaping import reshape
 from ...types import TensorLike
 from ..config import epsilon

@@ -17,9 +17,7 @@ from ...core import Tensor, convert_to_tensor
 from ...core.batch import check_values
 from ...core.effects import watched
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
-from ...functions.elementwise import cast, divide_no_nan
-from ...functions.operands import negative_axis, tensor
-from ...functions.reductions import reduce_mean, reduce_sum
+from ...functions import cast, divide_no_nan, negative_axis, reduce_mean, reduce_sum, tensor
 from ...functions.shaping import broadcast_to, expand_dims, reshape, squeeze, transpose
 from ...module import snake_case
 from ...ranks import rows_here

@@ -7,9 +7,7 @@ from typing import Any
 
 from ...absent import hide_imports
 from ...core import Tensor
-from ...functions.elementwise import abs, log1p, maximum, softplus, square, where
-from ...functions.operands import negative_axis
-from ...functions.reductions import l2_normalize, reduce_mean, reduce_sum
+from ...functions import abs, l2_normalize, log1p, maximum, negative_axis, reduce_mean, reduce_sum, softplus, square, where
 from ...types import TensorLike
 from ..config import epsilon
 from .loss import FunctionLoss, PlainLoss, aligned, loss

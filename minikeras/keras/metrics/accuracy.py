@@ -8,9 +8,7 @@ import numpy as np
 
 from ...absent import hide_imports
 from ...core import Tensor, Variable
-from ...functions.creation import one_hot
-from ...functions.elementwise import abs, cast, equal, greater, is_finite, logical_and, where
-from ...functions.operands import tensor
+from ...functions import abs, cast, equal, greater, is_finite, logical_and, one_hot, tensor, where
 from ...functions.reductions import argmax, reduce_any, reduce_max, reduce_mean, reduce_sum
 from ...types import DTypeLike, TensorLike
 from ..config import epsilon, floatx
@@ -129,7 +127,7 @@ class Accuracy(PlainMetric):
 
 
 @metric(binary_accuracy, better="up")
-class BinaryAccuracy(FunctionMetric):
+class BinaryAccuracy(PlainMetric):
     """Share of predictions on the right side of `threshold`, which lies in (0, 1).
 
     >>> print(tf.keras.metrics.BinaryAccuracy(threshold=0.5)([[1], [0], [1]], [[0.9], [0.2], [0.4]]).numpy().round(4))
@@ -137,7 +135,6 @@ class BinaryAccuracy(FunctionMetric):
     """
 
     name: str | None = "binary_accuracy"
-    dtype: Any = None
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
@@ -182,21 +179,15 @@ class TopKCategoricalAccuracy(FunctionMetric):
 
 
 @metric(sparse_top_k_categorical_accuracy, better="up")
-class SparseTopKCategoricalAccuracy(FunctionMetric):
+class SparseTopKCategoricalAccuracy(TopKCategoricalAccuracy):
     """Share of rows whose integer label is among the `k` largest. Options as in `sparse_top_k_categorical_accuracy`.
 
     >>> print(tf.keras.metrics.SparseTopKCategoricalAccuracy(k=2)([2, 0], [[0.1, 0.5, 0.4], [0.1, 0.5, 0.4]]).numpy())
     0.5
     """
 
-    k: int = 5
     name: str | None = "sparse_top_k_categorical_accuracy"
-    dtype: Any = None
     from_sorted_ids: bool = False
-
-    def __post_init__(self) -> None:
-        self.k = _checked(self.k)
-        super().__post_init__()
 
 
 _STATE = ("true_positives", "false_positives", "false_negatives", "intermediate_weights")

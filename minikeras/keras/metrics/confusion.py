@@ -17,20 +17,8 @@ from ...core import Tensor, Variable, convert_to_tensor
 from ...core.arrays import namespace, to_device
 from ...errors import ShapeError
 from ...files import limits
-from ...functions.contractions import matmul
+from ...functions import cast, clip_by_value, divide_no_nan, greater, log, logical_and, matmul, maximum, minimum, sigmoid, where
 from ...functions.creation import one_hot
-from ...functions.elementwise import (
-    cast,
-    clip_by_value,
-    divide_no_nan,
-    greater,
-    log,
-    logical_and,
-    maximum,
-    minimum,
-    sigmoid,
-    where,
-)
 from ...functions.operands import beside
 from ...functions.ordering import top_k as largest
 from ...functions.reductions import reduce_any, reduce_max, reduce_mean, reduce_sum

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...absent import hide_imports
 from ...core import Tensor
 from ...core.warnings import warn_caller
-from ...functions.elementwise import cast, is_inf, sqrt, square, where
-from ...functions.operands import tensor
+from ...functions import broadcast_to, cast, is_inf, sqrt, square, tensor, where
 from ...functions.reductions import reduce_any, reduce_mean, reduce_std, reduce_sum, reduce_variance
-from ...functions.shaping import broadcast_to
 from ...types import DTypeLike, TensorLike
 from .. import losses
 from ..config import epsilon
 from ..losses.loss import aligned, as_columns, as_floats, class_labels, classes_last, combine_weights, spread_weights
-from .metric import FunctionMetric, Mean, Metric, PlainMetric, catalogue, metric
+from .metric import Mean, Metric, PlainMetric, catalogue, metric
 
 
 @metric(losses.mean_squared_error, "mse", "MSE")
@@ -87,7 +83,7 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) ->
 
 
 @metric(cosine_similarity, better="up")
-class CosineSimilarity(FunctionMetric):
+class CosineSimilarity(PlainMetric):
     """The mean of `cosine_similarity`, along `axis`.
 
     >>> print(tf.keras.metrics.CosineSimilarity()([[0.0, 2.0]], [[0.0, 5.0]]).numpy().round(4))
@@ -95,12 +91,11 @@ class CosineSimilarity(FunctionMetric):
     """
 
     name: str | None = "cosine_similarity"
-    dtype: Any = None
     axis: int = -1
 
 
 @metric(losses.log_cosh, "logcosh", "log_cosh")
-class LogCoshError(FunctionMetric):
+class LogCoshError(PlainMetric):
     """The mean of `losses.log_cosh`.
 
     >>> print(tf.keras.metrics.LogCoshError()([[0.0]], [[1.0]]).numpy().round(4))
@@ -108,7 +103,6 @@ class LogCoshError(FunctionMetric):
     """
 
     name: str | None = "logcosh"
-    dtype: Any = None
 
 
 # Correlations ----------------------------------------------------------------------------------------------------------
@@ -145,7 +139,7 @@ def _covariance(a: Tensor, b: Tensor, axis: int) -> Tensor:
 
 
 @metric(pearson_correlation, better="up")
-class PearsonCorrelation(FunctionMetric):
+class PearsonCorrelation(PlainMetric):
     """The mean of `pearson_correlation` along `axis`: -1 correlates within a row, 0 the rows of a batch (no rows to weight).
 
     >>> print(tf.keras.metrics.PearsonCorrelation()([[1.0, 2.0, 3.0]], [[2.0, 4.0, 6.0]]).numpy().round(4))
@@ -153,12 +147,11 @@ class PearsonCorrelation(FunctionMetric):
     """
 
     name: str | None = "pearson_correlation"
-    dtype: Any = None
     axis: int = -1
 
 
 @metric(concordance_correlation, better="up")
-class ConcordanceCorrelation(FunctionMetric):
+class ConcordanceCorrelation(PlainMetric):
     """The mean of `concordance_correlation`. Arguments as in `PearsonCorrelation`.
 
     >>> print(tf.keras.metrics.ConcordanceCorrelation()([[1.0, 2.0, 3.0]], [[2.0, 3.0, 4.0]]).numpy().round(4))
@@ -166,7 +159,6 @@ class ConcordanceCorrelation(FunctionMetric):
     """
 
     name: str | None = "concordance_correlation"
-    dtype: Any = None
     axis: int = -1
 
 
@@ -174,7 +166,7 @@ class ConcordanceCorrelation(FunctionMetric):
 
 
 @metric(losses.binary_crossentropy, "bce", "BCE")
-class BinaryCrossentropy(FunctionMetric):
+class BinaryCrossentropy(PlainMetric):
     """The mean of `losses.binary_crossentropy`; options as there.
 
     >>> print(tf.keras.metrics.BinaryCrossentropy()([[1.0, 0.0]], [[0.9, 0.4]]).numpy().round(4))
@@ -182,13 +174,12 @@ class BinaryCrossentropy(FunctionMetric):
     """
 
     name: str | None = "binary_crossentropy"
-    dtype: Any = None
     from_logits: bool = False
     label_smoothing: float = 0.0
 
 
 @metric(losses.categorical_crossentropy, "cce", "CCE")
-class CategoricalCrossentropy(FunctionMetric):
+class CategoricalCrossentropy(PlainMetric):
     """The mean of `losses.categorical_crossentropy`; options as there.
 
     >>> print(tf.keras.metrics.CategoricalCrossentropy()([[0.0, 1.0]], [[0.5, 0.5]]).numpy().round(4))
@@ -196,14 +187,13 @@ class CategoricalCrossentropy(FunctionMetric):
     """
 
     name: str | None = "categorical_crossentropy"
-    dtype: Any = None
     from_logits: bool = False
     label_smoothing: float = 0.0
     axis: int = -1
 
 
 @metric(losses.sparse_categorical_crossentropy, "scce")
-class SparseCategoricalCrossentropy(FunctionMetric):
+class SparseCategoricalCrossentropy(PlainMetric):
     """The mean of `losses.sparse_categorical_crossentropy`; options as there. Rows of the ignored class do not count.
 
     >>> print(tf.keras.metrics.SparseCategoricalCrossentropy()([1], [[0.5, 0.5]]).numpy().round(4))
@@ -211,7 +201,6 @@ class SparseCategoricalCrossentropy(FunctionMetric):
     """
 
     name: str | None = "sparse_categorical_crossentropy"
-    dtype: Any = None
     from_logits: bool = False
     ignore_class: int | None = None
     axis: int = -1
@@ -310,12 +299,16 @@ class R2Score(Metric):
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let a batch enter; labels and predictions are (n, outputs)."""
-        known = self.count.shape[0] if self._built else None
+        known = self.variables[-1].shape[0] if self._built else None
         labels, predictions = as_columns("R2Score", y_true, as_floats(y_pred, self.dtype), known)
         weights = spread_weights(1.0 if sample_weight is None else sample_weight, labels)
         weights = broadcast_to(weights, labels.shape)
         if not self._built:
-            self._build(predictions.shape[-1])
+            outputs = predictions.shape[-1:]
+            self.squared_sum = self.add_variable(outputs, name="squared_sum")
+            self.sum = self.add_variable(outputs, name="sum")
+            self.total_mse = self.add_variable(outputs, name="residual")
+            self.count = self.add_variable(outputs, name="count")
         weighted = labels * weights
         self.sum.assign_add(reduce_sum(weighted, 0))
         self.squared_sum.assign_add(reduce_sum(labels * weighted, 0))
@@ -326,12 +319,6 @@ class R2Score(Metric):
     @property
     def _built(self) -> bool:
         return len(self.variables) > 1
-
-    def _build(self, outputs: int) -> None:
-        self.squared_sum = self.add_variable((outputs,), name="squared_sum")
-        self.sum = self.add_variable((outputs,), name="sum")
-        self.total_mse = self.add_variable((outputs,), name="residual")
-        self.count = self.add_variable((outputs,), name="count")
 
     def result(self) -> Tensor:
         """The score; nan before any batch, 0 for an output that is constant and not met."""

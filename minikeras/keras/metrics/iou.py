@@ -13,10 +13,8 @@ from ...core.batch import check_values
 from ...core.ops.indexing import scatter_nd
 from ...core.warnings import warn_caller
 from ...errors import ShapeError
-from ...functions.elementwise import cast, logical_and, where
+from ...functions import argmax, beside, cast, logical_and, negative_axis, reduce_sum, tensor, where
 from ...functions.linalg import diag_part
-from ...functions.operands import beside, negative_axis, tensor
-from ...functions.reductions import argmax, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, stack
 from ...types import DTypeLike, TensorLike, as_dtype
 from ..config import epsilon, floatx

@@ -14,10 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 from ...core import Tensor, Variable
 from ...core.effects import watched
 from ...files import limits
-from ...functions.elementwise import cast, divide_no_nan
-from ...functions.operands import static_shape
-from ...functions.reductions import reduce_mean, reduce_sum
-from ...functions.shaping import broadcast_to
+from ...functions import broadcast_to, cast, divide_no_nan, reduce_mean, reduce_sum, static_shape
 from ...module import snake_case
 from ...ranks import rows_here
 from ...types import DTypeLike, ShapeLike, TensorLike
@@ -390,7 +387,7 @@ class FunctionMetric(MeanMetricWrapper):
 
 @dataclass(eq=False, repr=False)
 class PlainMetric(FunctionMetric):
-    """Base of the metrics of functions without options."""
+    """Base of the metrics whose constructors begin with name and dtype, and end there if the function has no options."""
 
     name: str | None = None
     dtype: Any = None

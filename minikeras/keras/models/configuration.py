@@ -13,19 +13,12 @@ from typing import Any
 
 from ... import nest
 from ...errors import LoadError
-from ...types import DTypeLike
 from ..layers.core import InputLayer, entrance
 from ..layers.layer_weights import set_trainable_alone
 from ..saving.objects import deserialize_keras_object, serialize_keras_object
 from ..saving.registry import CustomObjectScope
 from ..symbolic import KerasTensor
 from .graph import LayerGraph
-
-
-def _functional(
-    inputs: Any, outputs: Any, name: str | None = None, trainable: bool | None = None, dtype: DTypeLike = None
-) -> None:
-    """The arguments of a functional model."""
 
 
 def is_functional(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
@@ -35,7 +28,8 @@ def is_functional(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> boo
 
 def functional(arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a functional model by name, those that are None left out."""
-    given = inspect.signature(_functional).bind(*arguments, **options).arguments
+    signature = inspect.signature(lambda inputs, outputs, name=None, trainable=None, dtype=None: ...)
+    given = signature.bind(*arguments, **options).arguments
     return {key: value for key, value in given.items() if value is not None}
 
 

@@ -12,18 +12,13 @@ from ...core import Tensor, convert_to_tensor
 from ...core.batch import all_values
 from ...core.registry import hook
 from ...errors import ShapeError
-from ...functions import creation, elementwise, nn
-from ...functions.contractions import einsum
-from ...functions.creation import ones
+from ...functions import argsort, concat, creation, einsum, elementwise, nn, ones, reshape, squeeze, take_along_axis
 from ...functions.creation import range as numbers
 from ...functions.elementwise import cast, log, maximum, minimum, rsqrt, saturate_cast, square, where
-from ...functions.indexing import take_along_axis
 from ...functions.linalg import band_part
 from ...functions.nn import check_labels, sigmoid_cross_entropy_with_logits
 from ...functions.operands import beside, negative_axes, negative_axis, rounded_once
-from ...functions.ordering import argsort
 from ...functions.reductions import argmax, norm, reduce_max, reduce_mean, reduce_sum
-from ...functions.shaping import concat, reshape, squeeze
 from ...types import Array, Axis, DTypeLike, TensorLike, as_dtype
 from .. import activations, config
 from ..losses import crossentropy

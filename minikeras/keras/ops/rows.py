@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...core import Tensor, convert_to_tensor
-from ...functions import catalogue
-from ...functions.elementwise import cast
+from ...functions import cast, catalogue
 from ...types import Axis, TensorLike
 from ..promotion import floating, promoted
 from ..symbolic.operation import SAME, operation

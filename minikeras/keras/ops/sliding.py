@@ -11,11 +11,8 @@ import numpy as np
 from ...core import Tensor, convert_to_tensor
 from ...core.ops.indexing import add_rows, gather_rows
 from ...errors import ShapeError
-from ...functions import convolution, shaping
+from ...functions import beside, convolution, cos, expand_dims, reshape, shaping, sin, squeeze, transpose
 from ...functions.elementwise import complex as to_complex
-from ...functions.elementwise import cos, sin
-from ...functions.operands import beside
-from ...functions.shaping import expand_dims, reshape, squeeze, transpose
 from ...types import Array, ShapeLike, TensorLike
 from ..config import checked_format
 from ..promotion import floating, promoted

@@ -11,8 +11,7 @@ import numpy as np
 
 from ... import nest
 from ...errors import ShapeError
-from ...functions.elementwise import cast
-from ...functions.operands import tensor
+from ...functions import cast, tensor
 from ...types import TensorLike
 from .. import metrics
 from ..losses.loss import as_loss

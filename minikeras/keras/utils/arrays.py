@@ -13,8 +13,7 @@ from ...core import Tensor, convert_to_tensor
 from ...core.arrays import is_array
 from ...data import INFINITE_CARDINALITY, Dataset
 from ...data.table import RowTable, own_column
-from ...functions.elementwise import maximum
-from ...functions.reductions import norm
+from ...functions import maximum, norm
 from ...types import TensorLike
 from ..config import epsilon
 

@@ -219,11 +219,10 @@ class _Files(NamedTuple):
         return self._replace(paths=[self.paths[row] for row in np.arange(len(self.paths))[rows]], labels=labels)
 
 
-@explaining
-
 # Datasets of the files in a directory, with a subdirectory for each class ----------------------------------------------
 
 
+@explaining
 def image_dataset_from_directory(
     directory: Any,
     labels: TensorLike = "inferred",

@@ -1,0 +1,11 @@
+"""The operations that users call, for type checkers: the names of the files that are loaded at once."""
+
+from .contractions import *
+from .control_flow import *
+from .creation import *
+from .elementwise import *
+from .indexing import *
+from .operands import *
+from .ordering import *
+from .reductions import *
+from .shaping import *
