@@ -173,6 +173,15 @@ def test_one_object_that_occurs_twice_stays_one():
     assert first is second and third is not first
 
 
+def test_copies_that_are_made_while_a_file_is_read_take_no_objects_of_the_file(tmp_path):
+    model = keras.Sequential([keras.Input((3, 2)), layers.Bidirectional(layers.LSTM(4))])  # it copies the LSTM
+    model.save(tmp_path / "m.keras")
+    both = keras.saving.load_model(tmp_path / "m.keras").layers[0]
+    for one in (both.forward_layer.cell, both.backward_layer.cell):
+        assert isinstance(one.recurrent_initializer, keras.initializers.Orthogonal)
+        assert isinstance(one.bias_initializer, keras.initializers.Zeros)
+
+
 @pytest.mark.parametrize("safe_mode", [None, True, False])
 def test_the_configuration_of_a_lambda_is_read_in_either_mode(safe_mode):
     config = layers.Lambda(lambda x: 2 * x, name="twice").get_config()

@@ -31,11 +31,15 @@ FOREIGN = dict.fromkeys(("quantization_config", "lora_rank", "lora_alpha", "gptq
 
 
 class _Shared:
-    """The objects of a scope: configurations by the id of their object, and objects by the id in the file."""
+    """The objects of a scope: configurations by the id of their object, and objects by the id in the file.
+
+    One that `reads` gives no ids: layers that copy a layer while they are made would find objects of the file by them.
+    """
 
     def __init__(self) -> None:
         self.written: dict[int, tuple[Any, dict[str, Any], int]] = {}
         self.read: dict[Any, Any] = {}
+        self.reads = False
 
 
 _shared: contextvars.ContextVar[_Shared | None] = contextvars.ContextVar("shared_objects", default=None)
@@ -155,7 +159,7 @@ def _configured(obj: Any) -> dict[str, Any]:
         extra = getattr(obj, f"get_{key}", lambda: None)()
         if extra is not None:
             written[key] = serialize_keras_object(extra)
-    if (shared := _shared.get()) is not None:
+    if (shared := _shared.get()) is not None and not shared.reads:
         _, first, number = shared.written.setdefault(id(obj), (obj, written, len(shared.written) + 1))
         if first is not written:
             first["shared_object_id"] = written["shared_object_id"] = number
@@ -241,8 +245,9 @@ def _class(name: str, module: Any, registered_name: Any, nearby: Mapping[str, An
 
 def _instance(config: Mapping[str, Any], kind: Any, inner: dict[str, Any]) -> Any:
     """A new object of a class that is known, or the one that this scope made for the same id."""
-    shared, number = _shared.get(), config.get("shared_object_id")
-    if shared is not None and number in shared.read:
+    shared, number = _shared.get() or _Shared(), config.get("shared_object_id")
+    shared.reads = True
+    if number in shared.read:
         return shared.read[number]
     if isinstance(kind, types.FunctionType):
         return kind
@@ -264,7 +269,7 @@ def _instance(config: Mapping[str, Any], kind: Any, inner: dict[str, Any]) -> An
         made.build_from_config(_read(config["build_config"], {}))
     if config.get("compile_config") and hasattr(made, "compile_from_config"):
         made.compile_from_config(config["compile_config"])
-    if shared is not None and number is not None:
+    if number is not None:
         shared.read[number] = made
     return made
 
