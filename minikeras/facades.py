@@ -206,6 +206,8 @@ def fill(module: ModuleType) -> None:
             file = importlib.import_module(f"{package}.{place}")
             for public, own in pairs if names != "*" else [(name, name) for name in own_names(vars(file))]:
                 found = getattr(file, own)
+                if names == "*" and isinstance(found, FunctionType):
+                    found.__module__ = holder  # a pickle names the public module, and holds when the file is moved
                 namespace[public] = _taking_symbols(found, public, holder) if place.startswith("functions.") else found
     asked, _ = late(holder, late_ones)
     take: Any = lambda name: getattr(importlib.import_module(unlisted[name]), name) if name in unlisted else asked(name)
