@@ -63,6 +63,8 @@ def explaining_methods(kind: K) -> K:
 
 def is_failure(error: BaseException) -> bool:
     """True if an operation of this package failed, in NumPy or Python too; False for errors that we or a user's code raised."""
+    if isinstance(error, AttributeError) and error.name is None:
+        return False  # of an assignment: Python names attribute and class
     trace, package, last = error.__traceback__, "", None
     while trace is not None:
         package = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]

@@ -215,6 +215,17 @@ def test_errors_of_foreign_code_pass_as_they_are():
         compiled().fit(X, Y, callbacks=[keras.callbacks.LearningRateScheduler(scheduled)], verbose=0)
 
 
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [(L.Dense, "units"), (optimizers.Adam, "beta_1"), (keras.losses.Huber, "delta"), (keras.callbacks.EarlyStopping, "patience")],
+)
+def test_a_property_in_the_way_of_an_option_is_named_by_python(kind, option):
+    """It is no argument that does not fit."""
+    made = type("Fixed", (kind,), {option: property(lambda self: 1)})
+    with pytest.raises(AttributeError, match=f"property '{option}' of 'Fixed' object has no setter"):
+        made(*([3] if kind is L.Dense else []))
+
+
 def test_missing_and_unknown_arguments_are_named_by_python():
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'units'"):
         L.Dense()
