@@ -217,7 +217,7 @@ def test_errors_of_foreign_code_pass_as_they_are():
 
 @pytest.mark.parametrize(
     ("kind", "option"),
-    [(L.Dense, "units"), (optimizers.Adam, "beta_1"), (keras.losses.Huber, "delta"), (keras.callbacks.EarlyStopping, "patience")],
+    [(L.Dense, "units"), (optimizers.Adam, "beta_1"), (keras.losses.Huber, "delta"), (keras.callbacks.TensorBoard, "log_dir")],
 )
 def test_a_property_in_the_way_of_an_option_is_named_by_python(kind, option):
     """It is no argument that does not fit."""
