@@ -24,7 +24,7 @@ from .settings import OPTIONAL, PEERS, Settings, limit_threads, machine
 
 SECTIONS = (
     *("steps", "training", "optimizers", "chain", "derivatives", "newton", "curve", "nist", "imports", "memory"),
-    *("recording", "predict", "fit", "models", "busy", "ensembles", "ranks"),
+    *("predict", "models", "busy", "ensembles", "ranks"),
 )
 
 
@@ -42,7 +42,6 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--environments", metavar="FOLDER", type=Path, help="give each framework an environment of its own there"
     )
-    parser.add_argument("--accuracy", action="store_true", help="train to the end, with three seeds")
     parser.add_argument("--model", metavar="NAME", action="append", help="one of the section `models`, instead of all")
     parser.add_argument("--before", type=Path, metavar="FILE", help="what --json wrote earlier, to stand beside the targets")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -67,7 +66,7 @@ def main(given: Sequence[str] | None = None) -> None:
     without = (*options.without, *(PEERS if options.no_peers else ()))
     if options.environments:
         environments.make(options.environments, tuple([name for name in environments.NEEDS if name not in without]))
-    settings = Settings(options.threads, options.rounds, without=without, accuracy=options.accuracy, models=options.model or ())
+    settings = Settings(options.threads, options.rounds, without=without, models=options.model or ())
     if options.quick:
         settings = settings._replace(rounds=2, block=0.002, repeats=1, steps=20, quick=True)
     before = json.loads(options.before.read_text())["targets"] if options.before else None

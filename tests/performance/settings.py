@@ -37,7 +37,6 @@ class Settings(NamedTuple):
         repeats: fresh processes for each import.
         steps: length of the loops whose memory is measured.
         without: modules that take no part, installed or not.
-        accuracy: whether `fit` is run to its end, with three seeds.
         quick: a run that only shows that everything works.
         models: those of section `models`; none for all.
     """
@@ -48,7 +47,6 @@ class Settings(NamedTuple):
     repeats: int = 7
     steps: int = 1000
     without: tuple[str, ...] = ()
-    accuracy: bool = False
     quick: bool = False
     models: tuple[str, ...] = ()
 

@@ -26,7 +26,6 @@ KEYS = {"section", "problem", "candidate", "unit", "blocks", "median", "minimum"
 OWN = {
     "steps": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out=", "products alone, NumPy"},
     "optimizers": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
-    "recording": {"minikeras", "minikeras, tf.function"},
     "chain": {"minikeras", "NumPy by hand"},
     "predict": {"minikeras model(x)", "minikeras predict", "NumPy by hand"},
     "derivatives": {"minikeras", "minikeras, one gradient"},
@@ -38,7 +37,6 @@ OWN = {
     "memory": {"minikeras", "minikeras, tf.function", "NumPy by hand", "NumPy by hand, out="},
     "models": {"minikeras fit", "minikeras predict"},
     "busy": {"minikeras fit", "minikeras fit, 2 at once", "minikeras fit, 4 at once"},
-    "fit": {"minikeras fit", "NumPy by hand", "NumPy by hand, out="},
     "ranks": {"minikeras fit", "minikeras fit, a strategy on one rank"},
     "ensembles": {"minikeras, members at once", "minikeras, one model", "minikeras, Sweep", "minikeras, a loop of fit"},
 }
