@@ -62,7 +62,7 @@ class ExponentialMovingAverage(Module):
         place = self._places.get(variable.ref())
         if place is None:
             place = self._places[variable.ref()] = len(self._averages)
-            name = f"{variable.name.removesuffix(':0')}/{self.name}"
+            name = self.average_name(variable)
             start = zeros_like(variable) if self.zero_debias else variable.read_value()
             self._averages.append(Variable(start, trainable=False, name=name))
             self._corrections.append(Variable(1.0, trainable=False, name=f"{name}/decayed"))

@@ -43,10 +43,9 @@ def explaining(function: F) -> F:
         try:
             return function(*args, **options)
         except FAILURES as error:
-            if not (is_failure(error) and _can_be_called(function, args, options)):
+            if not is_failure(error) or (said := _complaint(function, args, options, error)) is None:
                 raise
-            kind = ValueError if isinstance(error, ValueError) else TypeError
-            raise kind(_complaint(function, args, options, error)) from error
+            raise (ValueError if isinstance(error, ValueError) else TypeError)(said) from error
 
     return cast(F, called)
 
@@ -77,15 +76,6 @@ def is_failure(error: BaseException) -> bool:
     return not line.lstrip().startswith("raise")
 
 
-def _can_be_called(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """True if no argument is missing or unknown; otherwise Python's own message says so well enough."""
-    try:
-        inspect.signature(function).bind(*args, **options)
-    except TypeError:
-        return False
-    return True
-
-
 def shown(value: Any) -> str:
     """A value in short; of arrays and tensors, alone or in a nest, class and shape."""
     if isinstance(value, Mapping):
@@ -97,16 +87,19 @@ def shown(value: Any) -> str:
     return value.__qualname__ if isinstance(value, type) else reprlib.repr(value)
 
 
-def _complaint(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], error: Exception) -> str:
-    """The message: the call, the arguments that do not fit their annotations or else all of them, and Python's error."""
+def _complaint(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], error: Exception) -> str | None:
+    """The message: the call, the arguments that do not fit their annotations or else all of them, and Python's error; None
+    where an argument is missing or unknown, as Python's own message says well enough.
+    """
     function = inspect.unwrap(function)
     signature = inspect.signature(function)
+    try:
+        bound = signature.bind(*args, **options).arguments
+    except TypeError:
+        return None
     name = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
-    given = {
-        key: value
-        for key, value in signature.bind(*args, **options).arguments.items()
-        if key not in ("self", "cls") and value is not signature.parameters[key].default
-    }
+    defaults = {key: parameter.default for key, parameter in signature.parameters.items()}
+    given = {key: one for key, one in bound.items() if key not in ("self", "cls") and one is not defaults[key]}
     try:
         hints = typing.get_type_hints(function)
     except NameError:  # of a module that is imported for type checkers only

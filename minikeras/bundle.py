@@ -195,15 +195,15 @@ def _remove_unnamed(folder: Path) -> None:
 
 def read(prefix: Path) -> StateValues:
     """Read a checkpoint and verify every byte of it; a NotFoundError if there is none, a LoadError if it is damaged."""
-    for attempt in range(5):
+    for _ in range(5):
         index = read_index(prefix)
         try:
             return _read(prefix, index)
         except NotFoundError as error:
-            # A writer may have replaced the index, and the arrays with it, since we read it.
-            if read_index(prefix) == index or attempt == 4:
-                raise refused(prefix, "", f"the file of arrays is missing ({excerpt(error, 100)})") from None
-    raise AssertionError
+            missing = refused(prefix, "", f"the file of arrays is missing ({excerpt(error, 100)})")
+            if read_index(prefix) == index:  # else a writer has replaced the index, and the arrays with it, since we read it
+                break
+    raise missing
 
 
 def _read(prefix: Path, index: dict[str, Any]) -> StateValues:
@@ -426,8 +426,7 @@ class Reader:
         prefix = latest_checkpoint(place) if os.path.isdir(place) else place
         if prefix is None:
             raise NotFoundError(f"'{place}' holds no complete checkpoint.")
-        arrays = read(Path(prefix)).arrays
-        self._values = {name + VALUE: array for name, array in arrays.items() if not name.startswith("$")}
+        self._values = {name + VALUE: one for name, one in read(Path(prefix)).arrays.items() if not name.startswith("$")}
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Shapes by key."""

@@ -164,7 +164,8 @@ class Checkpoint:
             OSError: if it cannot be written; earlier checkpoints are as they were.
             CheckpointBusyError: if another process is writing into this folder.
         """
-        return self._save_numbered(os.fspath(file_prefix), None, options, _note)
+        note = lambda path: bundle.write_list(Path(path).parent, {path: time.time()})
+        return self._save_numbered(os.fspath(file_prefix), None, options, note)
 
     def _save_numbered(
         self, prefix: str, number: int | None, options: CheckpointOptions | None, done: Callable[[str], None]
@@ -268,11 +269,6 @@ class Checkpoint:
         restoration = Restoration(bundle.read(Path(path).absolute()), path, only, skip_mismatch, cast)
         restoration.visit(("", self))
         return LoadStatus(restoration, self)
-
-
-def _note(path: str) -> None:
-    """Add a checkpoint to the file of its folder, as the newest."""
-    bundle.write_list(Path(path).parent, {path: time.time()})
 
 
 _OWN = {"_writer", "_root", "_counter", "_deferred"}
@@ -463,12 +459,11 @@ class CheckpointManager:
             return None
         number = None if checkpoint_number is None else int(checkpoint_number)
         path = self.checkpoint._save_numbered(os.path.join(self.directory, self._name), number, options, self._saved)
-        self._last_step = None if self._counter is None else self._step()
+        self._last_step = self._step()
         return path
 
     def _step(self) -> int:
-        assert self._counter is not None
-        return int(self._counter.numpy())
+        return 0 if self._counter is None else int(self._counter.numpy())
 
     def _saved(self, path: str) -> None:
         """Enter a checkpoint that is complete, and let go of the oldest; none is dropped that other programs wrote."""
@@ -510,7 +505,7 @@ class CheckpointManager:
                     "Move them away to start anew."
                 )
             self.checkpoint.restore(path)
-            self._last_step = None if self._counter is None else self._step()
+            self._last_step = self._step()
             return path
         if self._init is not None:
             self._init()

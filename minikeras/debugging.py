@@ -88,8 +88,7 @@ def _surroundings() -> tuple[str | None, str | None]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code is sweep.__code__ and differentiated is None:
-            record = frame.f_locals["record"]
-            differentiated = record.primitive.name
+            differentiated = frame.f_locals["record"].primitive.name
         owner: Any = frame.f_locals.get("self") if frame.f_code.co_name == "__call__" else None
         if layer is None and hasattr(owner, "call") and isinstance(getattr(owner, "name", None), str):
             layer = str(getattr(owner, "path", owner.name))

@@ -77,8 +77,7 @@ def missing(name: str) -> list[str]:
     >>> sorted([*missing("plot"), *found("plot")])
     ['matplotlib', 'pydot']
     """
-    installed = found(name)
-    return [package for package in EXTRAS[name].packages.values() if package not in installed]
+    return [package for package in EXTRAS[name].packages.values() if package not in found(name)]
 
 
 def extra_with(module: str) -> str | None:

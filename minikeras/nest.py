@@ -140,17 +140,18 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if not is_nested(structure):
         return next(leaves)
     structure = _listed(structure)
+    if isinstance(structure, Mapping):
+        return rebuilt(structure, {key: _pack(structure[key], leaves) for key in keys(structure)})
+    return rebuilt(structure, [_pack(element, leaves) for element in structure])
+
+
+def rebuilt(structure: Any, parts: Any) -> Any:
+    """A container like this one with other parts: those of a dict by their keys, of others in order."""
     kind: Any = type(structure)
     if isinstance(structure, Mapping):
-        packed = {key: _pack(structure[key], leaves) for key in keys(structure)}
-        pairs = [(key, packed[key]) for key in structure]
-        if isinstance(structure, defaultdict):
-            return kind(structure.default_factory, pairs)
-        return kind(pairs)
-    elements = [_pack(element, leaves) for element in structure]
-    if hasattr(structure, "_fields"):
-        return kind(*elements)
-    return kind(elements)
+        pairs = [(key, parts[key]) for key in structure]
+        return kind(structure.default_factory, pairs) if isinstance(structure, defaultdict) else kind(pairs)
+    return kind(*parts) if hasattr(structure, "_fields") else kind(parts)
 
 
 def pair(structure: Any, *others: Any, check_types: bool = True) -> list[tuple[Any, ...]]:

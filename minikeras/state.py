@@ -304,9 +304,6 @@ class Restoration:
         """Paths of values that are wanted and have not found their place."""
         return self.wanted - self.used.keys()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Restoration:
-        return self
-
     # Matching ------------------------------------------------------------------------------------------------------------
 
     def key_of(self, path: str) -> str | None:
@@ -322,11 +319,9 @@ class Restoration:
             path = self._aliases[prefix] + path[len(prefix) :]
         return None
 
-    def visit(self, *roots: tuple[str, Any]) -> StateTree:
+    def visit(self, *roots: tuple[str, Any]) -> None:
         """Restore what is due and reachable from objects, each given with its path, and have the rest wait there."""
-        tree = self.carry_out(lambda: StateTree(*roots))
-        self._wait(tree)
-        return tree
+        self._wait(self.carry_out(lambda: StateTree(*roots)))
 
     def carry_out(self, look_up: Callable[[], StateTree], first: StateTree | None = None) -> StateTree:
         """Give the leaves of a tree the values that are due there, all of them or, with an error, none.
@@ -470,10 +465,6 @@ class Deferred:
         if is_trackable(value):
             self.restoration.revisit()
 
-    def taken_back(self, holder: Any) -> None:
-        """The object has the attributes of an earlier moment again."""
-        self.restoration.take_back(self.path, holder)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Deferred:
         return self
 
@@ -495,27 +486,24 @@ def listed(kind: str, texts: Collection[str]) -> list[str]:
 
 
 def misfit(array: NDArray[Any], variable: Variable, cast: bool) -> str:
-    """The reason why a saved array cannot go into a Variable, see `converted`; '' if it can."""
+    """The reason why a saved array cannot go into a Variable; '' if it can. Another dtype may change numbers by rounding, by
+    more only with `cast`.
+    """
     if array.shape != tuple(variable.shape):
         return f"saved with shape {array.shape}, the Variable has {tuple(variable.shape)}"
-    if not cast and converted(array, variable.array.dtype, cast) is None:
+    if not cast and not _fits(array, variable.array.dtype):
         return f"saved as {array.dtype.name}, which {variable.dtype.name} cannot hold"
     return ""
 
 
-def converted(array: NDArray[Any], wanted: np.dtype[Any], cast: bool) -> NDArray[Any] | None:
-    """A copy in another dtype. None if that would change a number by more than rounding, unless `cast` allows it."""
+def _fits(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
     if array.dtype == wanted:
-        return array.copy()
+        return True
     with np.errstate(all="ignore"):
         changed = array.astype(wanted)
-        if cast:
-            return changed
         if _is_float(array.dtype) and _is_float(wanted):  # as under mixed precision: 0.1 is another number in each dtype
-            kept = np.isfinite(changed) | ~np.isfinite(array)
-            return changed if bool(kept.all()) else None
-        back = changed.astype(array.dtype)
-    return changed if np.array_equal(back, array, equal_nan=_is_float(array.dtype)) else None
+            return bool((np.isfinite(changed) | ~np.isfinite(array)).all())
+        return np.array_equal(changed.astype(array.dtype), array, equal_nan=_is_float(array.dtype))
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

@@ -76,8 +76,7 @@ class Dataset(ElementStream):
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
         """One element: all of it."""
-        element = with_lists_as_tensors(tensors, convert_to_tensor)
-        return Dataset(lambda: iter([element]), 1)
+        return Dataset([with_lists_as_tensors(tensors, convert_to_tensor)].__iter__, 1)
 
     @staticmethod
     def from_generator(

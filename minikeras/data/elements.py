@@ -97,8 +97,7 @@ def buffered(elements: Iterator[Any], size: int, generator: np.random.Generator)
         place = int(generator.integers(len(buffer)))
         yield buffer[place]
         buffer[place] = element
-    order = generator.permutation(len(buffer))
-    yield from (buffer[place] for place in order)
+    yield from (buffer[place] for place in generator.permutation(len(buffer)))
 
 
 def stacked(group: list[Any]) -> Any:

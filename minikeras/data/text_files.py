@@ -132,8 +132,7 @@ def make_csv_dataset(
     # A path without a file stays, and is missed when it is read.
     files = [path for one in np.ravel(file_pattern) for path in sorted(glob.glob(str(one))) or [str(one)]]
     frame = _read("make_csv_dataset", files, header, column_names, ignore_errors, text)
-    names = [str(name) for name in frame.columns]
-    chosen = _selected("make_csv_dataset", names, select_columns)
+    chosen = _selected("make_csv_dataset", [str(name) for name in frame.columns], select_columns)
     if label_name is not None and label_name not in chosen:
         raise ValueError(f"make_csv_dataset: label_name must be one of the columns {chosen}, found {label_name!r}.")
     columns = _columns("make_csv_dataset", frame[chosen], column_defaults, na_value, num_rows_for_inference, ignore_errors)

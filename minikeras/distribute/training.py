@@ -59,8 +59,7 @@ class DistributedGradientTape:
                 "tf.GradientTape there."
             )
         found = self._tape.gradient(target, sources, *arguments, **options)
-        leaves = nest.flatten(found)
-        return nest.pack(found, all_reduce_together(leaves, self._op))
+        return nest.pack(found, all_reduce_together(nest.flatten(found), self._op))
 
 
 class Exchange(NamedTuple):

@@ -115,8 +115,7 @@ def check_distinct(found: Sequence[dict[str, Any]]) -> None:
     """Refuse a combination that is there twice: its runs would be the same, or would look the same."""
     first: dict[bytes, int] = {}
     for number, parameters in enumerate(found):
-        text = strict_json.dumps(encoded(parameters))
-        other = first.setdefault(text, number)
+        other = first.setdefault(strict_json.dumps(encoded(parameters)), number)
         if other == number:
             continue
         opaque = {

@@ -183,8 +183,7 @@ class SweepResults(Sequence[RunResult]):
         unknown = [name for name in names if name != "seed" and name not in self._parameters]
         if unknown:
             raise ValueError(f"table: there is no {unknown[0]!r} to take a mean over, but {['seed', *self._parameters]}.")
-        ordered = self.ordered(by)
-        return self._means(names, by) if names else Table(self._row(one) for one in ordered)
+        return self._means(names, by) if names else Table(self._row(one) for one in self.ordered(by))
 
     def to_pandas(self, over: str | Sequence[str] = (), by: str | None = None) -> Any:
         """The table as a `pandas.DataFrame`.

@@ -157,8 +157,7 @@ class Sweep:
 
     def _structures(self) -> list[structure.ModelKind]:
         """The structure of the model of each combination, for all its runs."""
-        first = self._seeds[0]
-        each = [run for run in self.runs if run.seed == first]
+        each = [run for run in self.runs if run.seed == self._seeds[0]]
         found = [structure.structure_of(functools.partial(grid.called, self.build, run.parameters), run.seed) for run in each]
         return [one for one in found for _ in self._seeds]
 

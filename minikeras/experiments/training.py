@@ -209,8 +209,7 @@ class ModelStack:
 
     def _run(self, step: Any, data: Any) -> Any:
         with self.members:
-            results = step(data)
-            return nest.map_structure(lambda leaf: self.members.stack_of(tensor(leaf)), results)
+            return nest.map_structure(lambda leaf: self.members.stack_of(tensor(leaf)), step(data))
 
     def reset_metrics(self) -> None:
         """Let the metrics of all members forget."""

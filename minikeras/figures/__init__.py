@@ -75,7 +75,7 @@ def picture(history: Any) -> bytes:
     from matplotlib.figure import Figure
 
     names = _panels(history.history)
-    figure, file = Figure(figsize=_size(len(names)), layout="constrained"), io.BytesIO()
+    figure, file = Figure(layout="constrained"), io.BytesIO()
     plot_history(history, names, axes=_subplots(figure, len(names)))
     figure.savefig(file, format="png")
     return file.getvalue()
@@ -109,7 +109,7 @@ def room(count: int, axes: Any, asked: str) -> tuple[Any, list[Any]]:
             raise ValueError(f"{asked}: {count} panels need as many axes, found {len(panels)}.")
         make_room(panels[0].figure.figure)
         return panels[0].figure, panels
-    figure = pyplot().figure(figsize=_size(count), layout="constrained")
+    figure = pyplot().figure(layout="constrained")
     return figure, _subplots(figure, count)
 
 
@@ -120,15 +120,12 @@ def _titled(figure: Any, title: str | None, axes: Any) -> Any:
     return shown_once(figure) if axes is None else figure
 
 
-def _size(count: int) -> tuple[float, float]:
-    """The size of a figure with `count` panels, in inches."""
-    columns = min(count, MOST_COLUMNS)
-    return PANEL[0] * columns, PANEL[1] * -(-count // columns)
-
-
 def _subplots(figure: Any, count: int) -> list[Any]:
+    """The panels of a figure, which gets the size for them."""
     columns = min(count, MOST_COLUMNS)
-    return [figure.add_subplot(-(-count // columns), columns, i + 1) for i in range(count)]
+    rows = -(-count // columns)
+    figure.set_size_inches(PANEL[0] * columns, PANEL[1] * rows)
+    return [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
 
 
 def _panel(ax: Any, name: str, curves: dict[str, tuple[Any, Any]]) -> None:

@@ -38,15 +38,6 @@ class AxisParts(NamedTuple):
     names: Sequence[str] = ()
 
 
-class Style(NamedTuple):
-    """The style of a matrix: the arguments that all pictures of matrices share."""
-
-    title: str | None
-    limit: float | None
-    cmap: Any
-    ax: Any
-
-
 def pyplot() -> Any:
     """`matplotlib.pyplot`, or an error that says how to get it."""
     return imported("matplotlib.pyplot", "this picture needs matplotlib")
@@ -84,18 +75,20 @@ def numbers(given: Any, name: str) -> Any:
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
 
 
-def draw(matrix: Any, rows: AxisParts, columns: AxisParts, unit: str, style: Style) -> Any:
+def draw(
+    matrix: Any, rows: AxisParts, columns: AxisParts, unit: str, title: str | None, limit: float | None, cmap: Any, ax: Any
+) -> Any:
     """A matrix as a picture with a colour bar, labelled with what its colours mean. Returns the Axes."""
     if not matrix.size:
         raise ShapeError(f"there is nothing to draw in a matrix of shape {matrix.shape}.")
-    if style.limit is not None and not 0 < style.limit < float("inf"):
-        raise ValueError(f"limit: expected a positive number, found {style.limit!r}.")
+    if limit is not None and not 0 < limit < float("inf"):
+        raise ValueError(f"limit: expected a positive number, found {limit!r}.")
     plt = pyplot()
-    ax = plt.subplots(layout="constrained")[1] if style.ax is None else style.ax
+    ax = plt.subplots(layout="constrained")[1] if ax is None else ax
     make_room(ax.figure.figure)
     largest = float(np.abs(matrix[np.isfinite(matrix)]).max(initial=0.0))
-    limit = style.limit or largest or 1.0
-    colours = plt.get_cmap(style.cmap).with_extremes(bad=NOT_A_NUMBER)
+    limit = limit or largest or 1.0
+    colours = plt.get_cmap(cmap).with_extremes(bad=NOT_A_NUMBER)
     shape = "equal" if max(matrix.shape) <= STRIP * min(matrix.shape) else "auto"
     image = ax.imshow(matrix, vmin=-limit, vmax=limit, cmap=colours, aspect=shape)
     beyond = largest > limit or bool(np.isinf(matrix).any())
@@ -103,7 +96,7 @@ def draw(matrix: Any, rows: AxisParts, columns: AxisParts, unit: str, style: Sty
     ax.figure.colorbar(image, cax=bar, label=unit, extend="both" if beyond else "neither")
     _mark(ax.yaxis, rows, ax.axhline)
     _mark(ax.xaxis, columns, ax.axvline)
-    ax.set_title(style.title or "", wrap=True)
+    ax.set_title(title or "", wrap=True)
     return ax
 
 
@@ -190,9 +183,8 @@ def plot_jacobian(
         for block, width in zip(blocks, [sum(widths)] if flat else widths, strict=True)
     ]
     named = jacobian if sources is None else sources
-    across = _axis_parts("source", _names(named, "source", len(shapes)), shapes)
-    style = Style(title, limit, cmap, ax)
-    return draw(np.concatenate(columns, axis=1), _axis_parts("target", [], [target]), across, "∂ target / ∂ source", style)
+    down, across = _axis_parts("target", [], [target]), _axis_parts("source", _names(named, "source", len(shapes)), shapes)
+    return draw(np.concatenate(columns, axis=1), down, across, "∂ target / ∂ source", title, limit, cmap, ax)
 
 
 def plot_hessian(
@@ -231,7 +223,7 @@ def plot_hessian(
             f"{len(matrix)}{f' of blocks {sizes}' if blocked else ''}. Give the variables it was taken of, in their order."
         )
     side = _axis_parts("parameter", _names(variables, "variable", len(shapes)), shapes)
-    return draw(matrix, side, side, "second derivative", Style(title, limit, cmap, ax))
+    return draw(matrix, side, side, "second derivative", title, limit, cmap, ax)
 
 
 def plot_batch_jacobian(
@@ -269,22 +261,20 @@ def plot_batch_jacobian(
             f"{found.shape}. Where target and source differ in their number of axes, reshape it to (batch, outputs, batch, "
             "inputs) or (batch, outputs, inputs)."
         )
-    batch, style = found.shape[0], Style(title, limit, cmap, ax)
+    batch, outputs, inputs = found.shape[0], found.shape[1 : half + odd], found.shape[half + 1 :]
     if odd:
-        outputs, inputs = found.shape[1 : half + 1], found.shape[half + 1 :]
         patches = found.reshape(batch, math.prod(outputs), math.prod(inputs)).transpose(1, 0, 2)
+        matrix = patches.reshape(math.prod(outputs), batch * math.prod(inputs))
         rows = _axis_parts("output", [], [outputs])
         columns = AxisParts(f"row of the batch; input {inputs} within", [math.prod(inputs)] * batch, _counted(batch))
-        return draw(patches.reshape(math.prod(outputs), batch * math.prod(inputs)), rows, columns, "∂ output / ∂ input", style)
-    outputs, inputs = found.shape[1:half], found.shape[half + 1 :]
-    patches = found.reshape(batch, math.prod(outputs), batch, math.prod(inputs)).transpose(1, 0, 3, 2)
-    rows, columns = (
-        AxisParts(f"{name} {shape}; row of the batch within", [batch] * math.prod(shape), _counted(math.prod(shape)))
-        for name, shape in (("output", outputs), ("input", inputs))
-    )
-    return draw(
-        patches.reshape(math.prod(outputs) * batch, math.prod(inputs) * batch), rows, columns, "∂ output / ∂ input", style
-    )
+    else:
+        patches = found.reshape(batch, math.prod(outputs), batch, math.prod(inputs)).transpose(1, 0, 3, 2)
+        matrix = patches.reshape(math.prod(outputs) * batch, math.prod(inputs) * batch)
+        rows, columns = (
+            AxisParts(f"{name} {shape}; row of the batch within", [batch] * math.prod(shape), _counted(math.prod(shape)))
+            for name, shape in (("output", outputs), ("input", inputs))
+        )
+    return draw(matrix, rows, columns, "∂ output / ∂ input", title, limit, cmap, ax)
 
 
 def _holds_tensors(given: Any) -> bool:

@@ -106,8 +106,7 @@ def sync_everything(directory: str | os.PathLike[str]) -> None:
 def make_directory(directory: str | os.PathLike[str]) -> None:
     """Make a folder and those above it, and make their names survive too."""
     directory = Path(directory)
-    missing = [level for level in (directory, *directory.parents) if not level.exists()]
-    for level in reversed(missing):
+    for level in reversed([level for level in (directory, *directory.parents) if not level.exists()]):
         with contextlib.suppress(FileExistsError):
             os.mkdir(level)
         sync_directory(level.parent)

@@ -117,10 +117,6 @@ class StoredGroup(NamedTuple):
     members: dict[str, StoredGroup | StoredArray]
     attributes: Attributes
 
-    def attribute(self, name: str) -> Any:
-        """A text, a list of texts, or an array; None if there is no such attribute."""
-        return self.attributes.get(name)
-
     def get(self, path: str) -> StoredGroup | StoredArray | None:
         """The group or array at a path such as 'layers/dense/vars/0'; None if there is nothing."""
         found: StoredGroup | StoredArray | None = self
@@ -154,7 +150,7 @@ class Attributes:
                 self.parts[name] = rest
 
     def get(self, name: str) -> Any:
-        """The value of an attribute, or None."""
+        """A text, a list of texts, or an array; None if there is no such attribute."""
         if name not in self.parts:
             return None
         raw_type, raw_space, data, _ = self.parts[name]
@@ -478,8 +474,7 @@ class _Writer:
         tree = self.place(
             struct.pack("<6sHQQ", b"TREE", len(nodes), NOWHERE, NOWHERE), links, bytes(16 * 2 * _TREE_K + 8 - len(links))
         )
-        data = self.place(names)
-        heap = self.place(b"HEAP\0\0\0\0", _u64(len(names), 1, data))
+        heap = self.place(b"HEAP\0\0\0\0", _u64(len(names), 1, self.place(names)))
         attributes = [(0xC, _attribute(name, text)) for name, text in node.attributes.items()]
         return self.header([(0x11, _u64(tree, heap)), *attributes]), tree, heap
 

@@ -197,8 +197,7 @@ def _with_defaults(name: str, function: Callable[..., Any], defaults: dict[str, 
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        given = signature.bind_partial(*arguments, **options).arguments
-        return function(**{**defaults, **given})
+        return function(**{**defaults, **signature.bind_partial(*arguments, **options).arguments})
 
     parameters = [one.replace(default=defaults.get(key, one.default)) for key, one in signature.parameters.items()]
     call.__dict__["__signature__"] = signature.replace(parameters=parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -181,16 +181,11 @@ def _children(structure: Any) -> list[tuple[Any, Any]]:
 
 def _rebuilt(structure: Any, parts: Iterable[Any]) -> Any:
     """A container like this one with other parts, given in the order of `_children`."""
-    kind: Any = type(structure)
-    if isinstance(structure, Mapping):
-        found = dict(zip([key for key, _ in _children(structure)], parts, strict=True))
-        pairs = [(key, found[key]) for key in structure]
-        if isinstance(structure, defaultdict):
-            return kind(structure.default_factory, pairs)
-        return kind(pairs)
     if isinstance(structure, deque):
-        return kind(parts, structure.maxlen)
-    return kind(*parts) if hasattr(structure, "_fields") else kind(parts)
+        return type(structure)(parts, structure.maxlen)
+    if isinstance(structure, Mapping):
+        parts = dict(zip([key for key, _ in _children(structure)], parts, strict=True))
+    return nest.rebuilt(structure, parts)
 
 
 def _walk(structure: Any, is_leaf: Callable[[Any], bool], path: Path) -> Iterator[tuple[Path, Any]]:

@@ -235,9 +235,9 @@ def test_h5py_reads_what_is_written_here_and_the_other_way_round():
     same({name: root.get(name).array for name in many}, many)
     assert root.get("big").array.tolist() == [0.0, 1.0, 2.0]
     group = root.get("group")
-    assert group.attribute("name") == "größer" and group.attribute("names") == ["a", "ü"]
-    assert group.attribute("fixed") == ["x", "yz"] and group.attribute("none").size == 0
-    assert group.attribute("missing") is None and root.get("no/such") is None
+    assert group.attributes.get("name") == "größer" and group.attributes.get("names") == ["a", "ü"]
+    assert group.attributes.get("fixed") == ["x", "yz"] and group.attributes.get("none").size == 0
+    assert group.attributes.get("missing") is None and root.get("no/such") is None
 
 
 def test_every_flipped_bit_of_an_hdf5_file_written_here_is_seen_or_harmless():

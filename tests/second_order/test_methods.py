@@ -9,10 +9,9 @@ import minikeras as tf
 from minikeras import keras
 from minikeras.derivatives.flat import flatten, unflatten
 from minikeras.keras.optimizers.second_order.kfac import layer_factors
-from minikeras.keras.optimizers.second_order.lbfgs import two_loops
+from minikeras.keras.optimizers.second_order.lbfgs import CURVATURE, strong_wolfe, two_loops
 from minikeras.keras.optimizers.second_order.newton import steihaug
-from minikeras.keras.optimizers.second_order.problem import LossProblem, run_objective
-from minikeras.keras.optimizers.second_order.search import CURVATURE, SUFFICIENT, strong_wolfe
+from minikeras.keras.optimizers.second_order.problem import SUFFICIENT, LossProblem, run_objective
 
 optimizers = keras.optimizers
 

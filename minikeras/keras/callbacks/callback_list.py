@@ -176,7 +176,7 @@ class CallbackList:
         """Go on in the middle of an epoch: the hooks of its beginning are not called again, but the bar shows it."""
         if self._progress is not None:
             self._progress.on_epoch_begin(epoch)
-            self._progress.advance_to(batch)
+            self._progress.advance(batch - 1, None)
 
     # What they remember ------------------------------------------------------------------------------------------------
 

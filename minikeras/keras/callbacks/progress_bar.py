@@ -71,12 +71,6 @@ class ProgressBar(Callback):
             self._bar.close()
             self._bar = None
 
-    def advance_to(self, batch: int) -> None:
-        """Start the bar at this number of steps, which were done before."""
-        self._seen = batch
-        if self._live:
-            self._bar.update(batch)
-
     def close(self) -> None:
         """Leave a bar that was broken off as it is, and go to the next line."""
         if self._bar is not None:

@@ -245,7 +245,7 @@ class Layer(Module):
         if not known.scope and known.stream is not None:
             self.__dict__["_layer_place"] = self._layer_place._replace(stream=known.stream)
         if "_deferred" in attributes:
-            self._deferred.taken_back(self)
+            self._deferred.restoration.take_back(self._deferred.path, self)
         self._structure.changed()
         clock.tick()
 

@@ -77,9 +77,6 @@ class Structure:
                     seen.add(id(owner._structure))
                     waiting.append(owner._structure)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
-        return Structure()
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Structure, ()
 

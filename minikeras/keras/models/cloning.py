@@ -46,8 +46,7 @@ def clone_model(
     make = clone_function or (lambda layer: type(layer).from_config(layer.get_config()))
 
     def cloned(layer: Any) -> Any:
-        inner = isinstance(layer, Sequential) or getattr(layer, "_layers", None) is not None
-        if recursive and inner:
+        if recursive and (isinstance(layer, Sequential) or getattr(layer, "_layers", None) is not None):
             return clone_model(layer, None, clone_function, call_function, True)
         return make(layer)
 

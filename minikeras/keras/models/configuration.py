@@ -142,8 +142,7 @@ class _Reading:
             tensors = [self.tensor(*entry[:3]) for entry in described]
             args = [tensors[0] if len(tensors) == 1 else tensors]
             kwargs = self._revived(described[0][3]) if described and len(described[0]) > 3 else {}
-        results = self.layers[name](*args, **kwargs)
-        self._results[name].append(nest.flatten(results))
+        self._results[name].append(nest.flatten(self.layers[name](*args, **kwargs)))
 
     def has(self, name: Any, call: Any) -> bool:
         """True if a call has been repeated; True as well for what is no call at all, which `tensor` refuses."""

@@ -27,10 +27,10 @@ SLACK = 1 << 20
 
 def names(group: hdf5.StoredGroup, attribute: str, file: object) -> list[str]:
     """A list of texts in an attribute, which Keras cuts into numbered pieces if it is long."""
-    whole = group.attribute(attribute)
+    whole = group.attributes.get(attribute)
     if whole is None:
         pieces: list[str] = []
-        while (piece := group.attribute(f"{attribute}{len(pieces)}")) is not None:
+        while (piece := group.attributes.get(f"{attribute}{len(pieces)}")) is not None:
             pieces.append(piece)
         whole = [name for piece in pieces for name in piece]
     found = [] if getattr(whole, "size", 1) == 0 else [whole] if isinstance(whole, str) else list(whole)
@@ -87,7 +87,7 @@ def allowance(root: hdf5.StoredGroup, file_size: int, max_bytes: int | None) -> 
 
 
 def _json(root: hdf5.StoredGroup, name: str, file: object) -> Any:
-    text = root.attribute(name)
+    text = root.attributes.get(name)
     if text is None:
         return None
     if not isinstance(text, str):

@@ -95,8 +95,7 @@ def encode(model: Any) -> bytes:
     """The bytes of a `.weights.h5` file."""
     root = hdf5.NewGroup()
     walked = places(model)
-    weights = _weights_of(walked)
-    number = {variable.key: position for position, variable in enumerate(weights)}
+    number = {variable.key: position for position, variable in enumerate(_weights_of(walked))}
     for place in walked:
         if not hasattr(place.owner, "save_own_variables"):
             continue
@@ -156,7 +155,7 @@ def load_weights(
             f"File format not supported: filepath={filepath}. Keras 3 only supports V3 `.keras` and `.weights.h5` files, or "
             "legacy V1/V2 `.h5` files; `.safetensors` is read as well."
         )
-    if "model_weights" in root.members or root.attribute("layer_names") is not None:
+    if "model_weights" in root.members or root.attributes.get("layer_names") is not None:
         load_legacy_weights(model, root, path, skip_mismatch, by_name, cast)
         return
     if by_name:
@@ -222,7 +221,7 @@ def _by_old_names(walked: list[ObjectPlace], root: hdf5.StoredGroup) -> list[Obj
 
 def _candidates(model: Any, weights: list[Variable], group: Any) -> Iterator[list[Variable]]:
     """Variables that the optimizer of a file may have kept slots for: as the file says, or as Keras makes them."""
-    stated = group.attribute(SLOTS_OF) if isinstance(group, hdf5.StoredGroup) else None
+    stated = group.attributes.get(SLOTS_OF) if isinstance(group, hdf5.StoredGroup) else None
     numbers = stated.split() if isinstance(stated, str) else []
     if numbers and all(number.isdecimal() and len(number) < 10 and int(number) < len(weights) for number in numbers):
         yield [weights[int(number)] for number in numbers]

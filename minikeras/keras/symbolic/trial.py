@@ -355,8 +355,7 @@ def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
     graph = getattr(operation, "_graph", None)
     if graph is not None:
         same = [one.shape for one in _symbols(args)] == [one.shape for one in nest.flatten(graph.inputs)]
-        outputs = nest.flatten(graph.outputs)
-        specs = [one.spec for one in outputs]
+        specs = [one.spec for one in nest.flatten(graph.outputs)]
         return (specs, nest.pack(graph.outputs, list(range(len(specs))))) if same else None
     rule = getattr(type(operation), "compute_output_shape", None)
     if rule is None or hasattr(operation, "_graph") or hasattr(operation, "function"):
@@ -366,8 +365,7 @@ def by_rule(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
     shape = tuple(operation.compute_output_shape(shapes, **options))
     if any(isinstance(size, (tuple, list)) for size in shape):  # of several outputs
         return None
-    spec = Spec(shape, _dtype(operation, _symbols(args)))
-    return with_mask(operation, args, [spec]), 0
+    return with_mask(operation, args, [Spec(shape, _dtype(operation, _symbols(args)))]), 0
 
 
 def _of_attention(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Spec], Any] | None:

@@ -59,12 +59,8 @@ class CompiledSteps:
         """The function of a step, for its counters and programs."""
         return self._steps[name, None]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledSteps:
-        """None yet: a copied model has other Variables."""
-        return CompiledSteps()
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return CompiledSteps, ()
+        return CompiledSteps, ()  # a copied model has other Variables
 
 
 def _recorded(model: Any, name: str, split: Any, strict: bool) -> CompiledFunction:

@@ -192,8 +192,7 @@ class SKLearnClassifier(ClassifierMixin, Estimator):
 
     def predict(self, X: TensorLike) -> Rows:
         """The class with the largest output for each row."""
-        best = self._outputs(X).argmax(axis=1)
-        return self.classes_[best]
+        return self.classes_[self._outputs(X).argmax(axis=1)]
 
     def predict_proba(self, X: TensorLike) -> Rows:
         """The probability of each class, (rows, classes): the outputs, or their softmax if the loss says that they are logits.

@@ -121,8 +121,7 @@ class BlockMatrix:
     def diagonal(self) -> Array:
         """The diagonal of the whole matrix."""
         xp = namespace(self.blocks[0])
-        parts = [xp.einsum("ii->i", block) for block in self.blocks]
-        result = xp.concatenate(parts)
+        result = xp.concatenate([xp.einsum("ii->i", block) for block in self.blocks])
         result[xp.concatenate(self.places)] = result.copy()
         return result
 

@@ -12,8 +12,7 @@ from ....files import limits
 from ....types import Array
 from ..state import Change
 from .base import SecondOrder
-from .problem import LossProblem, number
-from .search import rounding, strong_wolfe
+from .problem import SUFFICIENT, LossProblem, number, rounding
 
 
 class LBFGS(SecondOrder):
@@ -111,3 +110,77 @@ def two_loops(gradient: Array, pairs: list[tuple[Array, Array]]) -> Array:
     for (s, y), (alpha, rho) in zip(pairs, reversed(factors), strict=True):
         q = q + s * (alpha - rho * number(y @ q))
     return -q
+
+
+CURVATURE = 0.9
+
+
+def strong_wolfe(
+    evaluate: Callable[[float], tuple[float, float, Array]], loss: float, slope: float, noise: float, most: int = 25
+) -> tuple[float, float, Array | None, int]:
+    """A step size with sufficient decrease and |slope(a)| <= 0.9 |slope(0)|. Source: Nocedal and Wright, Numerical Optimization
+    (2006), algorithms 3.5 and 3.6.
+
+    Args:
+        evaluate: from a step size to loss, slope and gradient there.
+        loss, slope: at 0; the slope is negative.
+        noise: a difference of losses that is rounding.
+        most: evaluations at most.
+
+    Returns:
+        Size, loss and gradient there, evaluations. If `most` does not suffice, the best point that decreases enough; size 0 and
+        no gradient if there is none.
+    """
+    count = 0
+    best: tuple[float, float, Array | None] = (0.0, loss, None)
+
+    def at(size: float) -> tuple[float, float]:
+        nonlocal count, best
+        count += 1
+        found, inclination, gradient = evaluate(size)
+        if found <= loss + SUFFICIENT * size * slope + noise and (best[2] is None or found <= best[1]):
+            best = size, found, gradient
+        done = best[0] == size and best[2] is not None and abs(inclination) <= -CURVATURE * slope
+        if done:
+            raise _Found(size, found, gradient)
+        return found, inclination
+
+    try:
+        before, earlier, before_slope = 0.0, loss, slope
+        size = 1.0
+        while count < most:
+            found, inclination = at(size)
+            if found > loss + SUFFICIENT * size * slope + noise or (count > 1 and found >= earlier):
+                low, high = (before, earlier, before_slope), (size, found)
+                break
+            if inclination >= 0:
+                low, high = (size, found, inclination), (before, earlier)
+                break
+            before, earlier, before_slope, size = size, found, inclination, size * 2.0
+        else:
+            return (*best, count)
+        while count < most:
+            size = _between(low, high)
+            found, inclination = at(size)
+            if found > loss + SUFFICIENT * size * slope + noise or found >= low[1]:
+                high = size, found
+            else:
+                if inclination * (high[0] - low[0]) >= 0:
+                    high = low[0], low[1]
+                low = size, found, inclination
+    except _Found as found_point:
+        return (*found_point.args, count)
+    return (*best, count)
+
+
+class _Found(Exception):
+    """A point that satisfies both conditions: size, loss, gradient."""
+
+
+def _between(low: tuple[float, float, float], high: tuple[float, float]) -> float:
+    """The minimum of the parabola through two values and one slope, kept away from both ends."""
+    width = high[0] - low[0]
+    bend = 2.0 * (high[1] - low[1] - low[2] * width)
+    guess = low[0] - low[2] * width**2 / bend if np.isfinite(bend) and bend > 0 else low[0] + 0.5 * width
+    near, far = sorted((low[0] + 0.1 * width, high[0] - 0.1 * width))
+    return min(max(guess, near), far)

@@ -12,8 +12,7 @@ from ....types import Array
 from ..state import Change
 from .base import SecondOrder, groups_of
 from .blocks import BlockMatrix
-from .problem import LossProblem, number
-from .search import backtrack, quality, rounding, trust_region
+from .problem import SUFFICIENT, LossProblem, number, rounding
 
 SHRINK, GROW = 1.0 / 3.0, 2.0
 """Factors of adaptive damping; Nielsen, Damping parameter in Marquardt's method (1999), section 3."""
@@ -316,3 +315,53 @@ def _to_boundary(s: Array, d: Array, radius: float, scale: Array) -> float:
     """The positive t with |s + t d| = radius."""
     a, b, c = number((d * scale) @ d), number((s * scale) @ d), number((s * scale) @ s) - radius**2
     return (-b + math.sqrt(max(b * b - a * c, 0.0))) / a if a > 0 else 0.0
+
+
+# Lengths of steps ---------------------------------------------------------------------------------------------------------
+
+
+def backtrack(value: Callable[[float], float], loss: float, slope: float, noise: float) -> float:
+    """The first of 1, 1/2, 1/4, ... with value(a) <= loss + 1e-4 a slope, up to rounding; 0 if there is none.
+
+    Source: Nocedal and Wright, Numerical Optimization (2006), algorithm 3.1.
+    """
+    sizes = (0.5**count for count in range(30))
+    return next((size for size in sizes if value(size) <= loss + SUFFICIENT * size * slope + noise), 0.0)
+
+
+def trust_region(
+    problem: LossProblem, step_within: Callable[[float], tuple[Array, Array, float, bool]], radius: float, most: int
+) -> tuple[Array, float, float]:
+    """A smaller radius until the loss falls; a larger one for the next step if the model was good. Source: as of `backtrack`,
+    algorithm 4.1.
+
+    Args:
+        step_within: from a radius to the step, the curvature times it, its norm, and whether the radius limits it.
+        most: tries at most.
+
+    Returns:
+        The last step, its factor (0 if no step lowered the loss), and the radius for the next one.
+    """
+    for _ in range(most):
+        step, bent, norm, limited = step_within(radius)
+        ratio = quality(problem, step, bent, step)
+        if ratio < 0.25:
+            radius = 0.25 * norm
+        elif ratio > 0.75 and limited:
+            radius *= 2.0
+        if ratio > 1e-4:
+            return step, 1.0, radius
+    return step, 0.0, radius
+
+
+def quality(problem: LossProblem, step: Array, bent: Array, taken: Array) -> float:
+    """The reduction of the loss by the step that is taken, over that which the quadratic model predicts of a step whose product
+    with the curvature is `bent`; 1 where both are rounding.
+    """
+    loss = number(problem.loss)
+    noise = rounding(loss, problem.gradient.dtype)
+    predicted = -number(problem.gradient @ step) - 0.5 * number(step @ bent)
+    actual = loss - problem.value(taken)
+    if abs(actual) <= noise and abs(predicted) <= noise:
+        return 1.0
+    return actual / predicted if predicted > 0 else -1.0

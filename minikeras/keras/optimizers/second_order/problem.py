@@ -329,9 +329,7 @@ class LossProblem:
         return _not_nan(number(loss)), gradient.array
 
 
-@functools.lru_cache(64)
-def _layout(shapes: tuple[tuple[int, ...], ...]) -> Layout:
-    return Layout(shapes)
+_layout = functools.lru_cache(64)(Layout)
 
 
 def number(value: Any) -> float:
@@ -341,3 +339,12 @@ def number(value: Any) -> float:
 
 def _not_nan(loss: float) -> float:
     return loss if loss == loss else float("inf")
+
+
+SUFFICIENT = 1e-4
+"""The least decrease of the loss along a line, as a share of that which the slope promises."""
+
+
+def rounding(loss: float, dtype: DTypeLike) -> float:
+    """A difference of losses that is nothing but rounding."""
+    return 10.0 * float(np.finfo(dtype).eps) * abs(loss)
