@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .core import Tensor, Variable, convert_to_tensor
-from .functions.creation import zeros_like
-from .functions.elementwise import cast, minimum
+from .functions import cast, minimum, zeros_like
 from .module import Module
 
 

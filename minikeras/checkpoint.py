@@ -18,8 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from . import bundle
-from .core import Variable
-from .core.warnings import logger
+from .core import Variable, logger
 from .errors import LoadError
 from .state import COUNTER, Restoration, StateTree, is_trackable, listed, trackable_children
 

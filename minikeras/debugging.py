@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 
 from .absent import late as _late
-from .core import Tensor, convert_to_tensor
+from .core import Operand, Primitive, Tensor, convert_to_tensor, innermost
 from .core.arrays import Transfers, to_numpy
 from .core.backward import sweep
-from .core.batch import innermost
-from .core.primitive import Primitive
 from .core.stack import Frame, Interpreter, interpreters
-from .core.tensor import Operand
 from .core.warnings import call_place, describe
 from .errors import InvalidArgumentError, NotFiniteError
 from .functions import assertions as _assertions

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from .core import Variable
-from .core.effects import watched
+from .core import Variable, watched
 from .core.variable import name_scope
 
 waiting: weakref.WeakSet[Any] = weakref.WeakSet()

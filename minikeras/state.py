@@ -21,12 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .core import Variable
+from .core import Operand, Variable, Write, array_of, logger, preserved, restore
 from .core.arrays import is_array, namespace, to_device, to_numpy
-from .core.effects import Write
-from .core.tensor import Operand, array_of
-from .core.variable import preserved, restore
-from .core.warnings import logger
 from .errors import ShapeError, kind_of
 from .files import refused
 from .functions.random import Generator

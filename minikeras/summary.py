@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from .absent import late as _late
-from .core import convert_to_tensor
-from .core.warnings import warn_caller
+from .core import convert_to_tensor, warn_caller
 from .extras import imported
 from .functions.python import tell
 from .types import Array

@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 
 from . import nest
-from .core import GradientTape, Tensor, Variable, convert_to_tensor
-from .core.arrays import namespace, to_numpy
-from .core.variable import restore, snapshot
+from .core import GradientTape, Tensor, Variable, convert_to_tensor, namespace, restore, snapshot, to_numpy
 from .derivatives.flat import flatten
 from .errors import GradientMismatchError
-from .functions.contractions import tensordot
-from .functions.elementwise import cast
+from .functions import cast, tensordot
 from .layout import Layout
 from .module import Module
 from .types import float64

@@ -114,8 +114,7 @@ def _called(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
             f"{[variable.name for variable in variables]}"
         )
-    leaves = nest.flatten(result)
-    outputs = [_anew(leaf) for leaf in leaves]
+    outputs = [_anew(leaf) for leaf in nest.flatten(result)]
     name = getattr(function, "__name__", "custom")
     primitive = _rule(name, grad_fn, args, len(inputs), variables, several=len(outputs) != 1)
     inputs += [variable.read_value() for variable in variables]

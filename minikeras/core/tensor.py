@@ -290,11 +290,10 @@ class Tensor(Operand):
     def __reduce__(self) -> tuple[Any, ...]:
         return Tensor, (self.numpy(),)
 
-    def __copy__(self) -> Tensor:
+    def __copy__(self, *memo: Any) -> Tensor:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return self
+    __deepcopy__ = __copy__
 
 
 def values_text(array: Array) -> str:

@@ -78,8 +78,7 @@ read_variable = Primitive(
 
 
 def _write(variable: Variable, value: Any, *, conversion: Write) -> tuple[()]:
-    array = value.array if isinstance(value, Variable) else value
-    variable._combine(array, _COMBINING[conversion])
+    variable._combine(value.array if isinstance(value, Variable) else value, _COMBINING[conversion])
     return ()
 
 

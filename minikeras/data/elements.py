@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..core import Tensor, convert_to_tensor
-from ..core.arrays import current_device, device, namespace, to_numpy
+from ..core import Tensor, convert_to_tensor, current_device, device, namespace, to_numpy
 from ..errors import InvalidArgumentError
 from ..types import TensorSpec, as_dtype
 

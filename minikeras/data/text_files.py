@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..boundary import explaining
-from ..core import convert_to_tensor
-from ..core.arrays import to_numpy
+from ..core import convert_to_tensor, to_numpy
 from ..errors import DTypeError, InvalidArgumentError, NotFoundError
 from ..extras import imported
 from ..types import DType, as_dtype

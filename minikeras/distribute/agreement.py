@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..core import Variable
-from ..core.arrays import to_numpy
-from ..core.variable import restore, snapshot
+from ..core import Variable, restore, snapshot, to_numpy
 from ..data.pipeline import preserved_streams
 from ..errors import InvalidArgumentError
 from ..keras.optimizers.gradients import is_distributed

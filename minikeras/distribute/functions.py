@@ -11,17 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, Variable, convert_to_tensor
+from ..core import Primitive, State, Tensor, Variable, convert_to_tensor, effect, perform
 from ..core.arrays import namespace, to_device, to_numpy
-from ..core.effects import State, effect
-from ..core.primitive import Primitive
-from ..core.stack import perform
 from ..derivatives.flat import flatten, unflatten
 from ..errors import InvalidArgumentError, ShapeError
-from ..functions.creation import one_hot, ones_like
-from ..functions.elementwise import cast, divide_no_nan, square
-from ..functions.reductions import reduce_sum
-from ..functions.shaping import reshape, stack, unstack
+from ..functions import cast, divide_no_nan, one_hot, ones_like, reduce_sum, reshape, square, stack, unstack
 from ..layout import Layout
 from ..nn_ops.nn import masked_fill
 from ..ranks import Communicator, rows_here, world

@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ..core import Tensor, Variable, convert_to_tensor
-from ..core.arrays import namespace
+from ..core import Tensor, Variable, convert_to_tensor, namespace
 from ..errors import InvalidArgumentError, ShapeError
-from ..functions.creation import zeros
-from ..functions.elementwise import cast
-from ..functions.shaping import concat, stack, unstack
+from ..functions import cast, concat, stack, unstack, zeros
 from ..keras.batches import cut
 from ..keras.metrics.metric import noted_results, result_of
 from ..keras.training import steps

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import nest
-from ..core import Tensor, convert_to_tensor
-from ..core.arrays import device
+from ..core import Tensor, convert_to_tensor, device
 from ..errors import InvalidArgumentError
 from ..keras.batches import Source
 from ..keras.training.executions import StepFunction, Steps, Turn

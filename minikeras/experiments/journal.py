@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import nest
-from ..core.arrays import is_array, to_numpy
-from ..core.tensor import array_of
+from ..core import array_of, is_array, to_numpy
 from ..errors import LoadError, NotFoundError
 from ..files import durable, excerpt, read_file, refuse_if, refused, strict_json
 from .grid import Failure, Run, as_text, decoded, encoded

@@ -19,17 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.loops import Body, Code, Step
-from ..core import Tensor, Variable, convert_to_tensor
-from ..core.arrays import namespace
-from ..core.batch import Batch, BatchedTensor
+from ..core import Batch, BatchedTensor, Frame, Primitive, Tensor, Variable, convert_to_tensor, namespace, on_top
 from ..core.effects import Write, clock, drawn_key
-from ..core.primitive import Primitive
-from ..core.stack import Frame, on_top
 from ..core.variable import read_variable
 from ..data.table import numbered
 from ..errors import InvalidArgumentError, ShapeError, kind_of
-from ..functions.indexing import gather
-from ..functions.shaping import concat
+from ..functions import concat, gather
 from ..keras.batches import Source, of_arrays
 from ..keras.models import Model
 from ..keras.random import SeedState, derived_seed

@@ -19,10 +19,7 @@ import numpy as np
 from ..compiler.ir import PLAIN, Program, Slot
 from ..compiler.loops import Pass, Untraceable
 from ..compiler.passes.expansion import TracedArray, Writer
-from ..core import Tensor, Variable
-from ..core.arrays import namespace, to_numpy
-from ..core.batch import BatchedTensor
-from ..core.effects import State, clock, effect
+from ..core import BatchedTensor, State, Tensor, Variable, clock, effect, namespace, to_numpy
 from ..core.registry import operations
 from ..core.stack import BOTTOM, current, on_top, perform
 from ..errors import InvalidArgumentError

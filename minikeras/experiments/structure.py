@@ -20,10 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.ir import PLAIN
-from ..core import Tensor
-from ..core.arrays import to_numpy
-from ..core.batch import Batch
-from ..core.tensor import array_of
+from ..core import Batch, Tensor, array_of, to_numpy
 from ..errors import kind_of
 from ..files import strict_json
 from ..keras import layers, regularizers

@@ -15,11 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..core import Tensor
-from ..core.arrays import namespace
-from ..core.batch import BatchedTensor
-from ..core.effects import clock
-from ..core.warnings import warn_caller
+from ..core import BatchedTensor, Tensor, clock, namespace, warn_caller
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.batches import Source

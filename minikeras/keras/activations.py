@@ -13,9 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..core import Tensor
-from ..core.registry import hook
-from ..core.warnings import warn_caller
+from ..core import Tensor, hook, warn_caller
 from ..errors import ShapeError
 from ..functions import abs, cast, clip_by_value, cumsum, elementwise, minimum, nn, range, reduce_max, sort, sqrt, square, where
 from ..functions.catalogue import row, takes_symbols

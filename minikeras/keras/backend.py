@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..absent import late
-from ..core import Tensor, convert_to_tensor
-from ..core.tensor import Operand
+from ..core import Operand, Tensor, convert_to_tensor
 from ..errors import ShapeError
 from ..functions.catalogue import name_like_definition, row
 from ..types import DTypeLike, TensorLike, as_dtype

@@ -17,10 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..core import convert_to_tensor
-from ..core.arrays import is_array, to_numpy
-from ..core.tensor import Operand, array_of
-from ..core.warnings import warn_caller
+from ..core import Operand, array_of, convert_to_tensor, is_array, to_numpy, warn_caller
 from ..data import INFINITE_CARDINALITY, Dataset
 from ..data.elements import in_order
 from ..data.pipeline import Passes, order_stream, preserved_streams

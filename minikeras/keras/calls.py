@@ -8,9 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import Tensor, Variable, convert_to_tensor
-from ..core.effects import Write
-from ..core.stack import Frame, Interpreter, on_top
+from ..core import Frame, Interpreter, Tensor, Variable, Write, convert_to_tensor, on_top
 from ..core.variable import read_variable
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.elementwise import cast

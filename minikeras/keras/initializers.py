@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..absent import hide_imports
-from ..core import Tensor
-from ..core.arrays import creation_namespace, to_device, to_numpy
-from ..core.tensor import Operand
+from ..core import Operand, Tensor, creation_namespace, to_device, to_numpy
 from ..functions import random, static_shape
 from ..nn_ops import draws
 from ..types import DTypeLike, ShapeLike, as_dtype

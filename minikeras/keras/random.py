@@ -19,9 +19,8 @@ from ..core import Tensor
 from ..core.effects import Write, decide, draw_key
 from ..core.registry import operations
 from ..functions import random as tf
-from ..functions.creation import zeros_like
+from ..functions import tensor, zeros_like
 from ..functions.nn import dropped
-from ..functions.operands import tensor
 from ..nn_ops import draws, streams
 from ..ranks import rows_here
 from ..types import DTypeLike, ShapeLike, TensorLike, as_dtype

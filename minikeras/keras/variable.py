@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core import convert_to_tensor
+from ..core import Operand, convert_to_tensor
 from ..core.ops.arithmetic import elementwise_equality
-from ..core.tensor import Operand
 from ..types import DTypeLike, ShapeLike, TensorLike
 from . import initializers
 from .config import floatx

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core import Tensor, Variable
-from ..core.arrays import device
-from ..core.effects import clock
+from ..core import Tensor, Variable, clock, device
 from ..core.ops.arithmetic import cast
 from .calls import context
 

@@ -196,5 +196,4 @@ einsum = primitive(
 def outer(a: TensorLike, b: TensorLike) -> Any:
     """The column `a` times the row `b`, both as stacks of vectors."""
     column = reshape(a, shape=(*a.shape, 1), rank=len(a.shape))
-    row = reshape(b, shape=(*b.shape[:-1], 1, b.shape[-1]), rank=len(b.shape))
-    return multiply(column, row)
+    return multiply(column, reshape(b, shape=(*b.shape[:-1], 1, b.shape[-1]), rank=len(b.shape)))

@@ -62,8 +62,7 @@ def expanded(value: Any, x: TensorLike, axes: Axes, keepdims: bool) -> Any:
 
 def spread(value: Any, x: TensorLike, axes: Axes, keepdims: bool) -> Any:
     """The result of a reduction of `x`, repeated over the axes that were reduced."""
-    kept = expanded(value, x, axes, keepdims)
-    return broadcast_to(kept, shape=tuple(x.shape), rank=len(x.shape))
+    return broadcast_to(expanded(value, x, axes, keepdims), shape=tuple(x.shape), rank=len(x.shape))
 
 
 _add_up: Any = np.add.reduce

@@ -129,8 +129,7 @@ def _untile(g: TensorLike, x: TensorLike, multiples: Sizes) -> Any:
     """Each repetition gets an axis of its own, over which the cotangents add up."""
     split = tuple(part for repeats, size in zip(multiples, x.shape, strict=True) for part in (repeats, size))
     folded = reshape(g, shape=split, rank=len(multiples))
-    axes = tuple(range(-len(split), 0, 2))
-    return operations.reduce_sum(folded, axes=axes, keepdims=False)
+    return operations.reduce_sum(folded, axes=tuple(range(-len(split), 0, 2)), keepdims=False)
 
 
 tile = linear("tile", _tile, _untile, moves=True)

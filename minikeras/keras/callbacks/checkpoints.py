@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import to_numpy
-from ...core.variable import Snapshot, restore, snapshot
+from ...core import Snapshot, restore, snapshot, to_numpy
 from ...errors import LoadError
 from ...files import durable, read_file, strict_json, tensors
 from ...ranks import broadcast_bytes, is_first, joined

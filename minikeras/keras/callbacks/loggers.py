@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import to_numpy
-from ...core.warnings import warn_caller
+from ...core import to_numpy, warn_caller
 from ...summary import SummaryWriter, histogram_of
 from ..arguments import made_with_numpy
 from .callback import Callback, Logs, Remembering, used_if

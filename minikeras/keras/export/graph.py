@@ -19,10 +19,7 @@ from ...compiler import Program
 from ...compiler.ir import Slot, outputs_of
 from ...compiler.passes.simplification import eliminate_dead_code, fold_constants
 from ...compiler.recorder import Recorder
-from ...core import Record, Tensor, Variable
-from ...core.arrays import creation_namespace, to_device, to_numpy
-from ...core.effects import State, Write
-from ...core.stack import BOTTOM, Frame
+from ...core import BOTTOM, Frame, Record, State, Tensor, Variable, Write, creation_namespace, to_device, to_numpy
 from ...diagnostics import variable_name
 from ...errors import ExportError
 from ...nn_ops.draws import next_key

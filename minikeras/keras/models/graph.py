@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ... import nest
-from ...core import Tensor, convert_to_tensor
+from ...core import Tensor, convert_to_tensor, warn_caller
 from ...core.locks import cached_property
-from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...types import TensorLike

@@ -10,13 +10,10 @@ import numpy as np
 
 from ...core import Tensor, convert_to_tensor
 from ...errors import DTypeError, ShapeError
+from ...functions import beside, indexing, norm, ordering, reduce_logsumexp, reduce_sum, take_along_axis
 from ...functions import elementwise as tf
-from ...functions import indexing, ordering
 from ...functions import linalg as _linalg
 from ...functions.catalogue import name_like_definition
-from ...functions.indexing import take_along_axis
-from ...functions.operands import beside
-from ...functions.reductions import norm, reduce_logsumexp, reduce_sum
 from ...functions.shaping import broadcast_to, expand_dims, pad, stack
 from ...nn_ops import fourier
 from ...types import TensorLike

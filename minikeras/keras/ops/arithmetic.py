@@ -14,12 +14,8 @@ import numpy as np
 from ...core import Tensor, convert_to_tensor
 from ...core.ops import arithmetic, transcendental
 from ...errors import ShapeError
-from ...functions import contractions, linalg
+from ...functions import cast, contractions, fill, linalg, ones_like, reduce_all, reduce_sum, vectorized_map, zeros_like
 from ...functions import elementwise as tf
-from ...functions.control_flow import vectorized_map
-from ...functions.creation import fill, ones_like, zeros_like
-from ...functions.elementwise import cast
-from ...functions.reductions import reduce_all, reduce_sum
 from ...functions.shaping import broadcast_to, reshape, squeeze, stack, unstack
 from ...types import TensorLike
 from ..promotion import floating, is_float, promoted

@@ -13,18 +13,14 @@ from ...core import Tensor, convert_to_tensor
 from ...core.batch import all_values
 from ...core.ops.indexing import gather_rows
 from ...errors import DTypeError, ShapeError
+from ...functions import along_axis, beside, cast, ones_like, reduce_mean, round, saturate_cast, zeros, zeros_like
 from ...functions import elementwise as tf
 from ...functions.catalogue import row as plain_row
-from ...functions.contractions import along_axis
 from ...functions.convolution import depthwise_conv
-from ...functions.creation import ones_like, zeros, zeros_like
 from ...functions.creation import range as numbers
-from ...functions.elementwise import cast, round, saturate_cast
 from ...functions.image import hue_saturation_value, red_green_blue
 from ...functions.linalg import solve
-from ...functions.operands import beside
 from ...functions.random import normal
-from ...functions.reductions import reduce_mean
 from ...functions.resizing import KERNELS, resized
 from ...functions.shaping import concat, pad, reshape, stack, transpose
 from ...types import Array, DTypeLike, ShapeLike, TensorLike

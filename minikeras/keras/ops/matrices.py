@@ -12,12 +12,8 @@ from ... import nest
 from ...core import ForwardAccumulator, Tensor, convert_to_tensor
 from ...core.batch import all_values, check_values
 from ...errors import InvalidArgumentError
+from ...functions import abs, cast, expand_dims, eye, negative_axes, pow, reductions, squeeze
 from ...functions import linalg as tf
-from ...functions import reductions
-from ...functions.creation import eye
-from ...functions.elementwise import abs, cast, pow
-from ...functions.operands import negative_axes
-from ...functions.shaping import expand_dims, squeeze
 from ...types import TensorLike
 from ..promotion import floating, promoted
 from ..symbolic.operation import operation

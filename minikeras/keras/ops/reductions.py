@@ -11,14 +11,11 @@ import numpy as np
 
 from ...core import Tensor, convert_to_tensor
 from ...errors import ShapeError
-from ...functions import contractions, elementwise, ordering
+from ...functions import contractions, elementwise, gather, integer, linspace, ordering, take_along_axis, zeros_like
 from ...functions import linalg as _linalg
 from ...functions import reductions as tf
 from ...functions.convolution import convolution
-from ...functions.creation import linspace, zeros_like
 from ...functions.elementwise import cast, ceil, clip_by_value, conj, floor, is_inf, is_nan, where
-from ...functions.indexing import gather, take_along_axis
-from ...functions.operands import integer
 from ...functions.shaping import expand_dims, pad, reshape, reverse, stack, transpose
 from ...types import Axis, DTypeLike, TensorLike
 from ..promotion import floating, is_float, promoted, result_type

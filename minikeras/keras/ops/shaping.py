@@ -11,14 +11,11 @@ import numpy as np
 
 from ...core import Tensor, convert_to_tensor
 from ...errors import DTypeError, ShapeError
-from ...functions import creation, indexing
+from ...functions import bitcast, cast, creation, indexing, integer, negative_axis, pow, reduce_sum, static_shape
 from ...functions import shaping as tf
 from ...functions.catalogue import row as plain_row
 from ...functions.catalogue import takes_symbols
-from ...functions.elementwise import bitcast, cast, pow
 from ...functions.elementwise import where as choose
-from ...functions.operands import integer, negative_axis, static_shape
-from ...functions.reductions import reduce_sum
 from ...types import Axis, DTypeLike, ShapeLike, TensorLike, as_dtype
 from .. import config
 from ..promotion import floating, promoted, result_type

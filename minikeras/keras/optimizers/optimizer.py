@@ -19,8 +19,7 @@ from ...core.effects import clock, decide, watched
 from ...core.precision import in_float32
 from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
-from ...functions.creation import ones_like
-from ...functions.operands import tensor
+from ...functions import ones_like, tensor
 from ...module import snake_case
 from ...types import Array, DTypeLike, TensorLike
 from .. import initializers

@@ -19,10 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...boundary import explaining
-from ...core import Variable
-from ...core.arrays import to_numpy
-from ...core.tensor import array_of
-from ...core.warnings import warn_caller
+from ...core import Variable, array_of, to_numpy, warn_caller
 from ...errors import LoadError, ShapeError
 from ...files import archive, budget, durable, excerpt, hdf5, limits, read_file, refused, strict_json, tensors
 from ...state import StateTree, StateValues, split

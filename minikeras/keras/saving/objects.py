@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import to_numpy
-from ...core.tensor import Operand
-from ...core.warnings import warn_caller
+from ...core import Operand, to_numpy, warn_caller
 from ...errors import LoadError, UnknownObjectError
 from ...files import limits
 from ...types import DType, TensorShape, as_dtype

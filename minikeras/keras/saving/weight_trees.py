@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core import Variable
-from ...core.variable import preserved, restore, snapshot
-from ...core.warnings import warn_caller
+from ...core import Variable, preserved, restore, snapshot, warn_caller
 from ...errors import ShapeError
 from ...module import attributes, elements, snake_case, walk
 from ...state import SLOTS, Match, Restoration, StateTree, StateValues, apply_tree, listed, outermost

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ... import nest
-from ...core.registry import hook
-from ...core.tensor import Operand
+from ...core import Operand, hook
 from ...functions.operands import SymbolicOperand
 from ...types import Axis, DType
 from ..names import auto_name

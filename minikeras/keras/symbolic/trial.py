@@ -20,10 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import nest
-from ...core import Tensor, convert_to_tensor
-from ...core.effects import State, Write
-from ...core.stack import BOTTOM, Frame, Interpreter, on_top
-from ...core.variable import restore, snapshot
+from ...core import BOTTOM, Frame, Interpreter, State, Tensor, Write, convert_to_tensor, on_top, restore, snapshot
 from ...errors import LoadError, ShapeError
 from ...files import limits
 from ...functions.creation import eye, ones, zeros

@@ -17,10 +17,7 @@ import numpy as np
 
 from ...compiler import CompiledFunction
 from ...compiler.tracing.scan import Pace
-from ...core import Tensor, Variable
-from ...core.arrays import to_numpy
-from ...core.effects import clock, decide
-from ...core.variable import restore
+from ...core import Tensor, Variable, clock, decide, restore, to_numpy
 from ...data.table import RowBatches
 from ...errors import LoadError, ShapeError
 from ...module import Named, elements, walk

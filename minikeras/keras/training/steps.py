@@ -11,8 +11,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ... import nest
-from ...core import GradientTape, Tensor, Variable
-from ...core.warnings import warn_caller
+from ...core import GradientTape, Tensor, Variable, warn_caller
 from ...errors import ShapeError
 from ...functions.operands import tensor
 from ...types import TensorLike

@@ -13,10 +13,8 @@ import numpy as np
 
 from ... import nest
 from ...compiler import CompiledFunction
+from ...core import hook, restore, snapshot, warn_caller
 from ...core.arrays import chosen_device, current_device, device
-from ...core.registry import hook
-from ...core.variable import restore, snapshot
-from ...core.warnings import warn_caller
 from ...data.table import RowBatches
 from ...errors import InvalidArgumentError
 from ...ranks import is_first, joined, world

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...boundary import explaining
-from ...core import Tensor, convert_to_tensor
-from ...core.arrays import is_array
+from ...core import Tensor, convert_to_tensor, is_array
 from ...data import INFINITE_CARDINALITY, Dataset
 from ...data.table import RowTable, own_column
 from ...functions import maximum, norm

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...boundary import explaining
-from ...core import Tensor, convert_to_tensor
-from ...core.warnings import warn_caller
+from ...core import Tensor, convert_to_tensor, warn_caller
 from ...data import Dataset
 from ...data.pipeline import order_stream
 from ...errors import NotFoundError, ShapeError

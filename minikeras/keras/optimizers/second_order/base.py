@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core import GradientTape, Tensor, Variable
-from ....core.arrays import namespace, to_device
-from ....core.stack import BOTTOM, current
+from ....core import BOTTOM, GradientTape, Tensor, Variable, current, namespace, to_device
 from ....functions.elementwise import cast
 from ....types import Array
 from ..loss_step import Repeatable, Sweep, run_directly, run_step

@@ -6,18 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ....core import Tensor, Variable
-from ....core.arrays import namespace
-from ....core.effects import State
-from ....core.primitive import Record
+from ....core import Record, State, Tensor, Variable, namespace
 from ....core.registry import operations
 from ....derivatives.flat import unflatten
 from ....derivatives.output_curvature import OutputCurvature
 from ....files import limits
-from ....functions.contractions import matmul
-from ....functions.creation import ones
-from ....functions.elementwise import cast
-from ....functions.shaping import concat, reshape
+from ....functions import cast, concat, matmul, ones, reshape
 from ....nn_ops import streams
 from ....types import Array
 from ..state import Change

@@ -18,21 +18,15 @@ import numpy as np
 
 from .... import nest
 from ....compiler.sweeps import computed_by_plan
-from ....core import Record, Tensor, Variable
-from ....core.arrays import to_numpy
-from ....core.forward import ForwardAccumulator
-from ....core.stack import BOTTOM, current
+from ....core import BOTTOM, ForwardAccumulator, Record, Tensor, Variable, current, restore, snapshot, to_numpy
 from ....core.tape import Tape
-from ....core.variable import restore, snapshot
 from ....derivatives.curvature import random_signs
 from ....derivatives.first_order import run_once
 from ....derivatives.flat import flatten, unflatten
 from ....derivatives.hessian import RecordedGradient
 from ....derivatives.output_curvature import OutputCurvature
 from ....errors import ShapeError
-from ....functions.elementwise import cast
-from ....functions.operands import tensor
-from ....functions.shaping import concat, reshape
+from ....functions import cast, concat, reshape, tensor
 from ....layout import Layout
 from ....nn_ops import streams
 from ....types import Array, DTypeLike
