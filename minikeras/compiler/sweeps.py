@@ -5,7 +5,6 @@ A plan holds for Records of the same primitives, parameters, operands, shapes, d
 
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -21,13 +20,11 @@ from ..core.locks import ForkSafeLock
 from ..core.registry import operations
 from ..core.tensor import Operand
 from ..errors import MinikerasError
-from ..layout import Layout
 from ..types import Array
 from .executors.numpy.builder import build
 from .executors.numpy.lowering import lowered
 from .ir import Program, slots_in, slots_of
 from .passes import optimized
-from .planning import FlatBuffer, unused_buffer
 from .recorder import Recorder
 
 Plan = Callable[[Sequence[Array]], list[Any]]
@@ -45,9 +42,6 @@ BYTES = 1 << 28
 """The most bytes that the buffers of all kept plans may take."""
 RECORDS = 4096
 """The most Records of a tape that has a plan."""
-
-FLAT = 1 << 15
-"""The number of elements of all results from which they lie in one flat array, so that an optimizer's step need not copy."""
 
 Computation = Callable[[list[Record], Callable[[Any], Any], set[int]], list[Any]]
 
@@ -229,33 +223,17 @@ class CompiledSweep:
     """A backward sweep as a program of the arrays that its rules read; its arguments are the arrays of a `SweepQuery`."""
 
     def __init__(self, program: Program) -> None:
-        results = slots_in(program.results)
-        read = {x.key for record in program.records for x in slots_of(record)} | {x.key for x in results}
+        read = {x.key for record in program.records for x in slots_of(record)} | {x.key for x in slots_in(program.results)}
         self._read = [number for number, slot in enumerate(program.arguments) if slot.key in read]
         arguments = [program.arguments[number] for number in self._read]
         program = Program(arguments, program.records, program.results, None)
         self._run = build(program, lowered(program))
-        self._layout: Layout | None = None
-        self._buffers: list[FlatBuffer] = []
-        self._lock = ForkSafeLock()
-        if len(results) > 1 and len({x.dtype for x in results}) == 1 and self._run.fills_memory:
-            layout = Layout([x.shape for x in results], results[0].dtype)
-            self._layout = layout if layout.size >= FLAT else None
+        self.bytes = self._run.bytes
+        """The size of its buffers."""
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         """The cotangents of the sources, Tensors or None."""
-        arguments = [arrays[number] for number in self._read]
-        if self._layout is None:
-            return self._run(arguments)
-        with self._lock:  # pieces of a flat array that nothing else refers to
-            pieces = list(unused_buffer(self._buffers, functools.partial(FlatBuffer, self._layout, 1)).pieces)
-        return self._run(arguments, pieces)
-
-    @property
-    def bytes(self) -> int:
-        """The size of its buffers in bytes."""
-        flat = 0 if self._layout is None else self._layout.size * self._layout.dtype.itemsize
-        return self._run.bytes + flat * len(self._buffers)
+        return self._run([arrays[number] for number in self._read])
 
 
 def compiled_plan(

@@ -21,8 +21,7 @@ from minikeras.compiler.executors.llvm import jit, products, runner
 from minikeras.compiler.executors.llvm.functions import FLOATS, LIBRARY, Instructions
 from minikeras.compiler.executors.llvm.runner import Job
 from minikeras.compiler.ir import Slot
-from minikeras.compiler.loop_ir import contractions
-from minikeras.compiler.loop_ir import rows as table
+from minikeras.compiler.loop_ir import contractions, indexed
 from minikeras.compiler.loop_ir.elements import Made, elements_launch, elements_nest
 from minikeras.compiler.loop_ir.groups import BLOCK, Domain, rows_nest
 from minikeras.compiler.loop_ir.reductions import arg_nest
@@ -39,7 +38,7 @@ RELATIVE = {"float32": 1e-6, "float64": 1e-14}
 ROUNDED = sorted({*LIBRARY, "exp", "expm1", "tanh", "log", "log1p"})
 EXACT = sorted({*FLOATS, "where", "logical_and", "logical_or", "logical_not"} - set(ROUNDED))
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e-40, -1e-40, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1.0, -1.0, 88.0, 709.0]
-LENGTHS = table.ROWS, table.COLUMNS
+LENGTHS = indexed.ROWS, indexed.COLUMNS
 FULL, ROW, COLUMN, SCALAR, WINDOW = KINDS = ["full", "row", "column", "scalar", "window"]
 STORED, OVER_ROWS, OVER_COLUMNS, OVER_ALL = HOWS = ["stored", "over rows", "over columns", "over all"]
 LARGEST = "largest"
@@ -350,8 +349,8 @@ def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, d
     x = normal(rows, columns, dtype=dtype)
     indices = np.random.default_rng(4).integers(-columns, columns, rows).astype(index)
     taken, changed = np.full(rows, np.nan, dtype), np.full((rows, columns), np.nan, dtype)
-    take = NestKernel(table.take(x.dtype, indices.dtype))
-    add = NestKernel(table.add_number(x.dtype, indices.dtype, -1, columns))
+    take = NestKernel(indexed.take_nest(x.dtype, indices.dtype))
+    add = NestKernel(indexed.add_number_nest(x.dtype, indices.dtype, -1, columns))
     numbers = [rows, columns]
     assert carry_out((take, [], [x, indices, taken], numbers), (add, [], [x, indices, changed], numbers)) == 0
     each, expected = np.arange(rows), x.copy()
@@ -406,8 +405,8 @@ def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, i
     x, after, indices = normal(2, 3), np.zeros(6, np.float32), np.array([0, index])
     out = np.zeros((2, 3), np.float32)
     copy = loop(Body((x.dtype,), (), (), (), (0,)), [FULL], [(0, STORED)], [1, 6], [x], [after])
-    add = table.add_number(x.dtype, indices.dtype, 1.0, 3)
-    nest = add if adds else table.take(x.dtype, indices.dtype)
+    add = indexed.add_number_nest(x.dtype, indices.dtype, 1.0, 3)
+    nest = add if adds else indexed.take_nest(x.dtype, indices.dtype)
     instruction = NestKernel(nest), [], [x, indices, out], [2, 3]
     assert carry_out(instruction, copy, parts=parts) == 1
     assert not after.any()
@@ -517,7 +516,7 @@ def test_rows_are_gathered_by_their_numbers(rows, parts, dtype):
     x = (normal(50, 13, dtype="float64") * 3).astype(dtype)
     numbers = np.random.default_rng(4).integers(0, 50, rows)
     out = np.zeros((rows, 13), dtype)
-    sizes = table.COUNT, table.ROWS, table.WIDTH
-    kernel = NestKernel(table.gather((1, *sizes), f"i{x.itemsize}", np.int64, sizes))
+    sizes = indexed.COUNT, indexed.ROWS, indexed.WIDTH
+    kernel = NestKernel(indexed.gather_nest((1, *sizes), f"i{x.itemsize}", np.int64, sizes))
     assert carry_out((kernel, [], [x, numbers, out], [rows, 50, 13]), parts=parts) == 0
     np.testing.assert_array_equal(out, x[numbers])

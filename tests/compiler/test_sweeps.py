@@ -297,7 +297,7 @@ def test_threads_share_plans(plans):
 
 
 def wide(x):
-    """A loss of two weights large enough that their gradients lie in one flat array, and the gradients."""
+    """The gradients of a loss of two large weights."""
     a, b = tf.ones([300, 200]), tf.ones([200]) * 2.0
     with tf.GradientTape() as tape:
         tape.watch([a, b])
@@ -305,12 +305,10 @@ def wide(x):
     return tape.gradient(loss, [a, b])
 
 
-def test_large_gradients_lie_in_one_array_until_something_else_refers_to_it(monkeypatch, plans):
+def test_large_gradients_stay_as_they_are_in_later_sweeps(monkeypatch, plans):
     inputs = [tf.random.stateless_normal([3, 300], [i, 0]) for i in range(6)]
     found, expected = with_and_without(monkeypatch, lambda: [bits(wide(x)) for x in inputs])
     assert found == expected
-    ((plan, _),) = ((entry.plan, entry.uses) for entry in plans._plans.values())
-    assert len(plan._buffers) == 1, "nothing kept a gradient, so there is memory for one"
     held = [wide(x) for x in inputs]
     parts = [wide(x)[0].numpy()[:1] for x in inputs]
     views = [np.asarray(wide(x)[1])[5:] for x in inputs]
@@ -320,10 +318,9 @@ def test_large_gradients_lie_in_one_array_until_something_else_refers_to_it(monk
         assert part.tobytes() == held[i][0].numpy()[:1].tobytes()
         assert view.tobytes() == held[i][1].numpy()[5:].tobytes()
         assert variable.numpy().tobytes() == held[i][1].numpy().tobytes()
-    assert len(plan._buffers) <= 2
 
 
-def test_an_optimizer_reads_the_flat_array_as_it_is_and_does_not_change_it(monkeypatch, plans):
+def test_an_optimizer_does_not_change_large_gradients(monkeypatch, plans):
     def run():
         a, b = tf.Variable(tf.ones([300, 200])), tf.Variable(tf.zeros([200]))
         optimizer, kept = tf.keras.optimizers.Adam(0.1), []

@@ -147,11 +147,7 @@ def group_nests(record: Record, temporary: Temporary, pieces: Pieces) -> list[La
 
 
 def rows_nest(domain: Domain, members: Sequence[Record], outputs: Sequence[Slot]) -> Launch:
-    """The nest of members for rows of any number and length, which sums blocks of a row in their dtype, and these in float64.
-
-    Raises:
-        NoNest: if operands do not lie in rows without gaps.
-    """
+    """The nest of members for rows of any number and length, which sums blocks of a row in their dtype and these in float64."""
     found, count = _Passes(domain, members, outputs, fixed=False).lowered(), math.prod(domain.kept)
     each = seconds_of([*found.operands, *found.results], [_body_of(one) for one in members if is_full(one, domain)])
     seconds = count * (1e-8 + math.prod(domain.folded) * each) if count > 1 else 0.0  # one thread takes a row
@@ -258,8 +254,6 @@ class _Passes:
         folded, within = merged(domain.folded, [strides for _, strides in found.values()])
         if not folded:
             folded, within = (1,), [(0,)] * len(found)
-        if not self._writer.fixed and {own[-1] for own in within} - {0, 1}:
-            raise NoNest("a row with gaps")
         known = SHORT if len(folded) == 1 and folded[0] < SHORT and not self._scratch else 2  # vectors go along short rows
 
         def size(n: int) -> Expr:

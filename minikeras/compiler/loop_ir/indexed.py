@@ -1,4 +1,8 @@
-"""Gather and scatter: elements at indices that an array holds. Checks before refuse an index outside; here it counts as 0."""
+"""Gather and scatter: elements at indices that an array holds, and rows of a table by their numbers.
+
+Negative numbers count from the end, as in NumPy. Where lengths are sizes, numbers that are no rows are refused; with constants,
+as for a GPU, checks before refuse them, and here they count as 0.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +10,103 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core import Record
 from ...core.registry import operations
 from ...types import as_dtype
 from ..ir import Slot
-from . import rows
 from .bodies import constant, converted
-from .expression import Array, Axis, Expr, apply, cast, lift, minimum, where
+from .expression import INDEX, Array, Axis, Expr, all_of, apply, cast, lift, maximum, minimum, register, size, where
 from .moves import Names, element_nest, whole
-from .nest import For, Store
+from .nest import SHORT, Fold, For, Nest, Statement, Store
 from .reductions import folded_over, wide
-from .rows import checked
 from .strided import Launch, NestWriter, Shape, contiguous, coordinates, place
 
 TILE = 256
 """The number of indices that are scanned at once, and of columns of a row in registers."""
+BESIDE = 64
+"""Columns of a row that one thread adds, so that no two threads write the same element."""
+
+OUTER, COUNT, ROWS, COLUMNS, WIDTH = [size(one) for one in ("outer", "count", "rows", "columns", "width")]
 
 
-def gather(record: Record) -> list[Launch] | None:
+def gather_nest(shape: tuple[Any, Any, Any, Any], dtype: Any, indices: Any, sizes: Sequence[Expr] = ()) -> Nest:
+    """y (outer, count, width) = x (outer, rows, width) at the rows of these numbers; shape is (outer, count, rows, width)."""
+    (x, numbers, y), (outer, count, rows, width) = _of_rows(dtype, indices), shape
+    refused = register(INDEX) if sizes else None
+    r, c, stacked = Axis(outer * count), Axis(width), isinstance(outer, Expr) or outer > 1
+    row, refusal = _row(numbers, r % count if stacked else r, refused, rows)
+    source = (r // count * rows if stacked else 0) + row
+    body: list[Statement] = [*refusal, For(c, [Store(y, r * width + c, x[source * width + c])])]
+    return Nest("gather", [x, numbers, y], sizes, For(r, body), refused=refused)
+
+
+def add_nest(shape: tuple[Any, Any, Any, int], dtype: np.dtype[Any], indices: Any, sizes: Sequence[Expr]) -> Nest:
+    """y (outer, rows, width) = zeros with each row of x (outer, count, width) added to that of its number, in order."""
+    (x, numbers, y), (outer, count, rows, width), refused = _of_rows(dtype, indices), shape, register(INDEX)
+    blocks = -(-width // BESIDE)
+    part, target, i = Axis(outer * blocks), Axis(rows, "sequential"), Axis(count, "sequential")
+    member = part // blocks if isinstance(outer, Expr) else lift(0)
+    first = part % blocks * BESIDE
+    zero, c = [Axis(minimum(width - first, BESIDE)) for _ in range(2)]
+    row, refusal = _row(numbers, i, refused, rows)
+    cleared = Store(y, (member * rows + target) * width + first + zero, 0)
+    added = Store(y, (member * rows + row) * width + first + c, x[(member * count + i) * width + first + c], adds=True)
+    body: list[Statement] = [For(target, [For(zero, [cleared])]), For(i, [*refusal, For(c, [added])])]
+    return Nest("add_rows", [x, numbers, y], sizes, For(part, body), refused=refused)
+
+
+def take_nest(dtype: np.dtype[Any], indices: Any) -> Nest:
+    """y (rows) = in each row of x (rows, columns) the element of that number."""
+    (x, numbers, y), r, refused = _of_rows(dtype, indices), Axis(ROWS), register(INDEX)
+    column, refusal = _row(numbers, r, refused, COLUMNS)
+    body: list[Statement] = [*refusal, Store(y, r, x[r * COLUMNS + column])]
+    return Nest("take_at", [x, numbers, y], [ROWS, COLUMNS], For(r, body), refused=refused)
+
+
+def add_number_nest(dtype: np.dtype[Any], indices: Any, number: Any, columns: int) -> Nest:
+    """y = x (rows, columns) with a number added to one element of each row; y may take the memory of x."""
+    (x, numbers, y), refused = _of_rows(dtype, indices), register(INDEX)
+    width = lift(columns) if columns < SHORT else COLUMNS
+    r, c, chosen = Axis(ROWS), Axis(width), register(INDEX)
+    column, refusal = _row(numbers, r, refused, width)
+    at = r * width + c
+    body: list[Statement] = [*refusal, Fold(chosen, "set", column)]
+    body.append(For(c, [Store(y, at, where(apply("equal", c, chosen), x[at] + number, x[at]))]))
+    return Nest("add_at", [x, numbers, y], [ROWS, COLUMNS], For(r, body), refused=refused, in_place=True)
+
+
+def checked(number: Expr, count: int) -> Expr:
+    """An index within an axis; a negative one counts from its end, one beyond it becomes 0."""
+    number = cast(number, INDEX)
+    at = where(number < 0, number + count, number)
+    return where(all_of([at >= 0, at < count]), at, 0)
+
+
+def _of_rows(dtype: np.dtype[Any], indices: Any) -> tuple[Array, Array, Array]:
+    return Array("x", dtype), Array("numbers", indices), Array("y", dtype)
+
+
+def _row(numbers: Array, at: Expr, refused: Expr | None, count: Any) -> tuple[Expr, list[Statement]]:
+    """The row of a number, always a valid one, and the statement that notes an invalid number."""
+    if refused is None:
+        return checked(numbers[at], count), []
+    number = cast(numbers[at], INDEX)
+    row = where(number < 0, number + count, number)
+    outside = where(all_of([row >= 0, row < count]), 0, 1)
+    return maximum(minimum(row, count - 1), 0), [Fold(refused, "maximum", outside)]
+
+
+# Instructions as nests of constants ---------------------------------------------------------------------------------------
+
+
+def gather(record: Record) -> list[Launch]:
     """Slices of x at indices along one of its axes."""
     (x, indices), y = record.inputs, record.outputs
-    if not (isinstance(x, Slot) and isinstance(indices, Slot)) or indices.dtype.kind not in "iu":
-        return None
     axis = record.params["axis"] + len(x.shape)
-    size, lead, behind = x.shape[axis], math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    if not size:
-        return None
-
-    nest = rows.gather((lead, math.prod(indices.shape), size, behind), x.dtype, indices.dtype)
-    return [Launch(nest, (x, indices), (y,))]
+    shape = math.prod(x.shape[:axis]), math.prod(indices.shape), x.shape[axis], math.prod(x.shape[axis + 1 :])
+    return [Launch(gather_nest(shape, x.dtype, indices.dtype), (x, indices), (y,))]
 
 
 def _broadcast_strides(shape: Shape, full: Shape) -> Shape:
@@ -42,16 +114,10 @@ def _broadcast_strides(shape: Shape, full: Shape) -> Shape:
     return tuple([0 if size == 1 != n else stride for size, n, stride in zip(shape, full, contiguous(shape), strict=True)])
 
 
-def _is_along(x: Slot, indices: Slot) -> bool:
-    return len(x.shape) == len(indices.shape) and indices.dtype.kind in "iu"
-
-
-def take_along(record: Record) -> list[Launch] | None:
+def take_along(record: Record) -> list[Launch]:
     """Elements of x at indices along one axis; the other coordinates are those of the result."""
     (x, indices), y = record.inputs, record.outputs
     axis = record.params["axis"] + len(x.shape)
-    if not _is_along(x, indices) or not x.shape[axis]:
-        return None
 
     def value(writer: NestWriter, names: Names) -> Expr:
         given = writer.array(indices)[place(_broadcast_strides(indices.shape, y.shape), names)]
@@ -61,12 +127,10 @@ def take_along(record: Record) -> list[Launch] | None:
     return [element_nest("take_along", y, value)]
 
 
-def add_along(record: Record) -> list[Launch] | None:
+def add_along(record: Record) -> list[Launch]:
     """Each element of y is the sum of the elements of g along an axis whose index equals its coordinate there."""
     (g, indices), y = record.inputs, record.outputs
     axis, dtype = record.params["axis"] + len(g.shape), wide(g.dtype)
-    if not _is_along(g, indices):
-        return None
     writer, i, k = NestWriter(), Axis(math.prod(y.shape)), Axis(g.shape[axis], "reduced")
     names = coordinates(i, y.shape)
     inside = [*names[:axis], k, *names[axis + 1 :]]
@@ -148,13 +212,11 @@ def scatter_nest(
     return [writer.lowered(name, For(point, body), [totals])]
 
 
-def scatter_rows(record: Record) -> list[Launch] | None:
+def scatter_rows(record: Record) -> list[Launch]:
     """Rows added, or otherwise combined, at their numbers."""
     (x, indices), y = record.inputs, record.outputs
     size, last = record.params["size"], len(x.shape) + record.params["axis"]
     first = last - len(indices.shape) + 1
-    if indices.dtype.kind not in "iu":
-        return None
     combine, start = _COMBINED[record.primitive.name]
     lead, behind = math.prod(x.shape[:first]), math.prod(x.shape[last + 1 :])
     index = lambda writer, k: checked(writer.array(indices)[k], size)
@@ -178,7 +240,7 @@ def gather_nd(record: Record) -> list[Launch] | None:
     """Slices at tuples of coordinates."""
     (x, indices), y = record.inputs, record.outputs
     width = indices.shape[-1]
-    if not width or 0 in x.shape or indices.dtype.kind not in "iu":
+    if not width:
         return None
     count, behind = math.prod(indices.shape[:-1]), math.prod(x.shape[width:])
     index = _addressed(indices, x.shape)
@@ -192,7 +254,7 @@ def scatter_nd(record: Record) -> list[Launch] | None:
     (*base, indices, updates) = record.inputs if overwrites else (*record.inputs[1:], record.inputs[0])
     y, width = record.outputs, indices.shape[-1]
     count, behind = math.prod(indices.shape[:-1]), math.prod(y.shape[width:])
-    if not width or indices.dtype.kind not in "iu" or updates.shape != (*indices.shape[:-1], *y.shape[width:]):
+    if updates.shape != (*indices.shape[:-1], *y.shape[width:]):
         return None
     start = lambda writer, at: writer.array(base[0])[at] if overwrites else constant(0, y.dtype)
     combine: Combine = (lambda total, x: x) if overwrites else _function("add")

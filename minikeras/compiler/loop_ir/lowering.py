@@ -17,7 +17,6 @@ from ..planning import flatten, part
 from . import draws, indexed, moves
 from .bodies import DTYPES, NoNest
 from .groups import group, group_nests
-from .parts import parts_nests
 from .reaching import Windowed
 from .reductions import (
     Reduced,
@@ -27,6 +26,7 @@ from .reductions import (
     is_float,
     logsumexp_nest,
     loop_nest,
+    parts_nests,
     reduction_nests,
     reduction_of,
     wide,
@@ -127,8 +127,6 @@ class Lowering(Windowed):
         outer, inner = [tuple([x.shape[axis] for axis in some]) for some in (kept, axes)]
         if name.startswith("arg"):
             (axis,) = axes
-            if not x.shape[axis]:
-                raise NoNest(f"{name} of nothing")
             return [arg_nest(name, x, (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])), y)]
         if name == "logsumexp":
             return [logsumexp_nest(x, outer, inner, access, y)]

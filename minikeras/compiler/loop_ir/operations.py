@@ -13,7 +13,7 @@ from ...core import Record
 from ...core.registry import operations
 from ..ir import Slot
 from ..passes.expansion import add_at, take_at
-from . import contractions, draws, pools, rows, windows
+from . import contractions, draws, indexed, pools, windows
 from .elements import copy_launch
 from .expression import Axis
 from .nest import For, Nest, Store
@@ -152,8 +152,8 @@ def _table(nest: Callable[..., Nest], back: bool) -> Callable[[Record, Temporary
         outer, width = math.prod(table.shape[:at]), math.prod(table.shape[at + 1 :])
         if (x if back else y).shape != (*table.shape[:at], *indices.shape, *table.shape[at + 1 :]) or not rank:
             return None
-        names = rows.OUTER if outer > 1 else 1, rows.COUNT, rows.ROWS, width
-        found = nest(names, x.dtype, indices.dtype, [rows.OUTER, rows.COUNT, rows.ROWS])
+        names = indexed.OUTER if outer > 1 else 1, indexed.COUNT, indexed.ROWS, width
+        found = nest(names, x.dtype, indices.dtype, [indexed.OUTER, indexed.COUNT, indexed.ROWS])
         return [
             Launch(found, [x, indices], [y], [outer, math.prod(indices.shape), table.shape[at]], (x.bytes + y.bytes) / 1e10)
         ]
@@ -189,8 +189,10 @@ def _at_columns(record: Record, temporary: Temporary) -> list[Launch] | None:
     if x.dtype not in (np.float32, np.float64) or columns.dtype.kind not in "iu" or len(x.shape) != 2:
         return None
     index, adds = columns.dtype if columns.dtype in (np.int32, np.int64) else np.dtype(np.int64), record.primitive is add_at
-    nest = rows.add_number(x.dtype, index, record.params["number"], x.shape[1]) if adds else rows.take(x.dtype, index)
-    return [Launch(nest, [x, columns], [y], x.shape, y.bytes / 1e10, may_alias=[(0,)] if adds else ())]
+    if not adds:
+        return [Launch(indexed.take_nest(x.dtype, index), [x, columns], [y], x.shape, y.bytes / 1e10)]
+    nest = indexed.add_number_nest(x.dtype, index, record.params["number"], x.shape[1])
+    return [Launch(nest, [x, columns], [y], x.shape, y.bytes / 1e10, may_alias=[(0,)])]
 
 
 def _argmax(record: Record, temporary: Temporary) -> list[Launch] | None:
@@ -242,9 +244,9 @@ def _rows() -> dict[Any, Callable[[Record, Temporary], list[Launch] | None]]:
         operations.spread_windows: functools.partial(_of_windows, "x", windows.by_input, pools.channels_by_input),
         operations.correlate_windows: _correlate,
         operations.einsum: _einsum,
-        operations.gather_rows: _table(rows.gather, back=False),
-        operations.look_up: _table(rows.gather, back=False),
-        operations.add_rows: _table(rows.add, back=True),
+        operations.gather_rows: _table(indexed.gather_nest, back=False),
+        operations.look_up: _table(indexed.gather_nest, back=False),
+        operations.add_rows: _table(indexed.add_nest, back=True),
         operations.max_pool: _pool("maximum"),
         operations.window_sum: _pool("add"),
         operations.first_largest_in_window: _pool("first"),

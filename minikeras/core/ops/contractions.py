@@ -14,7 +14,7 @@ import numpy as np
 from ...types import Array, TensorLike
 from ..families import bilinear, primitive, unbroadcast
 from ..registry import find_hook
-from .arithmetic import add, conj_if_complex, multiply
+from .arithmetic import add, conj_if_complex
 from .reductions import identity_like, total
 from .shaping import broadcast_to, reshape, swap_last
 
@@ -191,9 +191,3 @@ einsum = primitive(
     batching=_einsum_of_stacks,
     accumulates=True,
 )
-
-
-def outer(a: TensorLike, b: TensorLike) -> Any:
-    """The column `a` times the row `b`, both as stacks of vectors."""
-    column = reshape(a, shape=(*a.shape, 1), rank=len(a.shape))
-    return multiply(column, reshape(b, shape=(*b.shape[:-1], 1, b.shape[-1]), rank=len(b.shape)))

@@ -10,7 +10,7 @@ from slow import mostly_slow
 from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Slot
-from minikeras.compiler.loop_ir.parts import CHUNK
+from minikeras.compiler.loop_ir.reductions import CHUNK
 from minikeras.compiler.loops import SumScope, loop_of_parts, sums_shape, traced
 from minikeras.core import Record
 from minikeras.layout import Layout

@@ -16,7 +16,6 @@ from ....core.registry import operations
 from ....nn_ops.scan import loop
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
-from ...loop_ir.bodies import NoNest
 from ...loop_ir.contractions import Contraction, contraction_of
 from ...loop_ir.elements import Made, copy_launch, elements_launch
 from ...loop_ir.fusion import Target, fuse_groups
@@ -307,10 +306,7 @@ class Encoder:
         sums = [one for one in members if one.primitive in SUMS]
         domain = Domain(sums[0].inputs[0].shape, axes_of(sums[0]))
         if domain.is_by_rows:
-            try:
-                self._add_launch(rows_nest(domain, members, outputs), members[0])
-            except NoNest:
-                return False
+            self._add_launch(rows_nest(domain, members, outputs), members[0])
             return True
         body, operands, results = loop_of(members)
         registers = {y.key: register for y, register in zip(results, body.outputs, strict=True)}

@@ -21,7 +21,7 @@ from ....core.variable import assigned, read_variable, restore, snapshot
 from ....parallel import thread_count
 from ....types import Array
 from ...ir import Program, Slot
-from ...loop_ir import rows as table
+from ...loop_ir import indexed
 from ...planning import address_of, flats_of, part, variables_of
 from ...render.llvm import NestKernel
 from ..numpy.blocks import copied, put
@@ -355,8 +355,8 @@ def _can_gather(column: Array, rows: Array, slot: Slot) -> bool:
 @functools.cache
 def _gathering(itemsize: int) -> int:
     """Gathers rows of integers of this size."""
-    sizes = table.COUNT, table.ROWS, table.WIDTH
-    return jit.addresses([NestKernel(table.gather((1, *sizes), f"i{itemsize}", np.int64, sizes))])[0]
+    sizes = indexed.COUNT, indexed.ROWS, indexed.WIDTH
+    return jit.addresses([NestKernel(indexed.gather_nest((1, *sizes), f"i{itemsize}", np.int64, sizes))])[0]
 
 
 # From the steps of a program to segments: consecutive kernels become one call, those that write in place a commit.

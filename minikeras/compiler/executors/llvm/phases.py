@@ -69,8 +69,6 @@ def _phases(calls: Sequence[LoweredOp]) -> list[Phase] | None:
         own = _phase(call, latest, written, flats)
         if own is Phase.LATE and any(y.key in needed for y in call.results):
             return None
-        if _is_kernel(call) and latest is Phase.LATE:
-            return None
         if own in (Phase.COUNTED, Phase.LATE) and _writes(call):
             keys = touched(call.record)
             written = None if keys is None or written is None else written | keys

@@ -123,16 +123,6 @@ class Vectors:
 
     # Panels -----------------------------------------------------------------------------------------------------------------
 
-    def copying(self, name: str) -> str:
-        """The panel that begins at x, a matrix whose lines have n elements; k rows of it."""
-        to = Instructions()
-        with to.loop(stop="%k") as row:
-            line, beside = to.add(f"mul i64 {row.index}, %n"), to.add(f"mul i64 {row.index}, {2 * self.width}")
-            both = [self._load(to, self._place(to, "%x", line, number)) for number in range(2)]
-            for number, value in enumerate(both):
-                self._store(to, value, self._place(to, "%panel", beside, number))
-        return function_text(f"internal void @{name}(ptr %panel, ptr %x, i64 %k, i64 %n)", to)
-
     def turning(self, name: str) -> str:
         """The transpose of x (rows, columns) in lines as a panel: blocks of 8 by 8 in registers, the rest one by one."""
         to = Instructions()
@@ -181,12 +171,8 @@ as OpenBLAS, and half as long where that uses half a vector; with 32 they are ah
 """
 PANEL = 1 << 18
 """Bytes of a panel, a strip of columns of the second factor, in memory of the stack."""
-FAR = 1 << 11
-"""Distance in bytes of two rows of the second factor from which its panels are copied, so that their rows are neighbours."""
 FEW = 4
 """The most columns for which a vector of so many takes half as long as a longer one."""
-MANY = 64
-"""Rows of the result from which the copy pays."""
 
 
 class Way(NamedTuple):
@@ -298,7 +284,6 @@ class Tiles:
                 *dict.fromkeys([*vectors.declarations(), *self._narrow.declarations()]),
                 *(line for label, tile in tiles for line in own.get(label, vectors).tile(self._named(label, tile.rows), tile)),
                 vectors.turning(f"{self.name}_turn"),
-                vectors.copying(f"{self.name}_copy"),
                 self._block(f"{self.name}_block"),
                 self._whole(),
             ]
@@ -326,8 +311,6 @@ class Tiles:
         panel = to.add(f"alloca [{PANEL // self._vectors.bytes} x {kind}], align 64")
         tops, lines = to.add("alloca ptr"), to.add("alloca i64")
         steps = [to.add(f"select i1 %turneda, i64 {one}, i64 {other}") for one, other in (("1", "%linea"), ("%linea", "1"))]
-        far, many = to.add(f"icmp sge i64 %lineb, {FAR // self._vectors.bytes}"), to.add(f"icmp sge i64 %m, {MANY}")
-        pays = to.add(f"and i1 {to.add(f'and i1 {far}, {many}')}, {to.add('xor i1 %turnedb, true')}")
         with to.loop() as strip:
             j = to.add(f"mul i64 {strip.index}, {wide}")
             count = to.add(f"sub i64 %n, {j}")
@@ -336,15 +319,11 @@ class Tiles:
             narrow = to.add(f"icmp sle i64 {count}, {FEW}")
             beside = to.add(f"getelementptr {kind}, ptr %b, i64 {j}")
             to.do(f"store ptr {beside}, ptr {tops}\n  store i64 %lineb, ptr {lines}")
-            in_panel = f"store ptr {panel}, ptr {tops}\n  store i64 {wide}, ptr {lines}"
             with to.when("%turnedb"):
                 some = to.add(f"select i1 {whole}, i64 {wide}, i64 {count}")
                 below = to.add(f"getelementptr {kind}, ptr %b, i64 {to.add(f'mul i64 {j}, %lineb')}")
                 to.do(f"call void @{self.name}_turn(ptr {panel}, ptr {below}, i64 {some}, i64 %k, i64 %lineb)")
-                to.do(in_panel)
-            with to.when(to.add(f"and i1 {pays}, {whole}")):
-                to.do(f"call void @{self.name}_copy(ptr {panel}, ptr {beside}, i64 %k, i64 %lineb)")
-                to.do(in_panel)
+                to.do(f"store ptr {panel}, ptr {tops}\n  store i64 {wide}, ptr {lines}")
             top, line = to.add(f"load ptr, ptr {tops}"), to.add(f"load i64, ptr {lines}")
             double = to.add(f"xor i1 {to.add(f'or i1 {whole}, {single}')}, true")
             fits = {"whole": whole, "single": to.add(f"xor i1 {single}, {narrow}"), "double": double, "narrow": narrow}

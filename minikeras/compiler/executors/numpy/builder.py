@@ -13,14 +13,12 @@ from ....core.arrays import brought_together, namespace, to_device
 from ....core.effects import State, Write
 from ....core.variable import assigned, read_variable
 from ...ir import Program, Slot, slots_in
-from ...planning import address_of, buffer_of, touched
+from ...planning import address_of, touched
 from .blocks import put
 from .lowering import AssignFlat, Bind, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View, kernel_of
 from .memory_plan import MemoryPlan
 from .replay import Closure, Replay, copy_of, exporting, giving_one, giving_several, with_memory, writing_into
 
-WHOLE = 1 << 15
-"""Elements of a flat array from which its copy costs more than checking whether the arrays lie in one already."""
 Step = tuple[Any, Closure | None]
 """A call and its closure; None for an addressed call, which waits for a linker."""
 
@@ -135,12 +133,6 @@ class Builder:
         moved = [(self.registers[x.key], number) for number, x in operands if not self.plan.lies_inside(x, whole)]
 
         def gather(registers: list[Any]) -> None:
-            if len(moved) > 1 and layout.size >= WHOLE:
-                found = buffer_of([registers[register] for register, _ in moved])
-                whole = None if found is None else found.flats[0]
-                if whole is not None and whole.size == layout.size and whole.dtype == layout.dtype:
-                    registers[to] = whole
-                    return
             pieces = layout.pieces(registers[to])
             for register, number in moved:
                 pieces[number][...] = registers[register]

@@ -130,23 +130,21 @@ def writing_into(function: Callable[..., Any], numbers: list[int]) -> Closure:
 
 
 def with_memory(closure: Closure, made: list[tuple[int, Slot]]) -> Closure:
-    """A call that writes into new memory, unless the run was given some."""
+    """A call that writes into new memory."""
     empty = np.empty
     if len(made) == 1 and made[0][1].order is None:
         ((to, slot),) = made
         shape, dtype = slot.shape, slot.dtype
 
         def one(registers: list[Any]) -> None:
-            if registers[to] is None:
-                registers[to] = empty(shape, dtype)
+            registers[to] = empty(shape, dtype)
             closure(registers)
 
         return one
 
     def several(registers: list[Any]) -> None:
         for to, slot in made:
-            if registers[to] is None:
-                registers[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
+            registers[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
         closure(registers)
 
     return several
@@ -235,19 +233,8 @@ class Replay:
         self._locks = locks_of(program)
         """A step reads weights, and assigns what follows from them, before another thread takes one."""
 
-    @property
-    def fills_memory(self) -> bool:
-        """True if each result is an array that a run can write into given memory."""
-        plan, slots = self._memory[0], [x for x in self.program.results if isinstance(x, Slot)]
-        own = all(x.key in plan.fresh - plan.given_out and x.order is None and x.shape for x in slots)
-        return own and len({x.key for x in slots}) == len(self._results)
-
-    def __call__(self, arguments: Sequence[Array], results: Sequence[Array] = ()) -> list[Any]:
+    def __call__(self, arguments: Sequence[Array]) -> list[Any]:
         """The leaves of the result: new Tensors, and other values as they are.
-
-        Args:
-            arguments: of the program.
-            results: memory to write the results into, if `fills_memory`; by default each run makes its own.
 
         Raises:
             MinikerasError: if a kernel or a check refuses values, as in an eager run.
@@ -255,7 +242,7 @@ class Replay:
         with HeldLocks(self._locks):
             memory = self._memory_of_a_run()
             try:
-                registers = self._run(memory, arguments, results)
+                registers = self._run(memory, arguments)
                 return [constant if number is None else Tensor(registers[number]) for number, constant in self._results]
             finally:
                 self._idle.append(memory)
@@ -318,13 +305,10 @@ class Replay:
         except IndexError:
             return RunMemory(*self._memory)
 
-    def _run(self, memory: RunMemory, arguments: Sequence[Array], results: Sequence[Array] = ()) -> list[Any]:
+    def _run(self, memory: RunMemory, arguments: Sequence[Array]) -> list[Any]:
         """The registers after a run."""
         registers = memory.begin()
         registers[1 : 1 + len(arguments)] = arguments
-        for (number, _), array in zip(self._results, results, strict=False) if results else ():
-            if number is not None:
-                registers[number] = array
         if not self._multiplies:
             self._carry_out(registers)
         else:
