@@ -251,6 +251,48 @@ def test_arguments_that_make_no_sense_are_named(call, parts):
     holds(message(call, ValueError), *parts)
 
 
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda: tf.matmul(f32, matrix, transpose_a=True), ["matmul", ">= 2", "(2,)"]),
+        (lambda: tf.tensordot(matrix, matrix, 3), ["tensordot", "axes=3", "(2, 3)"]),
+        (lambda: tf.tensordot(matrix, matrix, [[0, 1], [0]]), ["tensordot", "equally many", "[[0, 1], [0]]"]),
+        (lambda: tf.einsum("ii->i", matrix), ["einsum", "ii->i", "[2, 3]"]),
+        (lambda: tf.cond(True, 1, 2), ["cond", "functions without arguments"]),
+        (lambda: tf.case([(tf.constant(False), lambda: 1)]), ["case", "no default"]),
+        (lambda: tf.constant([1, 2, 3], shape=[2]), ["constant", "3 values", "(2,)"]),
+        (lambda: tf.math.polyval(f32, 1.0), ["polyval", "list of tensors", "tf.unstack"]),
+        (lambda: tf.scalar_mul(f32, f32), ["scalar_mul", "(2,)", "x * y"]),
+        (lambda: tf.linalg.diag(f32, k=(1, 0)), ["diag", "lowest, highest", "(1, 0)"]),
+        (lambda: tf.linalg.diag_part(matrix, k=(0, 5)), ["diag_part", "0 to 5", "2 x 3"]),
+        (lambda: tf.linalg.diag_part(f32), ["diag_part", "matrices", "(2,)"]),
+        (lambda: tf.linalg.set_diag(f32, f32), ["set_diag", "matrices", "(2,)"]),
+        (lambda: tf.linalg.tensor_diag_part(matrix), ["tensor_diag_part", "twice", "(2, 3)"]),
+        (lambda: tf.norm(matrix, ord=3, axis=[0, 1]), ["norm", "3", "'fro', 1, 2 or inf"]),
+        (lambda: tf.nn.max_pool(matrix, 2, 2, "VALID"), ["max_pool", "(batch, *sizes, channels)", "(2, 3)"]),
+        (lambda: tf.nn.conv1d(matrix, tf.ones([2, 3, 1]), 1, "VALID"), ["conv", "(2, 3)"]),
+        (
+            lambda: tf.nn.conv2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), 1, "FULL"),
+            ["convolution", "'VALID', 'SAME'", "FULL"],
+        ),
+        (lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(f32, matrix), ["labels must be integers", "float32"]),
+        (lambda: tf.nn.local_response_normalization(matrix), ["(batch, height, width, channels)", "(2, 3)"]),
+        (lambda: tf.histogram_fixed_width(f32, [1.0, 0.0]), ["histogram_fixed_width", "[1.0, 0.0]", "must rise"]),
+        (lambda: tf.split(matrix, [1, 2], axis=1, num=3), ["split", "num=3", "[1, 2]"]),
+        (lambda: tf.repeat(matrix, [1, 2, 3], axis=0), ["repeat", "[1, 2, 3]", "2 elements"]),
+        (lambda: tf.slice(matrix, [0, 2], [1, 2]), ["slice", "[0, 2]", "[1, 2]", "(2, 3)"]),
+        (lambda: tf.reverse_sequence(matrix, [1], seq_axis=1), ["reverse_sequence", "(1,)", "2 sequences"]),
+        (lambda: tf.function(len, autographs=False), ["function", "unknown options", "autographs"]),
+        (lambda: tf.config.run_functions_eagerly(1), ["run_functions_eagerly", "True or False", "1"]),
+    ],
+    ids=lambda part: part[0] if isinstance(part, list) else "",
+)
+def test_arguments_that_fit_no_tensor_are_named(call, parts):
+    with pytest.raises((ShapeError, InvalidArgumentError, TypeError, ValueError)) as caught:
+        call()
+    holds(str(caught.value), *parts)
+
+
 def test_range_and_linspace_refuse_what_they_cannot_count():
     holds(message(lambda: tf.range(0, 1, 0), InvalidArgumentError), "delta")
     holds(message(lambda: tf.linspace(0.0, 1.0, -1), InvalidArgumentError), "num", "-1")

@@ -236,14 +236,15 @@ def _cumprod_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axis: int, exclusi
     """Sum over k of g_k times the product without x_i: an n x n table, so that zeros need no division."""
     n, rank = x.shape[axis], len(x.shape)
     table_shape = (*x.shape[: rank + axis], n, n, *x.shape[rank + axis + 1 :])
-    row = broadcast_to(expanded(x, _Shaped(table_shape), (axis - 1,), False), shape=table_shape, rank=rank + 1)
+    own = _kept_shape(table_shape, (axis - 1,))
+    row = broadcast_to(reshape(x, shape=own, rank=rank), shape=table_shape, rank=rank + 1)
     here = identity_like(x, n=n, trailing=-axis - 1)
     without = select(equal(here, 1), ones_like(row), row)
     products = cumprod(without, axis=axis, exclusive=exclusive, reverse=reverse)
     if is_complex(products):
         products = conj(products)
     reach = cumsum(broadcast_to(here, shape=table_shape, rank=len(here.shape)), axis=axis, exclusive=exclusive, reverse=reverse)
-    weights = multiply(expanded(g, _Shaped(table_shape), (axis - 1,), False), reach)
+    weights = multiply(reshape(g, shape=own, rank=rank), reach)
     return reduce_sum(multiply(weights, products), axes=(axis,), keepdims=False)
 
 
@@ -268,13 +269,6 @@ def _running_logsumexp_vjp(g: TensorLike, y: TensorLike, x: TensorLike, axis: in
 running_logsumexp = primitive(
     "running_logsumexp", _running_logsumexp, _running_logsumexp_vjp, batching="keep", accumulates=True
 )
-
-
-class _Shaped:
-    """Only a shape, for the functions above that ask for nothing else."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
 
 
 def _identity(xp: ModuleType, x: Array, n: int, trailing: int) -> Array:
