@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ _DEVICES = {"cpu": "CPU:0", "strict": "STRICT:0", "gpu": "GPU:0"}
 _TIME_LIMIT = 660.0
 """Seconds for one test, of which up to 60 are counted from the tests before it."""
 _ARMED, _STDERR = pytest.StashKey[float](), pytest.StashKey[int]()
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 _OURS = (tf.Tensor, tf.Variable, tf.GradientTape)
 
 
@@ -76,8 +77,20 @@ def pytest_unconfigure() -> None:
     faulthandler.cancel_dump_traceback_later()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Every second worker reads folders from their end: where two workers meet, each finds what the other has compiled."""
+    report = yield
+    if isinstance(collector, pytest.Directory) and _WORKER[-1:] in set("13579"):
+        report.result.reverse()
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a GPU its tests are left out, but for `-m gpu`, which says why each is skipped; with `--on` those of the CPU."""
+    if _WORKER:
+        items.sort(key=lambda item: item.path)  # stable: workers must find the same order
     if config.getoption("--on") != "cpu":
         _leave_out("host", config, items)
     if "gpu" not in config.option.markexpr and not probe().works:

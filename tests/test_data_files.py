@@ -1,14 +1,13 @@
 """Files as Datasets: CSV with dtypes that are found or told, lines of text, and errors that say what to do."""
 
 import gzip
-import sys
 
 import numpy as np
 import pytest
 from test_data_groups import shown
 
 import minikeras as tf
-from minikeras.errors import DTypeError, InvalidArgumentError, MissingExtraError, NotFoundError
+from minikeras.errors import DTypeError, InvalidArgumentError, NotFoundError
 
 make = tf.data.experimental.make_csv_dataset
 TEXT = 'age,fare,name,big,label\n22,7.25,"Smith, J",1,0\n,8,Ann,9999999999,1\n35,,,3,1\n'
@@ -131,12 +130,6 @@ def test_records_are_tuples_of_scalars(file):
     assert shown(rows) == [(22, "Smith, J", 1), (-1, "Ann", 9999999999), (35, "?", 3)] * 2
     with pytest.raises(InvalidArgumentError, match="either select_cols or exclude_cols"):
         records(file, [0], select_cols=[0], exclude_cols=[1])
-
-
-def test_without_pandas_the_extra_is_named(file, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"make_csv_dataset needs pandas: pip install 'minikeras\[pandas\]'"):
-        make(file, 2)
 
 
 # Lines -----------------------------------------------------------------------------------------------------------------

@@ -29,21 +29,24 @@ USES = {
         tf.experiments.Sweep(lambda width: model(), {"width": [1, 2]}).fit(tf.ones([2, 1]), tf.ones([2, 1]), n_jobs=2)""",
     "files": "tf.train.Checkpoint(v=tf.Variable(1.0)).save('here')",
     "images": "tf.keras.utils.load_img('picture.png')",
+    "images, of a folder": "tf.keras.utils.image_dataset_from_directory('.')",
     "jit": "tf.function(lambda x: x + 1.0, jit_compile=True)(tf.ones([2]))",
     "mpi": "os.environ['OMPI_COMM_WORLD_SIZE'] = '2'; tf.distribute.initialize()",
     "onnx": "model().export('model.onnx', format='onnx')",
     "optuna": "tf.keras.callbacks.OptunaPruning(None, 'loss')",
     "pandas": "tf.data.experimental.make_csv_dataset('table.csv', 1)",
+    "pandas, for a table": "tf.experiments.Table([{'a': 1}]).to_pandas()",
     "plot": "tf.autodiff.plot_hessian(tf.ones([2, 2]))",
     "sklearn": "tf.keras.wrappers.SKLearnClassifier",
     "tensorboard": "model().fit(tf.ones([2, 1]), tf.ones([2, 1]), callbacks=[tf.keras.callbacks.TensorBoard('logs')])",
+    "tensorboard, for summaries": "tf.summary.create_file_writer('logs').write(0, [])",
     "threads": """
 from minikeras import parallel
 parallel._of_wheel = lambda package: []  # as where NumPy is not from a wheel with OpenBLAS, which is told without the extra
 tf.config.threading.set_intra_op_parallelism_threads(1)
 """,
 }
-"""Something that each extra is needed for."""
+"""What each extra is needed for."""
 
 START = """
 import os, sys
@@ -95,14 +98,14 @@ for name, (packages, program) in {uses!r}.items():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_who_lacks_an_extra_is_told_the_one_command(tmp_path):
-    uses = {name: (tuple(EXTRAS[name].packages), program.strip()) for name, program in USES.items()}
+    uses = {use: (tuple(EXTRAS[use.split(",")[0]].packages), program.strip()) for use, program in USES.items()}
     program = START.format(blocked=()) + "tf.keras.Model, tf.experiments.Sweep\n" + IN_EACH_FORK.format(uses=uses)
     environment = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": ""}
     line = [sys.executable, "-c", program]
     subprocess.run(line, cwd=tmp_path, env=environment, check=True, timeout=120)
-    for name in USES:
-        told = (tmp_path / name).read_text(encoding="utf-8")
-        assert "pip install 'minikeras[" in told and f"'minikeras[{name}]'" in told, f"{name}: {told}"
+    for use in USES:
+        told = (tmp_path / use).read_text(encoding="utf-8")
+        assert "pip install 'minikeras[" in told and f"'minikeras[{use.split(',')[0]}]'" in told, f"{use}: {told}"
 
 
 def test_the_extra_for_the_site_is_enough_to_import_every_public_name(tmp_path):

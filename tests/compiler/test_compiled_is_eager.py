@@ -90,13 +90,19 @@ def test_a_metric_accumulates_the_same(numbered, one_in):
     both_ways(make, batches, eager, executors=chosen(number, one_in))
 
 
-@in_one_test(2, numbered=enumerate(OPTIONS))
+TOGETHER = {
+    **{"gradient_accumulation_steps": 2, "use_ema": True, "ema_overwrite_frequency": 2},
+    **{"global_clipnorm": 0.1, "weight_decay": 0.01, "loss_scale_factor": 8.0},
+}
+
+
+@in_one_test(2, numbered=enumerate([TOGETHER, *OPTIONS.values()]))
 @pytest.mark.parametrize("name", FORMULAS)
 def test_an_optimizer_steps_the_same(name, numbered, one_in):
     number, option = numbered
 
     def make():
-        optimizer, held = FORMULAS[name](**OPTIONS[option]), weights("float32")
+        optimizer, held = FORMULAS[name](**option), weights("float32")
 
         def step(*found):
             optimizer.apply_gradients(zip(found, held, strict=True))

@@ -72,27 +72,6 @@ def test_every_optimizer_with_weight_decay_and_a_schedule_trains_the_same(name):
     both_ways(training(optimizer), batches())
 
 
-OPTIONS = {
-    "accumulation": {"gradient_accumulation_steps": 3},
-    "average": {"use_ema": True, "ema_momentum": 0.8},
-    "average that overwrites": {"use_ema": True, "ema_momentum": 0.8, "ema_overwrite_frequency": 3},
-    "clipnorm": {"clipnorm": 0.1},
-    "clipvalue": {"clipvalue": 0.01},
-    "global_clipnorm": {"global_clipnorm": 0.1},
-    "loss scale": {"loss_scale_factor": 128.0},
-    "all at once": {
-        **{"gradient_accumulation_steps": 2, "use_ema": True, "ema_overwrite_frequency": 2},
-        **{"global_clipnorm": 0.1, "weight_decay": 0.01, "loss_scale_factor": 8.0},
-    },
-}
-
-
-@pytest.mark.parametrize("option", mostly_slow(OPTIONS, "clipnorm", "all at once"))
-@pytest.mark.parametrize("kind", [optimizers.SGD, optimizers.AdamW])
-def test_every_option_of_an_optimizer_trains_the_same(kind, option):
-    both_ways(training(lambda: kind(0.02, **OPTIONS[option])), batches())
-
-
 @pytest.mark.parametrize("initial_scale", [4.0, 2.0**24])
 def test_a_loss_scale_that_changes_trains_the_same_on_every_device(initial_scale, device):
     made = []

@@ -54,18 +54,6 @@ def helper(x):
     return x * 2.0
 
 
-def replayed_and_changed(function, change, expected=3.0, once=2.0):
-    """A change of what a function reads is seen by the very next call; without one the calls are replays."""
-    step = tf.function(function)
-    for _ in range(3):
-        assert step(X).numpy().tolist() == [once, 2.0 * once]
-    assert (step.recordings, step.replays, step.eager_calls) == (1, 2, 0)
-    change()
-    for _ in range(3):
-        assert step(X).numpy().tolist() == [expected, 2.0 * expected]
-    assert (step.recordings, step.replays, step.eager_calls) == (2, 4, 0)
-
-
 def test_an_object_that_is_gone_is_a_change():
     box = Box()
     fact = Fact(lambda owner: len(vars(owner())), weakref.ref(box), ("k",), "attribute {} of Box", lambda name: True)
@@ -73,11 +61,6 @@ def test_an_object_that_is_gone_is_a_change():
     assert fact.difference(then) is None
     del box
     assert fact.difference(then) == "attribute 'k' of Box"
-
-
-def test_methods_of_plain_objects_count():
-    one = Box()
-    replayed_and_changed(one.times, lambda: setattr(one, "k", 3.0))
 
 
 def test_an_equal_value_is_no_change():
@@ -164,17 +147,6 @@ def runs_eagerly(function, caplog, *words, results=None):
     if results is not None:
         assert [float(one[0]) for one in found] == results
     return found
-
-
-def test_a_counter_in_an_attribute_makes_a_function_eager(caplog):
-    state = Box(0)
-
-    def step(x):
-        state.k += 1
-        return x * float(state.k % 2)
-
-    runs_eagerly(step, caplog, "it changes attribute 'k' of Box", "tf.Variable", results=[1.0, 0.0] * 3)
-    assert state.k == 6
 
 
 def test_a_global_counter_makes_a_function_eager(caplog, monkeypatch):

@@ -1,8 +1,5 @@
 """`compile(jit_compile=...)`: fit, evaluate and single batches with recorded steps are what they are without."""
 
-import gc
-import weakref
-
 import numpy as np
 import pytest
 from side_by_side import assert_same
@@ -140,26 +137,6 @@ def test_a_predict_step_that_gives_arrays_runs_eagerly():
         assert model.predict(X, 8, 0).tolist() == ["yes" if row[0] > 0 else "no" for row in X]
 
 
-def test_what_callbacks_change_between_steps_counts():
-    class Change(tf.keras.callbacks.Callback):
-        def on_train_batch_begin(self, batch, logs=None):
-            if batch == 2:
-                self.model.layers[0].trainable = False
-                self.model.layers[2].rate = 0.5
-            if batch == 3:
-                self.model.optimizer.learning_rate = 0.1
-            if batch == 4:
-                self.model.layers[-1].kernel.trainable = False
-            if batch == 5:
-                self.model.layers[0].trainable = True
-
-    models = [made(False), made("auto")]
-    for model in models:
-        model.fit(X, Y, batch_size=4, shuffle=False, verbose=0, callbacks=[Change()])
-    assert_same(*map(state, models))
-    assert models[1]._trainer.steps["train_step"].recordings >= 3
-
-
 def test_fit_again_goes_on_with_the_same_programs():
     model = made("auto")
     for _ in range(4):
@@ -242,33 +219,3 @@ def test_run_eagerly_and_the_switch_of_functions_let_python_run_at_each_step(cap
     assert seen() == 6
     switched.fit(X, Y, batch_size=13, epochs=3, verbose=0)
     assert seen() == 2, "slots and metrics are there already, so the first two runs are recorded"
-
-
-def test_a_compiled_model_is_freed_when_nothing_refers_to_it():
-    model = made("auto")
-    model.fit(X, Y, batch_size=8, epochs=2, verbose=0)
-    gone = weakref.ref(model)
-    gc.disable()
-    del model
-    assert gone() is None
-
-
-def test_a_copy_of_a_compiled_model_trains_by_itself():
-    import copy
-
-    model = made("auto")
-    model.fit(X, Y, batch_size=8, epochs=2, verbose=0)
-    again = copy.deepcopy(model)
-    kept = state(model)
-    again.fit(X, Y, batch_size=8, verbose=0)
-    assert_same(kept, state(model))
-
-
-def test_training_resumes_the_same_with_recorded_steps():
-    first, second = made("auto"), made("auto")
-    first.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
-    second.fit(X, Y, batch_size=8, epochs=1, shuffle=False, verbose=0)
-    second.set_training_state(first.get_training_state())
-    for model in (first, second):
-        model.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
-    assert_same(state(first), state(second))

@@ -74,18 +74,6 @@ def test_what_is_changed_between_steps_counts_from_the_next_one_on(what, fast):
         assert step.recordings == 1 + recordings and step.replays == 6 - step.recordings
 
 
-@both
-def test_a_schedule_is_asked_at_every_step(fast):
-    schedule = optimizers.schedules.PiecewiseConstantDecay([2, 4], [0.5, 0.1, 0.01])
-    ways = []
-    for compiled in (False, True):
-        optimizer = optimizers.SGD(schedule, momentum=0.5)
-        step, weights = trained(optimizer, fast, compiled)
-        ways.append([step(X, LABELS) for _ in range(8)] + weights)
-    same(*ways, fast)
-    assert (step.recordings, step.replays) == (1, 7)
-
-
 # Several updates in one step, and results that are views of what is updated -------------------------------------------------
 
 

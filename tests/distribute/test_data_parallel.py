@@ -1,7 +1,5 @@
 """Models that several ranks train: the same numbers as one process with the same batches, and as other numbers of ranks."""
 
-import sys
-
 import numpy as np
 import pytest
 from trained import WEIGHTS, X, Y, assert_close, assert_same, check, classifier, compiled, on_ranks, scope, trained
@@ -262,11 +260,3 @@ def test_options_that_do_not_fit_are_refused(options, message):
         return True
 
     assert on_ranks(2, work) == [True, True]
-
-
-def test_without_mpi_a_program_of_several_ranks_says_what_to_install(monkeypatch):
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
-    monkeypatch.setattr("minikeras.ranks._joined", None)
-    with pytest.raises(ImportError, match="need mpi4py and an MPI: pip install"):
-        tf.distribute.MultiWorkerMirroredStrategy()

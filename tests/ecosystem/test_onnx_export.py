@@ -1,7 +1,6 @@
 """ONNX files compute what the models compute: in the interpreter that comes with onnx, and in onnxruntime if it is here."""
 
 import importlib.util
-import sys
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from slow import sampled
 
 import minikeras as tf
 from minikeras import nest
-from minikeras.errors import ExportError, MissingExtraError
+from minikeras.errors import ExportError
 
 K = tf.keras.ops
 
@@ -369,9 +368,3 @@ def test_strings_cannot_go_in(tmp_path):
     x = keras.Input((1,), dtype="string")
     with pytest.raises(ExportError, match="inputs of dtype string"):
         exported(L.Identity(), tmp_path, input_signature=x)
-
-
-def test_a_missing_package_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx.helper", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'minikeras\[onnx\]'"):
-        small().export(tmp_path / "model.onnx")

@@ -1,7 +1,6 @@
 """Trials of Optuna are pruned by a callback: what is reported, what ends, what is left behind, and what is refused."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -120,9 +119,3 @@ def test_what_is_no_trial_of_one_objective_is_refused():
 def test_a_fixed_trial_is_never_pruned():
     pruning = keras.callbacks.OptunaPruning(optuna.trial.FixedTrial({}), "loss")
     assert len(model_of().fit(X, 2 * X, epochs=3, callbacks=[pruning], verbose=0).epoch) == 3
-
-
-def test_without_optuna_an_error_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(tf.errors.MissingExtraError, match=r"pip install 'minikeras\[optuna\]'"):
-        keras.callbacks.OptunaPruning(None)

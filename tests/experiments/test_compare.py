@@ -2,7 +2,6 @@
 
 import math
 import random
-import sys
 
 import numpy as np
 import pytest
@@ -395,14 +394,6 @@ def test_if_all_failed_there_is_a_table_and_no_picture(plt):
     found = compare({"a": {"tail": "sgd"}})
     assert "ValueError: PerLayer" in repr(found) and found.threshold is None
     with pytest.raises(ValueError, match="all runs failed"):
-        found.plot()
-
-
-def test_without_matplotlib_an_error_says_how_to_get_it(monkeypatch):
-    found = compare({"a": "sgd"})
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(tf.errors.MissingExtraError, match=r"pip install 'minikeras\[plot\]'"):
         found.plot()
 
 

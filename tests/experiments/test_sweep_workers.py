@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.errors import MissingExtraError
 from minikeras.experiments import Sweep, engine
 from minikeras.experiments.runs import Training
 from minikeras.parallel import thread_count
@@ -143,9 +142,3 @@ def test_data_count_in_the_size_of_what_a_group_is_given():
         Training({"x": [X, {"a": X}], "validation_data": (X, Y)}, "loss", True),
     )
     assert sys.getsizeof(small) < 1000 and sys.getsizeof(large) > 3 * X.nbytes
-
-
-def test_without_joblib_several_jobs_are_refused_with_the_way_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "joblib", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'minikeras\[experiments\]'"):
-        sweep().fit(X, Y, n_jobs=2, **FIT)

@@ -1,6 +1,5 @@
 """Tables of results: aligned, no wider than the terminal, whole in HTML and pandas."""
 
-import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -63,12 +62,6 @@ def test_a_data_frame_has_the_whole_values():
     assert list(frame.columns) == ["optimizer", "rate", "loss", "steps", "error"]
     assert frame.loss[0] == 0.0123456 and pandas.isna(frame.steps[1])
     assert tf.experiments.Table([]).to_pandas().empty
-
-
-def test_without_pandas_an_error_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(tf.errors.MissingExtraError, match=r"pip install 'minikeras\[pandas\]'"):
-        tf.experiments.Table(ROWS).to_pandas()
 
 
 def test_no_rows_are_no_error():

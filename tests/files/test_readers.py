@@ -120,15 +120,6 @@ def test_nothing_can_be_saved(tmp_path):
     assert tensors.load(tmp_path / "none") == ({}, {"k": "v"})
 
 
-def test_the_extra_is_named_if_it_is_missing(tmp_path, monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(ImportError, match=r"pip install 'minikeras\[files\]'"):
-        tensors.save(tmp_path / "x", ARRAYS)
-    assert os.listdir(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     "values", [np.array(["text"]), np.ones(2, "complex128"), np.array([None])], ids=["text", "c16", "object"]
 )

@@ -1,7 +1,7 @@
 """Every optimizer with every option that changes its formula, and the options that all of them share."""
 
 import numpy as np
-from custom_optimizers import OPTIONS  # noqa: F401
+from custom_optimizers import OPTIONS, made  # noqa: F401
 
 import minikeras as tf
 
@@ -27,6 +27,8 @@ FORMULAS = {
     "Muon": lambda **options: optimizers.Muon(0.1, **options),
     "ScheduleFreeAdamW": lambda **options: optimizers.ScheduleFreeAdamW(0.1, warmup_steps=2, **options),
 }
+CLASSES = made(tf.keras, tf.keras.ops)
+"""Those that users wrote for Keras."""
 SHAPES = {"kernel": (3, 4), "bias": (4,), "scale": (), "stack": (2, 3, 2)}
 
 

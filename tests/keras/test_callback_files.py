@@ -1,14 +1,12 @@
 """Callbacks that write: lines of CSV, event files for TensorBoard, saved models."""
 
 import csv
-import sys
 import tracemalloc
 
 import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.errors import MissingExtraError
 from minikeras.files import tensors
 
 X, Y = np.ones((12, 3), "float32"), np.zeros((12, 1), "float32")
@@ -146,14 +144,6 @@ def test_an_evaluation_by_itself_is_written_and_its_file_closed(tensorboard, tmp
     assert callback._writers == {}
 
 
-def test_without_tensorboard_the_extra_is_named(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
-    with pytest.raises(
-        MissingExtraError, match=r"written by the package `tensorboard`: pip install 'minikeras\[tensorboard\]'"
-    ):
-        made().fit(X, Y, callbacks=[tf.keras.callbacks.TensorBoard(tmp_path)], verbose=0)
-
-
 # Models ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -281,13 +271,6 @@ def test_a_summary_needs_a_writer_and_a_step(tmp_path):
         tf.summary.trace_on(graph=True)
     with pytest.raises(AttributeError, match=r"keras\.callbacks\.TensorBoard"):
         _ = tf.summary.audio
-
-
-def test_summaries_without_tensorboard_name_the_extra(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
-    writer = tf.summary.create_file_writer(tmp_path)
-    with pytest.raises(MissingExtraError, match="tensorboard"):
-        writer.write(0, [])
 
 
 def test_a_backup_is_read_array_by_array(tmp_path):

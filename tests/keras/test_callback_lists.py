@@ -3,7 +3,6 @@
 import copy
 import gc
 import itertools
-import weakref
 
 import numpy as np
 import pytest
@@ -100,18 +99,6 @@ def test_a_callback_holds_its_model_and_a_copy_of_it_holds_none():
     gc.collect()
     assert callback.model.count_params() == 4
     assert copy.deepcopy(callback).model is None
-
-
-def test_a_history_does_not_keep_its_model_alive_nor_the_model_itself():
-    model = linear()
-    history, watched = model.fit(X, Y, verbose=0), weakref.ref(model)
-    assert history.model is model
-    gc.disable()
-    try:
-        del model
-        assert watched() is None and history.model is None and len(history.history["loss"]) == 1
-    finally:
-        gc.enable()
 
 
 # Stopping --------------------------------------------------------------------------------------------------------------

@@ -1,21 +1,19 @@
 """Optimizers written for Keras: the trajectories of real Keras, and the same bits eagerly, compiled and resumed."""
 
-import copy
 import pathlib
 
-import custom_optimizers
 import numpy as np
 import pytest
-from custom_optimizers import OPTIONS
+from custom_optimizers import OPTIONS, trajectory
 from golden_numbers import golden
 from in_one_test import in_one_test
+from optimizer_cases import CLASSES
 from slow import diagonal, mostly_slow, sampled
 from small_fits import X, Y, instructions, model_of, state, trained
 
 import minikeras as tf
 
 GOLDEN = golden("custom_optimizers")
-CLASSES = custom_optimizers.made(tf.keras, tf.keras.ops)
 FIRST = {name: np.array(value, "float32") for name, value in GOLDEN["first"].items()}
 GRADIENTS = [[np.array(one, "float32") for one in step] for step in GOLDEN["gradients"]]
 every_class = pytest.mark.parametrize("kind", CLASSES.values(), ids=CLASSES)
@@ -25,7 +23,7 @@ every_class = pytest.mark.parametrize("kind", CLASSES.values(), ids=CLASSES)
 def test_a_trajectory_is_keras_s(name):
     kind, _, options = name.partition("-")
     case = GOLDEN["cases"][name]
-    steps, sums = custom_optimizers.trajectory(tf.keras, tf.Variable, CLASSES[kind], options, GRADIENTS, FIRST)
+    steps, sums = trajectory(tf.keras, tf.Variable, CLASSES[kind], options, GRADIENTS, FIRST)
     for found, expected in ((steps[0], case["after_one"]), (steps[-1], case["w"]), ([sums], [case["sums"]])):
         for mine, theirs in zip(found, expected, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
@@ -94,16 +92,6 @@ def test_a_schedule_is_asked_anew_in_each_recorded_step(kind):
     assert all(np.array_equal(*pair) for pair in zip(state(eager), state(recorded), strict=True))
 
 
-def test_a_rate_that_is_set_acts_in_a_recorded_step():
-    model = trained(CLASSES["Momentum"]())
-    before = model.get_weights()
-    model.optimizer.learning_rate = 0.0
-    for momentum in model.optimizer.momentums:
-        momentum.assign(tf.zeros_like(momentum))
-    model.fit(X, Y, verbose=0)
-    assert all(np.array_equal(*pair) for pair in zip(before, model.get_weights(), strict=True))
-
-
 def test_an_option_that_changes_is_no_fact_of_a_recording():
     def run(**options):
         model = trained(CLASSES["Momentum"](), **options)
@@ -150,15 +138,6 @@ def test_a_step_that_fails_changes_nothing():
         optimizer.apply(GRADIENTS[1], weights)
     after = [one.numpy() for one in (*weights, *optimizer.variables)]
     assert all(np.array_equal(*pair) for pair in zip(before, after, strict=True))
-
-
-@every_class
-def test_a_copy_goes_its_own_way(kind):
-    optimizer, weights = kind(), held()
-    run_steps(optimizer, weights, 2)
-    twin, twins = copy.deepcopy((optimizer, weights))
-    mine, theirs = (run_steps(*pair, 3) for pair in ((optimizer, weights), (twin, twins)))
-    assert all(np.array_equal(*pair) for pair in zip(mine, theirs, strict=True))
 
 
 @every_class

@@ -33,18 +33,6 @@ def test_a_graph_computes_what_its_layers_compute():
     assert type(model).__name__ == "Functional" and repr(model) == "<Functional name=net, built=True>"
 
 
-def test_gradients_and_fit_go_through_a_graph():
-    x = Input((1,))
-    model = Model(x, Dense(1, kernel_initializer="ones")(x) * 2.0)
-    with tf.GradientTape() as tape:
-        y = model(ones(3, 1))
-    assert tape.gradient(y, model.trainable_weights)[0].numpy() == 6.0
-    model.compile("sgd", "mse")
-    history = model.fit(ones(8, 1), ones(8, 1), epochs=5, verbose=0)
-    assert history.history["loss"][-1] < history.history["loss"][0]
-    assert model.predict(ones(3, 1), verbose=0).shape == (3, 1)
-
-
 def test_a_graph_is_built_and_runs_on_every_device(device):
     x, flags = Input((3,)), Input((2,), dtype="int32")
     chain = tf.keras.Sequential([Dense(2), layers.BatchNormalization(), layers.Dropout(0.5)])

@@ -752,19 +752,6 @@ def test_a_model_is_freed_at_once_when_the_last_name_is_gone():
     assert [reference() for reference in alive] == [None, None]
 
 
-def test_configurations_make_equal_layers():
-    layers = [
-        Dense(3, activation="relu", kernel_regularizer="l2", bias_constraint="non_neg", name="d"),
-        tf.keras.layers.BatchNormalization(axis=1, momentum=0.5),
-        tf.keras.layers.Dropout(0.25, seed=3),
-        tf.keras.layers.Flatten(),
-        tf.keras.layers.Activation("tanh"),
-        tf.keras.layers.InputLayer((3,)),
-    ]
-    for layer in layers:
-        assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()
-
-
 @pytest.fixture
 def walks(monkeypatch):
     """The layers whose walks began, in order: those of sublayers are parts of them."""

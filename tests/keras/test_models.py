@@ -243,17 +243,6 @@ def test_an_initializer_with_a_seed_gives_two_layers_the_same_weights_and_one_wi
         assert np.array_equal(*(layer.kernel.numpy() for layer in model.layers)) is same
 
 
-def test_constraints_hold_after_every_step():
-    model = Sequential(
-        [tf.keras.Input((3,)), Dense(2, kernel_constraint="non_neg", bias_constraint=tf.keras.constraints.MaxNorm(0.1))]
-    )
-    model.compile(tf.keras.optimizers.SGD(1.0), "mse")
-    for _ in range(3):
-        model.train_on_batch(np.ones((4, 3)), np.full((4, 2), -5.0))
-        kernel, bias = model.get_weights()
-        assert (kernel >= 0).all() and np.sqrt((bias**2).sum()) <= 0.1 + 1e-6
-
-
 def test_the_seed_of_everything_makes_training_repeat():
     def trained():
         tf.keras.utils.clear_session()

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from in_one_test import in_one_test
-from optimizer_cases import FORMULAS, OPTIONS, gradients, optimizers, values, weights
+from optimizer_cases import CLASSES, FORMULAS, OPTIONS, gradients, optimizers, values, weights
 
 import minikeras as tf
 from minikeras.errors import ShapeError
@@ -143,9 +143,9 @@ def test_variables_can_be_assigned_one_by_one():
     assert w.numpy() == 3.0 and int(optimizer.iterations) == 8 and float(optimizer.learning_rate) == 0.25
 
 
-@every_formula
+@pytest.mark.parametrize("name", FORMULAS | CLASSES)
 def test_a_copy_of_weights_and_optimizer_goes_its_own_way(name):
-    held, optimizer = weights(), FORMULAS[name]()
+    held, optimizer = weights(), (FORMULAS | CLASSES)[name]()
     optimizer.apply(gradients(0), held)
     twin, twins = copy.deepcopy((optimizer, held))
     before = values([*held, *optimizer.variables])

@@ -1,6 +1,5 @@
 """compile, fit, evaluate, predict and their one-batch forms."""
 
-import math
 import warnings
 
 import numpy as np
@@ -498,42 +497,6 @@ def test_added_losses_alone_train_a_model():
     model.compile("sgd")
     losses = model.fit(X, epochs=3, verbose=0).history["loss"]
     assert losses[2] < losses[0]
-
-
-@pytest.mark.parametrize("name", ["SGD", "Adam"])
-def test_eight_lines_of_one_s_own_train_bit_for_bit_as_fit_does(name):
-    def made():
-        tf.keras.utils.clear_session()
-        tf.keras.random.streams.set_global_seed(3)
-        return tf.keras.Sequential(
-            [
-                Dense(8, activation="relu"),
-                tf.keras.layers.BatchNormalization(),
-                tf.keras.layers.Dropout(0.5),
-                Dense(1, kernel_regularizer="l2"),
-            ]
-        )
-
-    x, y = np.tile(X, (5, 1)), np.tile(Y, (5, 1))
-    fitted = made()
-    fitted.compile(getattr(tf.keras.optimizers, name)(0.01), "mse")
-    losses = fitted.fit(x, y, batch_size=8, epochs=3, verbose=0).history["loss"]
-
-    model = made()
-    optimizer, loss_of = getattr(tf.keras.optimizers, name)(0.01), tf.keras.losses.MeanSquaredError()
-    data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(8)
-    for _ in range(3):
-        for x_batch, y_batch in data:
-            with tf.GradientTape() as tape:
-                loss = loss_of(y_batch, model(x_batch, training=True)) + sum(model.losses)
-            gradients = tape.gradient(loss, model.trainable_variables)
-            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-
-    for mine, theirs in zip(model.variables, fitted.variables, strict=True):
-        assert np.array_equal(mine.numpy(), theirs.numpy()), mine
-    for mine, theirs in zip(optimizer.variables, fitted.optimizer.variables, strict=True):
-        assert np.array_equal(mine.numpy(), theirs.numpy()), mine
-    assert all(map(math.isfinite, losses))
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "lbfgs", "newton"])

@@ -3,14 +3,13 @@
 import io
 import json
 import pathlib
-import sys
 from functools import partial
 
 import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.errors import MissingExtraError, NotFoundError, ShapeError
+from minikeras.errors import NotFoundError, ShapeError
 
 utils = tf.keras.utils
 GOLDEN = json.loads((pathlib.Path(__file__).parent.parent / "golden" / "utils.json").read_text())
@@ -222,14 +221,6 @@ def test_images_go_to_files_and_back(tmp_path):
         utils.load_img(path, "bgr")
     with pytest.raises(ValueError, match="interpolation must be one of"):
         utils.load_img(path, interpolation="cubic")
-
-
-def test_without_pillow_the_extra_is_named(monkeypatch, tmp_path):
-    for name in ("PIL", "PIL.Image"):  # another test may have loaded it
-        monkeypatch.setitem(sys.modules, name, None)
-    for call in (lambda: utils.load_img("x.png"), lambda: utils.image_dataset_from_directory(tmp_path)):
-        with pytest.raises(MissingExtraError, match=r"needs Pillow: pip install 'minikeras\[images\]'"):
-            call()
 
 
 # Directories -----------------------------------------------------------------------------------------------------------

@@ -118,29 +118,6 @@ def test_a_configuration_makes_an_equal_optimizer(kind):
 
 
 @every_kind
-def test_saved_state_continues_to_the_same_numbers(kind):
-    x, labels, _ = data()
-
-    def run(steps, model, optimizer):
-        for _ in range(steps):
-            tf.random.set_seed(7)
-            optimizer.minimize(objective(model, x, labels), model.trainable_variables)
-
-    model, optimizer = network(), kind()
-    run(5, model, optimizer)
-    other, fresh = network(), kind()
-    run(3, other, fresh)
-    store = {}
-    fresh.save_own_variables(store)
-    resumed, third = kind(), network()
-    third.set_weights(other.get_weights())
-    resumed.build(third.trainable_variables)
-    resumed.load_own_variables(store)
-    run(2, third, resumed)
-    assert same(third.get_weights(), model.get_weights())
-
-
-@every_kind
 def test_constraints_hold_after_a_step(kind):
     tf.random.set_seed(1)
     model = network(kernel_constraint="non_neg")

@@ -23,8 +23,12 @@ KINDS = {
     "lbfgs": lambda: optimizers.LBFGS(memory=3),
     "adahessian": lambda: optimizers.AdaHessian(0.1),
     "kfac": lambda: optimizers.KFAC(damping=0.1),
+    "per_layer": lambda: optimizers.PerLayer(
+        {"head": optimizers.Newton(damping=1.0), "*": optimizers.Every(2, optimizers.Adam(0.01))}
+    ),
 }
-every_kind = pytest.mark.parametrize("kind", mostly_slow(KINDS.values(), KINDS["newton"], KINDS["lbfgs"]), ids=KINDS)
+PLAIN = KINDS["newton"], KINDS["lbfgs"], KINDS["per_layer"]
+every_kind = pytest.mark.parametrize("kind", mostly_slow(KINDS.values(), *PLAIN), ids=KINDS)
 both_sizes = pytest.mark.parametrize("batch_size", [30, 12], ids=["full_batch", "mini_batch"])
 
 
@@ -94,16 +98,6 @@ def test_a_step_of_fit_is_one_minimize_of_the_whole_loss(kind):
     assert logs["loss"] == pytest.approx(float(loss), rel=1e-6)
     for found, expected in zip(model.variables, by_hand.variables, strict=True):
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=2e-4, atol=2e-5, err_msg=found.name)
-
-
-@every_kind
-def test_statistics_and_masks_move_once_in_a_step_of_fit(kind):
-    model, once, (x, y) = network(), network(), rows()
-    model.compile(kind(), CROSS_ENTROPY)
-    model.train_on_batch(x, y)
-    once(x, training=True)
-    for found, expected in zip(model.non_trainable_variables, once.non_trainable_variables, strict=True):
-        np.testing.assert_array_equal(found.numpy(), expected.numpy(), err_msg=found.name)
 
 
 @every_kind
@@ -334,60 +328,6 @@ def test_fit_takes_rules_by_name_glob_and_layer_and_none_freezes(pattern):
     assert {"norm/gamma", "head/kernel", "head/bias"} <= moved(model, before)
 
 
-def test_fit_gives_each_layer_the_step_of_its_own_optimizer():
-    """SGD with momentum below, half the rate above: as two optimizers by hand."""
-    model, by_hand, (x, y) = network(), network(), rows()
-    model.compile({"*": optimizers.SGD(0.1, momentum=0.9), "head": 0.5}, CROSS_ENTROPY)
-    model.fit(x, y, batch_size=30, epochs=4, shuffle=False, verbose=0)
-    whole, half = optimizers.SGD(0.1, momentum=0.9), optimizers.SGD(0.05, momentum=0.9)
-    for _ in range(4):
-        with tf.GradientTape(persistent=True) as tape:
-            loss = CROSS_ENTROPY(y, by_hand(x, training=True)) + tf.add_n(by_hand.losses)
-        below, head = by_hand.trainable_variables[:-2], by_hand.trainable_variables[-2:]
-        whole.apply_gradients(zip(tape.gradient(loss, below), below, strict=True))
-        half.apply_gradients(zip(tape.gradient(loss, head), head, strict=True))
-    for found, expected in zip(model.weights, by_hand.weights, strict=True):
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-7, err_msg=found.name)
-
-
-def test_members_take_turns_in_fit():
-    model, (x, y) = network(), rows()
-    model.compile(optimizers.cycle({"hidden": "sgd", "[nh]e[ar]*": "sgd", "*": "sgd"}), CROSS_ENTROPY)
-    for expected in ("hidden", "head", "norm"):
-        before = model.get_weights()
-        model.train_on_batch(x, y)
-        assert {name.split("/")[0] for name in moved(model, before) if "moving" not in name} == {expected}
-
-
-def test_every_counts_batches():
-    model, (x, y) = network(), rows()
-    model.compile({"head": optimizers.Every(3, "sgd"), "*": "sgd"}, CROSS_ENTROPY)
-    model.fit(x, y, batch_size=5, epochs=2, verbose=0)
-    assert [int(one.iterations) for one in model.optimizer.optimizers] == [4, 12]
-    assert int(model.optimizer.iterations) == 12
-
-
-@both_sizes
-def test_newton_on_the_head_and_adam_below_in_fit(batch_size):
-    model, (x, y) = network(), rows()
-    model.compile({"head": optimizers.Newton(damping=1.0), "*": optimizers.Adam(0.01)}, CROSS_ENTROPY)
-    history = model.fit(x, y, batch_size=batch_size, epochs=10, verbose=0).history
-    assert history["loss"][-1] < 0.6 * history["loss"][0]
-    assert set(history) == {"loss", "damping", "step_size", "indefinite"}
-
-
-def test_what_does_not_fit_is_listed_by_fit_and_nothing_has_changed():
-    model, (x, y) = network(), rows()
-    model.compile({"hidden": "sgd", "hid*": "adam", "nothing": "sgd"}, CROSS_ENTROPY)
-    before = model.get_weights()
-    with pytest.raises(ValueError, match=r"PerLayer: 7 things") as caught:
-        model.fit(x, y, verbose=0)
-    for part in ("net/hidden/kernel belongs to 'hidden' and 'hid*'", "net/norm/gamma belongs to no", "'nothing' matches no"):
-        assert part in str(caught.value)
-    assert same(before, model.get_weights())
-    assert not model.optimizer.built
-
-
 def test_learning_rate_callbacks_set_and_log_every_member():
     (x, y), callbacks = rows(), keras.callbacks
 
@@ -455,37 +395,3 @@ def test_the_summary_names_the_optimizer_of_each_layer():
     rows = [line.split("│") for line in "\n".join(lines).splitlines() if line.startswith("│")][1:]
     found = {row[1].split()[0]: row[-2].strip() for row in rows}
     assert found == {"hidden": "second", "norm": "none", "drop": "-", "head": "first"}
-
-
-@pytest.mark.parametrize("second", [False, True], ids=["first_order", "mixed_orders"])
-def test_a_per_layer_training_continues_from_a_checkpoint(second, tmp_path):
-    x, y = rows()
-
-    def ready(seed):
-        model = network(seed)
-        head = optimizers.LevenbergMarquardt() if second else optimizers.SGD(0.1, momentum=0.9)
-        model.compile({"head": optimizers.Every(2, head), "norm": None, "*": optimizers.Adam(0.01)}, CROSS_ENTROPY)
-        model.optimizer.build(model.trainable_variables)
-        return model
-
-    def go(model):
-        tf.random.set_seed(5)
-        model.fit(x, y, batch_size=10, epochs=1, shuffle=False, verbose=0)
-
-    model, other = ready(1), ready(9)
-    go(model)
-    path = tf.train.Checkpoint(model=model, optimizer=model.optimizer).save(str(tmp_path / "state"))
-    go(model)
-    tf.train.Checkpoint(model=other, optimizer=other.optimizer).restore(path).assert_consumed()
-    go(other)
-    assert same(state(model), state(other))
-
-
-def test_a_failed_step_with_members_of_both_orders_leaves_all_as_it_was():
-    model, (x, y) = network(), rows()
-    model.compile({"head": optimizers.Newton(damping=0.1), "*": optimizers.Adam(0.01)}, CROSS_ENTROPY)
-    model.fit(x, y, verbose=0)
-    before = state(model)
-    with pytest.raises(ValueError):
-        model.train_on_batch(x[:, :2], y)
-    assert same(before, state(model))
