@@ -29,14 +29,11 @@ def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     def accurate(*arrays: Any, **params: Any) -> Any:
         for x in arrays:
             if (x.itemsize if type(x) is _NUMPY else getattr(x, "itemsize", 0)) == 2 and is_short(x.dtype):
-                return _rounded(function(*map(_widened, arrays), **params), x.dtype)
+                wide = [one.astype(FLOAT32) if hasattr(one, "dtype") and is_short(one.dtype) else one for one in arrays]
+                return _rounded(function(*wide, **params), x.dtype)
         return function(*arrays, **params)
 
     return accurate
-
-
-def _widened(x: TensorLike) -> Any:
-    return x.astype(FLOAT32) if hasattr(x, "dtype") and is_short(x.dtype) else x
 
 
 def _rounded(result: Any, dtype: np.dtype[Any]) -> Any:

@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import Frame, Interpreter, Tensor, Variable, Write, convert_to_tensor, on_top
-from ..core.variable import read_variable
+from ..core import Frame, Interpreter, Tensor, Variable, Write, convert_to_tensor, on_top, read_variable
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.elementwise import cast
 from ..types import TensorLike

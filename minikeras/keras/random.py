@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor
+from ..core import Tensor, operations
 from ..core.effects import Write, decide, draw_key
-from ..core.registry import operations
 from ..functions import random as tf
 from ..functions import tensor, zeros_like
 from ..functions.nn import dropped

@@ -415,6 +415,13 @@ def test_further_operators():
     assert [y.shape for y in outputs[3:5]] == [(None, 2), (None, 2, 1)]
 
 
+@pytest.mark.parametrize("name", sorted({*tf.keras.activations.__all__} - {"deserialize", "get", "serialize"}))
+def test_activations_of_symbols_compute_what_they_compute_on_tensors(name):
+    activation, options = getattr(tf.keras.activations, name), (0.1, 7.0) if name == "threshold" else ()
+    x, data = Input((4,)), np.float32([[-3.0, -0.3, 0.2, 4.0]])
+    np.testing.assert_array_equal(Model(x, activation(x, *options))(data), activation(data, *options))
+
+
 def test_methods_of_a_symbol_are_functions_of_keras_ops():
     x, a = Input((1, 4)), np.arange(8, dtype="float32").reshape(2, 1, 4) / 3
     outputs = [x.reshape((-1, 2, 2)), x.squeeze(1), round(x), round(x, 1)]

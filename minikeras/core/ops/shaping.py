@@ -121,10 +121,6 @@ pad: Primitive = linear(
 )
 
 
-def _tile(xp: ModuleType, x: Array, multiples: Sizes) -> Array:
-    return xp.tile(x, (1,) * (x.ndim - len(multiples)) + multiples)
-
-
 def _untile(g: TensorLike, x: TensorLike, multiples: Sizes) -> Any:
     """Each repetition gets an axis of its own, over which the cotangents add up."""
     split = tuple(part for repeats, size in zip(multiples, x.shape, strict=True) for part in (repeats, size))
@@ -132,7 +128,7 @@ def _untile(g: TensorLike, x: TensorLike, multiples: Sizes) -> Any:
     return operations.reduce_sum(folded, axes=tuple(range(-len(split), 0, 2)), keepdims=False)
 
 
-tile = linear("tile", _tile, _untile, moves=True)
+tile = linear("tile", lambda xp, x, multiples: xp.tile(x, (1,) * (x.ndim - len(multiples)) + multiples), _untile, moves=True)
 roll: Primitive = linear(
     "roll",
     lambda xp, x, shift, axis: xp.roll(x, shift, axis=axis),

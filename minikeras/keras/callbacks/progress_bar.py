@@ -62,7 +62,9 @@ class ProgressBar(Callback):
             self.end()
         seconds = time.perf_counter() - self._started
         count = f"{self._seen}/{self.params.get('steps') or self._seen}"
-        parts = [count, f"{seconds:.0f}s", f"{_duration(seconds / max(self._seen, 1))}/{unit}", readable(logs)]
+        each = seconds / max(self._seen, 1)
+        took = f"{each:.0f}s" if each >= 1 else f"{1e3 * each:.0f}ms" if each >= 1e-3 else f"{1e6 * each:.0f}us"
+        parts = [count, f"{seconds:.0f}s", f"{took}/{unit}", readable(logs)]
         _write(" - ".join(filter(None, parts)))
 
     def end(self) -> None:
@@ -163,11 +165,6 @@ def _has_widgets() -> bool:
 def _write(line: str) -> None:
     """A line on stdout, as one piece, which a notebook keeps together."""
     print(f"{line}\n", end="", flush=True)
-
-
-def _duration(seconds: float) -> str:
-    """Seconds, milliseconds or microseconds as a whole number."""
-    return f"{seconds:.0f}s" if seconds >= 1 else f"{1e3 * seconds:.0f}ms" if seconds >= 1e-3 else f"{1e6 * seconds:.0f}us"
 
 
 class Progbar:

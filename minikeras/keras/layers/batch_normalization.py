@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core import Tensor
+from ...core import Tensor, hook
 from ...core.ops.arithmetic import stop_gradient
 from ...core.ops.transcendental import rsqrt
-from ...core.registry import hook
 from ...errors import ShapeError
 from ...functions import broadcast_to, cast, clip_by_value, maximum, reduce_mean, reduce_sum, reshape, sqrt, square
 from ...functions.nn import relu

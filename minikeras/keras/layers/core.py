@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...core import Tensor
+from ...core import Tensor, warn_caller
 from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import reshape
-from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...functions import cast, einsum, gather, matmul, not_equal, ones_like, reduce_any, tanh, tensor
 from ...functions.catalogue import takes_symbols

@@ -14,12 +14,8 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...core import Tensor, convert_to_tensor
-from ...core.arrays import to_numpy
-from ...core.batch import check_values
+from ...core import Operand, Primitive, Tensor, check_values, convert_to_tensor, to_numpy
 from ...core.ops.indexing import add_along
-from ...core.primitive import Primitive
-from ...core.tensor import Operand
 from ...errors import DTypeError, InvalidArgumentError
 from ...files.limits import spend_work
 from ...functions import cast, expand_dims, tensor, transpose

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor
-from ...core.families import by_elements
+from ...core import Tensor, by_elements
 from ...errors import DTypeError, ShapeError
 from ...types import Array, DTypeLike, ShapeLike, TensorLike
 from ..config import floatx

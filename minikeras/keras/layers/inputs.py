@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from ... import nest
 from ...boundary import shown
-from ...core import Tensor
-from ...core.warnings import warn_caller
+from ...core import Tensor, warn_caller
 from ...errors import DTypeError, ShapeError, kind_of
 from ...functions import expand_dims, identity, squeeze
 from ...module import Module

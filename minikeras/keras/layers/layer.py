@@ -11,8 +11,7 @@ from typing import Any
 from ... import nest
 from ...absent import OF_LAYERS
 from ...boundary import FAILURES, is_failure
-from ...core import Tensor, Variable, convert_to_tensor
-from ...core.effects import clock
+from ...core import Tensor, Variable, clock, convert_to_tensor
 from ...functions.elementwise import cast
 from ...module import Module, snake_case
 from ...types import DTypeLike, ShapeLike, TensorLike, as_dtype

@@ -18,8 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...boundary import explaining
-from ...core import Tensor, Variable
-from ...core.warnings import warn_caller
+from ...core import Tensor, Variable, warn_caller
 from ...files import limits
 from ...functions import cast, static_shape, zeros
 from ...module import Module, Named, attributes, elements, waiting, walk

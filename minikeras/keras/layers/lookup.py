@@ -11,10 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ...core import Tensor
-from ...core.arrays import to_numpy
-from ...core.families import by_elements
-from ...core.stack import only_shapes
+from ...core import Tensor, by_elements, only_shapes, to_numpy
 from ...errors import DTypeError, InvalidArgumentError
 from ...files import limits
 from ...functions.creation import constant

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...absent import hide_imports
-from ...core import Tensor
-from ...core.arrays import namespace
+from ...core import Tensor, namespace
 from ...errors import ShapeError
 from ...functions import cast, inexact, nn
 from ...nn_ops import draws

@@ -10,8 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from ...core import Tensor
-from ...core.families import by_elements
+from ...core import Tensor, by_elements
 from ...errors import ShapeError
 from ...functions.shaping import pad
 from ...types import Array, ShapeLike

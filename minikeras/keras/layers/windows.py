@@ -349,7 +349,4 @@ MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D
 GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D
 GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D
 
-hide_imports(
-    globals(),
-    *("AdaptivePooling", "GlobalPooling", "Pooling", "PoolingLayer", "SpatialLayer", "WindowGeometry"),
-)
+hide_imports(globals(), *("AdaptivePooling", "GlobalPooling", "Pooling", "PoolingLayer", "SpatialLayer", "WindowGeometry"))

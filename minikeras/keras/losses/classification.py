@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...absent import hide_imports
-from ...core import Tensor, convert_to_tensor
-from ...core.batch import check_values
+from ...core import Tensor, check_values, convert_to_tensor
 from ...core.ops.indexing import take_along
 from ...errors import InvalidArgumentError, ShapeError
 from ...functions import beside, matmul, one_hot, range, reduce_all, reduce_logsumexp, reduce_max, reduce_mean, reduce_sum

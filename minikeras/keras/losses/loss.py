@@ -13,9 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-from ...core import Tensor, convert_to_tensor
-from ...core.batch import check_values
-from ...core.effects import watched
+from ...core import Tensor, check_values, convert_to_tensor, watched
 from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...functions import cast, divide_no_nan, negative_axis, reduce_mean, reduce_sum, tensor
 from ...functions.shaping import broadcast_to, expand_dims, reshape, squeeze, transpose

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...absent import hide_imports
-from ...core import Tensor, Variable, convert_to_tensor
-from ...core.arrays import namespace, to_device
+from ...core import Tensor, Variable, convert_to_tensor, namespace, to_device
 from ...errors import ShapeError
 from ...files import limits
 from ...functions import cast, clip_by_value, divide_no_nan, greater, log, logical_and, matmul, maximum, minimum, sigmoid, where

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...absent import hide_imports
-from ...core import Tensor
-from ...core.warnings import warn_caller
+from ...core import Tensor, warn_caller
 from ...functions import broadcast_to, cast, is_inf, sqrt, square, tensor, where
 from ...functions.reductions import reduce_any, reduce_mean, reduce_std, reduce_sum, reduce_variance
 from ...types import DTypeLike, TensorLike

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...absent import hide_imports
-from ...core import Tensor
-from ...core.batch import check_values
+from ...core import Tensor, check_values, warn_caller
 from ...core.ops.indexing import scatter_nd
-from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...functions import argmax, beside, cast, logical_and, negative_axis, reduce_sum, tensor, where
 from ...functions.linalg import diag_part

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-from ...core import Tensor, Variable
-from ...core.effects import watched
+from ...core import Tensor, Variable, watched
 from ...files import limits
 from ...functions import broadcast_to, cast, divide_no_nan, reduce_mean, reduce_sum, static_shape
 from ...module import snake_case

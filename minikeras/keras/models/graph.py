@@ -183,7 +183,8 @@ class LayerGraph:
             value = only_tensor(f"Input '{entrance.name}' of the model", value)
         value = of_rank(value, wanted)
         shape = value.array.shape
-        if not _fits(shape, wanted):
+        sizes = zip(wanted[1:], shape[1:], strict=False)  # the batch size is free
+        if len(shape) != len(wanted) or any([size not in (None, found) for size, found in sizes]):
             hint = f" A single row needs the batch axis: shape {(1, *shape)}." if shape == wanted[1:] else ""
             raise ShapeError(f"Input '{entrance.name}' was declared with shape {wanted} and is given shape {shape}.{hint}")
         return value if value.array.dtype == dtype.numpy else cast(value, dtype)
@@ -250,12 +251,6 @@ class LayerGraph:
         if position is not None:
             return self._expected[position][0], 0, 0
         return x.node.operation, self._index.numbers[x.node.number], x.position
-
-
-def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    """True if data of a shape may go where another shape was declared; the batch size is free."""
-    sizes = zip(wanted[1:], shape[1:], strict=False)
-    return len(shape) == len(wanted) and all([size is None or size == found for size, found in sizes])
 
 
 def _walked(outputs: list[KerasTensor], cut: Mapping[tuple[int, int], int]) -> tuple[list[Node], dict[Any, int]]:

@@ -66,7 +66,9 @@ def _table(model: Any, expand_nested: bool, show_trainable: bool, layer_range: A
         cells = [_name(layer, depth), shapes_in(holder, layer), [_count(layer)]]
         cells += [_sources(layer, holder)] if connected else []
         cells += [mode(layer, holder)] if show_trainable else []
-        cells += [_optimizer(layer, optimizer_for)] if optimizer_for else []
+        if optimizer_for:
+            told = [optimizer_for(weight) for weight in _weights(layer) if getattr(weight, "learns", weight.trainable)]
+            cells += [_pieces(["none" if optimizer is None else f"{optimizer.name}" for optimizer in told])]
         rows.append(Row(tuple(cells), depth))
     return columns, rows
 
@@ -174,14 +176,6 @@ def mode(layer: Any, holder: Any) -> list[str]:
     if True in told:
         text += [", ", "training"]
     return text
-
-
-# Optimizers -----------------------------------------------------------------------------------------------------------
-
-
-def _optimizer(layer: Any, optimizer_for: Any) -> list[str]:
-    told = [optimizer_for(weight) for weight in _weights(layer) if getattr(weight, "learns", weight.trainable)]
-    return _pieces(["none" if optimizer is None else f"{optimizer.name}" for optimizer in told])
 
 
 # Drawing --------------------------------------------------------------------------------------------------------------

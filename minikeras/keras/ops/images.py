@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor, convert_to_tensor
-from ...core.batch import all_values
+from ...core import Tensor, all_values, convert_to_tensor
 from ...core.ops.indexing import gather_rows
 from ...errors import DTypeError, ShapeError
 from ...functions import along_axis, beside, cast, ones_like, reduce_mean, round, saturate_cast, zeros, zeros_like
@@ -516,15 +515,10 @@ def scale_and_translate(
         n, m = x.shape[axis], output_shape[axis]
         places = (np.arange(m) + 0.5 - offset) / by - 0.5
         weights = kernel(np.abs(places[:, None] - np.arange(n)) / (max(1.0 / by, 1.0) if antialias else 1.0))
-        x = along_axis(_scaled(weights, (places >= -0.5) & (places <= n - 0.5)), x, axis % x.ndim)
+        total, inside = weights.sum(1, keepdims=True), (places >= -0.5) & (places <= n - 0.5)
+        usable = inside[:, None] & (np.abs(total) > 1000 * np.finfo("float32").eps)  # rows of places outside become zeros
+        x = along_axis(np.where(usable, weights / np.where(total == 0, 1.0, total), 0.0), x, axis % x.ndim)
     return x
-
-
-def _scaled(weights: Array, inside: Array) -> Array:
-    """Weights normalized to the sum 1 in each row; rows of places outside become zeros."""
-    total = weights.sum(1, keepdims=True)
-    usable = inside[:, None] & (np.abs(total) > 1000 * np.finfo("float32").eps)
-    return np.where(usable, weights / np.where(total == 0, 1.0, total), 0.0)
 
 
 def _third(name: str, first: int | None, second: int | None, whole: int | None, size: int, sign: int) -> tuple[int, int]:

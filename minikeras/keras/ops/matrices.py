@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...core import ForwardAccumulator, Tensor, convert_to_tensor
-from ...core.batch import all_values, check_values
+from ...core import ForwardAccumulator, Tensor, all_values, check_values, convert_to_tensor
 from ...errors import InvalidArgumentError
 from ...functions import abs, cast, expand_dims, eye, negative_axes, pow, reductions, squeeze
 from ...functions import linalg as tf

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Tensor, convert_to_tensor
-from ...core.batch import all_values
-from ...core.registry import hook
+from ...core import Tensor, all_values, convert_to_tensor, hook
 from ...errors import ShapeError
 from ...functions import argsort, concat, creation, einsum, elementwise, nn, ones, reshape, squeeze, take_along_axis
 from ...functions.creation import range as numbers
@@ -123,7 +121,10 @@ def layer_normalization(
     [[-1.  1.]]
     """
     x = floating(x)
-    shape, centered = _beside(x, axis), x - reduce_mean(x, axis, keepdims=True)
+    if not (axes := negative_axes(axis, x.ndim, "layer_normalization")):
+        raise ShapeError("layer_normalization: no axis was given.")
+    shape = tuple([x.shape[place] if place in axes else 1 for place in range(axes[0], 0)])  # from the first of them on
+    centered = x - reduce_mean(x, axis, keepdims=True)
     scale = rsqrt(reduce_mean(square(centered), axis, keepdims=True) + _positive(epsilon))
     if gamma is not None:
         scale = scale * cast(_shaped(gamma, shape), x.dtype)
@@ -180,14 +181,6 @@ def _shaped(value: TensorLike | None, shape: tuple[int, ...]) -> Any:
 
 def _positive(epsilon: float | None) -> float:
     return config.epsilon() if epsilon is None else epsilon
-
-
-def _beside(x: Tensor, axis: Axis) -> tuple[int, ...]:
-    """The shape of x from the first of the axes on, with size 1 for axes that are not among them."""
-    axes = negative_axes(axis, x.ndim, "layer_normalization")
-    if not axes:
-        raise ShapeError("layer_normalization: no axis was given.")
-    return tuple([x.shape[place] if place in axes else 1 for place in range(axes[0], 0)])
 
 
 def _cost(shapes: list[tuple[int, ...]], given: Any) -> tuple[int, int]:

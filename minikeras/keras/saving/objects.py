@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Operand, to_numpy, warn_caller
+from ...core import Operand, convert_to_tensor, to_numpy, warn_caller
 from ...errors import LoadError, UnknownObjectError
 from ...files import limits
 from ...types import DType, TensorShape, as_dtype
@@ -272,12 +272,6 @@ def _instance(config: Mapping[str, Any], kind: Any, inner: dict[str, Any]) -> An
     return made
 
 
-def _tensor(inner: Any) -> Any:
-    from ...core import convert_to_tensor
-
-    return convert_to_tensor(_array(inner))
-
-
 def _array(inner: Any) -> Any:
     return np.array(inner["value"], dtype=as_dtype(inner["dtype"]).numpy)
 
@@ -287,7 +281,7 @@ _SPECIAL: dict[str, Callable[[Any], Any]] = {
     "__slice__": lambda inner: slice(*(_read(inner[name], {}) for name in ("start", "stop", "step"))),
     "__ellipsis__": lambda inner: Ellipsis,
     "__numpy__": _array,
-    "__tensor__": _tensor,
+    "__tensor__": lambda inner: convert_to_tensor(_array(inner)),
     "__tuple__": lambda inner: tuple(_read(inner["value"] if isinstance(inner, Mapping) else inner, {})),
     "__lambda__": lambda inner: registry.find("__lambda__", None, "__lambda__", "function"),
 }

@@ -90,7 +90,8 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
     try:
         trial.build(args, kwargs)
         limits.spend_work(limits.CALL, f"calls such as that of '{operation.name}'")
-        if (spec := _told(operation, args)) is not None:
+        knows = hasattr(operation, "output_spec") and args and len(_symbols(args[0])) == len(nest.flatten(args[0]))
+        if knows and (spec := operation.output_spec(args[0])) is not None:  # a trial could not find it
             return with_mask(operation, args, [spec]), 0
         costly = limits.is_loading() or hasattr(operation, "scores_shape")  # attention: the square of the number of steps
         if by_rules and costly and (ruled := by_rule(operation, args, kwargs)) is not None:
@@ -111,12 +112,6 @@ def _tried(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], by_rul
         raise ShapeError(f"'{operation.name}' gives more or fewer tensors for other sizes of axes that may have any size.")
     specs = [_merged(operation, outputs) for outputs in zip(*leaves, strict=True)]
     return specs, nest.pack(found[0], list(range(len(specs))))
-
-
-def _told(operation: Any, args: tuple[Any, ...]) -> Spec | None:
-    """The spec that a layer itself gives of its output, where a trial could not find it; else None."""
-    knows = hasattr(operation, "output_spec") and args and len(_symbols(args[0])) == len(nest.flatten(args[0]))
-    return operation.output_spec(args[0]) if knows else None
 
 
 def _found(trial: Trial, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
