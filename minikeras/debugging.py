@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from .absent import late as _late
-from .core import Operand, Primitive, Tensor, convert_to_tensor, innermost
+from .core import Operand, Primitive, Tensor, call_place, convert_to_tensor, describe, innermost, sweep
 from .core.arrays import Transfers, to_numpy
-from .core.backward import sweep
 from .core.stack import Frame, Interpreter, interpreters
-from .core.warnings import call_place, describe
 from .errors import InvalidArgumentError, NotFiniteError
 from .functions import assertions as _assertions
 from .functions.assertions import *  # noqa: F403

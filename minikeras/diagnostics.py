@@ -12,12 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from . import markup
-from .core import Frame, Interpreter, Primitive, Record, State, call_place, innermost
+from .core import Frame, Interpreter, Primitive, Record, State, Variable, call_place, innermost, seeds_of, tapes_that_track
 from .core.custom import hidden_from_derivatives, is_custom
-from .core.gradient_arguments import seeds_of
-from .core.gradient_tape import tapes_that_track
 from .core.tensor import Operand, Tensor, next_key
-from .core.variable import Variable
 from .errors import TapeError, UnconnectedGradientError
 
 # The reasons why a gradient is None: a table from code to sentence and hint.

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from .core import Variable, watched
-from .core.variable import name_scope
+from .core import Variable, name_scope, watched
 
 waiting: weakref.WeakSet[Any] = weakref.WeakSet()
 """Restored checkpoints with values left over; built layers and new attributes are where these may belong."""

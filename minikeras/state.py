@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .core import Operand, Variable, Write, array_of, logger, preserved, restore
-from .core.arrays import is_array, namespace, to_device, to_numpy
+from .core import Operand, Variable, Write, array_of, is_array, logger, namespace, preserved, restore, to_device, to_numpy
 from .errors import ShapeError, kind_of
 from .files import refused
 from .functions.random import Generator

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .absent import late as _late
-from .core import Tensor
-from .core.families import by_elements
+from .core import Tensor, by_elements
 from .errors import DTypeError, InvalidArgumentError
 from .functions.operands import tensor
 from .functions.python import text as _shown

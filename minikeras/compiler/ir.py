@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Primitive, Record, Variable
-from ..core.arrays import to_numpy
+from ..core import Primitive, Record, Variable, to_numpy
 from ..types import Array
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..core import Primitive, Record
+from ..core import Primitive, Record, operations
 from ..core.arrays.namespaces import ALLOWED_NAMES, namespace
-from ..core.registry import operations
 from ..layout import Layout
 from ..types import Array
 from .ir import Slot, instruction, slots_in

@@ -14,10 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..core import Primitive, Record, Variable
-from ..core.effects import State, effect
-from ..core.ownership import IS_LOCKED, Owned
-from ..core.variable import are_held, restore
+from ..core import IS_LOCKED, Owned, Primitive, Record, State, Variable, are_held, effect, restore
 from ..layout import Layout
 from ..types import Array
 from .ir import Slot, slots_in

@@ -13,15 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core import IndexedSlices, Primitive, Record, Tensor, Variable
+from ..core import BatchedTensor, Before, IndexedSlices, Primitive, Record, State, Tensor, Variable, Write, call_place
 from ..core.arrays import is_array, namespace, to_numpy
-from ..core.batch import BatchedTensor
-from ..core.effects import State, Write
-from ..core.locks import Before
 from ..core.stack import BOTTOM, Frame, Interpreter
 from ..core.tensor import Operand, next_key
 from ..core.variable import VariablePart, assigned, restore, snapshot
-from ..core.warnings import call_place
 from ..errors import CompileError
 from ..nn_ops.loop_body import PARTS
 from ..types import Array

@@ -11,14 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import Record, Tensor
+from ..core import ForkSafeLock, Operand, Outdated, Record, Tensor, operations, seeds_of, sweep
 from ..core.arrays import BARE
-from ..core.backward import sweep
-from ..core.effects import Outdated
-from ..core.gradient_arguments import seeds_of
-from ..core.locks import ForkSafeLock
-from ..core.registry import operations
-from ..core.tensor import Operand
 from ..errors import MinikerasError
 from ..types import Array
 from .executors.numpy.builder import build

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..core import Tensor, convert_to_tensor
+from ..core import Tensor, cached_property, convert_to_tensor
 from ..core.arrays import creation_namespace, current_device, is_array, is_on_host, namespace, to_device
 from ..core.arrays.devices import free_bytes
-from ..core.locks import cached_property
 from ..errors import ShapeError
 from ..types import Array
 

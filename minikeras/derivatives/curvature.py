@@ -10,14 +10,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.arrays import namespace
-from ..core.convert import convert_to_tensor
-from ..core.effects import draw_key
-from ..core.forward import ForwardAccumulator
+from ..core import ForwardAccumulator, GradientTape, Tensor, convert_to_tensor, draw_key, namespace, operations
 from ..core.gradient_arguments import checked_chunk_size
-from ..core.gradient_tape import GradientTape
-from ..core.registry import operations
-from ..core.tensor import Tensor
 from ..nn_ops import streams
 from ..types import Array
 from .first_order import jacobian, run_loss, scalar

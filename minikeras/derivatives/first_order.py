@@ -10,12 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import nest
-from ..core.batch import Batch, BatchedTensor
-from ..core.convert import convert_to_tensor
-from ..core.forward import ForwardAccumulator
-from ..core.gradient_tape import GradientTape
-from ..core.registry import operations
-from ..core.tensor import Tensor
+from ..core import Batch, BatchedTensor, ForwardAccumulator, GradientTape, Tensor, convert_to_tensor, operations
 from ..errors import ShapeError
 from .flat import directions, listed, matrix_of, size_of
 

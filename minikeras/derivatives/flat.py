@@ -11,10 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import nest
-from ..core.arrays import namespace
-from ..core.convert import convert_to_tensor
-from ..core.registry import operations
-from ..core.tensor import Tensor
+from ..core import Tensor, convert_to_tensor, namespace, operations
 from ..errors import ShapeError
 from ..layout import Layout
 from ..types import TensorLike

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..core.arrays import namespace, to_device
-from ..core.backward import sweep
+from ..core import GradientTape, Record, Tensor, cached_property, convert_to_tensor, namespace, operations, sweep, to_device
 from ..core.batch import Batch, BatchedTensor
-from ..core.convert import convert_to_tensor
 from ..core.gradient_arguments import (
     UnconnectedGradients,
     absent_jacobian,
@@ -22,11 +20,6 @@ from ..core.gradient_arguments import (
     one_target,
     unconnected_choice,
 )
-from ..core.gradient_tape import GradientTape
-from ..core.locks import cached_property
-from ..core.primitive import Record
-from ..core.registry import operations
-from ..core.tensor import Tensor
 from ..errors import ShapeError, TapeError
 from ..layout import Layout
 from .flat import LEAST, cached_rows, directions, flatten, matrix_of, mirrored, size_of, split_blocks, strips, unit_rows

@@ -13,18 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core import GradientTape, Record, Tape, Tensor, cached_property, convert_to_tensor, operations, sweep
 from ..core.arrays import namespace, to_device, to_numpy
-from ..core.backward import sweep
 from ..core.batch import Batch, BatchedTensor
-from ..core.convert import convert_to_tensor
 from ..core.effects import Outdated, State, effect
-from ..core.gradient_tape import GradientTape
-from ..core.locks import cached_property
-from ..core.primitive import Record
-from ..core.registry import operations
 from ..core.stack import BOTTOM, current, perform
-from ..core.tape import Tape
-from ..core.tensor import Tensor
 from ..types import Array, ShapeLike, TensorLike
 from .first_order import scalar, unconnected
 from .flat import flatten, matrix_of, size_of, symmetric, unflatten

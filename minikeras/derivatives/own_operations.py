@@ -6,9 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core import families
-from ..core.primitive import Primitive, Rule
-from ..core.tensor import Tensor, arrays_of, tensors_of
+from ..core import Primitive, Rule, Tensor, arrays_of, families, tensors_of
 
 
 def _on_tensors(rule: Any) -> Any:

@@ -30,8 +30,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..core.arrays import namespace
-from ..core.ownership import Owned
+from ..core import Owned, namespace
 from ..errors import InvalidArgumentError, MissingExtraError
 from ..nn_ops.streams import own_streams
 from ..parallel import processors

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Primitive, State, Tensor, Variable, convert_to_tensor, effect, perform
-from ..core.arrays import namespace, to_device, to_numpy
+from ..core import Primitive, State, Tensor, Variable, convert_to_tensor, effect, namespace, perform, to_device, to_numpy
 from ..derivatives.flat import flatten, unflatten
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions import cast, divide_no_nan, one_hot, ones_like, reduce_sum, reshape, square, stack, unstack

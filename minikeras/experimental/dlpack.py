@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core import Tensor, convert_to_tensor
-from ..core.convert import adopt, from_capsule
+from ..core import Tensor, adopt, convert_to_tensor, from_capsule
 
 
 def to_dlpack(tf_tensor: Any) -> Any:

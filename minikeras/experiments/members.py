@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.loops import Body, Code, Step
-from ..core import Batch, BatchedTensor, Frame, Primitive, Tensor, Variable, convert_to_tensor, namespace, on_top
+from ..core import Batch, BatchedTensor, Frame, Primitive, Tensor, Variable, convert_to_tensor, namespace, on_top, read_variable
 from ..core.effects import Write, clock, drawn_key
-from ..core.variable import read_variable
 from ..data.table import numbered
 from ..errors import InvalidArgumentError, ShapeError, kind_of
 from ..functions import concat, gather

@@ -19,8 +19,7 @@ import numpy as np
 from ..compiler.ir import PLAIN, Program, Slot
 from ..compiler.loops import Pass, Untraceable
 from ..compiler.passes.expansion import TracedArray, Writer
-from ..core import BatchedTensor, State, Tensor, Variable, clock, effect, namespace, to_numpy
-from ..core.registry import operations
+from ..core import BatchedTensor, State, Tensor, Variable, clock, effect, namespace, operations, to_numpy
 from ..core.stack import BOTTOM, current, on_top, perform
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor

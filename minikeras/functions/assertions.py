@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..absent import hide_imports
-from ..core import Primitive, Tensor
-from ..core.batch import check_values
+from ..core import Primitive, Tensor, check_values
 from ..core.ops import arithmetic
 from ..errors import InvalidArgumentError, ShapeError
 from ..types import DTypeLike, TensorLike, as_dtype

@@ -14,9 +14,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, cast
 
-from ..core import Primitive, Tensor, bind, convert_to_tensor
-from ..core.registry import hook
-from ..core.stack import perform
+from ..core import Primitive, Tensor, bind, convert_to_tensor, hook, perform
 from ..types import TensorLike
 from .operands import WANTED, SymbolicOperand, inexact, tensor, tensors
 

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import nest
-from ..core import Tensor, convert_to_tensor
-from ..core.batch import Batch, BatchedTensor, all_values
-from ..core.stack import only_shapes
+from ..core import Batch, BatchedTensor, Tensor, all_values, convert_to_tensor, only_shapes
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops.scan import counted_loop
 from ..nn_ops.scan import scan as repeated

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, convert_to_tensor
-from ..core.arrays import creation_namespace
-from ..core.batch import all_values
+from ..core import Tensor, all_values, convert_to_tensor, creation_namespace
 from ..core.ops import arithmetic
 from ..errors import DTypeError, InvalidArgumentError
 from ..types import DType, DTypeLike, ShapeLike, TensorLike, TensorShape, as_dtype

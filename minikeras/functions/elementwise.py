@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import IndexedSlices, Tensor
+from ..core import IndexedSlices, Tensor, own_values
 from ..core.arrays import chosen_device
-from ..core.batch import own_values
 from ..core.ops import arithmetic, transcendental
 from ..errors import DTypeError, ShapeError
 from ..nn_ops import special

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, convert_to_tensor
-from ..core.batch import BatchedTensor, all_values, check_values
-from ..core.convert import read
+from ..core import BatchedTensor, Tensor, all_values, check_values, convert_to_tensor, read
 from ..core.ops import arithmetic, indexing, reductions, shaping, transcendental
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments

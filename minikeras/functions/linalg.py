@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import Tensor
-from ..core.batch import all_values
+from ..core import Tensor, all_values
 from ..core.ops import arithmetic, contractions, indexing, reductions
 from ..core.ops.reductions import identity_like
 from ..errors import ShapeError

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, convert_to_tensor
-from ..core.arrays import namespace
-from ..core.batch import check_values
+from ..core import Tensor, check_values, convert_to_tensor, namespace
 from ..core.ops import arithmetic, shaping, transcendental
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import draws, nn, special

@@ -7,12 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from ..core import Tensor, convert_to_tensor
-from ..core.arrays import namespace, to_device
-from ..core.convert import holds_tensor, read
-from ..core.precision import is_short
-from ..core.registry import operations
-from ..core.tensor import Operand
+from ..core import Operand, Tensor, convert_to_tensor, holds_tensor, is_short, namespace, operations, read, to_device
 from ..errors import DTypeError, ShapeError
 from ..types import Axis, DTypeLike, ShapeLike, TensorLike, TensorShape, as_dtype
 

@@ -7,11 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..core import Primitive, Tensor, convert_to_tensor
-from ..core.arrays import namespace
+from ..core import Primitive, Tensor, convert_to_tensor, current, namespace, notify
 from ..core.batch import BatchedTensor, all_values, check_values, own_values
 from ..core.ops import indexing, reductions
-from ..core.stack import current, notify
 from ..errors import InvalidArgumentError, ShapeError
 from ..nn_ops import segments
 from ..types import DTypeLike, TensorLike, as_dtype

@@ -12,11 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import nest
-from ..core import Tensor, Variable, convert_to_tensor
-from ..core.arrays import to_numpy
+from ..core import BOTTOM, State, Tensor, Variable, convert_to_tensor, current, effect, notify, perform, to_numpy
 from ..core.batch import _values
-from ..core.effects import State, effect
-from ..core.stack import BOTTOM, current, notify, perform
 from ..errors import InvalidArgumentError
 from ..types import DTypeLike, TensorLike, as_dtype
 from .operands import tensor

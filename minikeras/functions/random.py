@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, convert_to_tensor
+from ..core import BOTTOM, Tensor, convert_to_tensor, current, draw_key
 from ..core.arrays import creation_namespace, namespace, quiet_context
-from ..core.effects import draw_key
 from ..core.ops import arithmetic, indexing, reductions, transcendental
-from ..core.stack import BOTTOM, current
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..nn_ops import draws, special, streams
 from ..ranks import rows_here

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, Variable, convert_to_tensor
-from ..core.batch import BatchedTensor
-from ..core.convert import holds_tensor, read
+from ..core import BatchedTensor, Tensor, Variable, convert_to_tensor, holds_tensor, read
 from ..core.ops import arithmetic, indexing, shaping
 from ..errors import DTypeError, ShapeError
 from ..types import Axis, ShapeLike, TensorLike, TensorShape

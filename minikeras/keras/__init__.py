@@ -8,9 +8,9 @@ from importlib import import_module as _import
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..absent import facade as _facade
+from ..core import device
 from ..core import recompute_grad as remat
-from ..core.arrays import device
-from ..core.registry import register_hooks as _register_hooks
+from ..core import register_hooks as _register_hooks
 from . import (
     activations,
     callbacks,

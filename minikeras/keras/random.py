@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import Tensor, operations
-from ..core.effects import Write, decide, draw_key
+from ..core import Tensor, Write, decide, draw_key, operations
 from ..functions import random as tf
 from ..functions import tensor, zeros_like
 from ..functions.nn import dropped

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core import Primitive, bilinear, elementwise, linear, primitive, unbroadcast
 from ..core.arrays import choose
-from ..core.families import bilinear, elementwise, linear, primitive, unbroadcast
-from ..core.primitive import Primitive
 from ..parallel import in_parallel, on_one_thread, product
 from ..types import Array, TensorLike
 

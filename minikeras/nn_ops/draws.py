@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import to_device, to_numpy
-from ..core.families import linear
-from ..core.primitive import Primitive
+from ..core import Primitive, linear, to_device, to_numpy
 from ..types import Array
 from . import philox4x32, philox_cuda, rejection
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..core.families import linear
+from ..core import Primitive, linear
 from ..core.ops.arithmetic import cast, multiply
-from ..core.primitive import Primitive
 from ..types import Array, TensorLike
 
 

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import namespace, to_numpy
-from ..core.batch import all_values
-from ..core.effects import decide
+from ..core import Primitive, Tensor, all_values, array_of, decide, namespace, to_numpy
 from ..core.families import is_complex, linear, primitive, unbroadcast
 from ..core.ops.arithmetic import (
     add,
@@ -35,8 +33,6 @@ from ..core.ops.contractions import matrix_product
 from ..core.ops.indexing import add_rows, gather_rows, take_along
 from ..core.ops.reductions import argsort, identity_like, reduce_sum
 from ..core.ops.shaping import _part, broadcast_to, concat, pad, reshape, swap_last, transpose
-from ..core.primitive import Primitive
-from ..core.tensor import Tensor, array_of
 from ..types import Array, TensorLike
 
 

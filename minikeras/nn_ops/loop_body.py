@@ -10,14 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import is_array, to_numpy
-from ..core.batch import innermost
-from ..core.convert import convert_to_tensor
-from ..core.effects import State, checked
-from ..core.primitive import Primitive
+from ..core import Primitive, State, Tensor, checked, convert_to_tensor, innermost, is_array, read_variable, to_numpy
 from ..core.stack import BOTTOM, Frame, Interpreter, interpreters, on_top, only_shapes, perform
-from ..core.tensor import Tensor
-from ..core.variable import read_variable
 from ..errors import InvalidArgumentError
 from ..types import Array, TensorLike
 

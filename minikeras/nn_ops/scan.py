@@ -13,21 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import convert_to_tensor
-from ..core.arrays import namespace
+from ..core import ForwardAccumulator, IndexedSlices, Primitive, Tape, Tensor, checked, convert_to_tensor, namespace, operations
 from ..core.batch import Batch, BatchedTensor
-from ..core.effects import checked
-from ..core.forward import ForwardAccumulator
-from ..core.indexed_slices import IndexedSlices
 from ..core.ops.arithmetic import add
 from ..core.ops.contractions import matrix_product
 from ..core.ops.indexing import getitem
 from ..core.ops.shaping import reshape, stack, swap_last, transpose
-from ..core.primitive import Primitive
-from ..core.registry import operations
 from ..core.stack import BOTTOM, Frame, current, interpreters, on_top, only_shapes, unrolls_loops
-from ..core.tape import Tape
-from ..core.tensor import Tensor
 from ..types import Array, TensorLike
 from .loop_body import BodyRecorder, BodyValue, Instruction, LoopBody, Unrepeatable, interned, is_fixed, needed, record, replay
 

@@ -10,13 +10,11 @@ import math
 from types import ModuleType
 from typing import Any
 
-from ..core.arrays import to_numpy
-from ..core.families import linear, primitive
+from ..core import Primitive, linear, primitive, to_numpy
 from ..core.ops.arithmetic import conj_if_complex, divide_no_nan, equal, indicator, multiply, ordered, select
 from ..core.ops.indexing import add_rows, add_to_stacks, combined_rows, gather_rows
 from ..core.ops.reductions import argsort
 from ..core.ops.shaping import reshape, shifted
-from ..core.primitive import Primitive
 from ..errors import InvalidArgumentError
 from ..types import Array, TensorLike, as_dtype
 

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core import Primitive, elementwise
 from ..core.arrays import choose, to_numpy
-from ..core.families import elementwise
 from ..core.ops.arithmetic import add, multiply, negative, sign, square, subtract
 from ..core.ops.transcendental import exp
-from ..core.primitive import Primitive
 from ..types import Array, TensorLike
 from .philox4x32 import QUANTILE
 

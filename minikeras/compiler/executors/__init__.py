@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...core import Record
-from ...core.locks import importing
-from ...core.warnings import logger
+from ...core import Record, importing, logger
 from ...types import Array
 from ..ir import Program
 from ..loops import Body

@@ -32,9 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Variable
-from ...core.arrays import is_array
-from ...core.effects import is_watched
+from ...core import Variable, is_array, is_watched
 from .facts import END, MOST_FACTS, PLAIN, REMEDY, Fact, Guards, Unguarded, is_generator, kept, length_of, state_of
 
 LARGEST_ARRAY = 1 << 22

@@ -10,10 +10,7 @@ import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ...core import Record, Variable
-from ...core.effects import State
-from ...core.registry import operations
-from ...core.variable import read_variable
+from ...core import Record, State, Variable, operations, read_variable
 from ..ir import Program, Slot, outputs_of, slots_in
 from ..loops import Body, elementwise_body
 from ..planning import part, read_flat

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from ...core import Record
-from ...core.registry import operations
+from ...core import Record, operations
 from ...types import Array as NumPyArray
 from ..ir import Slot, instruction, outputs_of, slots_in
 from ..loops import Body, elementwise_body

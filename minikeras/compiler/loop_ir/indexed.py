@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Record
-from ...core.registry import operations
+from ...core import Record, operations
 from ...types import as_dtype
 from ..ir import Slot
 from .bodies import constant, converted

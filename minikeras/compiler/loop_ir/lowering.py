@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import Record
-from ...core.registry import operations as o
+from ...core import operations as o
 from ..ir import Slot, outputs_of, slots_in, slots_of
 from ..loops import Code, elementwise_body, loop_of_parts
 from ..passes.convolutions import add_rows_of_windows, windows_as_rows

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Record
-from ...core.registry import operations
+from ...core import Record, operations
 from ..ir import Slot
 from ..passes.expansion import add_at, take_at
 from . import contractions, draws, indexed, pools, windows

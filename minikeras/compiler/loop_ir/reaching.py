@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...core import Record
-from ...core.registry import operations
+from ...core import Record, operations
 from ..ir import Slot
 from .bodies import constant, converted
 from .expression import Axis, Expr, apply, cast, register, where

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core import Record
-from ...core.precision import is_short
+from ...core import Record, is_short
 from ..ir import Slot, outputs_of, slots_in
 from ..loops import Body, Step, SumScope, is_of_parts
 from .bodies import constant, converted, inlined

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core import Record
-from ...core.registry import operations
+from ...core import Record, operations
 from ..ir import Slot
 from .bodies import NUMBER, constant
 from .expression import INDEX, Array, Expr, bits, cast, lift, size

@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Record
-from ...core.precision import is_short
-from ...core.registry import operations
+from ...core import Record, is_short, operations
 from ...nn_ops.convolution import offsets
 from ...types import Array
 from ..ir import Program, instruction, slots_in

@@ -16,11 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...core import Primitive, Record, Variable
-from ...core.effects import State
-from ...core.precision import is_short
-from ...core.registry import operations
-from ...core.variable import read_variable
+from ...core import Primitive, Record, State, Variable, is_short, operations, read_variable
 from ...layout import Layout
 from ...types import Array
 from ..ir import Program, Slot, instruction, outputs_of, slots_in

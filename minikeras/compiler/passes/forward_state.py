@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Record, Variable
-from ...core.arrays import is_array, namespace
-from ...core.effects import State, Write
-from ...core.registry import operations
-from ...core.variable import assigned, read_variable
+from ...core import Record, State, Variable, Write, assigned, is_array, namespace, operations, read_variable
 from ..ir import Program, Slot, outputs_of
 
 _CHANGES = {Write.ADD: "add", Write.SUBTRACT: "subtract"}

@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Record, Variable
-from ...core.arrays import brought_together
-from ...core.effects import State, only_checks
+from ...core import Record, State, Variable, brought_together, only_checks, operations
 from ...core.ops.contractions import matrix_product
-from ...core.registry import operations
 from ...nn_ops.loop_body import fingerprint
 from ..ir import Program, Slot, outputs_of, slots_in
 

@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ... import nest
-from ...core import Tensor, Variable, convert_to_tensor
-from ...core.arrays import is_array
-from ...core.effects import Outdated, is_told
-from ...core.locks import cached_property
-from ...core.stack import BOTTOM, current
-from ...core.warnings import logger
+from ...core import BOTTOM, Outdated, Tensor, Variable, cached_property, convert_to_tensor, current, is_array, is_told, logger
 from ...errors import CompileError
 from ...types import TensorSpec
 from .. import executors

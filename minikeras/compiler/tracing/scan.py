@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import nest
-from ...core import Tensor, convert_to_tensor
-from ...core.arrays import is_array
-from ...core.stack import BOTTOM, current
-from ...core.tensor import Operand
+from ...core import BOTTOM, Operand, Tensor, convert_to_tensor, current, is_array
 from ...errors import ShapeError
 from ...functions.shaping import concat, stack, unstack
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 from ... import nest
-from ...core import Tensor, convert_to_tensor
+from ...core import Tensor, convert_to_tensor, is_in_step
 from ...core.ops.contractions import affine, matrix_product
 from ...core.ops.shaping import split_along
-from ...core.stack import is_in_step
 from ...errors import ShapeError
 from ...functions import cast, concat, nn, reshape, reverse, transpose, where, zeros, zeros_like
 from ...nn_ops.loop_body import Unrepeatable

@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ... import nest
-from ...core import Tensor, convert_to_tensor, warn_caller
-from ...core.locks import cached_property
+from ...core import Tensor, cached_property, convert_to_tensor, warn_caller
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...types import TensorLike

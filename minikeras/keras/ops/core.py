@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...core import Tensor
+from ...core import Tensor, only_shapes
 from ...core import convert_to_tensor as to_tensor
 from ...core import custom_gradient as _custom_gradient
-from ...core.stack import only_shapes
 from ...errors import ShapeError
 from ...functions import control_flow, creation, indexing, shaping
 from ...functions import elementwise as tf

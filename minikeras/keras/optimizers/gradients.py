@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...core import Tensor, Variable
+from ...core import Tensor, Variable, warn_caller
 from ...core.arrays import mixed_devices, namespace
-from ...core.warnings import warn_caller
 from ...errors import ShapeError
 from ...functions.operands import tensor
 from ...ranks import rows_here

@@ -8,11 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...compiler.passes.expansion import EXPANSIONS, Writer
-from ...core import Record, Variable
-from ...core.arrays import namespace, to_numpy
-from ...core.effects import State, effect
-from ...core.stack import perform
-from ...core.warnings import warn_caller
+from ...core import Record, State, Variable, effect, namespace, perform, to_numpy, warn_caller
 from ...functions.operands import tensor
 from ...types import Array, DTypeLike
 from ..arguments import as_call

@@ -20,10 +20,8 @@ from ...compiler.ir import Slot, outputs_of
 from ...compiler.passes import optimized
 from ...compiler.passes.expansion import EXPANSIONS, Writer
 from ...compiler.recorder import Recorder
-from ...core import Primitive, Record, Tensor, Variable
-from ...core.effects import State, decide, effect
+from ...core import Primitive, Record, Snapshot, State, Tensor, Variable, decide, effect, restore, snapshot
 from ...core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
-from ...core.variable import Snapshot, restore, snapshot
 from ...derivatives.output_curvature import rows_decided
 from ...errors import CompileError
 from ...nn_ops import streams

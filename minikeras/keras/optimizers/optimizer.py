@@ -13,11 +13,8 @@ from typing import Any, Self
 import numpy as np
 
 from ...compiler.ir import PLAIN
-from ...core import GradientTape, Tensor, Variable
+from ...core import BOTTOM, GradientTape, Tensor, Variable, clock, current, decide, in_float32, perform, watched
 from ...core.arrays import device, namespace, to_device
-from ...core.effects import clock, decide, watched
-from ...core.precision import in_float32
-from ...core.stack import BOTTOM, current, perform
 from ...errors import ShapeError
 from ...functions import ones_like, tensor
 from ...module import snake_case

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import markup
-from ...core import Variable
-from ...core.warnings import warn_caller
+from ...core import Variable, warn_caller
 from ..arguments import as_call, as_text, unrecognized
 from ..config import floatx
 from .state import host_variable

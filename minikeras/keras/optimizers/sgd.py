@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core import Variable
-from ...core.arrays import namespace
+from ...core import Variable, namespace
 from ...types import Array
 from .adam import adam_step
 from .optimizer import Optimizer

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import nest
-from ...core import Tensor, Variable
-from ...core.locks import HeldLocks, UpdateLocks
-from ...core.tensor import Operand
-from ...core.variable import restore, snapshot
+from ...core import HeldLocks, Operand, Tensor, UpdateLocks, Variable, restore, snapshot
 from ...errors import ShapeError
 from ...functions.elementwise import cast
 from ...types import Array, DTypeLike

@@ -21,11 +21,8 @@ import numpy as np
 from ...compiler.executors import NUMPY, Executable
 from ...compiler.ir import Program, Slot
 from ...compiler.passes import optimized
-from ...core import Record, Tensor, Variable
+from ...core import Record, State, Tensor, Variable, clock, effect, in_float32, is_short, restore, snapshot
 from ...core.arrays import is_on_host, namespace, to_numpy
-from ...core.effects import State, clock, effect
-from ...core.precision import in_float32, is_short
-from ...core.variable import restore, snapshot
 from ...functions.elementwise import cast
 from ...types import Array
 from .state import BESIDE, Change, SlotState, constrained

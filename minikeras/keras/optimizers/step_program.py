@@ -22,11 +22,9 @@ from ...compiler.passes.expansion import EXPANSIONS, TracedArray, TracedNumber, 
 from ...compiler.passes.forward_state import forward_state
 from ...compiler.planning import DEVICE_ALIGNMENT
 from ...compiler.recorder import recorded
-from ...core import Record, Tensor, Variable, convert_to_tensor
+from ...core import Record, State, Tensor, Variable, convert_to_tensor, effect, is_short
+from ...core import Write as HowToWrite
 from ...core.arrays import is_array, namespace, to_numpy
-from ...core.effects import State, effect
-from ...core.effects import Write as HowToWrite
-from ...core.precision import is_short
 from ...core.variable import assigned, read_variable, restore
 from ...layout import Layout
 from ...types import Array

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.locks import ForkSafeLock
-from ....core.warnings import logger
+from ....core import ForkSafeLock, logger
 from ....errors import InvalidArgumentError
 from ....nn_ops.philox_cuda import OPTIONS
 from ....types import Array

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....core import Record
-from ....core.registry import operations
+from ....core import Record, operations
 from ...ir import Slot, outputs_of, slots_in
 from ...loop_ir.bodies import DTYPES
 from ...loop_ir.groups import group

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Primitive, Record
-from ....core.arrays import namespace
-from ....core.registry import operations
-from ....core.variable import read_variable
+from ....core import Primitive, Record, namespace, operations, read_variable
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loop_ir.reductions import copy_body, is_float, wide
 from ...loops import loop, traced

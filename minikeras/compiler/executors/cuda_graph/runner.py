@@ -14,12 +14,8 @@ from weakref import ref
 
 import numpy as np
 
-from ....core import Record, Tensor, Variable
+from ....core import HeldLocks, Record, Tensor, Variable, assigned, only_checks, operations, restore, snapshot
 from ....core.arrays import is_array, namespace, to_numpy
-from ....core.effects import only_checks
-from ....core.locks import HeldLocks
-from ....core.registry import operations
-from ....core.variable import assigned, restore, snapshot
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot

@@ -11,11 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Record, Variable
-from ....core.arrays import namespace
-from ....core.effects import Write
-from ....core.registry import operations
-from ....core.variable import assigned, read_variable
+from ....core import Record, Variable, Write, assigned, namespace, operations, read_variable
 from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...passes.forward_state import only_counts, touched

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Record
-from ....core.effects import only_checks
+from ....core import Record, only_checks, operations
 from ....core.ops.shaping import split_keys
-from ....core.registry import operations
 from ....nn_ops.scan import loop
 from ....types import Array
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of

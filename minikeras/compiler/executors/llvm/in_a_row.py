@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....core import Variable
+from ....core import Variable, assigned, only_checks, read_variable, restore, snapshot
 from ....core.arrays import quiet_context
-from ....core.effects import only_checks
-from ....core.variable import assigned, read_variable, restore, snapshot
 from ....parallel import thread_count
 from ....types import Array
 from ...ir import Program, Slot

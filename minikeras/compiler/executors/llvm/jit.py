@@ -12,8 +12,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from ....core.locks import LONGEST, ForkSafeLock, cached_property
-from ....core.warnings import logger
+from ....core import LONGEST, ForkSafeLock, cached_property, logger
 from ....errors import LoadError, NotFoundError
 from ....files import MEGABYTE, cache, read_file
 from ....files.durable import remove, write_file

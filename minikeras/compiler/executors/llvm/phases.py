@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from ....core.effects import State
-from ....core.variable import assigned
+from ....core import State, assigned
 from ...ir import slots_in
 from ...passes.forward_state import only_counts, touched
 from ...planning import flats_of, variables_of

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.locks import ForkSafeLock
-from ....core.ownership import Owned, called_with_others
+from ....core import ForkSafeLock, Owned, called_with_others
 from ....parallel import thread_count
 from ....types import Array
 from . import jit

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core import Variable
-from ....core.variable import restore
+from ....core import Variable, restore
 from ....errors import InvalidArgumentError
 from ....parallel import thread_count
 from ...ir import Slot

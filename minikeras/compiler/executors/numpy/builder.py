@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Record, Variable
-from ....core.arrays import brought_together, namespace, to_device
-from ....core.effects import State, Write
-from ....core.variable import assigned, read_variable
+from ....core import Record, State, Variable, Write, assigned, brought_together, namespace, read_variable, to_device
 from ...ir import Program, Slot, slots_in
 from ...planning import address_of, touched
 from .blocks import put

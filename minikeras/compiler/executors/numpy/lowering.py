@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ....core import Primitive, Record
+from ....core import Primitive, Record, is_short, operations
 from ....core.ops.contractions import LONG
-from ....core.precision import is_short
-from ....core.registry import operations
 from ....parallel import WORTHWHILE, product
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of

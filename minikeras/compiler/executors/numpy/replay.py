@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core import Tensor, Variable
+from ....core import HeldLocks, State, Tensor, UpdateLock, UpdateLocks, Variable, clock, explained, restore, snapshot
 from ....core.arrays import namespace, quiet_context
-from ....core.effects import State, clock
-from ....core.locks import HeldLocks, UpdateLock, UpdateLocks
 from ....core.ops.contractions import LONG
-from ....core.variable import restore, snapshot
-from ....core.warnings import explained
 from ....errors import MinikerasError
 from ....parallel import quiet_blas
 from ....types import Array

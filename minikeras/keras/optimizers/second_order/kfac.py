@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ....core import Record, State, Tensor, Variable, namespace
-from ....core.registry import operations
+from ....core import Record, State, Tensor, Variable, namespace, operations
 from ....derivatives.flat import unflatten
 from ....derivatives.output_curvature import OutputCurvature
 from ....files import limits

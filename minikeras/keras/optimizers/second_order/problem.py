@@ -18,8 +18,7 @@ import numpy as np
 
 from .... import nest
 from ....compiler.sweeps import computed_by_plan
-from ....core import BOTTOM, ForwardAccumulator, Record, Tensor, Variable, current, restore, snapshot, to_numpy
-from ....core.tape import Tape
+from ....core import BOTTOM, ForwardAccumulator, Record, Tape, Tensor, Variable, current, restore, snapshot, to_numpy
 from ....derivatives.curvature import random_signs
 from ....derivatives.first_order import run_once
 from ....derivatives.flat import flatten, unflatten
