@@ -11,6 +11,7 @@ import time
 import gpu_check
 import gpu_peers
 import pytest
+from slow import diagonal
 
 from minikeras.core.arrays import probe
 
@@ -40,8 +41,7 @@ def test_five_models_agree_in_every_precision(device):
     assert found.pop("passed") and len(found) == len(gpu_check.MODELS) * len(gpu_check.LIMITS) == 15
 
 
-@pytest.mark.parametrize("check", [one for one in gpu_check.CHECKS[1:] if one not in TIMED])
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("check, device", diagonal([one for one in gpu_check.CHECKS[1:] if one not in TIMED], DEVICES[::-1]))
 def test_a_check_passes(check, device, monkeypatch):
     monkeypatch.setattr(gpu_check, "RUNS", 50)
     assert check(device)["passed"], check(device)

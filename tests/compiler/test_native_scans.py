@@ -68,7 +68,7 @@ def test_recurrent_layers_are_trained_as_by_numpy(name, units, scans, refused):
     assert scans and not refused
 
 
-@pytest.mark.parametrize("name", mostly_slow(LAYERS, "lstm", "stacked"))
+@pytest.mark.parametrize("name", mostly_slow(LAYERS, "lstm"))
 def test_loops_with_results_of_more_than_64_kb_are_kernels(name, refused):
     """Parts of such results are copied to where they belong; nothing else needs them as parts."""
     expected, found = (trained(LAYERS[name], 600, native, tf.keras.optimizers.SGD) for native in (False, True))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from in_one_test import in_one_test
-from slow import mostly_slow, sampled
+from slow import diagonal, mostly_slow, sampled
 
 import minikeras as tf
 from minikeras import keras, nest
@@ -202,8 +202,10 @@ def vision():
     return keras.Model(x, L.Dense(1)(L.Flatten()(hidden)))
 
 
-@pytest.mark.parametrize("jit_compile", mostly_slow([False, "auto", True], "auto", True))
-@pytest.mark.parametrize("make", [masked, with_two_outputs, frozen, half, double, shared, attention, vision])
+@pytest.mark.parametrize(
+    "make, jit_compile",
+    diagonal([masked, with_two_outputs, frozen, half, double, shared, attention, vision], ["auto", True, False]),
+)
 def test_models_of_all_kinds_have_members(make, jit_compile):
     x = np.linspace(-1.0, 1.0, 24).reshape(8, 3).astype("float64" if make is double else "float32")
     y: object = x.sum(axis=1)

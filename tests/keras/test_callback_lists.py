@@ -123,12 +123,6 @@ def test_an_evaluation_or_prediction_over_data_without_end_is_stopped_by_a_callb
     assert model.fit(X, Y, validation_data=forever(), callbacks=[Stop()], verbose=0, epochs=2).epoch == [0, 1]
 
 
-def test_a_loss_that_is_not_finite_raises_what_keras_raises_if_asked():
-    model = linear()
-    with pytest.raises(RuntimeError, match="Batch 0: Invalid loss nan"):
-        model.fit(X * np.nan, Y, callbacks=[callbacks.TerminateOnNaN(raise_error=True)], verbose=0)
-
-
 # Lists -----------------------------------------------------------------------------------------------------------------
 
 

@@ -127,13 +127,6 @@ def test_half_precision_wraps_the_optimizer_unless_told_otherwise():
         tf.keras.mixed_precision.set_dtype_policy(None)
 
 
-def test_an_optimizer_that_is_given_the_loss_trains_in_fit():
-    model = made()
-    model.compile(tf.keras.optimizers.Newton(), "mse", metrics=["mae"])
-    history = model.fit(X, Y, batch_size=50, epochs=4, verbose=0).history
-    assert history["loss"][-1] < history["loss"][0] and "mae" in history
-
-
 def test_compute_loss_may_be_overridden_without_the_argument_training():
     class Own(tf.keras.Sequential):
         def compute_loss(self, x, y, y_pred, sample_weight):

@@ -118,15 +118,6 @@ def test_other_keys_or_structures_are_refused(given, message):
             model(given)
 
 
-def test_a_model_with_named_inputs_and_outputs_trains_on_dicts():
-    a, b = Input((2,), name="a"), Input((3,), name="b")
-    hidden = layers.Concatenate()([a, b])
-    model = Model({"a": a, "b": b}, Dense(1, name="y")(hidden))
-    model.compile("sgd", "mse")
-    model.fit({"a": ones(6, 2), "b": ones(6, 3)}, ones(6, 1), batch_size=4, verbose=0)
-    assert model.predict({"b": ones(6, 3), "a": ones(6, 2)}, verbose=0).shape == (6, 1)
-
-
 # Graphs ---------------------------------------------------------------------------------------------------------------
 
 
@@ -445,12 +436,6 @@ def test_a_model_with_a_list_of_one_output_gives_that_output():
         assert type(again.output) is type(outputs) and again(data).shape == (8, 2)
     assert isinstance(tf.keras.Model(x, {"y": y}).predict(data, verbose=0), dict)
     assert isinstance(tf.keras.Model(x, [[y]]).predict(data, verbose=0), list)
-
-
-def test_a_tuple_of_outputs_stays_one_in_a_configuration():
-    x = Input((3,))
-    model = tf.keras.Model(x, (Dense(2)(x), Dense(1)(x)))
-    assert isinstance(tf.keras.Model.from_config(model.get_config())(np.ones((1, 3))), tuple)
 
 
 @pytest.mark.parametrize("inputs", [dict, list])

@@ -375,14 +375,6 @@ def test_a_part_of_a_frozen_layer_may_be_trained_again():
     assert not same.trainable and len(same.trainable_variables) == len(base.trainable_variables) == 2
 
 
-def test_a_frozen_layer_with_parts_is_not_trained():
-    model = tf.keras.Sequential([tf.keras.Input((3,)), Parts(trainable=False), Dense(1)])
-    model.compile("sgd", "mse")
-    before = [weight.numpy() for weight in model.layers[0].weights]
-    model.fit(np.ones((8, 3)), np.ones((8, 1)), epochs=2, verbose=0)
-    assert all(np.array_equal(old, new) for old, new in zip(before, model.layers[0].get_weights(), strict=True))
-
-
 @pytest.mark.parametrize("name", ["_held", "_origin", "_place", "_state", "_label", "_scope", "_stream", "_added", "_frozen"])
 def test_attributes_of_users_may_have_short_private_names(name):
     layer = Scale()

@@ -19,7 +19,10 @@ ELEMENTWISE += ["categorical_focal_crossentropy", "dice", "tversky"]
 SPARSE = ["sparse_categorical_crossentropy", "categorical_generalized_cross_entropy"]
 
 
-@in_one_test(name=ELEMENTWISE, shapes=[((4, 1), (4, 2)), ((4,), (2, 4)), ((2, 4), (4,)), ((4, 2), (2, 4)), ((1, 2), (4, 2))])
+SHAPES = [((4, 1), (4, 2)), ((4,), (2, 4)), ((2, 4), (4,)), ((4, 2), (2, 4)), ((1, 2), (4, 2)), ((4,), (4, 4)), ((4,), (1,))]
+
+
+@in_one_test(name=ELEMENTWISE, shapes=[*SHAPES, ((), (4,))])
 def test_labels_and_predictions_of_other_shapes_are_refused_with_both_shapes(name, shapes):
     y_true, y_pred = (tf.fill(shape, 0.5) for shape in shapes)
     with pytest.raises(ShapeError, match=rf"{name}: y_true has shape .* and y_pred .*Nothing is broadcast here") as raised:
@@ -69,7 +72,9 @@ def test_weights_that_are_not_one_for_each_row_or_value_are_refused(weights):
     if weights == (2, 3):
         assert float(loss(y, y, np.ones(weights))) == 0.0
         return
-    with pytest.raises(ShapeError, match=r"sample_weight has shape .*, the values to weight have shape \(2, 3\)"):
+    with pytest.raises(
+        ShapeError, match=r"sample_weight has shape .*, the values to weight have shape \(2, 3\).*Give one weight for each row"
+    ):
         loss(y, y, np.ones(weights))
     with pytest.raises(ShapeError, match="mask has shape"):
         loss(y, y, mask=np.ones(weights, bool))

@@ -215,19 +215,6 @@ def test_state_of_a_metric_of_one_s_own_is_found_and_reset_with_what_it_holds():
     assert metric.from_config(metric.get_config()).name == "largest"
 
 
-def test_metrics_in_a_list_are_part_of_the_state():
-    class Several(metrics.Metric):
-        def __init__(self):
-            super().__init__()
-            self.parts = [metrics.Sum(), metrics.Mean()]
-
-    several = Several()
-    several.parts[0].update_state([3.0])
-    assert [float(variable.numpy()) for variable in several.variables] == [3.0, 0.0, 0.0]
-    several.reset_state()
-    assert float(several.parts[0].result()) == 0.0
-
-
 def test_state_before_super_init_and_a_name_in_place_of_a_shape_are_refused():
     class Early(metrics.Metric):
         def __init__(self):
@@ -502,18 +489,6 @@ def test_variables_and_metrics_in_lists_tuples_and_dicts_are_state_and_reset():
     assert [float(variable) for variable in metric.variables] == [0.0] * 7
 
 
-def test_state_in_containers_is_reset_by_evaluate_and_rolled_back_by_a_failed_step():
-    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
-
-    class Rows(Holding):
-        def update_state(self, y_true, y_pred, sample_weight=None):
-            super().update_state(y_pred)
-
-    model.compile("sgd", "mse", metrics=[Rows()])
-    for _ in range(2):
-        assert model.evaluate(np.ones((4, 1)), np.ones((4, 1)), batch_size=2, verbose=0, return_dict=True)["rows"] == 2.0
-
-
 @pytest.mark.parametrize("first", [tf.constant([1.0, 2.0]), np.array([1.0, 2.0]), np.array([1, 2])])
 def test_state_may_be_given_its_first_value(first):
     metric = metrics.Metric()
@@ -583,12 +558,6 @@ def test_thresholds_may_be_arrays_and_numpy_numbers():
     found = metrics.Recall(thresholds=np.array([0.25, 0.75]))([1, 1], [0.5, 0.9])
     assert found.numpy().tolist() == [1.0, 0.5]
     assert metrics.F1Score(threshold=np.float32(0.5)).get_config()["threshold"] == 0.5
-
-
-def test_an_ignored_class_counts_neither_in_the_loss_nor_in_the_metric_of_its_name():
-    labels, predictions = [0, 1, 1], [[0.5, 0.5], [0.2, 0.8], [0.6, 0.4]]
-    loss = tf.keras.losses.SparseCategoricalCrossentropy(ignore_class=0)(labels, predictions)
-    assert float(metrics.SparseCategoricalCrossentropy(ignore_class=0)(labels, predictions)) == pytest.approx(float(loss))
 
 
 def test_predictions_that_are_not_whole_are_cut_for_an_iou_and_told():

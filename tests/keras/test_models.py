@@ -170,14 +170,6 @@ def test_only_layers_can_be_added_and_an_input_only_first():
         tf.keras.Input()
 
 
-def test_models_nest_and_share_layers():
-    shared = Dense(4)
-    inner = Sequential([shared, layers.BatchNormalization()])
-    outer = Sequential([tf.keras.Input((4,)), inner, shared])
-    assert len(outer.weights) == 6 and outer.count_params() == 4 * 4 + 4 + 4 * 4
-    assert outer(np.ones((2, 4))).shape == (2, 4)
-
-
 def test_layers_are_found_by_name_or_index():
     model = Sequential([tf.keras.Input((4,)), Dense(3, name="a"), Dense(2, name="b")])
     assert model.get_layer("b") is model.get_layer(index=1) is model.layers[1]
@@ -241,19 +233,6 @@ def test_an_initializer_with_a_seed_gives_two_layers_the_same_weights_and_one_wi
         initializer = tf.keras.initializers.GlorotUniform(seed=seed)
         model = Sequential([tf.keras.Input((4,)), *(Dense(4, kernel_initializer=initializer) for _ in range(2))])
         assert np.array_equal(*(layer.kernel.numpy() for layer in model.layers)) is same
-
-
-def test_the_seed_of_everything_makes_training_repeat():
-    def trained():
-        tf.keras.utils.clear_session()
-        tf.keras.random.streams.set_global_seed(11)
-        model = Sequential([Dense(4), layers.Dropout(0.3), Dense(1)])
-        model.compile("adam", "mse")
-        x = np.linspace(0, 1, 30).reshape(10, 3)
-        model.fit(x, x[:, :1], epochs=2, batch_size=3, verbose=0)
-        return model.get_weights()
-
-    assert all(np.array_equal(a, b) for a, b in zip(trained(), trained(), strict=True))
 
 
 def test_an_input_layer_knows_the_older_names_of_its_shape():

@@ -124,7 +124,10 @@ def trained(data, listeners=(), **options):
 # The law -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("jit_compile, every", [("auto", 1), (True, 3), pytest.param(True, 1, marks=pytest.mark.slow)])
+WHOLE = [pytest.param(jit_compile, 1, marks=pytest.mark.slow) for jit_compile in ("auto", True)]
+
+
+@pytest.mark.parametrize("jit_compile, every", [("auto", 2), (True, 5), *WHOLE])
 def test_many_steps_in_a_row_give_what_one_at_a_time_gives(jit_compile, every, rows_taken):
     for name, data in itertools.islice((DATA | OTHER_DATA).items(), 0, None, every):
         rows_taken.clear()

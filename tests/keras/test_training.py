@@ -280,23 +280,6 @@ def test_data_that_end_early_are_told_and_data_that_ended_are_an_error():
         model.fit(batches, verbose=0)
 
 
-def test_several_inputs_come_as_a_list_or_a_dict():
-    class Sum(tf.keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.dense = Dense(1)
-
-        def call(self, inputs):
-            a, b = inputs.values() if isinstance(inputs, dict) else inputs
-            return self.dense(a + b)
-
-    for x in ([X, X], {"a": X, "b": X}):
-        model = Sum()
-        model.compile("sgd", "mse")
-        model.fit(x, Y, batch_size=4, verbose=0)
-        assert model.predict(x, verbose=0).shape == (10, 1)
-
-
 def test_a_batch_larger_than_the_data_is_all_of_the_data():
     model = linear()
     model.fit(X, Y, batch_size=1000, verbose=0)
@@ -386,13 +369,6 @@ def test_losses_are_names_functions_or_objects():
     )
     found = linear(loss=tf.keras.losses.MeanSquaredError(), loss_weights=[0.5]).evaluate(X, Y, verbose=0)
     assert found == pytest.approx(linear().evaluate(X, Y, verbose=0) * 0.5)
-
-
-def test_a_model_of_another_dtype_than_the_default_trains():
-    model = tf.keras.Sequential([Dense(1, dtype="float64")])
-    model.compile("adam", "mse", metrics=["mae"])
-    losses = model.fit(X, Y, epochs=3, verbose=0).history["loss"]
-    assert model.layers[0].kernel.dtype == tf.float64 and losses[2] < losses[0]
 
 
 def test_frozen_layers_keep_their_slots_and_need_no_new_compile():
