@@ -49,7 +49,11 @@ def atomic_file(target: str | os.PathLike[str], durable: bool = True, mode: int 
     remove_stale(target.parent)
     temporary = target.parent / f".{target.name[:120]}.tmp-{os.getpid()}-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, mode)
+    try:
+        descriptor = os.open(temporary, flags, mode)
+    except OSError as error:
+        error.filename = str(target)  # the name that was asked for
+        raise
     try:
         try:
             with contextlib.suppress(FileNotFoundError):

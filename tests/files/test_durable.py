@@ -55,6 +55,12 @@ def count_calls(monkeypatch, action) -> int:
     return system.calls
 
 
+def test_a_folder_that_is_missing_is_told_by_the_name_of_the_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        durable.write_file(tmp_path / "absent" / "m.keras", b"abc")
+    assert caught.value.filename == str(tmp_path / "absent" / "m.keras")
+
+
 def test_a_file_is_written_with_all_its_bytes_even_if_the_system_takes_few_at_a_time(tmp_path, monkeypatch):
     inject(monkeypatch, None, short=True)
     durable.write_file(tmp_path / "a", b"0123456789" * 100)

@@ -238,6 +238,20 @@ def test_a_step_that_counts_runs_once_for_each_batch_and_says_why(caplog):
     )
 
 
+@pytest.mark.parametrize(
+    "join", [lambda x: L.add([x, x]), lambda x: L.ReLU()(L.Concatenate()([x, x])), lambda x: L.Flatten()(x)]
+)
+def test_a_layer_without_state_may_be_made_in_each_call(join, caplog):
+    class Joined(L.Layer):
+        def call(self, x):
+            return join(x)
+
+    model = keras.Sequential([keras.Input((3,)), Joined(), L.Dense(2)])
+    model.compile("sgd", "mse")
+    model.fit(X, Y, batch_size=4, epochs=3, verbose=0)
+    assert not caplog.records  # "runs eagerly: it changes attribute '_layer_place' of Joined 'joined'"
+
+
 def test_two_models_trained_in_turn_replay_whatever_is_set_that_no_step_reads():
     models = [made("auto"), made("auto")]
     for i in range(20):

@@ -162,6 +162,7 @@ def test_a_model_with_several_outputs_trains_through_all_of_them():
         ({"loss": "mse", "metrics": "mae"}, "Invalid `metrics`"),
         ({"loss": "mse", "loss_weights": [1.0, 2.0, 3.0]}, "Invalid `loss_weights`"),
         ({"loss": "mse", "loss_weights": {"a": 1.0, "x": 2.0}}, "Invalid `loss_weights`"),
+        ({"loss": "mse", "loss_weights": ["mae", "mse"]}, "`loss_weights` must be numbers, .* Metrics need their name"),
     ],
 )
 def test_losses_and_metrics_that_fit_no_output_are_named(options, message):

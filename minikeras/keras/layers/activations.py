@@ -145,7 +145,8 @@ class Softmax(SameShape, described=True, makes_nothing=True):
     Args:
         axis: an int, or several.
 
-    The call takes `mask`, true where an element counts: of a shape that broadcasts to the input's.
+    The call takes `mask`, true where an element counts: of a shape that broadcasts to the input's. A mask of whole rows, such
+    as `Embedding(mask_zero=True)` leaves, leaves nothing out of a row.
 
     >>> print(tf.keras.layers.Softmax()([[1.0, 1.0, 5.0]], mask=[[True, True, False]]).numpy())
     [[0.5 0.5 0. ]]
@@ -156,16 +157,19 @@ class Softmax(SameShape, described=True, makes_nothing=True):
         self.axis = axis if isinstance(axis, int) else tuple(axis)
 
     def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+        mask = None if mask is None else self._fitting(mask, inputs)
         if mask is not None:
-            mask = self._fitting(mask, inputs)
             inputs = where(mask, inputs, float(as_dtype(inputs.dtype).min) / 2)
         outputs = activations.softmax(inputs, axis=self.axis)
         return outputs if mask is None else where(mask, outputs, 0.0)
 
-    def _fitting(self, mask: TensorLike, inputs: Tensor) -> Tensor:
-        """The mask as bools of the input's shape; one of whole rows, such as a layer before it left, has the first axes."""
+    def _fitting(self, mask: TensorLike, inputs: Tensor) -> Tensor | None:
+        """The mask as bools of the input's shape, None for one of whole rows; that of a layer before has the first axes."""
         found, wanted = tuple(mask.shape), tuple(inputs.shape)
         if not _fits(found, wanted) and found == wanted[: len(found)]:
+            axes = (self.axis,) if isinstance(self.axis, int) else self.axis
+            if all(axis % len(wanted) >= len(found) for axis in axes):
+                return None
             mask = reshape(mask, (*found, *(1,) * (len(wanted) - len(found))))
         if not _fits(tuple(mask.shape), wanted):
             raise ShapeError(f"{called(self)}: the mask must broadcast to the input; input {wanted}, mask {found}.")

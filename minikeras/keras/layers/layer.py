@@ -72,7 +72,7 @@ class Layer(Module):
     """See `described_kind`; and True if there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     call_spec = inputs.CallSpec()
     added_losses = property(attrgetter("_losses"), doc="The list that `add_loss` adds to, of this layer alone.")
-    _unwatched: tuple[str, ...] = ("_accepted",)
+    _unwatched: tuple[str, ...] = ("_accepted", "_layer_place")
     _not_walked: tuple[str, ...] = (
         *("_losses", "_build_shape", "_layer_place", "_layer_state", "_input_shape_given", "_input_spec", "_accepted"),
         "_given",

@@ -128,7 +128,12 @@ class Targets:
             leaves = [one for own, losses_here in zip(spread, chosen, strict=True) if losses_here for one in own or [1.0]]
         if len(leaves) != count:
             raise ValueError(f"`loss_weights` must match the number of losses, got {count} losses and {len(leaves)} weights.")
-        return [None if one is None else float(one) for one in leaves]
+        try:
+            return [None if one is None else float(one) for one in leaves]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"`loss_weights` must be numbers, found {weights!r}. Metrics need their name: metrics=..."
+            ) from None
 
     def _metric_terms(self, chosen: list[list[Any]], weighted: bool, pairs: list[Any], taken: set[str]) -> list[MetricTerm]:
         terms = []

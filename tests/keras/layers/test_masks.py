@@ -159,10 +159,20 @@ def test_softmax_gives_nothing_to_what_is_masked():
     y = L.Softmax()(x, mask=np.array([[True, False, True]])).numpy()
     np.testing.assert_allclose(y, [[1 / (1 + np.exp(2)), 0.0, 1 / (1 + np.exp(-2))]], rtol=1e-6)
     assert np.array_equal(L.Softmax()(x, mask=np.zeros((1, 3))).numpy(), np.zeros((1, 3)))
-    rows = L.Softmax()(embedded()).numpy()
-    np.testing.assert_allclose(rows.sum(-1), MASK, rtol=1e-6)
+    steps = L.Softmax(axis=1)(embedded()).numpy()
+    assert np.array_equal(steps > 0, np.broadcast_to(MASK[..., None], steps.shape))
     with pytest.raises(ShapeError, match=r"the mask must broadcast to the input; input \(1, 3\), mask \(2,\)"):
         L.Softmax()(x, mask=np.array([True, False]))
+
+
+def test_a_mask_of_whole_rows_leaves_nothing_out_of_a_softmax_along_them():
+    rows = L.Softmax()(embedded())
+    np.testing.assert_allclose(rows.numpy().sum(-1), 1.0, rtol=1e-6)
+    assert np.array_equal(mask_of(rows), MASK)
+    model = tf.keras.Sequential([tf.keras.Input((3,)), L.Embedding(5, 4, mask_zero=True), L.Softmax()])
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    history = model.fit(np.array([[1, 2, 0], [3, 0, 0]]), np.array([[1, 0, 1], [1, 1, 0]]), verbose=0).history
+    assert np.isfinite(history["loss"]).all() and np.isfinite(model.get_weights()[0]).all()  # 0 / 0 before
 
 
 def test_the_mean_over_steps_leaves_out_what_is_masked():
