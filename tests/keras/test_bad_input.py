@@ -83,6 +83,15 @@ def test_probabilities_are_no_integer_labels_but_whole_floats_are():
     assert float(loss(np.array([0.0, 1.0]), p)) == float(loss(np.array([0, 1]), p))
 
 
+def test_a_loss_of_integers_that_has_no_twin_names_the_places_of_one_hot_labels():
+    for use in (
+        tf.keras.losses.CategoricalGeneralizedCrossEntropy(),
+        tf.keras.metrics.SparseCategoricalCrossentropy("x", ignore_class=0),
+    ):
+        with pytest.raises(ShapeError, match=r"For one-hot labels use their places, np.argmax\(y, axis=-1\)"):
+            use(np.eye(3), np.full((3, 3), 1 / 3))
+
+
 def test_a_loss_without_reduction_cannot_train(unharmed):
     model = made(loss=tf.keras.losses.MeanSquaredError(reduction="none"))
     with pytest.raises(ShapeError, match=r"The loss of a batch has shape \(8,\), a scalar is needed to train"):

@@ -252,6 +252,16 @@ def test_a_layer_without_state_may_be_made_in_each_call(join, caplog):
     assert not caplog.records  # "runs eagerly: it changes attribute '_layer_place' of Joined 'joined'"
 
 
+def test_a_model_whose_outputs_carry_masks_predicts_by_its_program(caplog):
+    words = keras.Input((4,))
+    y = L.Embedding(5, 3, mask_zero=True)(words)
+    model = keras.Model(words, [y, {"z": L.Dense(2)(y)}])
+    ids = np.array([[1, 2, 0, 0], [4, 3, 2, 1]])
+    for found in (model.predict(ids, verbose=0), model.predict_on_batch(ids)):
+        assert np.array_equal(found[0], model(ids)[0]) and found[1]["z"].shape == (2, 4, 2)
+    assert not caplog.records  # "predict_step runs eagerly: the function returns a tensor with a mask"
+
+
 def test_two_models_trained_in_turn_replay_whatever_is_set_that_no_step_reads():
     models = [made("auto"), made("auto")]
     for i in range(20):

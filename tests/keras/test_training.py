@@ -1,5 +1,6 @@
 """compile, fit, evaluate, predict and their one-batch forms."""
 
+import re
 import warnings
 
 import numpy as np
@@ -473,6 +474,33 @@ def test_added_losses_alone_train_a_model():
     model.compile("sgd")
     losses = model.fit(X, epochs=3, verbose=0).history["loss"]
     assert losses[2] < losses[0]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "gauss_newton"])
+def test_an_added_array_counts_with_all_its_elements(optimizer):
+    def trained(reduce):
+        class Own(tf.keras.layers.Layer):
+            def call(self, x):
+                self.add_loss(reduce(1e-3 * x * x))
+                return x
+
+        model = tf.keras.Sequential([tf.keras.Input((3,)), Dense(1, kernel_initializer="ones"), Own()])
+        model.compile(optimizer, "mse")
+        return model.fit(X, Y, epochs=2, verbose=0).history["loss"] + [model.evaluate(X, Y, verbose=0)]
+
+    np.testing.assert_allclose(trained(lambda terms: terms), trained(tf.reduce_sum), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [(None, "None"), (tf.constant(1.0), "<tf.Tensor: shape=(), dtype=float32, numpy=1.0>"), ([1.0], "[")],
+)
+@pytest.mark.parametrize("step", ["train_step", "test_step"])
+def test_a_step_that_gives_no_dict_is_told_what_is_needed(step, given, found):
+    made = type("Own", (tf.keras.Sequential,), {step: lambda self, data: given})([tf.keras.Input((3,)), Dense(1)])
+    made.compile("sgd", "mse")
+    with pytest.raises(TypeError, match=rf"return a dict, such as {{'loss': loss}}, found {re.escape(found)}"):
+        (made.fit if step == "train_step" else made.evaluate)(X, Y, verbose=0)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "lbfgs", "newton"])

@@ -312,6 +312,8 @@ class TerminateOnNaN(Callback):
 
 def numbers(logs: Logs) -> dict[str, Any]:
     """Results as Python floats, or as arrays if they have axes."""
+    if not isinstance(logs, Mapping):
+        raise TypeError(f"train_step and test_step return a dict, such as {{'loss': loss}}, found {logs!r}.")
     arrays = {name: value.numpy() if hasattr(value, "numpy") else np.asarray(value) for name, value in logs.items()}
     return {name: values if values.ndim else float(values) for name, values in arrays.items()}
 

@@ -405,7 +405,7 @@ class Layer(Module):
     # Losses --------------------------------------------------------------------------------------------------------------
 
     def add_loss(self, loss: Any) -> None:
-        """Add a scalar, computed in `call`, to the losses of this call."""
+        """Add a scalar, or the elements of an array, computed in `call`, to the losses of this call."""
         self._losses.extend(nest.flatten(loss))
 
     @property

@@ -404,7 +404,8 @@ def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:
         return labels
     if labels.array.shape == (*rows, 1):
         return squeeze(labels, -1)
-    of_rows = f"For one-hot labels use {name.removeprefix('sparse_')}."
+    dense = name.removeprefix("sparse_")
+    of_rows = f"For one-hot labels use {'their places, np.argmax(y, axis=-1)' if dense == name else dense}."
     of_samples = "For one label of each sample flatten or pool before the last layer."
     raise ShapeError(
         f"{name}: y_true has shape {labels.shape}, expected one integer for each row of y_pred {predictions.shape}: shape "

@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 from ... import nest
 from ...core import GradientTape, Tensor, Variable, warn_caller
 from ...errors import ShapeError
+from ...functions.elementwise import identity
 from ...functions.operands import tensor
+from ...functions.reductions import reduce_sum
 from ...types import TensorLike
 from .. import batches, optimizers
+from ..calls import mask_of
 from ..symbolic.trial import returned_none
 from .state import Logs, ModelLike
 from .targets import track
@@ -89,7 +92,7 @@ def _objective(
         return total(model.training_loops.settle(model, y, y_pred).loss(y, y_pred, sample_weight))
 
     def penalty() -> Any:
-        terms = model.losses
+        terms = _added(model)
         return total(terms) if terms else None
 
     if model.loss is None or model.is_overridden("compute_loss"):
@@ -117,17 +120,17 @@ def test_step(model: ModelLike, data: Any) -> Logs:
 
 
 def predict_step(model: ModelLike, data: Any) -> Any:
-    """One batch of prediction."""
+    """One batch of prediction; masks that outputs carry end here, since NumPy has none."""
     y_pred = model(batches.unpack_x_y_sample_weight(data)[0], training=False)
     if y_pred is None:
         raise ValueError(returned_none(model))
-    return y_pred
+    return nest.map_structure(lambda one: one if mask_of(one) is None else identity(one), y_pred)
 
 
 def compute_loss(model: ModelLike, y: TensorLike, y_pred: TensorLike, sample_weight: TensorLike) -> Tensor:
     """The loss of a batch, with everything that `add_loss` and regularizers add."""
     terms = [] if model.loss is None else model.training_loops.settle(model, y, y_pred).loss(y, y_pred, sample_weight)
-    terms += model.losses
+    terms += _added(model)
     if not terms:
         raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`, or call `add_loss` in a layer.")
     return total(terms)
@@ -160,6 +163,11 @@ def _rows(x: TensorLike) -> int:
     return next(int(leaf.shape[0]) for leaf in nest.flatten(x) if leaf is not None)
 
 
+def _added(model: ModelLike) -> list[Any]:
+    """What `add_loss` and regularizers add to the loss: an array counts with all its elements."""
+    return [reduce_sum(one) if getattr(one, "ndim", 0) else one for one in model.losses]
+
+
 def total(terms: Sequence[Any]) -> Tensor:
     """The sum of the terms of a loss, which has to be a scalar."""
     found = tensor(terms[0])
@@ -167,7 +175,6 @@ def total(terms: Sequence[Any]) -> Tensor:
         found = found + tensor(term)
     if found.ndim:
         raise ShapeError(
-            f"The loss of a batch has shape {found.shape}, a scalar is needed to train. Use a reduction other than 'none', or "
-            "reduce the term that add_loss was given."
+            f"The loss of a batch has shape {found.shape}, a scalar is needed to train. Use a reduction other than 'none'."
         )
     return found
