@@ -454,15 +454,15 @@ class CheckpointManager:
             Its path, or None if the interval is not over. Errors are those of `Checkpoint.save`.
         """
         last, interval = self._last_step, self.checkpoint_interval
-        if check_interval and interval is not None and last is not None and self._step() - last < interval:
+        if check_interval and interval is not None and last is not None and (self._step() or 0) - last < interval:
             return None
         number = None if checkpoint_number is None else int(checkpoint_number)
         path = self.checkpoint._save_numbered(os.path.join(self.directory, self._name), number, options, self._saved)
         self._last_step = self._step()
         return path
 
-    def _step(self) -> int:
-        return 0 if self._counter is None else int(self._counter.numpy())
+    def _step(self) -> int | None:
+        return None if self._counter is None else int(self._counter.numpy())
 
     def _saved(self, path: str) -> None:
         """Enter a checkpoint that is complete, and let go of the oldest; none is dropped that other programs wrote."""

@@ -203,9 +203,7 @@ def is_stateful(value: object) -> bool:
 
 def state_of(leaf: Any) -> Any:
     """The state of a stateful leaf, as plain data."""
-    if isinstance(leaf, Generator):
-        return [part % 2**64 for part in leaf.state]
-    return leaf.get_state()
+    return [part % 2**64 for part in leaf.state] if isinstance(leaf, Generator) else leaf.get_state()
 
 
 def set_state(leaf: Any, state: Any) -> None:

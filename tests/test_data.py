@@ -339,6 +339,9 @@ def test_flat_map_reduce_and_apply():
     rows = tf.data.Dataset.range(4)
     assert numbers(rows.flat_map(lambda n: tf.data.Dataset.range(int(n)))) == [0, 0, 1, 0, 1, 2]
     assert int(rows.reduce(np.int64(0), lambda total, x: total + x)) == 6
+    one = iter(tf.data.Dataset.range(1))
+    with pytest.raises(tf.errors.OutOfRangeError):  # which is a StopIteration too
+        rows.reduce(np.int64(0), lambda total, x: total + one.get_next())
     assert numbers(rows.apply(lambda dataset: dataset.take(1))) == [0]
     assert [element.numpy().tolist() for element in tf.data.Dataset.from_tensors([1, 2])] == [[1, 2]]
 

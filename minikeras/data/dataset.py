@@ -17,21 +17,7 @@ from ..core import Tensor, convert_to_tensor
 from ..errors import InvalidArgumentError, NotFoundError
 from ..types import DTypeLike, TensorSpec, as_dtype, int64
 from . import elements
-from .elements import (
-    AUTOTUNE,
-    INFINITE_CARDINALITY,
-    UNKNOWN_CARDINALITY,
-    at_least_one,
-    called,
-    in_order,
-    made_dataset,
-    need_datasets,
-    need_function,
-    of_either,
-    prefetched,
-    total_length,
-    whole_number,
-)
+from .elements import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, at_least_one, called, need_datasets, need_function
 from .pipeline import ElementStream, Numbers, Rows, random_order
 from .table import RowTable, numbers_at, own_column, with_lists_as_tensors
 
@@ -189,8 +175,8 @@ class Dataset(ElementStream):
         rows = lambda: elements.chosen(
             [part.from_position() for part in parts], elements.drawn(shares, generator()), stop_on_empty_dataset
         )
-        length = UNKNOWN_CARDINALITY if stop_on_empty_dataset else total_length(part._cardinality for part in parts)
-        return Dataset(rows, length, tuple(parts), stream=own, spec=partial(of_either, parts))
+        length = UNKNOWN_CARDINALITY if stop_on_empty_dataset else elements.total_length(part._cardinality for part in parts)
+        return Dataset(rows, length, tuple(parts), stream=own, spec=partial(elements.of_either, parts))
 
     @staticmethod
     def choose_from_datasets(
@@ -209,7 +195,7 @@ class Dataset(ElementStream):
         rows = lambda: elements.chosen(
             [part.from_position() for part in parts], choice_dataset.from_position(), stop_on_empty_dataset
         )
-        return Dataset(rows, UNKNOWN_CARDINALITY, (*parts, choice_dataset), spec=partial(of_either, parts))
+        return Dataset(rows, UNKNOWN_CARDINALITY, (*parts, choice_dataset), spec=partial(elements.of_either, parts))
 
     # Order and groups ----------------------------------------------------------------------------------------------------
 
@@ -349,7 +335,7 @@ class Dataset(ElementStream):
         def parts() -> Iterator[Dataset]:
             for key, group in elements.keyed(self.from_position(), partial(called, key_func), size_of):
                 rows = Dataset(partial(iter, group), len(group), spec=lambda: self.element_spec)
-                yield made_dataset("group_by_window", reduce_func, (convert_to_tensor(key, int64), rows))
+                yield elements.made_dataset("group_by_window", reduce_func, (convert_to_tensor(key, int64), rows))
 
         return self._joined(parts)
 
@@ -416,14 +402,14 @@ class Dataset(ElementStream):
 
     def repeat(self, count: int | None = None) -> Dataset:
         """The whole sequence `count` times, or without end."""
-        times = -1 if count is None else whole_number("repeat", "count", count)
+        times = -1 if count is None else elements.whole_number("repeat", "count", count)
         own = self._cardinality
         length = own if own < 0 or own == 0 else INFINITE_CARDINALITY if times < 0 else own * times
         return self._reordered(lambda: elements.repeated(self._rows, times), length if times else 0)
 
     def take(self, count: int) -> Dataset:
         """The first `count` elements; all for a negative count."""
-        count = whole_number("take", "count", count)
+        count = elements.whole_number("take", "count", count)
         if count < 0:
             return self
         own = self._cardinality
@@ -431,7 +417,7 @@ class Dataset(ElementStream):
 
     def skip(self, count: int) -> Dataset:
         """All but the first `count` elements; none are left for a negative count."""
-        count = whole_number("skip", "count", count)
+        count = elements.whole_number("skip", "count", count)
         if count < 0:
             return self.take(0)
         own = self._cardinality
@@ -458,8 +444,8 @@ class Dataset(ElementStream):
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of the other."""
         need_datasets("concatenate", dataset)
-        length = total_length((self._cardinality, dataset._cardinality))
-        spec = partial(of_either, (self, dataset))
+        length = elements.total_length((self._cardinality, dataset._cardinality))
+        spec = partial(elements.of_either, (self, dataset))
         if self.table is not None and self.table is dataset.table:
             rows = lambda: itertools.chain(self._rows(), dataset._rows())
             return Dataset(rows, length, (self, dataset), self.table, spec=spec)
@@ -483,7 +469,7 @@ class Dataset(ElementStream):
         call = partial(called, map_func)
         threads = num_parallel_calls or 0
         if threads > 1:
-            return self._made(lambda: in_order(call, self.from_position(), threads, threads), self._cardinality)
+            return self._made(lambda: elements.in_order(call, self.from_position(), threads, threads), self._cardinality)
         return self._made(lambda: map(call, self.from_position()), self._cardinality)
 
     def flat_map(self, map_func: Callable[..., Dataset]) -> Dataset:
@@ -492,7 +478,7 @@ class Dataset(ElementStream):
         return self._joined(lambda: self._datasets("flat_map", map_func))
 
     def _datasets(self, method: str, function: Callable[..., Dataset]) -> Iterator[Dataset]:
-        return map(partial(made_dataset, method, function), self.from_position())
+        return map(partial(elements.made_dataset, method, function), self.from_position())
 
     def _joined(self, parts: Callable[[], Iterator[Dataset]]) -> Dataset:
         """The elements of datasets, in turn."""
@@ -527,7 +513,7 @@ class Dataset(ElementStream):
 
         def rows() -> Iterator[Any]:
             opened = (part.from_position() for part in parts())
-            ahead = (prefetched(one, block) for one in opened) if num_parallel_calls else opened
+            ahead = (elements.prefetched(one, block) for one in opened) if num_parallel_calls else opened
             return elements.interleaved(ahead, cycle, block)
 
         return self._made(rows, spec=lambda: self._made(parts)._first().element_spec)
@@ -581,7 +567,7 @@ class Dataset(ElementStream):
         if not ahead or in_memory:
             return self
         spec = lambda: self.element_spec
-        return self._made(lambda: prefetched(self.from_position(), ahead), self._cardinality, spec, self.batch_size)
+        return self._made(lambda: elements.prefetched(self.from_position(), ahead), self._cardinality, spec, self.batch_size)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """`transformation_func(self)`, for chains."""

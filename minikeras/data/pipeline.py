@@ -151,8 +151,11 @@ class ElementStream:
         """The state that is left when `reduce_func(state, element)` has seen all elements."""
         need_function("reduce", reduce_func)
         state = nest.map_structure(convert_to_tensor, initial_state)
-        following = elements.scanned(self.from_position(), state, lambda *both: (reduce_func(*both),) * 2)
-        return collections.deque(itertools.chain([state], following), 1).pop()
+        for element in self.from_position():  # not in a generator: what the function raises may be a StopIteration
+            following = reduce_func(state, element)
+            nest.assert_same_structure(state, following)
+            state = following
+        return state
 
 
 class Iterator:

@@ -38,11 +38,6 @@ def excerpt(text: object, length: int = 40) -> str:
     return plain if len(plain) <= length else plain[: length - 3] + "..."
 
 
-def budget(file_size: int, max_bytes: int | None) -> int:
-    """The number of bytes that a file may unfold to: 64 MiB or 8 times its size, or what the caller allows."""
-    return max(64 * MEGABYTE, 8 * file_size) if max_bytes is None else int(max_bytes)
-
-
 @contextlib.contextmanager
 def opened(path: str | os.PathLike[str], follow: bool = True, own: int | None = None) -> Iterator[tuple[FileIO, int]]:
     """A regular file, open for reading without a buffer, and its size. Pipes, devices and folders are refused without waiting.

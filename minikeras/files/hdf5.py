@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..types import as_dtype
 from . import excerpt, refused
-from .tensors import named_dtype
 
 INTEGER, FLOAT, TEXT, OPAQUE, ENUMERATION, VARIABLE = 0, 1, 3, 5, 8, 9
 
@@ -55,7 +55,7 @@ def decode_dtype(raw: bytes, refuse: Callable[[str], Exception]) -> Datatype:
     if kind == FLOAT and len(rest) >= 12 and bits & 0x40 == 0:
         name = _FLOATS.get(struct.unpack_from("<4x4BI", rest))
         if name is not None and whole and bits >> 8 & 0xFF == 8 * size - 1:
-            found = named_dtype(name)
+            found = as_dtype(name).numpy
             if found.itemsize == size:
                 return Datatype(kind, size, found if name == "bfloat16" and order == "<" else found.newbyteorder(order))
     if kind == ENUMERATION and bits & 0xFFFF == 2 and size == 1 and b"FALSE" in rest and b"TRUE" in rest:
@@ -330,7 +330,7 @@ class _File:
         raw = self.stored(kinds[_LAYOUT], math.prod(shape) * kind.size, path)
         if kind.kind == OPAQUE:
             self.refuse_if(attributes.get("dtype") != "bfloat16", path, "opaque data that is not said to be bfloat16")
-            dtype = named_dtype("bfloat16")
+            dtype = as_dtype("bfloat16").numpy
         return StoredArray(path, np.frombuffer(raw, dtype).reshape(shape))
 
     def stored(self, layout: memoryview, size: int, path: str) -> memoryview:

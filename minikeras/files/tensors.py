@@ -156,7 +156,7 @@ def _entry(name: str, value: Any, file: object) -> Entry:
     shape, offsets = value["shape"], value["data_offsets"]
     if not _counts(shape) or not _counts(offsets) or len(shape) > 32 or len(offsets) != 2:
         raise refused(file, place, "shape and data_offsets must be lists of counts, at most 32 and exactly 2")
-    dtype = named_dtype(_DTYPES[value["dtype"]])
+    dtype = as_dtype(_DTYPES[value["dtype"]]).numpy
     needed = math.prod(shape) * dtype.itemsize
     if offsets[1] - offsets[0] != needed:
         raise refused(file, place, f"{dtype.name} of shape {tuple(shape)} needs {needed} bytes, data_offsets give {offsets}")
@@ -165,10 +165,3 @@ def _entry(name: str, value: Any, file: object) -> Entry:
 
 def _counts(value: object) -> bool:
     return isinstance(value, list) and all(type(count) is int and 0 <= count < 2**48 for count in value)
-
-
-def named_dtype(name: str) -> np.dtype[Any]:
-    """NumPy's dtype of a name."""
-    if name != "bfloat16":
-        return np.dtype(name)
-    return as_dtype(name).numpy

@@ -277,6 +277,7 @@ def test_a_number_of_ones_own_stands_in_the_name(folder):
     """T132."""
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(1.0)), folder, 5)
     assert manager.save(checkpoint_number=100) == folder + "/ckpt-100"
+    manager.checkpoint_interval = 5  # of a counter that there is not
     assert manager.save(tf.Variable(101)) == folder + "/ckpt-101"
 
 

@@ -8,7 +8,6 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
-from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -38,9 +37,14 @@ class EncodedLayer(Layer):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
 
-    _depth: Any
-    """The length of a row; None if it is not known yet."""
-    output_dtype: Any = property(attrgetter("compute_dtype"), doc="The dtype of the result.")
+    @property
+    def _depth(self) -> int | None:
+        raise NotImplementedError
+
+    @property
+    def output_dtype(self) -> str:
+        """The dtype of the result."""
+        return self.compute_dtype
 
     def compute_output_shape(self, input_shape: ShapeLike) -> Shape:
         """By `output_mode`."""
@@ -247,7 +251,9 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
             )
         whole("CategoryEncoding: num_tokens", num_tokens, 1)
 
-    _depth = property(attrgetter("num_tokens"))
+    @property
+    def _depth(self) -> int:
+        return self.num_tokens
 
     def call(self, inputs: Tensor, count_weights: Any = None) -> Tensor:
         if count_weights is not None:
@@ -344,7 +350,9 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
             raise ValueError(f"Discretization: bin_boundaries must increase, found {listed!r:.80}.")
         self._boundaries = listed
 
-    _can_adapt = property(lambda layer: layer.num_bins is not None)
+    @property
+    def _can_adapt(self) -> bool:
+        return self.num_bins is not None
 
     def update_state(self, data: Any) -> None:
         """Add a batch to the summary."""
@@ -371,9 +379,10 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
         """Forget the summary; the boundaries stay."""
         self._summary = np.zeros((2, 0), np.float32)
 
-    output_dtype = property(
-        lambda layer: "int32" if layer.output_mode == "int" else layer.compute_dtype, doc="The dtype of the result."
-    )
+    @property
+    def output_dtype(self) -> str:
+        """The dtype of the result."""
+        return "int32" if self.output_mode == "int" else self.compute_dtype
 
     def call(self, inputs: Tensor) -> Tensor:
         if self._boundaries is None:
@@ -387,7 +396,10 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
         found = _intervals(x, boundaries=tuple(self._boundaries))
         return encode(found, self.output_mode, len(self._boundaries) + 1, self.output_dtype)
 
-    _depth = property(lambda layer: layer.num_bins if layer._boundaries is None else len(layer._boundaries) + 1)
+    @property
+    def _depth(self) -> int | None:
+        return self.num_bins if self._boundaries is None else len(self._boundaries) + 1
+
     _not_described, _lists_are_arrays = ("trainable",), False
 
     def get_config(self) -> dict[str, Any]:

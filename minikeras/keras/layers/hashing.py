@@ -9,7 +9,6 @@ Sources: Geoff Pike, FarmHash (2014), `farmhashna::Hash64`; Aumasson and Bernste
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -257,7 +256,9 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
                 f"Received: dtype={self.dtype}"
             )
 
-    _depth = property(attrgetter("num_bins"))
+    @property
+    def _depth(self) -> int:
+        return self.num_bins
 
     def call(self, inputs: Tensor) -> Tensor:
         text = inputs.dtype.name == "string"

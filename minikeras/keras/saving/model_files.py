@@ -21,7 +21,7 @@ import numpy as np
 from ...boundary import explaining
 from ...core import Variable, array_of, to_numpy, warn_caller
 from ...errors import LoadError, ShapeError
-from ...files import archive, budget, durable, excerpt, hdf5, limits, read_file, refused, strict_json, tensors
+from ...files import MEGABYTE, archive, durable, excerpt, hdf5, limits, read_file, refused, strict_json, tensors
 from ...state import StateTree, StateValues, split
 from ..losses import Loss
 from ..metrics import Metric
@@ -162,7 +162,8 @@ def load_weights(
 
 def opened(content: bytearray, path: Path, max_bytes: int | None = None) -> tuple[dict[str, bytes], hdf5.StoredGroup]:
     """The members of a `.keras` file, and the tree of its weights."""
-    members = archive.read(content, path, MEMBERS, ("assets/",), budget(len(content), max_bytes))
+    most = max(64 * MEGABYTE, 8 * len(content)) if max_bytes is None else int(max_bytes)
+    members = archive.read(content, path, MEMBERS, ("assets/",), most)
     return members, hdf5.read(members["model.weights.h5"], f"{path.name}/model.weights.h5")
 
 
