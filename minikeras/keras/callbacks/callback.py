@@ -8,6 +8,7 @@ import math
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -58,11 +59,7 @@ class Callback:
     first_rank_only = False
     """True if its hooks run on the first rank alone, for a callback that writes files."""
     _model: Any = None
-
-    @property
-    def model(self) -> Any:
-        """The model; None until `set_model`."""
-        return self._model
+    model = property(attrgetter("_model"), doc="The model; None until `set_model`.")
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Called first, with 'epochs', 'steps' and 'verbose'."""
@@ -182,16 +179,15 @@ class History(Remembering):
     """
 
     remembered = ("history", "epoch", "logged_at")
+    model = property(
+        lambda history: history._model and history._model(),
+        doc="The model, held weakly: it holds its history, and that would be a cycle.",
+    )
 
     def __init__(self) -> None:
         self.history: dict[str, list[Any]] = {}
         self.epoch: list[int] = []
         self.logged_at: dict[str, list[int]] = {}
-
-    @property
-    def model(self) -> Any:
-        """The model, held weakly: it holds its history, and that would be a cycle."""
-        return None if self._model is None else self._model()
 
     def set_model(self, model: Any) -> None:
         """Keep a weak link."""

@@ -83,14 +83,8 @@ class CallbackList:
         if model is not None:
             self.set_model(model)
 
-    @property
-    def history(self) -> Any:
-        """The `History` among the callbacks; None if there is none."""
-        return next((one for one in self.callbacks if isinstance(one, History)), None)
-
-    @property
-    def _progress(self) -> ProgressBar | None:
-        return next((one for one in self.callbacks if isinstance(one, ProgressBar)), None)
+    history = property(lambda self: _first(self, History), doc="The `History` among the callbacks; None if there is none.")
+    _progress = property(lambda self: _first(self, ProgressBar))
 
     def append(self, callback: Callback) -> None:
         """Add a callback at the end; it is told of parameters and model by `set_params` and `set_model`."""
@@ -207,6 +201,10 @@ class CallbackList:
     def __exit__(self, *exception: object) -> None:
         if self._progress is not None:
             self._progress.close()
+
+
+def _first(callbacks: CallbackList, kind: type[Callback]) -> Any:
+    return next((one for one in callbacks.callbacks if isinstance(one, kind)), None)
 
 
 def _flat(callbacks: Any) -> list[Callback]:

@@ -410,10 +410,8 @@ class Site:
         """The first tensor among the inputs."""
         return self.tensors[0]
 
-    @property
-    def dtype(self) -> Any:
-        """The dtype in which it computes: that of the numbers that go in, not of conditions."""
-        return next((x.dtype for x in self.tensors if x.dtype.kind != "b"), self.result.dtype)
+    dtype = property(lambda site: next((x.dtype for x in site.tensors if x.dtype.kind != "b"), site.result.dtype))
+    """The dtype in which it computes: that of the numbers that go in, not of conditions."""
 
     @property
     def names(self) -> list[str]:

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -37,14 +38,9 @@ class EncodedLayer(Layer):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"autocast": False, **options})
 
-    @property
-    def _depth(self) -> int | None:
-        raise NotImplementedError
-
-    @property
-    def output_dtype(self) -> str:
-        """The dtype of the result."""
-        return self.compute_dtype
+    _depth: Any
+    """The length of a row; None if it is not known yet."""
+    output_dtype: Any = property(attrgetter("compute_dtype"), doc="The dtype of the result.")
 
     def compute_output_shape(self, input_shape: ShapeLike) -> Shape:
         """By `output_mode`."""
@@ -251,9 +247,7 @@ class CategoryEncoding(EncodedLayer, described=True, makes_nothing=True):
             )
         whole("CategoryEncoding: num_tokens", num_tokens, 1)
 
-    @property
-    def _depth(self) -> int:
-        return self.num_tokens
+    _depth = property(attrgetter("num_tokens"))
 
     def call(self, inputs: Tensor, count_weights: Any = None) -> Tensor:
         if count_weights is not None:
@@ -350,9 +344,7 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
             raise ValueError(f"Discretization: bin_boundaries must increase, found {listed!r:.80}.")
         self._boundaries = listed
 
-    @property
-    def _can_adapt(self) -> bool:
-        return self.num_bins is not None
+    _can_adapt = property(lambda layer: layer.num_bins is not None)
 
     def update_state(self, data: Any) -> None:
         """Add a batch to the summary."""
@@ -379,10 +371,9 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
         """Forget the summary; the boundaries stay."""
         self._summary = np.zeros((2, 0), np.float32)
 
-    @property
-    def output_dtype(self) -> str:
-        """The dtype of the result."""
-        return "int32" if self.output_mode == "int" else self.compute_dtype
+    output_dtype = property(
+        lambda layer: "int32" if layer.output_mode == "int" else layer.compute_dtype, doc="The dtype of the result."
+    )
 
     def call(self, inputs: Tensor) -> Tensor:
         if self._boundaries is None:
@@ -396,10 +387,7 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
         found = _intervals(x, boundaries=tuple(self._boundaries))
         return encode(found, self.output_mode, len(self._boundaries) + 1, self.output_dtype)
 
-    @property
-    def _depth(self) -> int | None:
-        return self.num_bins if self._boundaries is None else len(self._boundaries) + 1
-
+    _depth = property(lambda layer: layer.num_bins if layer._boundaries is None else len(layer._boundaries) + 1)
     _not_described, _lists_are_arrays = ("trainable",), False
 
     def get_config(self) -> dict[str, Any]:

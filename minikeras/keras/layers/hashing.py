@@ -9,6 +9,7 @@ Sources: Geoff Pike, FarmHash (2014), `farmhashna::Hash64`; Aumasson and Bernste
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -256,9 +257,7 @@ class Hashing(ColumnLayer, described=True, makes_nothing=True):
                 f"Received: dtype={self.dtype}"
             )
 
-    @property
-    def _depth(self) -> int:
-        return self.num_bins
+    _depth = property(attrgetter("num_bins"))
 
     def call(self, inputs: Tensor) -> Tensor:
         text = inputs.dtype.name == "string"

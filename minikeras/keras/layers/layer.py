@@ -252,11 +252,10 @@ class Layer(Module):
 
     collect_contents, weights = layer_weights.collect, property(layer_weights.weights_of)
 
-    @property
-    def variables(self) -> Any:
-        """All Variables: own trainable ones, own others, random state, then those of the sublayers."""
-        return list(self.collect_contents().variables)
-
+    variables: Any = property(
+        lambda layer: list(_variables(layer)),
+        doc="All Variables: own trainable ones, own others, random state, then those of the sublayers.",
+    )
     trainable_variables: Any = _chosen(_variables, True, "The Variables that an optimizer changes.")
     non_trainable_variables: Any = _chosen(_variables, False, "The Variables that an optimizer leaves alone.")
     trainable_weights = _chosen(attrgetter("weights"), True, "The weights that an optimizer changes.")

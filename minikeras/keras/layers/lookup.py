@@ -232,9 +232,7 @@ class IndexLookup(AdaptedLayer):
 
     # Learning it -----------------------------------------------------------------------------------------------------------
 
-    @property
-    def _can_adapt(self) -> bool:
-        return not self._is_static
+    _can_adapt = property(lambda layer: not layer._is_static)
 
     def update_state(self, data: Any) -> None:
         """Count the tokens of a batch; one axis is one row."""
@@ -280,9 +278,7 @@ class IndexLookup(AdaptedLayer):
         text = self.invert and self._text
         return "string" if text else "int64" if self.output_mode == "int" else floatx()
 
-    @property
-    def _depth(self) -> int | None:
-        return self.max_tokens if self.pad_to_max_tokens else self._size
+    _depth = property(lambda layer: layer.max_tokens if layer.pad_to_max_tokens else layer._size)
 
     def call(self, inputs: Tensor) -> Tensor:
         if not self._vocabulary.tokens:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Annotated, Any
 
 from ... import nest
@@ -215,10 +216,7 @@ class StackedRNNCells(LayerOfLayers, described=True):
         """The sizes of the states of each cell."""
         return [cell.state_size for cell in self.cells]
 
-    @property
-    def output_size(self) -> Any:
-        """The size of the last cell's output."""
-        return _size_of_output(self.cells[-1])
+    output_size = property(lambda stack: _size_of_output(stack.cells[-1]), doc="The size of the last cell's output.")
 
     def get_initial_state(self, batch_size: Any = None) -> list[Any]:
         """The first states of each cell."""
@@ -354,13 +352,8 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
                 own.assign(cast(state, own.dtype))
         return (output, *states) if self.return_state else output
 
-    @property
-    def _is_stack(self) -> bool:
-        return isinstance(self.cell, StackedRNNCells)
-
-    @property
-    def _cells(self) -> list[Any]:
-        return self.cell.cells if self._is_stack else [self.cell]
+    _is_stack = property(lambda layer: isinstance(layer.cell, StackedRNNCells))
+    _cells = property(lambda layer: layer.cell.cells if layer._is_stack else [layer.cell])
 
     def _repeated(self, inputs: Tensor, states: TensorLike, mask: TensorLike, training: bool | None) -> tuple[Tensor, Any]:
         """The outputs of all steps or the last one, and the last states."""
@@ -503,10 +496,7 @@ class Bidirectional(LayerOfLayers, described=True, takes_one_tensor=True, gives_
         outputs = (mask, mask) if self.merge_mode is None else (mask,)
         return outputs if len(outputs) > 1 or self.return_state else mask
 
-    @property
-    def layer(self) -> Any:
-        """The forward layer."""
-        return self.forward_layer
+    layer = property(attrgetter("forward_layer"), doc="The forward layer.")
 
 
 _MERGED: dict[Any, Callable[[Any, Any], Any]] = {

@@ -6,6 +6,7 @@ import functools
 import re
 import string
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -173,10 +174,7 @@ class TextVectorization(AdaptedLayer, described=True):
         missing = max(length - found.shape[-1], 0)
         return pad(found[..., :length], [[0, 0]] * (found.ndim - 1) + [[0, missing]])
 
-    @property
-    def output_dtype(self) -> str:
-        """The dtype of the result."""
-        return self._lookup_layer.output_dtype
+    output_dtype = property(attrgetter("_lookup_layer.output_dtype"), doc="The dtype of the result.")
 
     def compute_output_shape(self, input_shape: ShapeLike) -> Shape:
         """(batch, tokens), or (batch, vocabulary size)."""
@@ -186,9 +184,7 @@ class TextVectorization(AdaptedLayer, described=True):
 
     # What the lookup does --------------------------------------------------------------------------------------------------
 
-    @property
-    def _can_adapt(self) -> bool:
-        return self._lookup_layer._can_adapt
+    _can_adapt = property(attrgetter("_lookup_layer._can_adapt"))
 
     def adapt(  # type: ignore[override]  # as in Keras, `batch_size` comes first
         self, data: Any, batch_size: int | None = None, steps: int | None = None

@@ -315,9 +315,7 @@ class R2Score(Metric):
         self.count.assign_add(reduce_sum(weights, 0))
         self.num_samples.assign_add(reduce_sum(cast(reduce_any(weights != 0.0, -1), self.dtype)))
 
-    @property
-    def _built(self) -> bool:
-        return len(self.variables) > 1
+    _built = property(lambda metric: len(metric.variables) > 1)
 
     def result(self) -> Tensor:
         """The score; nan before any batch, 0 for an output that is constant and not met."""

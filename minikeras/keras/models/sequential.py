@@ -161,15 +161,8 @@ class Sequential(Model, described=True):
             )
         return self._graph
 
-    @property
-    def input(self) -> Any:
-        """The KerasTensor that goes in."""
-        return self.need_graph("input").inputs
-
-    @property
-    def output(self) -> Any:
-        """The KerasTensor that comes out."""
-        return self.need_graph("output").outputs
+    input = property(lambda model: model.need_graph("input").inputs, doc="The KerasTensor that goes in.")
+    output = property(lambda model: model.need_graph("output").outputs, doc="The KerasTensor that comes out.")
 
     @property
     def layers(self) -> list[Layer]:
