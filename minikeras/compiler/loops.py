@@ -232,10 +232,10 @@ NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truedi
 
 
 class Code:
-    """A body in the making."""
+    """A body in the making. It may read `sums` if they are given: the summed elements, by the register of the sum."""
 
-    def __init__(self, inputs: Sequence[Any]) -> None:
-        self.inputs = tuple(inputs)
+    def __init__(self, inputs: Sequence[Any], sums: dict[int, Traced] | None = None) -> None:
+        self.inputs, self._sums = tuple(inputs), sums
         self.literals: dict[int, Any] = {}
         self.numbers: list[Step] = []
         self.steps: list[Step] = []
@@ -282,7 +282,11 @@ class Code:
 
     def total(self, x: Traced) -> Traced:
         """A sum over elements, which is not an elementwise step."""
-        raise Untraceable("a sum of elements")
+        if self._sums is None:
+            raise Untraceable("a sum of elements")
+        register, self._count = self._count, self._count + 1
+        self._sums[register] = x
+        return Traced(self, register, x.dtype)
 
     def inlined(self, body: Body, operands: Sequence[Any] | Mapping[int, Any]) -> list[Traced]:
         """Add the steps of another body, for these operands, in order or by register; its results."""
@@ -324,23 +328,6 @@ def traced(function: Callable[..., Any], inputs: Sequence[Any], kinds: str = KIN
         return None
 
 
-class _Summing(Code):
-    """A body in the making that may read sums.
-
-    Attributes:
-        sums: the summed elements, by the register of the sum.
-    """
-
-    def __init__(self, inputs: Sequence[Any]) -> None:
-        super().__init__(inputs)
-        self.sums: dict[int, Traced] = {}
-
-    def total(self, x: Traced) -> Traced:
-        register, self._count = self._count, self._count + 1
-        self.sums[register] = x
-        return Traced(self, register, x.dtype)
-
-
 class Pass(NamedTuple):
     """A body, and the positions of its inputs among those of all passes."""
 
@@ -359,11 +346,12 @@ def traced_passes(function: Callable[..., Any], inputs: Sequence[Any]) -> list[P
     (1,) r1 = multiply(r0, r0) -> r1
     (0, 2) r2 = sqrt(r1); r3 = divide(r0, r2) -> r3
     """
-    code = _Summing(inputs)
+    sums = dict[int, Traced]()
+    code = Code(inputs, sums)
     try:
         with np.errstate(all="ignore"):
             result = function(*code.elements())
-        body, sums = code.body(result if type(result) is tuple else (result,)), code.sums
+        body = code.body(result if type(result) is tuple else (result,))
         operands = {step.register: step.operands for step in (*body.numbers, *body.steps)}
         turns: dict[int, int] = {}
         """The number of passes before a register is known."""

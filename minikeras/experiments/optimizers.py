@@ -18,7 +18,7 @@ import numpy as np
 
 from ..compiler.ir import PLAIN, Program, Slot
 from ..compiler.loops import Pass, Untraceable
-from ..compiler.passes.expansion import TracedArray, Writer
+from ..compiler.passes.inlining import TracedArray, Writer
 from ..core import BatchedTensor, State, Tensor, Variable, clock, effect, namespace, operations, to_numpy
 from ..core.stack import BOTTOM, current, on_top, perform
 from ..errors import InvalidArgumentError
@@ -38,7 +38,7 @@ from ..keras.optimizers.step import (
     numbers_of,
     present_rate,
 )
-from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, Sight, is_usual, sight_of, unchanged
+from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, flattened, is_usual, passes_of, unchanged
 from ..keras.weight import KerasVariable
 from ..layout import Layout
 from ..types import Array
@@ -338,7 +338,7 @@ class MemberGroup(FormulaGroup):
         rows = Layout([(shape[0], math.prod(shape[1:])) for shape in self.layout.shapes], numbers.dtype)
         slots = [writer.slot(shape, numbers.dtype) for shape in rows.shapes]
         pieces = [writer.write(operations.broadcast_to, column, {"shape": one.shape, "rank": 2}, one) for one in slots]
-        return writer.flatten(pieces, rows)
+        return flattened(writer, pieces, rows)
 
     def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
         return [self._pass] if self.differ else super().passes(name, sums)
@@ -381,7 +381,7 @@ class MembersPart(FormulaPart):
         if clips or hides or any(one.assigns or not is_usual(one, states) for one in optimizers):
             raise Untraceable("a step that members take in turn")
         step, rows = first.begin_step(1, first._rate()), list(zip(*[members.own(one.variable) for one in states], strict=True))
-        if any(own.constraint for some in rows for own in some) or sight_of(first, states, step) is not Sight.ELEMENT:
+        if any(own.constraint for some in rows for own in some) or passes_of(first, states, step) != 1:
             raise Untraceable("a constraint, or a formula of more than elements")
         self._guards = [unchanged(*pair) for pair in zip(optimizers, rows, strict=True)]
         options, self._flags = [one.plain_options() for one in optimizers], tuple(flags_of(first, 0))

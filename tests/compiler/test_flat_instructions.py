@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.compiler.planning import assign_flat, flatten, read_flat
+from minikeras.compiler.variable_storage import assign_flat, flatten, read_flat
 from minikeras.core.stack import perform
 from minikeras.layout import Layout
 
@@ -81,6 +81,21 @@ def test_readings_before_a_flat_one_become_its_parts(compiled):
         assert float(total(tf.constant(2.0))) == 9.0 + 12.0
     names = [record.primitive.name for record in total.program(tf.constant(2.0)).records]
     assert names.count("read_flat") == 1 and "part" in names and "read_variable" not in names
+
+
+def test_readings_become_parts_where_a_user_gives_the_rate_and_state_changed_before(compiled):
+    own, count, optimizer = variables(), tf.Variable(0.0), tf.keras.optimizers.SGD(lambda: 0.5)
+
+    @compiled
+    def step(x):
+        count.assign_add(1.0)
+        product = tf.reduce_sum(own[1] * x)
+        optimizer.apply([tf.ones(one.shape) for one in own], own)
+        return product
+
+    assert [float(step(tf.constant(2.0))) for _ in range(3)] == [12.0, 8.0, 4.0]
+    names = [record.primitive.name for record in step.program(tf.constant(2.0)).records]
+    assert names.count("read_flat") == names.count("read_variable") == 1 and "part" in names  # that of the count
 
 
 def test_flat_readings_of_other_columns_are_others(compiled):

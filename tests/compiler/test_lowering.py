@@ -14,7 +14,7 @@ from minikeras.compiler.executors.numpy.blocks import BlockLoop, writing
 from minikeras.compiler.executors.numpy.lowering import Call, View, _rows, lowered
 from minikeras.compiler.ir import Program, Slot
 from minikeras.compiler.loops import traced
-from minikeras.compiler.passes.expansion import expand
+from minikeras.compiler.passes.inlining import inline_composites
 from minikeras.core import Record, bind
 from minikeras.core.arrays import extreme
 from minikeras.core.registry import operations
@@ -75,7 +75,7 @@ def program_of(name, arrays, params):
 def test_a_lowered_instruction_gives_the_same_bits(name, arrays, params):
     kept = [np.array(one) for one in arrays]
     program, expected = program_of(name, arrays, params)
-    program = expand(program)
+    program = inline_composites(program)
     for _ in range(2):
         (found,) = NUMPY.compile(program)(arrays)
         assert_same([found.numpy()], [expected])

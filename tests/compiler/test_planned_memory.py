@@ -13,7 +13,8 @@ from minikeras.compiler.executors.numpy.lowering import Call, FlattenKernel, Vie
 from minikeras.compiler.executors.numpy.memory_plan import MemoryPlan
 from minikeras.compiler.ir import Slot
 from minikeras.compiler.passes import optimized
-from minikeras.compiler.planning import ALIGNMENT, FlatBuffer, FlatVariables, Interval, allocate
+from minikeras.compiler.planning import ALIGNMENT, Interval, allocate
+from minikeras.compiler.variable_storage import FlatBuffer, FlatVariables, HostMemory
 from minikeras.core import Tensor
 from minikeras.core.variable import are_held
 from minikeras.layout import Layout
@@ -233,7 +234,7 @@ HOLDERS = {
 
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_a_buffer_is_in_use_as_long_as_anything_holds_a_part_of_it(holder):
-    buffer = FlatBuffer(LAYOUT, 2)
+    buffer = FlatBuffer(HostMemory(LAYOUT, 2))
     assert not buffer.in_use
     for number in (0, 4):
         kept = HOLDERS[holder](buffer.pieces[number])
@@ -243,13 +244,13 @@ def test_a_buffer_is_in_use_as_long_as_anything_holds_a_part_of_it(holder):
 
 
 def test_programs_that_read_a_buffer_do_not_use_it():
-    buffer = FlatBuffer(LAYOUT, 2)
-    kept = [buffer.flats[0][3:], LAYOUT.pieces(buffer.flats[1])]
+    buffer = FlatBuffer(HostMemory(LAYOUT, 2))
+    kept = [buffer.memory.flats[0][3:], LAYOUT.pieces(buffer.memory.flats[1])]
     assert not buffer.in_use and len(kept) == 2
 
 
 def test_a_buffer_that_variables_hold_is_in_use_until_they_hold_something_else():
-    buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+    buffer, variables = FlatBuffer(HostMemory(LAYOUT)), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
     assert not are_held(buffer.pieces, variables) and not buffer.in_use
     buffer.assign(variables)
     assert are_held(buffer.pieces, variables) and buffer.in_use
@@ -264,11 +265,11 @@ def test_a_buffer_that_variables_hold_is_in_use_until_they_hold_something_else()
 
 
 def test_a_buffer_takes_over_what_variables_hold_and_what_is_seen_of_that_stays():
-    buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.fill(shape, 2.0)) for shape in LAYOUT.shapes]
+    buffer, variables = FlatBuffer(HostMemory(LAYOUT)), [tf.Variable(tf.fill(shape, 2.0)) for shape in LAYOUT.shapes]
     seen = [variable.read_value() for variable in variables]
     buffer.adopt(variables)
     assert are_held(buffer.pieces, variables)
-    buffer.flats[0][...] = 3.0
+    buffer.memory.flats[0][...] = 3.0
     assert all((x.numpy() == 2.0).all() for x in seen) and all((v.numpy() == 3.0).all() for v in variables)
 
 
@@ -281,9 +282,9 @@ def test_programs_of_one_model_read_what_one_of_them_wrote_without_copies(in_pla
     monkeypatch.setattr(FlatBuffer, "adopt", lambda self, held: (taken.append(self), adopt(self, held)))
     for number, program in enumerate((one, other) * 4):
         read = program.read()
-        np.testing.assert_array_equal(read.flats[0], number)
+        np.testing.assert_array_equal(read.memory.flats[0], number)
         written = read if program.alone else program.begin()
-        written.flats[0][...] = read.flats[0] + 1.0
+        written.memory.flats[0][...] = read.memory.flats[0] + 1.0
         program.assign()
         assert (written is read) is in_place
     assert len(taken) == 1 and len({id(one) for program in (one, other) for one in program._buffers}) <= 3
@@ -304,13 +305,29 @@ def test_values_assigned_from_elsewhere_are_copied_once(monkeypatch):
     assert taken == [0, 4]
 
 
+def test_in_place_a_value_assigned_from_elsewhere_is_copied_alone_unless_another_part_is_seen():
+    variables = [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+    program = FlatVariables(variables, LAYOUT, in_place=True)
+    first = program.read()
+    first.memory.flats[0][...] = 1.0
+    variables[3].assign(tf.fill([5], 2.0))
+    assert program.read() is first and [one.numpy().max() for one in (variables[0], variables[3])] == [1.0, 2.0]
+    seen = variables[0].read_value()
+    variables[3].assign(tf.fill([5], 3.0))
+    other = program.read()
+    assert other is not first and are_held(other.pieces, variables)
+    other.memory.flats[0][...] = 4.0
+    assert seen.numpy().max() == 1.0 and variables[0].numpy().max() == variables[3].numpy().max() == 4.0
+
+
 def test_the_columns_of_a_buffer_begin_with_a_line_of_the_cache_and_are_what_variables_hold():
     for dtype in ("float32", "float64"):
         layout = Layout(LAYOUT.shapes, dtype)
-        buffer, variables = FlatBuffer(layout, 3), [tf.Variable(tf.zeros(shape, dtype)) for shape in layout.shapes] * 3
+        buffer = FlatBuffer(HostMemory(layout, 3))
+        variables = [tf.Variable(tf.zeros(shape, dtype)) for shape in layout.shapes] * 3
         buffer.assign(variables[: len(buffer.pieces)])
-        assert not (buffer.addresses % ALIGNMENT).any()
-        buffer.flats[2][...] = np.arange(layout.size)
+        assert not (buffer.memory.addresses % ALIGNMENT).any()
+        buffer.memory.flats[2][...] = np.arange(layout.size)
         found = [variable.numpy() for variable in variables[8:]]
         np.testing.assert_array_equal(np.concatenate([one.reshape(-1) for one in found]), np.arange(layout.size))
         assert [one.shape for one in found] == LAYOUT.shapes
@@ -320,8 +337,8 @@ def test_an_interrupt_within_an_assignment_gives_all_old_values_or_all_new_ones(
     """The interrupt comes before the first instruction of Python in `assign`, then before the second, and so on to the last."""
     outcomes = []
     for wanted in range(1000):
-        buffer, variables = FlatBuffer(LAYOUT, 1), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
-        buffer.flats[0][...] = 1.0
+        buffer, variables = FlatBuffer(HostMemory(LAYOUT)), [tf.Variable(tf.zeros(shape)) for shape in LAYOUT.shapes]
+        buffer.memory.flats[0][...] = 1.0
         try:
             with interrupt(FlatBuffer.assign, wanted):
                 buffer.assign(variables)

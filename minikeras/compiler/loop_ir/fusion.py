@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...core import Record, State, Variable, operations, read_variable
 from ..ir import Program, Slot, outputs_of, slots_in
 from ..loops import Body, elementwise_body
-from ..planning import part, read_flat
+from ..variable_storage import part, read_flat
 from .groups import Domain, axes_of, group, is_reduction, levels, read_later
 
 WINDOW = 64

@@ -13,7 +13,7 @@ from ...core import operations as o
 from ..ir import Slot, outputs_of, slots_in, slots_of
 from ..loops import Code, elementwise_body, loop_of_parts
 from ..passes.convolutions import add_rows_of_windows, windows_as_rows
-from ..planning import flatten, part
+from ..variable_storage import flatten, part
 from . import draws, indexed, moves
 from .bodies import DTYPES, NoNest
 from .groups import group, group_nests

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core import Record, operations
 from ..ir import Slot
-from ..passes.expansion import add_at, take_at
+from ..passes.inlining import add_at, take_at
 from . import contractions, draws, indexed, pools, windows
 from .elements import copy_launch
 from .expression import Axis

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ..ir import Program
 from ..loops import KINDS
-from .expansion import expand
-from .forward_state import forward_state
+from .forward_state import forward_state, read_together
 from .fusion import fuse
+from .inlining import inline_composites
 from .simplification import eliminate_common_subexpressions, eliminate_dead_code, fold_constants, remove_identities
 
 SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
@@ -17,7 +17,7 @@ SIMPLIFICATIONS: tuple[Callable[[Program], Program], ...] = (
     eliminate_common_subexpressions,
     eliminate_dead_code,
 )
-PASSES = (*SIMPLIFICATIONS, expand, forward_state, fuse)
+PASSES = (*SIMPLIFICATIONS, inline_composites, read_together, forward_state, fuse)
 
 
 def simplified(program: Program) -> Program:
@@ -36,5 +36,5 @@ def optimized(program: Program, kinds: str = KINDS, graphs: bool = False, native
             value, and sums over each of several flattened arrays become one.
         native: whether loops become kernels, in which a select costs nothing.
     """
-    program = expand(simplified(program), graphs, native)
+    program = read_together(inline_composites(simplified(program), graphs, native))
     return fuse(forward_state(program, graphs), kinds, graphs)

@@ -18,7 +18,7 @@ from ...core import Record, is_short, operations
 from ...nn_ops.convolution import offsets
 from ...types import Array
 from ..ir import Program, instruction, slots_in
-from .expansion import TracedArray, Writer
+from .inlining import TracedArray, Writer
 
 Sizes = tuple[int, ...]
 
@@ -52,7 +52,7 @@ def lower_convolutions(program: Program) -> Program:
     writer, transposed = Writer(program), (operations.correlate_windows, operations.spread_windows)
     for record in program.records:
         if record.primitive not in (operations.convolve, *transposed) or not _is_product(record):
-            writer.keep(record)
+            writer.records.append(record)
         elif record.primitive is operations.spread_windows:
             _spread_by_product(writer, record)
         else:

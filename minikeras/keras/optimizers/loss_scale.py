@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...compiler.passes.expansion import EXPANSIONS, Writer
+from ...compiler.passes.inlining import EXPANSIONS, Writer
 from ...core import Record, State, Variable, effect, namespace, perform, to_numpy, warn_caller
 from ...functions.operands import tensor
 from ...types import Array, DTypeLike

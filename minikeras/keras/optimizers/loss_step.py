@@ -18,9 +18,8 @@ from ...compiler import Program
 from ...compiler.executors import NUMPY, Executable
 from ...compiler.ir import Slot, outputs_of
 from ...compiler.passes import optimized
-from ...compiler.passes.expansion import EXPANSIONS, Writer
 from ...compiler.recorder import Recorder
-from ...core import Primitive, Record, Snapshot, State, Tensor, Variable, decide, effect, restore, snapshot
+from ...core import Primitive, Snapshot, State, Tensor, Variable, decide, effect, restore, snapshot
 from ...core.stack import BOTTOM, Frame, Interpreter, current, evaluate, perform, switch
 from ...derivatives.output_curvature import rows_decided
 from ...errors import CompileError
@@ -313,11 +312,6 @@ class SweepRecorder(Recorder):
 # Replay ----------------------------------------------------------------------------------------------------------------
 
 
-def options_of(optimizer: Any) -> list[Any]:
-    """The plain options of an optimizer, then those of its members."""
-    return [optimizer.plain_options(), *[options_of(member) for member in getattr(optimizer, "optimizers", [])]]
-
-
 @dataclass(eq=False)
 class RecordedStep:
     """A whole step, as a function of its operands from outside.
@@ -340,7 +334,7 @@ class RecordedStep:
     ready: list[tuple[Array, ...]]
 
     def __post_init__(self) -> None:
-        self.name, self._options = self.optimizer.name, options_of(self.optimizer)
+        self.name = self.optimizer.name
         self.decided = any(one.primitive is rows_decided for sweep in self.programs().values() for one in sweep.records)
         """True if a sweep decided by numbers, which may decide otherwise in a later step; that one then raises `Outdated`."""
 
@@ -350,10 +344,6 @@ class RecordedStep:
     def programs(self) -> dict[str, Program]:
         """The program of each sweep by its name."""
         return {name: sweep.replay.program for name, sweep in self.sweeps.items()}
-
-    def holds(self) -> bool:
-        """True if the optimizer's options are still the same; with others it may ask for other sweeps."""
-        return bool(options_of(self.optimizer) == self._options)
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
         """One more step; the first call gives the results of the recorded one, which is done already."""
@@ -392,12 +382,3 @@ optimizer_minimize = effect(
     writes=(State.VARIABLES,),
     escapes=True,
 )
-
-
-def _guarded(writer: Writer, record: Record) -> bool:
-    """Leave the instruction as it is, under a guard on the optimizer's options."""
-    writer.guards.append(record.params["step"].holds)
-    return False
-
-
-EXPANSIONS[optimizer_minimize] = _guarded

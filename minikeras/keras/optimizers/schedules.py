@@ -52,10 +52,14 @@ class LearningRateSchedule(Configured):
         raise NotImplementedError(f"{type(self).__name__} must implement rate(step) or __call__(step).")
 
 
+def _register(kind: type[LearningRateSchedule]) -> Any:
+    """Enter one of the package's classes, whose settings are all arguments of its constructor."""
+    kind.settings = tuple([name for name in kind.__init__.__annotations__ if name != "return"])
+    return _catalogue.add()(kind)
+
+
 class _Decay(LearningRateSchedule):
     """A decay by a rate in each period; the name is that of the class."""
-
-    settings = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
 
     def __init__(
         self,
@@ -72,7 +76,7 @@ class _Decay(LearningRateSchedule):
         return step // self.decay_steps if self.staircase else step / self.decay_steps
 
 
-@_catalogue.add()
+@_register
 class ExponentialDecay(_Decay):
     """initial * decay_rate ** (step / decay_steps).
 
@@ -91,7 +95,7 @@ class ExponentialDecay(_Decay):
         return float(self.initial_learning_rate * self.decay_rate ** self._periods(step))
 
 
-@_catalogue.add()
+@_register
 class InverseTimeDecay(_Decay):
     """initial / (1 + decay_rate * step / decay_steps).
 
@@ -108,7 +112,7 @@ class InverseTimeDecay(_Decay):
         return self.initial_learning_rate / (1.0 + self.decay_rate * self._periods(step))
 
 
-@_catalogue.add()
+@_register
 class PiecewiseConstantDecay(LearningRateSchedule):
     """values[k] from behind boundaries[k - 1] up to and including boundaries[k].
 
@@ -120,8 +124,6 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     >>> print(schedule(100).numpy(), schedule(101).numpy())
     0.1 0.01
     """
-
-    settings = ("boundaries", "values", "name")
 
     def __init__(self, boundaries: Sequence[float], values: Sequence[float], name: str = "PiecewiseConstant") -> None:
         if len(boundaries) != len(values) - 1:
@@ -137,7 +139,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         return self.values[bisect.bisect_left(self.boundaries, step)]
 
 
-@_catalogue.add()
+@_register
 class PolynomialDecay(LearningRateSchedule):
     """end + (initial - end) * (1 - step / decay_steps) ** power, and end from decay_steps on.
 
@@ -152,8 +154,6 @@ class PolynomialDecay(LearningRateSchedule):
     >>> print(schedule(5).numpy(), schedule(50).numpy())
     0.06 0.02
     """
-
-    settings = ("initial_learning_rate", "decay_steps", "end_learning_rate", "power", "cycle", "name")
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class PolynomialDecay(LearningRateSchedule):
         return float((self.initial_learning_rate - self.end_learning_rate) * left**self.power + self.end_learning_rate)
 
 
-@_catalogue.add()
+@_register
 class CosineDecay(LearningRateSchedule):
     """peak * (alpha + (1 - alpha) * (1 + cos(pi * s / decay_steps)) / 2), with s the steps since the warm-up, after a warm-up
     in a straight line from the initial rate to the peak.
@@ -191,8 +191,6 @@ class CosineDecay(LearningRateSchedule):
     >>> print([round(float(schedule(step)), 3) for step in (0, 2, 5, 10, 15)])
     [0.0, 0.04, 0.1, 0.05, 0.0]
     """
-
-    settings = ("initial_learning_rate", "decay_steps", "alpha", "name", "warmup_target", "warmup_steps")
 
     def __init__(
         self,
@@ -216,7 +214,7 @@ class CosineDecay(LearningRateSchedule):
         return _cosine(self.warmup_target, self.alpha, (step - self.warmup_steps) / self.decay_steps)
 
 
-@_catalogue.add()
+@_register
 class CosineDecayRestarts(LearningRateSchedule):
     """Cosine decays in turn: each period is `t_mul` times as long as the one before and its peak `m_mul` times
     as high.
@@ -234,8 +232,6 @@ class CosineDecayRestarts(LearningRateSchedule):
     >>> print([round(float(schedule(step)), 3) for step in (0, 5, 10, 20, 30)])
     [0.1, 0.05, 0.05, 0.025, 0.025]
     """
-
-    settings = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha", "name")
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """The step of a first-order optimizer, written once: on arrays it computes, on the elements of a trace it becomes a program.
 
-The order: loss scale, accumulation, clipping, weight decay, formula, moving average. `StepFormula` has it for one Variable,
-`carry_out` puts before it what looks at several. Flags that are truth values of Python choose a branch, so that nothing is
-computed twice; where a program finds them anew in each run, both branches are computed and one is chosen.
+The order: loss scale, accumulation, clipping, weight decay, formula, moving average. `StepFormula` has it for one Variable; the
+norm of all gradients comes before it. Flags that are truth values of Python choose a branch, so that nothing is computed twice;
+where a program finds them anew in each run, both branches are computed and one is chosen.
 
 `OnArrays` takes a step at once, one Variable after the other; `step_program.py` writes it as a program, which takes the steps
 outside of compiled functions too, after a few over the same Variables: `EagerStep`.
@@ -186,23 +186,6 @@ class StepFormula:
         return (~np.isfinite(gradient)).astype(gradient.dtype)
 
 
-def carry_out(on: Any, groups: Sequence[Any], gradients: Sequence[Any], known: Flags, clips_all: bool) -> None:
-    """Carry out a step: first what looks at several elements, then the formula.
-
-    Args:
-        on: what computes, or writes a program: `total` gives the sum of what a method of the formula gives for all elements,
-            `take` gives a group's Variables their new values.
-        groups: of the Variables.
-        gradients: of all Variables.
-        known: sums that are known already.
-        clips_all: whether the formula needs the norm of all gradients.
-    """
-    if clips_all:
-        known = {**known, "norm": on.total(groups, "square", gradients, known)}
-    for group in groups:
-        on.take(group, gradients, known)
-
-
 def stepping(optimizer: Any) -> Any:
     """The optimizer within a loss scale, else the optimizer itself."""
     return optimizer.inner_optimizer if optimizer.scales else optimizer
@@ -210,7 +193,7 @@ def stepping(optimizer: Any) -> Any:
 
 def shares_of(optimizer: Any, states: Sequence[SlotState]) -> Sequence[tuple[Any, Sequence[int]]]:
     """The optimizers whose formulas a step takes, each with the positions of its Variables."""
-    inner = stepping(optimizer)
+    inner = stepping(optimizer)  # the optimizer as it is given here: perhaps a weak reference
     divided = inner.divided(states)
     return [(inner, range(len(states)))] if divided is None else divided
 
@@ -345,7 +328,10 @@ class OnArrays:
             if changes_others(own) and len(groups) < len(own.state.slots):
                 given = {state.variable.key for state, _ in groups}
                 groups += [(state, None) for key, state in own.state.slots.items() if key not in given]
-            carry_out(self, groups, gradients, {}, self._clips_all and not own.assigns)
+            if self._clips_all and not own.assigns:
+                self._known["norm"] = self._squares(gradients)
+            for state, gradient in groups:
+                self._take(state, gradient)
 
     def _incoming(self, gradients: Sequence[Array]) -> list[tuple[Array, Array]]:
         """For each Variable the gradient that is clipped next, and the sum of all since the last update."""
@@ -353,23 +339,21 @@ class OnArrays:
         sums = [[slot.array for slot in columns_of(state)[len(state.targets) :]] for state in self._states]
         return [formula.incoming(own, known, one, before) for one, before in zip(gradients, sums, strict=True)]
 
-    def total(self, groups: Any, part: str, gradients: Sequence[Array], sums: Flags) -> Array:
-        """A sum over each of the groups that a compiled step has, as it adds up; of 16-bit floats in float32."""
-        own, method = self._own, getattr(StepFormula(0), part)
+    def _squares(self, gradients: Sequence[Array]) -> Array:
+        """The sum of all squares over each of the groups that a compiled step has, as it adds up; 16-bit floats in float32."""
         given, found = [gradient.reshape(-1) for gradient, _ in self._incoming(gradients)], []
-        for places, _ in groups_alike(own, self._states, apart=not own.elementwise):
+        for places, _ in groups_alike(self._own, self._states, apart=not self._own.elementwise):
             parts = [given[place] for place in places]
             whole = parts[0] if len(parts) == 1 else namespace(parts[0]).concatenate(parts)
             whole = whole.astype("float32") if is_short(whole.dtype) else whole
-            found.append(method(own, self._step, {"gathered": True}, whole, None).sum())
+            found.append((whole * whole).sum())
         return sum(found[1:], found[0])
 
-    def take(self, group: tuple[SlotState, Array | None], gradients: Sequence[Array], sums: Flags) -> None:
+    def _take(self, state: SlotState, gradient: Array | None) -> None:
         """Note the new values of a Variable and its slots; without a gradient, those of its average and its accumulator."""
-        own, known, (state, gradient) = self._own, self._known, group
-        decay = state.decay(own)
-        if decay or sums:
-            known = {**known, **sums, **({"decay": decay * self._rate} if decay else {})}
+        own, known = self._own, self._known
+        if decay := state.decay(own):
+            known = {**known, "decay": decay * self._rate}
         columns, formula = columns_of(state), StepFormula(len(state.targets), self._clips)
         before = [column.array for column in columns]
         if gradient is None and self.changes:
@@ -382,7 +366,7 @@ class OnArrays:
         """Note what Keras's `update_step` assigns for these gradients. Nothing stays assigned."""
         own, states, pairs = self._own, self._states, self._incoming(gradients)
         if self._updates:
-            known = {"norm": self.total((), "square", gradients, {})} if self._clips_all else {}
+            known = {"norm": self._squares(gradients)} if self._clips_all else {}
             clipped = in_float32(functools.partial(StepFormula(0).clipped, own, known))
             before = snapshot([*(state.variable for state in own.state.slots.values()), *own.variables])
             try:

@@ -12,17 +12,17 @@ import copy
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 from ...compiler.ir import PLAIN, Program, Slot
-from ...compiler.loops import Pass, SumScope, Untraceable, kept, loop_of_parts, sums_shape, traced_passes
+from ...compiler.loops import Pass, SumScope, Untraceable, kept, loop, loop_of_parts, sums_shape, traced_passes
 from ...compiler.passes import simplified
-from ...compiler.passes.expansion import EXPANSIONS, TracedArray, TracedNumber, Writer
 from ...compiler.passes.forward_state import forward_state
+from ...compiler.passes.inlining import EXPANSIONS, TracedArray, TracedNumber, Writer
 from ...compiler.planning import DEVICE_ALIGNMENT
 from ...compiler.recorder import recorded
-from ...core import Record, State, Tensor, Variable, convert_to_tensor, effect, is_short
+from ...compiler.variable_storage import assign_flat, flatten, read_flat
+from ...core import Record, State, Tensor, Variable, convert_to_tensor, effect, is_short, operations
 from ...core import Write as HowToWrite
 from ...core.arrays import is_array, namespace, to_numpy
 from ...core.variable import assigned, read_variable, restore
@@ -36,7 +36,6 @@ from .state import Change, SlotState
 from .step import (
     Flags,
     StepFormula,
-    carry_out,
     changes_others,
     clipped_by_norm,
     clips_first,
@@ -169,13 +168,15 @@ class FormulaGroup:
         """Write the reading of gradients and columns."""
         own = [gradients[place] for place in self.places]
         if not self._whole:
-            self._operands = [writer.flatten(own, self.layout), *writer.read(self._columns, self.layout)]
+            gradient = flattened(writer, own, self.layout)
+            flats = tuple([writer.slot((self.layout.size,), self._dtype) for _ in self._columns])
+            variables = itertools.chain.from_iterable(self._columns)
+            self._operands = [gradient, *writer.write(read_flat, [*variables], {"layout": self.layout}, flats)]
             return
         self._operands = [TracedArray(writer, own[0]).reshape(self.layout.shapes[0]).slot]
         for (variable,) in self._columns:
             y = writer.slot(variable.array.shape, variable.array.dtype)
-            writer.keep(Record(read_variable, [variable], {}, y))
-            self._operands.append(y)
+            self._operands.append(writer.write(read_variable, [variable], {}, y))
 
     def apply(self, writer: Writer, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
         """Write a method of the formula, given the sums that are known; if it `adds`, the sum of the results."""
@@ -194,40 +195,32 @@ class FormulaGroup:
         for one in passes:
             given = [operands[number] for number in one.reads]
             sums = (SumScope.ALL if adds else None) if one is passes[-1] else SumScope.PART
-            if (sums is None and all(x.shape in (None, (), (layout.size,)) for x in given)) or not writer.graphs:
-                found = writer.loop(one.body, given, layout.size)
-                found = found if sums is None else [TracedArray(writer, y).sum().slot for y in found]
-            else:
-                dtypes, shape = one.body.dtypes, (layout.size,) if sums is None else sums_shape(layout, sums)
-                outputs = tuple([writer.slot(shape, dtypes[register]) for register in one.body.outputs])
-                found = list(writer.write(loop_of_parts, given, {"body": one.body, "layout": layout, "sums": sums}, outputs))
+            plain = not writer.graphs or (sums is None and all(x.shape in (None, (), (layout.size,)) for x in given))
+            shape = (layout.size,) if plain or sums is None else sums_shape(layout, sums)
+            found = [writer.slot(shape, one.body.dtypes[register]) for register in one.body.outputs]
+            params = {"body": one.body} | ({} if plain else {"layout": layout, "sums": sums})
+            writer.write(loop if plain else loop_of_parts, given, params, tuple(found))
+            if plain and sums is not None:
+                found = [TracedArray(writer, y).sum().slot for y in found]
             operands += found
         return found
 
     def assign(self, writer: Writer, values: Sequence[Slot]) -> None:
         """Write the assignment of new values to the columns."""
         if not self._whole:
-            writer.assign(self._columns, values, self.layout)
+            writer.write(assign_flat, [*itertools.chain.from_iterable(self._columns), *values], {"layout": self.layout})
             return
         if self._projection is not None:
             values = [*writer.include(self._projection, values[:1]), *values[1:]]
         for (variable,), value in zip(self._columns, values, strict=True):
-            writer.keep(Record(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN}, ()))
+            writer.write(assigned, [variable, value], {"conversion": HowToWrite.ASSIGN})
 
 
-class _OnSlots(NamedTuple):
-    """Carries out a step by writing instructions."""
-
-    writer: Writer
-
-    def total(self, groups: Sequence[FormulaGroup], part: str, gradients: Sequence[Slot], sums: Flags) -> Slot:
-        """A sum over each group, and the sum of these."""
-        totals = [group.apply(self.writer, part, gradients, sums, adds=True) for group in groups]
-        return _added_up(self.writer, [one for (one,) in totals])
-
-    def take(self, group: FormulaGroup, gradients: Sequence[Slot], sums: Flags) -> None:
-        """The formula, and the assignment of what it gives."""
-        group.assign(self.writer, group.apply(self.writer, "__call__", gradients, sums))
+def flattened(writer: Writer, arrays: Sequence[Slot], layout: Layout) -> Slot:
+    """Write one flat array of all; one array alone is only reshaped."""
+    alone, whole = len(arrays) == 1 and arrays[0].dtype == layout.dtype, writer.slot((layout.size,), layout.dtype)
+    params = {"shape": whole.shape, "rank": len(arrays[0].shape)} if alone else {"layout": layout}
+    return cast(Slot, writer.write(operations.reshape if alone else flatten, arrays, params, whole))
 
 
 def _added_up(writer: Writer, numbers: Sequence[Slot]) -> Slot:
@@ -240,39 +233,31 @@ def _added_up(writer: Writer, numbers: Sequence[Slot]) -> Slot:
 # The step of one optimizer -------------------------------------------------------------------------------------------------
 
 
-class Sight(StrEnum):
-    """The values that a formula reads for a new element."""
-
-    ELEMENT = "element"
-    SUMS = "sums"
-    """The old element and sums over its Variable."""
-    WHOLE = "whole"
-
-
-def sight_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> Sight:
-    """The values that an optimizer's formula reads: as its class says, or as a trace shows if the class is a user's.
+def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
+    """The number of passes over elements that an optimizer's formula takes: as its class says, or as a trace shows if the class
+    is a user's. One without sums over its Variable, several with them, 0 if it reads whole arrays.
 
     A formula that assigns an attribute of the optimizer or a Variable is one of whole arrays: Python calls it in each step.
     """
     kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
     if any(one != first for first, *others in kinds for one in others):
-        return Sight.WHOLE  # slots of other shapes or dtypes
+        return 0  # slots of other shapes or dtypes
     if optimizer.elementwise:
-        return Sight.ELEMENT
+        return 1
     if optimizer.is_own:
-        return Sight.SUMS if optimizer.sums else Sight.WHOLE
+        return 2 if optimizer.sums else 0
     before, watcher = vars(optimizer).copy(), Assignments()
     try:
         with watcher:
             passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes("__call__")
     except Exception:  # of a user's formula that takes arrays alone
-        return Sight.WHOLE
+        return 0
     finally:
         restore(watcher.before)
     if vars(optimizer) != before or watcher.before:
         vars(optimizer).update(before)
-        return Sight.WHOLE
-    return Sight.ELEMENT if len(passes) == 1 else Sight.SUMS
+        return 0
+    return len(passes)
 
 
 class FormulaPart:
@@ -304,9 +289,9 @@ class FormulaPart:
     def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
         self.own, self.unchanged = own, unchanged(own, [state.variable for state in states])
         step, scales = own.begin_step(int(own.state.iterations.array) + 1, own._rate()), optimizer.scales
-        sight = sight_of(own, states, step)
-        self._check(states, sight, scales, writer)
-        self._clips_all, is_flat = own.global_clipnorm is not None, sight is not Sight.WHOLE
+        passes = passes_of(own, states, step)
+        self._check(states, passes, scales, writer)
+        self._clips_all, is_flat = own.global_clipnorm is not None, passes > 0
         self._clips_first = clips_first(own, scales) and is_flat and not writer.graphs
         flags = (*flags_of(own, 0), *(["scale"] if scales else []))
         sums = [*(["missing"] if scales else []), *(["norm"] if self._clips_all else [])]
@@ -315,7 +300,7 @@ class FormulaPart:
             whole, clips = projection is not None or not is_flat, not self._clips_first
             return FormulaGroup(own, step, states, places, decay, flags, sums, (), clips, whole, writer.graphs, projection)
 
-        adds = sight is Sight.SUMS or (own.clipnorm is not None and not self._clips_first)
+        adds = passes > 1 or (own.clipnorm is not None and not self._clips_first)
         self.groups = groups = list[FormulaGroup]()
         for alike, decay in groups_alike(own, states, not is_flat or (adds and not writer.graphs)):
             limited = [place for place in alike if states[place].variable.constraint is not None]
@@ -332,12 +317,12 @@ class FormulaPart:
             group.numbers = [*numbers[:leaves], *([next(products)] if group.decay else []), *last]
         self.ending = [*numbers[:leaves], *last] if own.changes_numbers else []
 
-    def _check(self, states: Sequence[SlotState], sight: Sight, scales: bool, writer: Writer) -> None:
+    def _check(self, states: Sequence[SlotState], passes: int, scales: bool, writer: Writer) -> None:
         """Refuse what instructions cannot express, and of what NumPy would compute much twice or for nothing."""
         own, steps = self.own, self.own.gradient_accumulation_steps
-        if sight is Sight.WHOLE and not own.is_own:
+        if not passes and not own.is_own:
             raise Untraceable("a user's formula of whole arrays")
-        if not writer.kernels and (scales or steps is not None or sight is not Sight.ELEMENT):
+        if not writer.kernels and (scales or steps is not None or passes != 1):
             raise Untraceable("what is chosen of two results, or sums within a formula")
         is_limited = any(state.variable.constraint is not None for state in states)
         if is_limited and (scales or steps is not None or own.global_clipnorm is not None):
@@ -347,16 +332,19 @@ class FormulaPart:
         if changes_others(own) and {state.variable.key for state in states} != {*own.state.slots}:
             raise Untraceable("what has no gradient changes too")
 
-    def missing(self, writer: Writer, gradients: Sequence[Any]) -> Slot:
-        """Write the count of gradient elements that are not finite."""
-        return _OnSlots(writer).total(self.groups, "missing", gradients, {})
+    def total(self, writer: Writer, part: str, gradients: Sequence[Any], known: Flags) -> Slot:
+        """Write the sum over each group of what a method of the formula gives, and the sum of these."""
+        return _added_up(writer, [y for group in self.groups for y in group.apply(writer, part, gradients, known, adds=True)])
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
         """Write the update of the Variables, given sums that are known."""
         if self._clips_first:
             arrays = [clipped_by_norm(TracedArray(writer, gradient), self.own.clipnorm) for gradient in gradients]
             gradients = [array.slot for array in arrays]
-        carry_out(_OnSlots(writer), self.groups, gradients, known, self._clips_all)
+        if self._clips_all:
+            known = {**known, "norm": self.total(writer, "square", gradients, known)}
+        for group in self.groups:
+            group.assign(writer, group.apply(writer, "__call__", gradients, known))
 
 
 class AssigningPart:
@@ -468,7 +456,8 @@ def _write_step(writer: Writer, optimizer: Any, states: Sequence[SlotState], gra
     writer.guards += [part.unchanged for part in parts]
     known = {}
     if optimizer.scales:
-        known["missing"] = _added_up(writer, [part.missing(writer, own) for part, own in zip(parts, given, strict=True)])
+        missing = [part.total(writer, "missing", own, {}) for part, own in zip(parts, given, strict=True)]
+        known["missing"] = _added_up(writer, missing)
     for part, own in zip(parts, given, strict=True):
         part.write(writer, own, known)
     if own_parts is not None:

@@ -13,7 +13,8 @@ from graph_steps import LOSSES, MODELS, OPTIMIZERS, Trained, graphs_of
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.compiler.executors.cuda_graph.homes import Home, Homes
+from minikeras.compiler.executors.cuda_graph.memory_plan import HomeVariables
+from minikeras.compiler.executors.cuda_graph.schedule import Home
 from minikeras.core import Tensor
 from minikeras.layout import Layout
 
@@ -120,7 +121,7 @@ def test_programs_of_one_model_share_its_memory(double):
         found.step(*half)
     assert len(double.nodes) == captured
     train, partial = graphs_of(found.function)
-    assert train._homes.buffers == partial._homes.buffers
+    assert {home.memory for home in train._homes} == {home.memory for home in partial._homes}
 
 
 def test_a_read_only_program_goes_where_training_has_put_the_weights(double):
@@ -157,7 +158,7 @@ def test_a_program_may_assign_one_weight_where_training_has_put_it_and_what_is_s
 def test_memory_is_freed_with_the_program(double):
     found = trained(double)
     (graph,) = graphs_of(found.function)
-    graph, block = weakref.ref(graph), weakref.ref(graph._homes.buffers[0])
+    graph, block = weakref.ref(graph), weakref.ref(graph._homes[0].memory)
     before = double.bytes_alive()
     found.function.forget()
     gc.collect()
@@ -495,8 +496,9 @@ class _HostDevice:
 def test_programs_that_lay_the_same_variables_out_in_two_ways_each_find_them_where_they_look():
     a, b = tf.Variable(np.ones(3, "f")), tf.Variable(np.full(2, 2.0, "f"))
     layouts = [Layout([(3,), (2,)], np.dtype("float32"), alignment) for alignment in (64, 1)]
-    programs = [(home, Homes(_HostDevice(), [(home, True)])) for home in [Home((a, b), one, None) for one in layouts]]
-    for home, homes in (*programs, *programs):
-        (address,) = homes.begin()
-        assert [address + start for start in home.starts] == [x.array.ctypes.data for x in (a, b)]
+    homes = [Home((a, b), one, None) for one in layouts]
+    programs = [(home, HomeVariables(_HostDevice(), home, True)) for home in homes]
+    for home, held in (*programs, *programs):
+        address = held.settle()
+        assert [address + start for _, start in home.places] == [x.array.ctypes.data for x in (a, b)]
         assert (a.numpy().tolist(), b.numpy().tolist()) == ([1, 1, 1], [2, 2])

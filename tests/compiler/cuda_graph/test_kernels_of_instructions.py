@@ -12,7 +12,7 @@ from slow import mostly_slow
 from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loops import loop, traced
-from minikeras.compiler.passes.expansion import add_at, take_at
+from minikeras.compiler.passes.inlining import add_at, take_at
 from minikeras.compiler.render.cuda import LONG, THREADS
 from minikeras.core import Record
 from minikeras.core.registry import operations as o

@@ -19,8 +19,8 @@ from minikeras.compiler.loop_ir.groups import group
 from minikeras.compiler.loop_ir.lowering import Lowering
 from minikeras.compiler.loops import SumScope, loop, loop_of_parts, traced
 from minikeras.compiler.passes.convolutions import add_rows_of_windows, windows_as_rows
-from minikeras.compiler.planning import flatten, part
 from minikeras.compiler.render.cuda import Schedule
+from minikeras.compiler.variable_storage import flatten, part
 from minikeras.core.registry import operations as o
 from minikeras.layout import Layout
 

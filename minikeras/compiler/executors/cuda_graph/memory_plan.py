@@ -6,12 +6,15 @@ values share memory if they are not alive at the same time. Values that Python m
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
+from ....layout import Layout
+from ....types import Array
 from ...ir import Program, Slot
 from ...planning import DEVICE_ALIGNMENT, arena_of
+from ...variable_storage import FlatBuffer, FlatVariables, holder_of
 from .preparation import rounded
-from .schedule import NodeSchedule
+from .schedule import Home, NodeSchedule
 
 NUMBER = 8
 """Bytes of a Python number."""
@@ -90,3 +93,69 @@ class DevicePlan:
             x, further = self._schedule.root(x)
             start += more + further
         return x, start
+
+
+# Variables: a graph has fixed addresses, so their arrays are pieces of buffers that are updated in place. Values that Python
+# assigns are copied there before the next run. A Tensor that shares a present value keeps it: the Variables move then.
+
+
+class DeviceMemory:
+    """Memory of a device for the Variables of a home, see `HostMemory`.
+
+    Attributes:
+        address, bytes: its place and size.
+    """
+
+    def __init__(self, device: Any, layout: Layout) -> None:
+        self._device, self.layout, self._size = device, layout, int(layout.dtype.itemsize)
+        self.bytes = rounded(layout.size * self._size)
+        memory = device.memory(self.bytes)
+        self.root, self.address = memory.root, memory.address
+        places = zip(layout.starts, layout.shapes, strict=True)
+        self.pieces = [device.array(memory, start * self._size, shape, layout.dtype) for start, shape in places]
+
+    def place(self, number: int) -> int:
+        """The address of one of the pieces."""
+        return int(self.address + self.layout.starts[number] * self._size)
+
+    def fill(self, number: int, array: Array) -> None:
+        """Copy an array to one of the pieces."""
+        array = self._device.contiguous(array)
+        self._device.copy(self.place(number), self._device.address(array), array.nbytes)
+
+
+class HomeVariables(FlatVariables):
+    """The Variables of a home; a single one may lie in a larger buffer.
+
+    Args:
+        device: where they are.
+        home: the Variables.
+        writes: whether the program assigns them.
+    """
+
+    __slots__ = ("_device", "_writes")
+
+    def __init__(self, device: Any, home: Home, writes: bool) -> None:
+        super().__init__(home.variables, home.layout, in_place=True)
+        self._device, self._writes = device, writes
+
+    def _make(self) -> FlatBuffer:
+        return FlatBuffer(DeviceMemory(self._device, self._layout))
+
+    def _found(self) -> FlatBuffer | None:
+        return holder_of(self._variables[0].array) if len(self._variables) == 1 else super()._found()
+
+    def settle(self) -> int:
+        """Let the Variables lie where nothing else sees a change; the address of the first. Needs joined streams."""
+        held = self.read()
+        if self._writes and held.is_seen:
+            held = self._current = self.begin()
+            held.adopt(self._variables)
+        first = self._variables[0].array
+        return int(held.memory.place(next(place for place, piece in enumerate(held.pieces) if piece is first)))
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """The memory that was settled last."""
+        assert self._current is not None
+        return cast(DeviceMemory, self._current.memory)

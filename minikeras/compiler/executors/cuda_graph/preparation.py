@@ -11,7 +11,7 @@ from ....core import Primitive, Record, namespace, operations, read_variable
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...loop_ir.reductions import copy_body, is_float, wide
 from ...loops import loop, traced
-from ...passes.expansion import FOR_GRAPHS, Writer, add_at, inline, take_at
+from ...passes.inlining import FOR_GRAPHS, Writer, add_at, inline, take_at
 from ...planning import DEVICE_ALIGNMENT
 
 
@@ -98,7 +98,7 @@ def compare_columns(program: Program) -> Program:
     writer, places = Writer(program), dict[int, Slot]()
     for record in program.records:
         if record.primitive not in (take_at, add_at):
-            writer.keep(record)
+            writer.records.append(record)
             continue
         (x, columns), y = record.inputs, record.outputs
         shape, count, number = (x.shape[0], 1), x.shape[1], record.params.get("number")

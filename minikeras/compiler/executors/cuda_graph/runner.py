@@ -30,9 +30,8 @@ from ..numpy.replay import Rollback, joined, locks_of, rollback_of
 from .device import CuPyDevice, Memory
 from .epilogues import add_epilogues
 from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
-from .homes import Homes
 from .lt import MatrixProduct
-from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, Place
+from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, HomeVariables, Place
 from .nodes import TARGET, Emitter, LaunchNode, Node
 from .preparation import compare_columns, on_host, rounded
 from .schedule import NodeSchedule, Unsupported
@@ -79,7 +78,7 @@ class GraphExecutable:
         """Make a schedule and all that depends on it."""
         schedule = self._scheduled(self._refused)
         self.schedule, self.plan = schedule, DevicePlan(self.program, schedule)
-        self._homes = Homes(self._device, [(home, schedule.assigns(home)) for home in schedule.homes])
+        self._homes = [HomeVariables(self._device, home, schedule.assigns(home)) for home in schedule.homes]
         self._rows = RowGather(self._device, self.program, schedule, self.plan)
         self._compiled: CompiledKernels | None = None
         self._memory: Memory | None = None
@@ -185,13 +184,26 @@ class GraphExecutable:
     def _undo(self, undone: contextlib.ExitStack, graphs: Graphs) -> None:
         """Restore the present state if the run fails."""
         if not graphs.are_captured:  # nodes are enqueued one by one, and some may have written
-            undone.callback(self._homes.keep())
+            undone.callback(self._kept_homes())
         undone.callback(restore, snapshot(self._changed))
         undone.callback(self._rollback())
 
+    def _kept_homes(self) -> Callable[[], None]:
+        """Copy the values of all Variables; the function returned brings them back."""
+        memories = {one.address: one.bytes for one in [home.memory for home in self._homes]}
+        copies = [(address, self._device.memory(size), size) for address, size in memories.items()]
+        for address, copy, size in copies:
+            self._device.copy(copy.address, address, size)
+
+        def bring_back() -> None:
+            for address, copy, size in copies:
+                self._device.copy(address, copy.address, size)
+
+        return bring_back
+
     def _begin(self) -> Graphs:
         """The graphs for the present places of Variables."""
-        while (places := self._homes.begin()) not in self._known:
+        while (places := tuple([home.settle() for home in self._homes])) not in self._known:
             runs = 0 if self._graphs is None else self._graphs.runs
             graphs = Graphs(self._device, self._code(), self.plan, self._bases(places), runs)
             try:

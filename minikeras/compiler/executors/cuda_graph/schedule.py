@@ -7,7 +7,7 @@ Variables come behind the last instruction that could fail, so they may write in
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from ....core import Record, Variable, Write, assigned, namespace, operations, r
 from ....layout import Layout
 from ...ir import Program, Slot, outputs_of, slots_in
 from ...passes.forward_state import only_counts, touched
-from ...planning import aliases_of, assign_flat, flats_of, flatten, part, read_flat, variables_of
+from ...planning import aliases_of
+from ...variable_storage import assign_flat, columns_of, flats_of, flatten, part, read_flat, variables_of
 from ..numpy.lowering import Kernel
-from .homes import Home
 from .lt import KINDS, MatrixProduct
 from .nodes import CopyNode, CudaKernel, LaunchNode, Node, ProductNode
 
@@ -27,6 +27,23 @@ Generator = Callable[[Record], Sequence[CudaKernel] | None]
 
 class Unsupported(Exception):
     """A program that cannot be carried out by graphs, with the reason."""
+
+
+class Home(NamedTuple):
+    """Variables that lie in one piece of memory: one alone, or one column of flattened ones in the order of a layout.
+
+    `slot` has their values at the beginning of a run.
+    """
+
+    variables: tuple[Variable, ...]
+    layout: Layout
+    slot: Slot
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The keys of the Variables, each with its byte offset."""
+        size = int(self.layout.dtype.itemsize)
+        return [(one.key, start * size) for one, start in zip(self.variables, self.layout.starts, strict=True)]
 
 
 class NodeSchedule:
@@ -73,7 +90,7 @@ class NodeSchedule:
         """Keys of Variables that a call assigns."""
         for record in program.records:
             if "layout" in record.params and variables_of(record):
-                for column in _columns(record):
+                for column in columns_of(record):
                     self._home(column, record.params["layout"])
         for record in program.records:
             self._lower(record)
@@ -194,7 +211,7 @@ class NodeSchedule:
 
     def _hold(self, home: Home, whole: Slot) -> None:
         """Let the Variables of a home have their present values in a slot, as their layout has them."""
-        self._present.update(zip(home.keys, [(whole, start) for start in home.starts], strict=True))
+        self._present.update({key: (whole, start) for key, start in home.places})
 
     def _read(self, record: Record) -> None:
         (variable,), y = record.inputs, record.outputs
@@ -209,12 +226,12 @@ class NodeSchedule:
         return self._present[variable.key]
 
     def _read_flat(self, record: Record) -> None:
-        for column, y in zip(_columns(record), record.outputs, strict=True):
+        for column, y in zip(columns_of(record), record.outputs, strict=True):
             self.views[y.key] = self._whole(self._home(column, record.params["layout"])), 0
 
     def _parts(self, home: Home) -> tuple[Slot, list[tuple[Slot, int]]]:
         """The present value of a home; values that single Variables were assigned since, with their byte offsets."""
-        parts = [(*self._present[key], start) for key, start in zip(home.keys, home.starts, strict=True)]
+        parts = [(*self._present[key], start) for key, start in home.places]
         whole = next((x for x, start, to in parts if start == to and x.bytes == home.slot.bytes), home.slot)
         return whole, [(slot, to) for slot, _, to in parts if slot is not whole]
 
@@ -238,7 +255,7 @@ class NodeSchedule:
         self._present[variable.key] = self._plain(value), 0
 
     def _assign_flat(self, record: Record) -> None:
-        for column, value in zip(_columns(record), flats_of(record), strict=True):
+        for column, value in zip(columns_of(record), flats_of(record), strict=True):
             self._hold(self._home(column, record.params["layout"]), value)
 
     # Memory -----------------------------------------------------------------------------------------------------------------
@@ -353,12 +370,6 @@ class NodeSchedule:
         """True if a node may write a result into memory that it may read."""
         reads = [(place, self.root(x)[1]) for place, x in enumerate(node.operands) if self.root(x)[0] is home]
         return all(not start and place in aliases_of(node, result.key) for place, start in reads)
-
-
-def _columns(record: Record) -> list[list[Variable]]:
-    """Flattened Variables, column by column."""
-    variables, count = variables_of(record), len(record.params["layout"].shapes)
-    return [variables[start : start + count] for start in range(0, len(variables), count)]
 
 
 _RULES: dict[Any, Callable[[NodeSchedule, Record], None]] = {

@@ -22,7 +22,7 @@ from ...loop_ir.operations import contraction, has_nest, launches
 from ...loop_ir.reductions import copy_body
 from ...loop_ir.strided import Access, Launch, contiguous, spread, view_of
 from ...loops import KINDS, Body, elementwise_body
-from ...planning import flatten, part
+from ...variable_storage import flatten, part
 from ..numpy.blocks import copied, put
 from ..numpy.lowering import Bind, Call, CallLowering, FlattenKernel, LoweredOp, ReadFlat, View
 from .calls import KernelCall, can_loop

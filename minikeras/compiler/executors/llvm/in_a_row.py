@@ -20,8 +20,9 @@ from ....parallel import thread_count
 from ....types import Array
 from ...ir import Program, Slot
 from ...loop_ir import indexed
-from ...planning import address_of, flats_of, part, variables_of
+from ...planning import address_of
 from ...render.llvm import NestKernel
+from ...variable_storage import flats_of, part, variables_of
 from ..numpy.blocks import copied, put
 from ..numpy.builder import Builder, Drop, Step, is_quiet
 from ..numpy.lowering import AssignFlat, Bind, Call, Kernel, LoweredOp, ReadFlat, View

@@ -12,7 +12,7 @@ from enum import IntEnum
 from ....core import State, assigned
 from ...ir import slots_in
 from ...passes.forward_state import only_counts, touched
-from ...planning import flats_of, variables_of
+from ...variable_storage import flats_of, variables_of
 from ..numpy.lowering import AssignFlat, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View
 
 

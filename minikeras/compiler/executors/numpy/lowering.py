@@ -19,8 +19,8 @@ from ....core.ops.contractions import LONG
 from ....parallel import WORTHWHILE, product
 from ...ir import Program, Slot, outputs_of, slots_in, slots_of
 from ...loops import Body, Step, loop_of
-from ...passes.expansion import add_at, take_at
-from ...planning import assign_flat, flats_of, flatten, part, read_flat, variables_of
+from ...passes.inlining import add_at, take_at
+from ...variable_storage import assign_flat, flats_of, flatten, part, read_flat, variables_of
 from .blocks import BlockLoop, Uses, copied, writing
 
 # What instructions are lowered to: calls, each with operands, results and the instruction that it comes from.

@@ -14,7 +14,8 @@ import numpy as np
 
 from ....types import Array
 from ...ir import Program, Slot, slots_in
-from ...planning import FlatBuffer, FlatVariables, arena_of, flats_of, lifetimes, memory_of, touched, variables_of
+from ...planning import arena_of, lifetimes, memory_of, touched
+from ...variable_storage import FlatBuffer, FlatVariables, flats_of, variables_of
 from .lowering import AssignFlat, Bind, Call, FlattenKernel, Kernel, LoweredOp, ReadFlat, View
 
 LIMIT = 1 << 25
@@ -239,10 +240,10 @@ class FlatRegisters(FlatVariables):
     def _write_to(self, buffer: FlatBuffer, memory: RunMemory) -> None:
         """Put the memory for new values into the registers and addresses that the program writes."""
         self._written = None  # until it is complete, in case of an interrupt
-        for register, flat in zip(self._flats, buffer.flats, strict=True):
+        for register, flat in zip(self._flats, buffer.memory.flats, strict=True):
             memory.registers[register] = flat
         if self._numbers.size:
-            memory.addresses[self._numbers] = buffer.addresses
+            memory.addresses[self._numbers] = buffer.memory.addresses
         self._written = buffer
 
     def bind_read(self, arrays: list[Any], memory: RunMemory) -> None:
@@ -265,7 +266,7 @@ class FlatRegisters(FlatVariables):
 
     def _views_of(self, buffer: FlatBuffer) -> Any:
         """The registers with their flat arrays and views; the positions of addresses, and these addresses."""
-        arrays = dict(zip(self._reads, buffer.flats, strict=True))
+        arrays = dict(zip(self._reads, buffer.memory.flats, strict=True))
         for view in self._views:
             arrays[view.results[0].key] = view.function(arrays[view.operands[0].key])
         wanted = {key: array for key, array in arrays.items() if key in self._addressed}

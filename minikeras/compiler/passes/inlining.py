@@ -1,32 +1,25 @@
-"""Composite instructions are replaced by their parts; the file that defines one registers its rule in `EXPANSIONS`.
+"""Composite instructions are replaced by the operations that they are made of, which then share results, memory and loops.
 
-An optimizer's step becomes a reading of flattened Variables, a loop over their elements and an assignment.
+No formula is written down twice: a kernel runs once on `TracedArray`s, which write an instruction for each operation. The file
+that defines a composite instruction registers its rule in `EXPANSIONS`.
 """
 
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...core import Primitive, Record, State, Variable, is_short, operations, read_variable
-from ...layout import Layout
+from ...core import Primitive, Record, State, is_short, operations
 from ...types import Array
 from ..ir import Program, Slot, instruction, outputs_of, slots_in
-from ..loops import KINDS, Body, Code, Untraceable, loop, traced
-from ..planning import assign_flat, flatten, part, read_flat, variables_of
-from .forward_state import touched
-
-# Kernels that are made of other operations become these operations, which then share results, memory and loops.
-#
-# No formula is written down twice: a kernel runs once on `TracedArray`s, which write an instruction for each operation.
+from ..loops import KINDS, Code, Untraceable, loop, traced
 
 
 @instruction()
@@ -272,12 +265,8 @@ class Writer:
         self.written: dict[Hashable, Slot] = {}
         self.guards: list[Callable[[], bool]] = list(program.guards)
         self._keys = program.unused_keys()
-        self._begun: set[int] = set()
-        """The identities of the instructions that `begin` has written."""
-
-    def keep(self, record: Record) -> None:
-        """Write an instruction as it is."""
-        self.records.append(record)
+        self._begun = 0
+        """The number of instructions in front that `begin` has written."""
 
     def attempt(self, write: Callable[[], None]) -> bool:
         """Write what a function writes; nothing, and False, if it finds something untraceable."""
@@ -302,7 +291,7 @@ class Writer:
         for record in program.records:
             outputs = tuple([placed(y) for y in outputs_of(record)])
             results = outputs if type(record.outputs) is tuple else outputs[0]
-            self.keep(Record(record.primitive, [placed(x) for x in record.inputs], record.params, results))
+            self.write(record.primitive, [placed(x) for x in record.inputs], record.params, results)
         return [placed(one) for one in program.results]
 
     def slot(self, shape: tuple[int, ...] | None, dtype: Any) -> Slot:
@@ -324,73 +313,23 @@ class Writer:
             self.written[key] = self.write(primitive, inputs, params, self.slot(shape, dtype))
         return self.written[key]
 
-    def flatten(self, arrays: Sequence[Slot], layout: Layout) -> Slot:
-        """One flat array of all; one array alone is only reshaped."""
-        whole = self.slot((layout.size,), layout.dtype)
-        if len(arrays) == 1 and arrays[0].dtype == layout.dtype:
-            params = {"shape": (layout.size,), "rank": len(arrays[0].shape)}
-            one: Slot = self.write(operations.reshape, arrays, params, whole)
-            return one
-        found: Slot = self.write(flatten, arrays, {"layout": layout}, whole)
-        return found
-
-    def read(self, columns: Sequence[Sequence[Variable]], layout: Layout) -> tuple[Slot, ...]:
-        """One flat array for each column of Variables. Earlier reads of their present values become parts of it."""
-        flats = tuple([self.slot((layout.size,), layout.dtype) for _ in columns])
-        variables = [variable for column in columns for variable in column]
-        parts = list(itertools.product(flats, zip(layout.starts, layout.shapes, strict=True)))
-        places = dict(zip([variable.key for variable in variables], parts, strict=True))
-        first = position = len(self.records)
-        while position and not self._changes(self.records[position - 1], places.keys()):
-            position -= 1
-            record = self.records[position]
-            if record.primitive is read_variable and record.inputs[0].key in places:
-                first, (flat, (start, shape)) = position, places[record.inputs[0].key]
-                self.records[position] = Record(part, [flat], {"start": start, "shape": shape}, record.outputs)
-        self.records.insert(first, Record(read_flat, variables, {"layout": layout}, flats))
-        return flats
-
     def begin(self, primitive: Primitive, params: dict[str, Any], outputs: Any) -> None:
-        """Write an instruction that reads state alone; it becomes the first one if nothing was changed before."""
-        record = Record(primitive, [], params, outputs)
-        self._begun.add(id(record))
-        self.records.insert(len(self.records) if any(map(self._changes, self.records)) else 0, record)
-
-    def _changes(self, record: Record, keys: Collection[int] | None = None) -> bool:
-        """True if an instruction may change Variables: any, or one of those with these keys."""
-        if id(record) in self._begun or not {State.VARIABLES, State.OPERANDS}.intersection(record.primitive.writes):
-            return False
-        found = touched(record)
-        return keys is None or found is None or not found.isdisjoint(keys)
-
-    def assign(self, columns: Sequence[Sequence[Variable]], flats: Sequence[Slot], layout: Layout) -> None:
-        """Let Variables hold the parts of flat arrays."""
-        self.write(assign_flat, [*itertools.chain.from_iterable(columns), *flats], {"layout": layout})
-
-    def loop(self, body: Body, operands: Sequence[Slot], size: int) -> list[Slot]:
-        """Write a loop of a body over all elements of flat arrays; the flat arrays of its results."""
-        dtypes = body.dtypes
-        outputs = [self.slot((size,), dtypes[register]) for register in body.outputs]
-        self.write(loop, operands, {"body": body}, tuple(outputs))
-        return outputs
+        """Write an instruction that reads state alone; it comes before all others if these change none."""
+        if any(_CHANGED.intersection(record.primitive.writes) for record in self.records[self._begun :]):
+            self.write(primitive, [], params, outputs)
+        else:
+            self.records.insert(self._begun, Record(primitive, [], params, outputs))
+            self._begun += 1
 
 
-def _read_together(writer: Writer, record: Record) -> bool:
-    """Write a flat read; earlier reads of its Variables become parts of it: 10 us less in a small training step."""
-    variables, layout = variables_of(record), record.params["layout"]
-    count = len(layout.shapes)
-    flats = writer.read([variables[start : start + count] for start in range(0, len(variables), count)], layout)
-    writer.renamed.update((y.key, flat) for y, flat in zip(record.outputs, flats, strict=True))
-    return True
+_CHANGED = {State.VARIABLES, State.OPERANDS}
 
 
-def expand(program: Program, graphs: bool = False, native: bool = False) -> Program:
-    """The program with composite instructions expanded, where they are on NumPy's arrays."""
+def inline_composites(program: Program, graphs: bool = False, native: bool = False) -> Program:
+    """The program without composite instructions, where they are on NumPy's arrays."""
     writer = Writer(program, graphs, native)
     EXPANSIONS.setdefault(operations.affine, _taken_apart)
-    EXPANSIONS.setdefault(read_flat, _read_together)
     EXPANSIONS.setdefault(operations.one_hot, _compared)
-    FOR_GRAPHS.setdefault(operations.affine, functools.partial(_taken_apart, of_shorts=True))
     for made_of_others in (
         *(operations.softmax, operations.log_softmax, operations.softmax_cross_entropy),
         *(operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad),
@@ -400,15 +339,15 @@ def expand(program: Program, graphs: bool = False, native: bool = False) -> Prog
     for record in program.records:
         rule = rules.get(record.primitive)
         if rule is None or not _on_host(record) or not rule(writer, record):
-            writer.keep(record)
+            writer.records.append(record)
     return program.with_records(writer.records, writer.renamed, guards=writer.guards)
 
 
-def _taken_apart(writer: Writer, record: Record, of_shorts: bool = False) -> bool:
+def _taken_apart(writer: Writer, record: Record) -> bool:
     """Write a layer's product and its sum with the bias, which then can fuse with its readers; 16-bit floats round between."""
     x, kernel, bias = record.inputs
     y = record.outputs
-    plain = of_shorts if is_short(y.dtype) else y.dtype.kind in "fc"
+    plain = writer.graphs if is_short(y.dtype) else y.dtype.kind in "fc"
     if not plain or not all(isinstance(one, Slot) for one in record.inputs) or min(len(x.shape), len(kernel.shape)) < 2:
         return False
     product = writer.write(operations.matrix_product, [x, kernel], {}, writer.slot(y.shape, y.dtype))
