@@ -1,7 +1,25 @@
-"""Interrupts at a chosen instruction of Python's bytecode, as Ctrl-C may come."""
+"""Interrupts at a chosen instruction of Python's bytecode, as Ctrl-C may come, and between two Variables of a step."""
 
 import sys
 from contextlib import contextmanager
+from unittest.mock import patch
+
+from minikeras import Variable
+
+
+@contextmanager
+def exchange_fails(number, kind=KeyboardInterrupt):
+    """Within the block, the Variable of that number that an optimizer gives a new array raises; the block gets all of them."""
+    exchange, calls = Variable.exchange, []
+
+    def failing(self, array):
+        calls.append(self)
+        if len(calls) == number:
+            raise kind
+        exchange(self, array)
+
+    with patch.object(Variable, "exchange", failing):
+        yield calls
 
 
 @contextmanager

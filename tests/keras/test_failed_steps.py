@@ -4,6 +4,7 @@ import signal
 
 import numpy as np
 import pytest
+from interrupts import exchange_fails
 from slow import sampled
 
 import minikeras as tf
@@ -108,20 +109,8 @@ def interrupt_in_metric(model):
 
 
 def interrupt_in_optimizer(model):
-    """Between two Variables that the optimizer re-binds."""
-    exchange, calls = tf.Variable.exchange, []
-
-    def interrupted(self, array):
-        calls.append(self)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        exchange(self, array)
-
-    tf.Variable.exchange = interrupted
-    try:
+    with exchange_fails(4):
         model.train_on_batch(X, Y)
-    finally:
-        tf.Variable.exchange = exchange
 
 
 FAILURES = [wrong_labels, error_in_call, error_in_metric, interrupt_in_call, interrupt_in_metric, interrupt_in_optimizer]
@@ -283,22 +272,9 @@ VARIANTS = {
 }
 
 
-def stopped_at(number, kind):
-    """Variable.exchange, which raises at its call of this number."""
-    exchange, calls = tf.Variable.exchange, []
-
-    def stopped(self, array):
-        calls.append(self)
-        if len(calls) == number:
-            raise kind
-        exchange(self, array)
-
-    return stopped
-
-
 @pytest.mark.parametrize("kind", sampled([MemoryError, KeyboardInterrupt], 3))
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_with_every_optimizer_a_failure_between_two_assignments_changes_nothing(variant, kind, monkeypatch):
+def test_with_every_optimizer_a_failure_between_two_assignments_changes_nothing(variant, kind):
     def small():
         model = tf.keras.Sequential(
             [tf.keras.Input((3,)), Dense(2, kernel_initializer="ones"), tf.keras.layers.BatchNormalization(), Dense(2)]
@@ -313,10 +289,8 @@ def test_with_every_optimizer_a_failure_between_two_assignments_changes_nothing(
     model.reset_metrics()
     before = state(model)
     for number in (1, 2, 4):
-        with monkeypatch.context() as patch:
-            patch.setattr(tf.Variable, "exchange", stopped_at(number, kind))
-            with pytest.raises(kind):
-                model.train_on_batch(X, Y)
+        with exchange_fails(number, kind), pytest.raises(kind):
+            model.train_on_batch(X, Y)
         assert state(model) == before
     assert [model.train_on_batch(X, Y) for _ in range(3)] == [untouched.train_on_batch(X, Y) for _ in range(3)]
 

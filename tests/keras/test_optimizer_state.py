@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from in_one_test import in_one_test
+from interrupts import exchange_fails
 from optimizer_cases import CLASSES, FORMULAS, OPTIONS, gradients, optimizers, values, weights
 
 import minikeras as tf
@@ -25,22 +26,13 @@ def equal(mine, theirs):
 
 @every_formula
 @in_one_test(option=OPTIONS, steps_before=[0, 1, 2])
-def test_an_interrupt_anywhere_in_the_step_leaves_everything_as_it_was(name, option, steps_before, monkeypatch):
+def test_an_interrupt_anywhere_in_the_step_leaves_everything_as_it_was(name, option, steps_before):
     held, optimizer = weights(), FORMULAS[name](**OPTIONS[option])
     for step in range(steps_before):
         optimizer.apply(gradients(step), held)
-    before, exchange, calls = values([*held, *optimizer.variables]), tf.Variable.exchange, []
-
-    def interrupted(self, array):
-        calls.append(self)
-        if len(calls) == at:
-            raise KeyboardInterrupt
-        exchange(self, array)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(tf.Variable, "exchange", interrupted)
-        for at in (1, 2, 5, 9):
-            calls.clear()
+    before = values([*held, *optimizer.variables])
+    for at in (1, 2, 5, 9):
+        with exchange_fails(at) as calls:
             try:
                 optimizer.apply(gradients(9), held)
             except KeyboardInterrupt:
@@ -52,20 +44,12 @@ def test_an_interrupt_anywhere_in_the_step_leaves_everything_as_it_was(name, opt
 
 
 @pytest.mark.parametrize("at", range(1, 7))
-def test_an_interrupt_under_a_dynamic_loss_scale_leaves_scale_and_weights(at, monkeypatch):
+def test_an_interrupt_under_a_dynamic_loss_scale_leaves_scale_and_weights(at):
     held = weights()[:1]
     optimizer = optimizers.LossScaleOptimizer(optimizers.Adam(0.1), initial_scale=4.0, dynamic_growth_steps=1)
     optimizer.build(held)
-    before, exchange, calls = values([*held, *optimizer.variables]), tf.Variable.exchange, []
-
-    def interrupted(self, array):
-        calls.append(self)
-        if len(calls) == at:
-            raise KeyboardInterrupt
-        exchange(self, array)
-
-    monkeypatch.setattr(tf.Variable, "exchange", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    before = values([*held, *optimizer.variables])
+    with exchange_fails(at), pytest.raises(KeyboardInterrupt):
         optimizer.apply(gradients(0)[:1], held)
     assert equal(values([*held, *optimizer.variables]), before)
 
