@@ -64,22 +64,6 @@ def test_no_gradient_flows_through_integers_and_steps(path):
     assert tape.gradient(y, x) is None
 
 
-def test_a_watched_integer_gets_no_gradient():
-    x = tf.constant([1, 2])
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.cast(x, "float32") * 2.0
-    assert tape.gradient(y, x) is None
-
-
-def test_a_cast_gives_the_gradient_back_in_the_dtype_of_its_source():
-    x = tf.Variable([1.0, 2.0], dtype="float16")
-    with tf.GradientTape() as tape:
-        y = tf.square(tf.cast(x, "float64"))
-    gradient = tape.gradient(y, x)
-    assert gradient.dtype == "float16" and gradient.numpy().tolist() == [2.0, 4.0]
-
-
 # What NumPy's linear algebra and complex numbers lack in half precision.
 FLOAT32_AT_LEAST = (
     "linalg",

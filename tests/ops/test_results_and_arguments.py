@@ -227,11 +227,6 @@ def test_dropout_takes_one_rate_below_one(rate):
         tf.nn.dropout(tf.ones([2]), rate)
 
 
-def test_the_error_of_bias_add_for_a_vector_names_its_shape():
-    with pytest.raises(ShapeError, match=r"at least two axes, found shape \(3,\)"):
-        tf.nn.bias_add(tf.ones([3]), tf.ones([3]))
-
-
 # Specs --------------------------------------------------------------------------------------------------------------------
 
 
