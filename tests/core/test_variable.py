@@ -167,16 +167,6 @@ def test_each_read_is_differentiated_at_the_value_it_saw():
     assert tape.gradient([y, z], v).numpy() == 14.0
 
 
-def test_a_persistent_tape_is_right_again_after_an_optimizer_step():
-    """The derivative of v**2 is 6 before and after the step that moves v to 10 (an in-place assign gave 20)."""
-    v = tf.Variable(3.0)
-    with tf.GradientTape(persistent=True) as tape:
-        y = v * v
-    assert tape.gradient(y, v).numpy() == 6.0
-    v.assign(10.0)
-    assert tape.gradient(y, v).numpy() == 6.0
-
-
 def test_two_tapes_see_the_values_of_their_own_reads():
     v = tf.Variable([3.0])
     with tf.GradientTape() as first:
