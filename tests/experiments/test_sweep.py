@@ -432,9 +432,9 @@ def test_without_a_direction_the_objective_needs_one():
         model.compile("sgd", "mse", metrics=[lambda y, p: tf.reduce_mean(p)])
         return model
 
-    with pytest.raises(ValueError, match="'<lambda>' does not say whether more or less is better: give mode"):
-        swept({"rate": [0.1]}, made_by=made, objective="<lambda>")
-    assert swept({"rate": [0.1]}, made_by=made, objective="<lambda>", mode="max").mode == "max"
+    with pytest.raises(ValueError, match="'lambda' does not say whether more or less is better: give mode"):
+        swept({"rate": [0.1]}, made_by=made, objective="lambda")
+    assert swept({"rate": [0.1]}, made_by=made, objective="lambda", mode="max").mode == "max"
 
 
 # Results -----------------------------------------------------------------------------------------------------------------

@@ -83,6 +83,24 @@ def test_probabilities_are_no_integer_labels_but_whole_floats_are():
     assert float(loss(np.array([0.0, 1.0]), p)) == float(loss(np.array([0, 1]), p))
 
 
+@pytest.mark.parametrize("given", [None, "x"])
+def test_a_loss_that_gives_no_tensor_is_named(given):
+    class Own(tf.keras.losses.Loss):
+        def call(self, y_true, y_pred):
+            return given
+
+    for loss, name in ((lambda y, p: given, "<lambda>"), (Own(), "own")):
+        with pytest.raises(
+            TypeError, match=rf"'{name}' \(.*\) gave {given!r}, a tensor is needed. Does it end without `return`"
+        ):
+            made(loss=loss).fit(X, Y, verbose=0)
+
+
+def test_a_metric_that_gives_none_is_named():
+    with pytest.raises(TypeError, match=r"'lambda' \(MeanMetricWrapper\) gave None, a tensor is needed"):
+        made(metrics=[lambda y, p: None]).fit(X, Y, verbose=0)
+
+
 def test_a_loss_of_integers_that_has_no_twin_names_the_places_of_one_hot_labels():
     for use in (
         tf.keras.losses.CategoricalGeneralizedCrossEntropy(),

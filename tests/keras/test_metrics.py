@@ -1,5 +1,7 @@
 """What metrics have in common: state, shapes that must fit, weights, custom metrics; and definitions by counting."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -576,3 +578,13 @@ def test_counts_of_an_iou_do_not_overflow():
     metric.update_state([0, 0], [0, 0])
     assert metric.total_cm.numpy()[0, 0] == 2**31 + 1
     assert float(metric.result()) == pytest.approx(1.0)
+
+
+def test_functions_name_their_metrics_as_in_keras():
+    def worstOfTwo(y_true, y_pred):
+        return tf.reduce_max(tf.abs(y_true - y_pred), axis=-1)
+
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[worstOfTwo, lambda y, p: y - p, functools.partial(worstOfTwo)])
+    history = model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0).history
+    assert sorted(history) == ["lambda", "loss", "partial", "worst_of_two"]

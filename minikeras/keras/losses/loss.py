@@ -101,6 +101,8 @@ class Loss:
         else:
             labels = y_true if type(y_true) is Tensor else convert_to_tensor(y_true)
         values = self.call(labels, predictions)
+        if not hasattr(values, "ndim"):
+            raise TypeError(gave_no_tensor(self, values))
         attached, counting = mask_of(y_pred), self._rows_that_count(labels, values)
         if attached is not None or counting is not None:
             mask = combine_weights(combine_weights(mask, attached, values), counting, values)
@@ -394,6 +396,11 @@ def several_classes(name: str, predictions: Tensor, axis: int) -> int:
             "binary_crossentropy with a sigmoid, or two units with a softmax."
         )
     return count
+
+
+def gave_no_tensor(thing: Any, given: Any) -> str:
+    """The message for a loss or metric whose function gives something else."""
+    return f"'{thing.name}' ({type(thing).__name__}) gave {given!r}, a tensor is needed. Does it end without `return`?"
 
 
 def class_labels(name: str, y_true: TensorLike, predictions: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from .. import initializers, losses
 from ..arguments import Catalogue, as_call
 from ..calls import context, mask_of, without_effects
 from ..config import floatx, policy_of
-from ..losses.loss import as_floats, combine_weights, spread_weights, with_function
+from ..losses.loss import as_floats, combine_weights, gave_no_tensor, spread_weights, with_function
 from ..names import auto_name
 from ..weight import KerasVariable
 
@@ -333,7 +333,7 @@ class MeanMetricWrapper(Mean):
 
     Args:
         fn: `fn(y_true, y_pred, **options)`, one value for each row. Of a loss, less is better.
-        name: that of the function if None.
+        name: that of the function in snake_case if None, as in Keras: 'lambda' for a lambda.
         options: handed to `fn`.
 
     >>> def worst(y_true, y_pred):
@@ -344,7 +344,8 @@ class MeanMetricWrapper(Mean):
     """
 
     def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: DTypeLike = None, **options: Any) -> None:
-        super().__init__(name or getattr(fn, "name", None) or getattr(fn, "__name__", None), dtype)
+        own = getattr(fn, "__name__", type(fn).__name__)
+        super().__init__(name or getattr(fn, "name", None) or (own if own[0] == "_" else snake_case(own)), dtype)
         self._fn, self._options = fn, options
         is_loss = isinstance(fn, losses.Loss) or getattr(losses, getattr(fn, "__name__", ""), None) is fn
         if self._direction is None and is_loss:
@@ -352,6 +353,8 @@ class MeanMetricWrapper(Mean):
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:  # type: ignore[override]
         values = self._fn(y_true, y_pred, **self._given())
+        if values is None:
+            raise TypeError(gave_no_tensor(self, values))
         super().update_state(values, combine_weights(sample_weight, mask_of(y_pred), values))
 
     def get_config(self) -> dict[str, Any]:
