@@ -12,6 +12,7 @@ from slow import diagonal, mostly_slow, sampled
 from small_fits import X, Y, instructions, model_of, state, trained
 
 import minikeras as tf
+from minikeras.keras.optimizers.step_program import passes_of
 
 GOLDEN = golden("custom_optimizers")
 FIRST = {name: np.array(value, "float32") for name, value in GOLDEN["first"].items()}
@@ -320,3 +321,21 @@ def test_what_a_formula_assigns_is_read_after_it(order, jit_compile):
 
         found.append([tuple(map(float, step(tf.ones([2])))) for _ in range(4)])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_attributes_that_a_formula_makes_while_it_is_tried_are_taken_back(fails):
+    class Noting(tf.keras.optimizers.Optimizer):
+        last = "nothing"
+
+        def formula(self, step, gradient, value):
+            self.last, self.rate_of_last = gradient, step
+            if fails:
+                raise TypeError("arrays alone")
+            return (value - step * gradient,)
+
+    optimizer, w = Noting(0.1), tf.Variable([1.0, 2.0])
+    optimizer.build([w])
+    before = vars(optimizer).copy()
+    assert passes_of(optimizer, [optimizer.state.slots[w.key]], 0.1) == 0
+    assert vars(optimizer) == before and optimizer.last == "nothing"

@@ -246,7 +246,8 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
         return 1
     if optimizer.is_own:
         return 2 if optimizer.sums else 0
-    before, watcher = vars(optimizer).copy(), Assignments()
+    held, watcher = vars(optimizer), Assignments()
+    before = held.copy()
     try:
         with watcher:
             passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes("__call__")
@@ -254,8 +255,12 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
         return 0
     finally:
         restore(watcher.before)
-    if vars(optimizer) != before or watcher.before:
-        vars(optimizer).update(before)
+        made = held.keys() - before.keys()
+        changed = made or any(held.get(name) is not value for name, value in before.items())
+        for name in made:
+            del held[name]
+        held.update(before)
+    if changed or watcher.before:
         return 0
     return len(passes)
 
