@@ -260,9 +260,7 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
         for name in made:
             del held[name]
         held.update(before)
-    if changed or watcher.before:
-        return 0
-    return len(passes)
+    return 0 if changed or watcher.before else len(passes)
 
 
 class FormulaPart:
