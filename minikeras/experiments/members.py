@@ -453,9 +453,9 @@ class MemberSource(Source):
     ) -> None:
         assert whole.table is not None
         self.table, self._members, self._rows = whole.table, members, rows
-        count = self.table.length if rows is None else len(rows[0])
-        self._size = 32 if batch_size is None else batch_size
-        numbers, drawn = np.arange(count), self._size if shuffle == "batch" else count
+        self._count = count = self.table.length if rows is None else len(rows[0])
+        size = 32 if batch_size is None else batch_size
+        self._size, numbers, drawn = min(size, max(count, 1)), np.arange(count), size if shuffle == "batch" else count
         self._orders = []
         for member in members:
             with member.drawing():
@@ -465,22 +465,22 @@ class MemberSource(Source):
         self.ended: set[int] = set()
 
     def from_position(self, start: int) -> Iterator[Any]:
-        orders = [np.empty(0, np.int64)] * len(self._members)
+        members, size, (full, rest) = len(self._members), self._size, divmod(self._count, self._size)
+        whole, last = np.empty((full, members, size), np.int64), np.empty((members, rest), np.int64)
 
         def draw(first: int, stop: int) -> None:
             for place in range(first, stop):
                 member, before = self._members[place], self._members[place].streams
                 with member.drawing():
-                    orders[place] = np.concatenate([numbered(part) for part in self._orders[place].from_position(0)])
+                    order = np.concatenate([numbered(part) for part in self._orders[place].from_position(0)])
                 if place in self.ended:
                     member.streams = before
+                order = order if self._rows is None else self._rows[place][order]
+                whole[:, place], last[place] = order[: full * size].reshape(full, size), order[full * size :]
 
-        in_parallel(draw, len(orders), least=1, align=1)
-        whole = np.stack([orders[place] for place in self.chosen])
-        if self._rows is not None:
-            whole = np.take_along_axis(np.stack([self._rows[place] for place in self.chosen]), whole, axis=1)
-        for first in range(start * self._size, whole.shape[1], self._size):
-            yield whole[:, first : first + self._size]
+        in_parallel(draw, members, least=1, align=1)
+        for batch in [*whole, last][start : full + bool(rest)]:
+            yield batch if len(self.chosen) == members else batch[self.chosen]
 
 
 def _length(source: Source) -> int:

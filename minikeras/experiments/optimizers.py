@@ -10,7 +10,6 @@ The members' own optimizers stay the place to read and set: their learning rates
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -24,20 +23,11 @@ from ..core.stack import BOTTOM, current, on_top, perform
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.optimizers import LossScaleOptimizer, Optimizer, PerLayer
+from ..keras.optimizers import step as single
 from ..keras.optimizers.gradients import paired
 from ..keras.optimizers.loss_scale import present_scale
 from ..keras.optimizers.schedules import LearningRateSchedule
 from ..keras.optimizers.state import BESIDE, Change, SlotState
-from ..keras.optimizers.step import (
-    Flags,
-    changes_others,
-    clipped_by_global_norm,
-    clipped_by_squares,
-    flags_of,
-    groups_alike,
-    numbers_of,
-    present_rate,
-)
 from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, flattened, is_usual, passes_of, unchanged
 from ..keras.weight import KerasVariable
 from ..layout import Layout
@@ -116,7 +106,7 @@ class StackedOptimizer(Optimizer):
     def learning_rate(self) -> Any:
         """Each member's own learning rate. Set it to one for all or to a list with one for each."""
         with self._below():
-            rates = perform(present_rate, (), {"optimizer": self})
+            rates = perform(single.present_rate, (), {"optimizer": self})
         return BatchedTensor(rates, self._members)
 
     @learning_rate.setter
@@ -228,7 +218,7 @@ class StackedOptimizer(Optimizer):
         parts = {_part_of(self.optimizers[0], self._members.own(one)[0])[0] for one in others}
         found = list[tuple[MembersPart, list[int]]]()
         for number, (optimizers, places) in shares.items():
-            if number in parts and changes_others(optimizers[0]):
+            if number in parts and single.changes_others(optimizers[0]):
                 raise Untraceable("what has no gradient changes too")
             holders = self.optimizers if isinstance(self.optimizers[0], PerLayer) and not found else ()
             part = MembersPart(owner, optimizers, [states[i] for i in places], writer, self._members, holders)
@@ -300,18 +290,8 @@ class MemberGroup(FormulaGroup):
         differ: whether they differ; else they stay Python's.
     """
 
-    def __init__(
-        self,
-        own: Any,
-        step: Any,
-        states: Sequence[SlotState],
-        alike: tuple[Sequence[int], Any],
-        flags: Sequence[str],
-        settings: Sequence[str],
-        differ: bool,
-        graphs: bool,
-    ) -> None:
-        super().__init__(own, step, states, *alike, flags, settings=settings, clips=False, graphs=graphs and not differ)
+    def __init__(self, *given: Any, differ: bool, **options: Any) -> None:
+        super().__init__(*given, **options)
         self.differ = differ
         passes = super().passes("__call__")
         spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
@@ -334,10 +314,9 @@ class MemberGroup(FormulaGroup):
 
     def _everywhere(self, writer: Writer, numbers: Slot) -> Slot:
         """Write one number for each member at every element."""
-        column = [TracedArray(writer, numbers).reshape((*numbers.shape, 1)).slot]
         rows = Layout([(shape[0], math.prod(shape[1:])) for shape in self.layout.shapes], numbers.dtype)
         slots = [writer.slot(shape, numbers.dtype) for shape in rows.shapes]
-        pieces = [writer.write(operations.broadcast_to, column, {"shape": one.shape, "rank": 2}, one) for one in slots]
+        pieces = [writer.write(operations.broadcast_to, [numbers], {"shape": one.shape, "rank": 2}, one) for one in slots]
         return flattened(writer, pieces, rows)
 
     def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
@@ -368,7 +347,7 @@ class MembersPart(FormulaPart):
         members: Members,
         holders: Sequence[Optimizer],
     ) -> None:
-        self._optimizer, self.own = owner, optimizers[0]
+        self._optimizer, self.own, self._ends = owner, optimizers[0], optimizers[0].changes_numbers
         self.optimizers, self._members, self._ended, first = list(optimizers), members, members.ended, optimizers[0]
         self._asked, self._sources, self._rates = -1, list[Any](), list[Any]()
         """The sources of learning rates, and the last values of those that are Variables."""
@@ -384,19 +363,20 @@ class MembersPart(FormulaPart):
         if any(own.constraint for some in rows for own in some) or passes_of(first, states, step) != 1:
             raise Untraceable("a constraint, or a formula of more than elements")
         self._guards = [unchanged(*pair) for pair in zip(optimizers, rows, strict=True)]
-        options, self._flags = [one.plain_options() for one in optimizers], tuple(flags_of(first, 0))
+        options, self._flags = [one.plain_options() for one in optimizers], tuple(single.flags_of(first, 0))
         self._settings = _differing(options)
         if len({counter.array.item() for counter in self._of_active(self._counters[0])}) > 1:
             raise Untraceable("members that have taken different numbers of steps")
-        alike = [(places, cast(Any, decays)) for places, decays in groups_alike(self, states)]
+        alike = [(places, cast(Any, decays)) for places, decays in single.groups_alike(self, states)]
         self._decays: list[tuple[float, ...]] = [decays for _, decays in alike if decays]
         keys = [(repr(own), tuple([one[place] for one in self._decays])) for place, own in enumerate(options)]
         self._kinds = [place if one.changes_numbers else keys.index(keys[place]) for place, one in enumerate(optimizers)]
         """Members with the same options compute their numbers once."""
         steps, sources = self._steps(), {None if isinstance(one, Variable) else one for one in self._sources}
         self._differ = len({*keys}) > 1 or len(sources) > 1 or not _agree(steps)
-        kind = self._flags, self._settings, self._differ, writer.graphs
-        self.groups: list[MemberGroup] = [MemberGroup(first, step, states, one, *kind) for one in alike]
+        kind: dict[str, Any] = {"flags": self._flags, "settings": self._settings, "graphs": writer.graphs and not self._differ}
+        given = [(first, step, states, *one) for one in alike]
+        self.groups: list[MemberGroup] = [MemberGroup(*one, differ=self._differ, clips=False, **kind) for one in given]
         first_flag = self.groups[0].leaves + len(self._decays)
         count, own = first_flag + len(self._flags), iter(range(self.groups[0].leaves, first_flag))
         settings, flags = range(count, count + len(self._settings)), range(first_flag, count)
@@ -405,7 +385,7 @@ class MembersPart(FormulaPart):
         ]
         """For each group the positions of its formula's numbers among those of `_steps` and the settings."""
         for group, columns in zip(self.groups, self._columns, strict=True):
-            kinds = [((len(optimizers),), dtype) for _, dtype in group.body.coefficients]
+            kinds = [((len(optimizers), 1), dtype) for _, dtype in group.body.coefficients]
             group.numbers = [writer.slot(*kind) for kind in (kinds if self._differ else [(None, float)] * len(columns))]
         slots = tuple([slot for group in self.groups for slot in group.numbers])
         writer.begin(member_numbers, {"optimizer": self._optimizer, "part": self}, slots)
@@ -422,14 +402,15 @@ class MembersPart(FormulaPart):
 
     # Its numbers -----------------------------------------------------------------------------------------------------------
 
-    def _steps(self) -> list[tuple[float, ...]]:
+    def _steps(self, ahead: int = 0) -> list[tuple[float, ...]]:
         """The numbers of `begin_step`, flattened, products of weight decays and learning rate, and flags: once for all members
-        with the same numbers; `_numbers` says which of these each member has.
+        with the same numbers; `_numbers` says which of these each member has. `ahead` steps are to come before, since rates
+        were looked up.
         """
-        taken = int(self._of_active(self._counters[0])[0].array)
+        taken = int(self._of_active(self._counters[0])[0].array) + ahead
         return [
-            numbers_of(self.optimizers[place], taken, [own[place] for own in self._decays], self._flags)
-            for place in self._first_of_each()
+            single.numbers_of(self.optimizers[place], taken, [own[place] for own in self._decays], self._flags)
+            for place in (self._firsts if ahead else self._first_of_each())
         ]
 
     def _first_of_each(self) -> list[int]:
@@ -437,7 +418,7 @@ class MembersPart(FormulaPart):
         if self._asked != clock.now:
             self._asked, self._sources = clock.now, list(map(_source_of_rate, self.optimizers))
             self._held, self._firsts = [one for one in self._sources if isinstance(one, Variable)], []
-        rates = list(map(_ARRAY, self._held))
+        rates = [one.array for one in self._held]
         if rates != self._rates or not self._firsts:  # identical arrays are not compared by value: 1 us for 32 members
             first: dict[Any, int] = {}
             own = [float(one.array) if isinstance(one, Variable) else one for one in self._sources]
@@ -450,22 +431,26 @@ class MembersPart(FormulaPart):
         return [one for place, one in enumerate(counters) if place not in self._ended] if self._ended else counters
 
     def numbers(self) -> tuple[Any, ...]:
-        """The operands of all groups' loops beside elements: arrays with a number for each member, or numbers for all."""
-        steps = self._steps()
+        """The operands of all groups' loops beside elements: columns with a number for each member, or numbers for all."""
+        return tuple([column[0] for column in self._ahead(1)])
+
+    def _ahead(self, steps: int) -> list[Any]:
+        """Such numbers of the next steps: a column for each, with a row for each step."""
+        found = [self._steps(ahead) for ahead in range(steps)]
         if self._differ:
-            settings = [np.array([getattr(one, name) for one in self.optimizers], np.float64) for name in self._settings]
-            given = [*np.array(steps, np.float64)[self._numbers].T, *settings]
-            pairs = zip(self.groups, self._columns, strict=True)
-            return tuple([y for group, columns in pairs for y in group.coefficients([given[one] for one in columns])])
-        if not _agree(steps):
+            shape, every = (steps, len(self.optimizers)), np.array(found, np.float64)[:, self._numbers]
+            settings = [np.full(shape, [getattr(one, name) for one in self.optimizers], np.float64) for name in self._settings]
+            given, pairs = [*np.moveaxis(every, -1, 0), *settings], zip(self.groups, self._columns, strict=True)
+            return [y[..., None] for group, columns in pairs for y in group.coefficients([given[one] for one in columns])]
+        if not all(map(_agree, found)):
             clock.tick()  # the next step is written anew
             raise InvalidArgumentError(
                 "learning rates that were one for all members were assigned different values. Set them instead, so that "
                 "it is seen: optimizer.learning_rate = value. Nothing was changed; the next step takes the new ones."
             )
-        return tuple([steps[0][one] for columns in self._columns for one in columns])
+        return [[one[0][place] for one in found] for columns in self._columns for place in columns]
 
-    def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
+    def write(self, writer: Writer, gradients: Sequence[Any], known: single.Flags) -> None:
         if (self.own.clipnorm, self.own.global_clipnorm) != (None, None):
             gradients = self._clipped(writer, gradients)
         super().write(writer, gradients, known)
@@ -481,7 +466,7 @@ class MembersPart(FormulaPart):
         for gradient, row, square in zip(gradients, rows, squares, strict=True):
             limit = writer.slot(limits.shape, square.dtype)
             limit.array, limit.fixed = limits.astype(square.dtype), True
-            clip = clipped_by_global_norm if together else clipped_by_squares
+            clip = single.clipped_by_global_norm if together else single.clipped_by_squares
             clipped: Any = clip(cast(Any, row), cast(Any, square), TracedArray(writer, limit))
             found.append(clipped.reshape(gradient.shape).slot)
         return found
@@ -497,23 +482,33 @@ class MembersPart(FormulaPart):
 
     def finish(self) -> tuple[()]:
         """Change the members' own numbers."""
-        if self.own.changes_numbers:
+        if self._ends:
             steps, going_on = self._steps(), enumerate(zip(self.optimizers, self._numbers, strict=True))
             ended = [self.groups[0].ended(own, steps[number]) for place, (own, number) in going_on if place not in self._ended]
             self.own.commit([change for changes in ended for change in changes])
+        self._count(1)
+        return ()
+
+    def _count(self, steps: int) -> None:
         for counters in map(self._of_active, self._counters):
-            count = counters[0].array + 1
+            count = counters[0].array + steps
             for counter in counters:
                 counter.array = count
-        return ()
+
+    def in_a_row(self, steps: int) -> list[Any]:
+        """The numbers of the next steps, which are counted: nothing else happens between two of them. As `_ahead`."""
+        self._first_of_each()
+        if self._ends or not self.own.is_own or len(self._held) < len(self._sources):  # they depend on the step before
+            rows = [(self.numbers(), self.finish()) for _ in range(steps)]
+            return list(zip(*[row for row, _ in rows], strict=True))
+        found = self._ahead(steps)
+        self._count(steps)
+        return found
 
 
 _any: dict[str, Any] = {"reads": (State.VARIABLES,), "writes": (State.VARIABLES,), "escapes": True}
 member_numbers = effect("member_numbers", lambda *, optimizer, part: part.numbers(), **_any)
 members_finished = effect("members_finished", lambda *, optimizer, part: part.finish(), **_any)
-
-
-_ARRAY = operator.attrgetter("array")
 
 
 def _agree(steps: Sequence[Any]) -> bool:

@@ -255,6 +255,42 @@ def test_native_steps_of_members_with_numbers_of_their_own_are_kernels_alone(opt
     assert loops.steps["train_step_on_own"]._replays[0]._in_a_row is not None
 
 
+RATES = {
+    "one": lambda place: keras.optimizers.Adam(0.01),
+    "own": lambda place: keras.optimizers.Adam(0.01 * (place + 1)),
+    "scheduled": lambda place: keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 3, 0.5 + place / 10)),
+    "products": lambda place: keras.optimizers.Nadam(0.01 * (place + 1)),
+}
+
+
+@pytest.mark.parametrize("rates", RATES)
+def test_members_whose_steps_in_a_row_end_with_an_error_have_taken_those_before_it(rates):
+    """Numbers are computed, and steps counted, for many steps at once."""
+    pytest.importorskip("llvmlite")
+    pytest.importorskip("scipy")
+    x, y = np.tile(X, (6, 1)), np.tile(Y, 6)
+    bad = y.copy()
+    bad[200] = 7
+
+    def fitted(*targets):
+        found = Ensemble(lambda: dense_model(), 3, SEEDS[:3])
+        found.compile(RATES[rates], keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=True)
+        for one in targets:
+            found.fit(x[: len(one)], one, batch_size=6, epochs=2, shuffle=False, verbose=0)
+        return found
+
+    def dense_model():
+        return keras.Sequential([keras.Input((5,)), keras.layers.Dense(4, "tanh"), keras.layers.Dense(3)])
+
+    whole, failed = fitted(y), fitted(y)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="label"):
+        failed.fit(x, bad, batch_size=6, shuffle=False, verbose=0)
+    whole.fit(x[:198], y[:198], batch_size=6, shuffle=False, verbose=0)
+    for one, other in zip(failed, whole, strict=True):
+        assert int(one.optimizer.iterations) == 2 * 60 + 33
+        assert_same(one, other)
+
+
 @pytest.mark.parametrize("jit_compile", [False, "auto"])
 def test_a_member_that_stops_stays_as_it_was(jit_compile):
     patience = [1, 9, 1, 3]

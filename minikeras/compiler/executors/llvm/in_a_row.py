@@ -20,6 +20,7 @@ from ....parallel import thread_count
 from ....types import Array
 from ...ir import Program, Slot
 from ...loop_ir import indexed
+from ...loop_ir.nest import SHORT
 from ...planning import address_of
 from ...render.llvm import NestKernel
 from ...variable_storage import flats_of, part, variables_of
@@ -55,7 +56,7 @@ class StepLayout(NamedTuple):
 
     Attributes:
         arguments, made: the inputs: rows of columns, and results of Python's closures.
-        closures: these, each with whether it runs without NumPy's warnings.
+        closures: these, each with whether it runs without NumPy's warnings, and the call.
         tests: numbers of arguments, and the checks that may refuse them.
         reads: the Variables that are read, each with the place among the addresses to which its value is copied.
         assigned: Variables, each with its new value.
@@ -64,7 +65,7 @@ class StepLayout(NamedTuple):
 
     arguments: list[Placed]
     made: list[Placed]
-    closures: list[tuple[Closure, bool]]
+    closures: list[tuple[Closure, bool, LoweredOp]]
     tests: list[tuple[int, Any]]
     reads: list[tuple[Variable, int]]
     assigned: list[tuple[Variable, Placed]]
@@ -102,7 +103,7 @@ def layout_of(
         elif any(x.key in numbers or x.key in held for x in operands):
             return None
         else:
-            found.closures.append((closure, quiet))
+            found.closures.append((closure, quiet, call))
             seen = [y for y in call.results if y.key in builder.addressed]
             found.made.extend(Placed(builder.addressed[y.key], y, builder.registers[y.key]) for y in seen)
     found.assigned.extend((call.operands[0], _value(call.operands[1], builder)) for call in values.values())
@@ -144,10 +145,11 @@ class InARow:
     Args:
         layout: the inputs and outputs of each step.
         commit: the end of a single step.
+        part: what makes and counts all that Python does, for any number of steps, by `in_a_row`; None if there is none.
     """
 
-    def __init__(self, layout: StepLayout, commit: Commit) -> None:
-        self._layout, self._commit, self._calls = layout, commit, TRIED // 2
+    def __init__(self, layout: StepLayout, commit: Commit, part: Any = None) -> None:
+        self._layout, self._commit, self._part, self._calls = layout, commit, part, TRIED // 2
         self._seconds = {True: commit.writing.seconds, False: math.inf}
         """Of a step, as the last call took, by whether threads shared it."""
 
@@ -210,6 +212,9 @@ class InARow:
     def _prepare(self, run: _Run, steps: range) -> bool:
         """Let Python compute the inputs of steps, and count them; False if it fails: one by one, the failing step raises."""
         try:
+            if self._part is not None and steps:
+                run.take_made(self._part.in_a_row(len(steps)))
+                return True
             for step in steps:
                 run.make(step)
                 for closure in self._commit.counting:
@@ -265,13 +270,18 @@ class _Run:
 
     def make(self, step: int) -> None:
         """Let Python compute its inputs for a step."""
-        for closure, quiet in self._layout.closures:
+        for closure, quiet, _ in self._layout.closures:
             if quiet:
                 quiet_context().run(closure, self.registers)
             else:
                 closure(self.registers)
         for given, stack in zip(self._layout.made, self._made, strict=True):
             stack[step] = self.registers[given.source]
+
+    def take_made(self, columns: Sequence[Any]) -> None:
+        """Take what Python has computed for the first steps: for each of its inputs a value for each step."""
+        for stack, values in zip(self._made, columns, strict=True):
+            stack[: len(values)] = values
 
     def bind(self) -> bool:
         """Look up the memory of Variables; False if they must not be written there."""
@@ -318,7 +328,8 @@ class _Run:
             parts = threads if one.slot.bytes >= SHARED_BYTES else 1
             width, itemsize = one.slot.bytes // rows, 8 if one.slot.bytes // rows % 8 == 0 else 1
             sizes = [rows, len(self._gathers[position][0]), width // itemsize]
-            gathers.append((_gathering(itemsize), [place, place + 1, one.place, *sizes], parts))
+            short = sizes[2] if sizes[2] < SHORT else None
+            gathers.append((_gathering(itemsize, short), [place, place + 1, one.place, *sizes], parts))
         last = [copy_to(one, known + number) for number, one in enumerate(stored)]
         return Around(gathers, last, moves, len(stored) + 2 * len(gathers))
 
@@ -352,10 +363,11 @@ def _can_gather(column: Array, rows: Array, slot: Slot) -> bool:
 
 
 @functools.cache
-def _gathering(itemsize: int) -> int:
-    """Gathers rows of integers of this size."""
+def _gathering(itemsize: int, width: int | None) -> int:
+    """Gathers rows of integers of this size, so many in each if that is known."""
     sizes = indexed.COUNT, indexed.ROWS, indexed.WIDTH
-    return jit.addresses([NestKernel(indexed.gather_nest((1, *sizes), f"i{itemsize}", np.int64, sizes))])[0]
+    nest = indexed.gather_nest((1, *sizes[:2], width or indexed.WIDTH), f"i{itemsize}", np.int64, sizes)
+    return jit.addresses([NestKernel(nest)])[0]
 
 
 # From the steps of a program to segments: consecutive kernels become one call, those that write in place a commit.
@@ -397,7 +409,12 @@ def link(program: Program, steps: Sequence[Step], builder: Builder) -> tuple[lis
         return [*before, (computing[0], _closure(computing, builder, trains)), (calls[0], commit)], None
     late = [one[0] for one, _ in joined[at + 1 :]]
     layout = layout_of(program, [(call, closure, bool(is_quiet(call))) for call, closure in before], late, builder)
-    return [*before, (calls[0], commit)], None if layout is None else InARow(layout, commit)
+    if layout is None:
+        return [*before, (calls[0], commit)], None
+    made = [call for *_, call in layout.closures]
+    parts = [call.record.params.get("part") for call in (*made, *(one[0] for one, _ in joined[first:at]))]
+    whole = len(parts) == 2 and parts[0] is parts[1] and len(layout.made) == len(made[0].results)
+    return [*before, (calls[0], commit)], InARow(layout, commit, parts[0] if whole else None)
 
 
 def _in_segments(steps: Sequence[Step], builder: Builder, trains: bool) -> Iterator[tuple[Sequence[Any], Closure]]:
