@@ -308,27 +308,21 @@ def _built(problem: Problem, seed: int) -> Model:
 
 
 def _train(
-    run: OptimizerRun,
-    given: Any,
-    problem: Problem,
-    weights: list[Any],
-    steps: int | None,
-    seconds: float | None,
-    every: int | None,
+    run: OptimizerRun, given: Any, problem: Problem, start: list[Any], steps: int | None, limit: float | None, every: int | None
 ) -> None:
-    """Fill a run: points until its steps are taken, or at the first one after its seconds; or an error."""
+    """Fill a run: points until its steps are taken, or the first one beyond the limit of its seconds; or an error."""
     try:
         model = _built(problem, run.seed)
         problem.compile(model, _optimizer(given, model))
         problem.measure(model)  # metrics have their Variables then, before anything is recorded
-        model.set_weights(weights)
+        model.set_weights(start)
         timed = TimedSteps(model, problem, steps or MANY)
         run.first_step = timed.warm_up()
         run.note(timed, problem.measure(model))
         for step in milestones(steps, every, FULL_BATCH_GROWTH if problem.is_full_batch else MINI_BATCH_GROWTH):
             timed.take(step - timed.steps)
             run.note(timed, problem.measure(model))
-            if run.diverged or (seconds is not None and timed.seconds >= seconds):
+            if run.diverged or (limit is not None and timed.seconds >= limit):
                 break
     except Exception as error:
         run.failure = Failure.of(error)

@@ -41,32 +41,22 @@ def carry_out(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n
             yield number, found
         return
     left, deaths = dict(groups), 0
-    while left and deaths < ATTEMPTS:
+    while left:
+        alone = deaths >= ATTEMPTS  # the death of a worker is then that of its group
+        some = dict([next(iter(left.items()))]) if alone else left
         try:
-            for number, found in _by_joblib(work, left, n_jobs):
+            for number, found in _by_joblib(work, some, n_jobs):
                 del left[number]
-                deaths = 0
+                deaths = ATTEMPTS if alone else 0
                 yield number, found
         except Exception as error:
             if not _is_death(error):
                 raise
             deaths += 1
-    yield from _alone(work, left, n_jobs)
-
-
-def _alone(work: Callable[..., Any], groups: Mapping[int, tuple[Any, ...]], n_jobs: int | None) -> Iterator[tuple[int, Any]]:
-    """One group after another, so that the death of a worker is that of its group."""
-    for number, arguments in groups.items():
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                yield from _by_joblib(work, {number: arguments}, n_jobs)
-                break
-            except Exception as error:
-                if not _is_death(error):
-                    raise
-                if attempt == ATTEMPTS:
-                    said = str(error).partition(".")[0]
-                    yield number, WorkerDied(f"the worker died in each of {ATTEMPTS} attempts ({said}); it may lack memory.")
+            if deaths == 2 * ATTEMPTS:
+                (number,), deaths, said = some, ATTEMPTS, str(error).partition(".")[0]
+                del left[number]
+                yield number, WorkerDied(f"the worker died in each of {ATTEMPTS} attempts ({said}); it may lack memory.")
 
 
 def _is_death(error: Exception) -> bool:

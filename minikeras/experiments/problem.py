@@ -6,6 +6,7 @@ import inspect
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..compiler.tracing.scan import Pace
 from ..data.table import of_one_size
 from ..errors import kind_of
 from ..keras.arguments import whole
-from ..keras.batches import Feed, Source, is_iterable_of_batches, source, unpack_x_y_sample_weight
+from ..keras.batches import Feed, is_iterable_of_batches, source, unpack_x_y_sample_weight
 from ..keras.callbacks.callback import numbers
 from ..keras.models import Model, clone_model
 from ..keras.optimizers import SecondOrder
@@ -167,7 +168,8 @@ class TimedSteps:
         known = source.table is not None and source.steps not in (None, np.inf)  # else sizes show when batches are made
         with own_data(self._problem.data):
             sizes = of_one_size(list(itertools.islice(source.from_position(0), None if known else 1)))
-            times = [self._timed(_Listed(source, alike[:1])) for alike in sizes for _ in range(_WARM_UP)]
+            feeds = [SimpleNamespace(source=source, steps=1, epoch=lambda done, one=alike[:1]: iter(one)) for alike in sizes]
+            times = [self._timed(feed) for feed in feeds for _ in range(_WARM_UP)]
         before.restore()
         return times[0]
 
@@ -180,7 +182,7 @@ class TimedSteps:
             self._counted += int(self._model.optimizer.logs().get("evaluations", 0)) if self._counts_itself else 0
         self.steps += steps
 
-    def _timed(self, feed: Feed) -> float:
+    def _timed(self, feed: Any) -> float:
         """Train for an epoch of a feed; the seconds it took."""
         self._model.reset_metrics()
         step = self._model.training_loops.steps.of(self._model, "train_step")
@@ -193,14 +195,3 @@ class TimedSteps:
                 logs = executions.run()
         numbers(logs)  # waits for the GPU
         return time.perf_counter() - began
-
-
-class _Listed(Feed):
-    """A feed whose epochs consist of given elements of its source."""
-
-    def __init__(self, source: Source, elements: list[Any]) -> None:
-        super().__init__(source, len(elements))
-        self._elements = elements
-
-    def epoch(self, done: int = 0) -> Iterator[Any]:
-        return iter(self._elements[done:])

@@ -17,7 +17,7 @@ from . import engine, grid, structure
 from .grid import Failure, Run, seeds_of
 from .journal import MODEL, Journal, SweepPlan, fingerprint
 from .results import RunResult, SweepResults
-from .runs import DATA, Outcome, RunsProgress, Training, train_group
+from .runs import DATA, Makes, Outcome, RunsProgress, Training, train_group
 
 _OURS = ("self", "callbacks", "verbose")
 FIT_ARGUMENTS = {name: one.default for name, one in inspect.signature(Model.fit).parameters.items() if name not in _OURS}
@@ -184,12 +184,7 @@ class Sweep:
     # Runs ---------------------------------------------------------------------------------------------------------------------
 
     def _carry_out(
-        self,
-        plan: SweepPlan,
-        training: Training,
-        callbacks: Callable[[Run], list[Any]] | None,
-        n_jobs: int | None,
-        journal: Any,
+        self, plan: SweepPlan, training: Training, callbacks: Makes | None, n_jobs: int | None, journal: Journal | None
     ) -> Iterator[dict[int, RunResult]]:
         """Train the runs that are not in the journal yet; after each group yield all results so far, by number."""
         kept = {} if journal is None else {run.number: journal.read(run.number) for run in self.runs}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial, partialmethod
 from typing import Any
 
 import numpy as np
@@ -149,30 +149,19 @@ class ModelStack:
 
     # Steps -----------------------------------------------------------------------------------------------------------------
 
-    def train_step(self, data: Any) -> Any:
-        """One step of all members on one batch."""
-        if self._takes_turns:
-            return self._in_turn([data] * self.members.size)
-        return self._run(self.model.train_step, data)
+    def _step(self, name: str, own: bool, data: Any) -> Any:
+        """A step of all members on one batch, or of each on its `own`: the data then has a first axis of members."""
+        if name == "train_step" and self._takes_turns:
+            cut: Callable[[int], Any] = lambda i: nest.map_structure(lambda leaf: None if leaf is None else leaf[i], data)
+            return self._in_turn([cut(place) if own else data for place in range(self.members.size)])
+        if own:
+            data = nest.map_structure(lambda leaf: None if leaf is None else BatchedTensor(leaf, self.members), data)
+        with self.members:
+            return nest.map_structure(lambda leaf: self.members.stack_of(tensor(leaf)), getattr(self.model, name)(data))
 
-    def train_step_on_own(self, data: Any) -> Any:
-        """One step of each member on its own batch: the data has a first axis of members."""
-        if self._takes_turns:
-            rows = range(self.members.size)
-            return self._in_turn([nest.map_structure(lambda leaf: None if leaf is None else leaf[i], data) for i in rows])  # noqa: B023
-        return self._run(self.model.train_step, self._own(data))
-
-    def test_step(self, data: Any) -> Any:
-        """Evaluation of all members on one batch."""
-        return self._run(self.model.test_step, data)
-
-    def test_step_on_own(self, data: Any) -> Any:
-        """Evaluation of each member on its own batch."""
-        return self._run(self.model.test_step, self._own(data))
-
-    def predict_step(self, data: Any) -> Any:
-        """The predictions of all members for one batch."""
-        return self._run(self.model.predict_step, data)
+    train_step, train_step_on_own = partialmethod(_step, "train_step", False), partialmethod(_step, "train_step", True)
+    test_step, test_step_on_own = partialmethod(_step, "test_step", False), partialmethod(_step, "test_step", True)
+    predict_step = partialmethod(_step, "predict_step", False)
 
     @property
     def _takes_turns(self) -> bool:
@@ -199,13 +188,6 @@ class ModelStack:
             yield
         rows[place] = member.streams[""]
         self.members.streams.assign(Tensor(rows))
-
-    def _own(self, data: Any) -> Any:
-        return nest.map_structure(lambda leaf: None if leaf is None else BatchedTensor(leaf, self.members), data)
-
-    def _run(self, step: Any, data: Any) -> Any:
-        with self.members:
-            return nest.map_structure(lambda leaf: self.members.stack_of(tensor(leaf)), step(data))
 
     def reset_metrics(self) -> None:
         """Let the metrics of all members forget."""
@@ -272,7 +254,7 @@ class StackTrainer(Trainer):
     def _steps_of(self, model: Any, name: str, source: Source) -> Steps:
         """The steps on batches, which are each member's own or the same for all."""
         own = f"{name}_on_own" if isinstance(source, MemberSource) else name
-        return Steps(functools.partial(self.steps.of, model, own))
+        return Steps(partial(self.steps.of, model, own))
 
     def _finalize(self, model: Any) -> None:
         """Nothing: each member's variables are finalized when it ends."""
