@@ -109,14 +109,10 @@ class Windows(NamedTuple):
             return all_of([])
         return all_of([at >= 0, at < self.sizes[axis]])
 
-    def under_all(self, places: Sequence[Any], taps: Sequence[Any]) -> tuple[Expr, list[Expr]]:
-        """The element under an element of the window at a place: whether it exists, and its coordinates."""
-        found = [self.under(axis, place, tap) for axis, (place, tap) in enumerate(zip(places, taps, strict=True))]
-        return all_of([self.inside(axis, at) for axis, at in enumerate(found)]), found
-
     def element(self, x: Array, names: Sequence[Expr], taps: Sequence[Any], missing: Any = 0) -> Expr:
         """The element of an array under one of the window, by image, place and channel; a number where there is none."""
-        exists, at = self.under_all(names[1:-1], taps)
+        at = [self.under(axis, *pair) for axis, pair in enumerate(zip(names[1:-1], taps, strict=True))]
+        exists = all_of([self.inside(axis, one) for axis, one in enumerate(at)])
         return x.where(exists, place(contiguous((1, *self.sizes, self.channels)), [names[0], *at, names[-1]]), missing)
 
     def number(self, taps: Sequence[Any], dtype: Any) -> Expr:

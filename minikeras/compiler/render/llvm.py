@@ -107,7 +107,8 @@ class NestKernel:
         nest = self.nest
         self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
         self._names |= {one: f"%size{number}" for number, one in enumerate(nest.sizes)}
-        alias, width = ("", "") if nest.in_place else (" noalias", ' "prefer-vector-width"="512"' if _is_wide(nest) else "")
+        long = not nest.in_place and any(x.op in WIDE for x in expressions(nest.body))
+        alias, width = "" if nest.in_place else " noalias", ' "prefer-vector-width"="512"' if long else ""
         given = ["i64 %start", "i64 %stop", *(f"ptr{alias} {self._names[x]}" for x in nest.arrays)]
         given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
         return f"define internal i64 @{name}_range({', '.join(given)}) noinline{width} {{"
@@ -293,8 +294,3 @@ def _integer(to: Instructions, op: str, a: Value, b: Value) -> Value:
     if op in ("minimum", "maximum"):
         return to.intrinsic("smin" if op == "minimum" else "smax", "i64", a, b)
     return to.add(f"{INTEGERS[op]} i64 {a}, {b}")
-
-
-def _is_wide(nest: Nest) -> bool:
-    """True if the longest vectors pay for functions of a nest."""
-    return any(x.op in WIDE for x in expressions(nest.body))

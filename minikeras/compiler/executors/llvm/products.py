@@ -24,20 +24,6 @@ from .functions import Instructions, Value, constant, function_text, type_of
 # A panel is a strip of columns, two vectors wide, whose rows are neighbours in memory.
 
 
-class ResultTile(NamedTuple):
-    """A piece of the result.
-
-    Attributes:
-        rows: their number.
-        vectors: the number in each row.
-        partial: whether some columns lie beyond the last one.
-    """
-
-    rows: int
-    vectors: int
-    partial: bool
-
-
 class Vectors:
     """Writes functions of vectors of one dtype.
 
@@ -58,18 +44,19 @@ class Vectors:
 
     # A tile -----------------------------------------------------------------------------------------------------------------
 
-    def tile(self, name: str, tile: ResultTile) -> Iterator[str]:
-        """A whole tile: for each of k, a row of b times one element of each row of a; with `adds` it accumulates.
+    def tile(self, name: str, height: int, vectors: int, partial: bool) -> Iterator[str]:
+        """A tile of the result, `height` rows of `vectors`: for each of k, a row of b times one element of each row of a.
 
-        `row` and `column` are the strides of a, `line` that of b, n that of the result; `count` columns are left.
+        If it is `partial`, some columns lie beyond the last one; with `adds` it accumulates. `row` and `column` are the strides
+        of a, `line` that of b, n that of the result; `count` columns are left.
         """
         to, kind = Instructions(), self.kind
         strides = "i64 %row, i64 %column, i64 %line, i64 %n"
         yield f"define internal void @{name}(ptr %out, ptr %a, ptr %b, i64 %k, {strides}, i64 %count, i1 %adds) {{"
         to.label("entry")
-        masks = [self._mask(to, number) if tile.partial else None for number in range(tile.vectors)]
-        rows = [to.add(f"getelementptr {kind}, ptr %a, i64 {to.add(f'mul i64 %row, {row}')}") for row in range(tile.rows)]
-        sums = {(row, number): f"%s{row}_{number}" for row in range(tile.rows) for number in range(tile.vectors)}
+        masks = [self._mask(to, number) if partial else None for number in range(vectors)]
+        rows = [to.add(f"getelementptr {kind}, ptr %a, i64 {to.add(f'mul i64 %row, {row}')}") for row in range(height)]
+        sums = {(row, number): f"%s{row}_{number}" for row in range(height) for number in range(vectors)}
         places = {(row, n): self._place(to, "%out", to.add(f"mul i64 %n, {row}"), n) for row, n in sums}
         to.do("br i1 %adds, label %there, label %loop")
         to.label("there")
@@ -81,7 +68,7 @@ class Vectors:
             to.do(f"{total} = phi {self.type} [ zeroinitializer, %entry ], [ {before[row, n]}, %there ], [ {total}n, %loop ]")
         at, below = to.add("mul i64 %p, %column"), to.add("mul i64 %p, %line")
         factors = [self._load(to, self._place(to, "%b", below, number), mask) for number, mask in enumerate(masks)]
-        for row in range(tile.rows):
+        for row in range(height):
             element = to.add(f"load {kind}, ptr {to.add(f'getelementptr {kind}, ptr {rows[row]}, i64 {at}')}")
             every = self._everywhere(to, self.type, f"{kind} {element}")
             for number, factor in enumerate(factors):
@@ -277,12 +264,12 @@ class Tiles:
     def text(self) -> str:
         """The function, and before it those of tiles and panels."""
         vectors = self._vectors
-        tiles = [(label, ResultTile(rows, *kind)) for rows in self._heights for label, kind in _KINDS.items()]
+        tiles = [(label, rows, *kind) for rows in self._heights for label, kind in _KINDS.items()]
         own = {"narrow": self._narrow}
         return "\n".join(
             [
                 *dict.fromkeys([*vectors.declarations(), *self._narrow.declarations()]),
-                *(line for label, tile in tiles for line in own.get(label, vectors).tile(self._named(label, tile.rows), tile)),
+                *(one for label, m, n, cut in tiles for one in own.get(label, vectors).tile(self._named(label, m), m, n, cut)),
                 vectors.turning(f"{self.name}_turn"),
                 self._block(f"{self.name}_block"),
                 self._whole(),
