@@ -184,6 +184,13 @@ def test_a_copy_holds_models_of_its_own(again):
     copied.fit(X, y)
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+def test_an_estimator_that_was_not_fitted_says_so(estimator):
+    for name in {"predict", "predict_proba", "decision_function", "transform"} & {*dir(estimator)}:
+        with pytest.raises(sklearn.exceptions.NotFittedError):
+            getattr(sklearn.base.clone(estimator), name)(np.ones((3, 2)))
+
+
 def test_a_model_that_cannot_be_fitted_is_refused():
     X, y = blobs()
     with pytest.raises(RuntimeError, match="Given model needs to be compiled"):

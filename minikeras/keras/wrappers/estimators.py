@@ -192,7 +192,8 @@ class SKLearnClassifier(ClassifierMixin, Estimator):
 
     def predict(self, X: TensorLike) -> Rows:
         """The class with the largest output for each row."""
-        return self.classes_[self._outputs(X).argmax(axis=1)]
+        outputs = self._outputs(X)  # before `classes_`, which only a fit makes
+        return self.classes_[outputs.argmax(axis=1)]
 
     def predict_proba(self, X: TensorLike) -> Rows:
         """The probability of each class, (rows, classes): the outputs, or their softmax if the loss says that they are logits.
