@@ -206,10 +206,12 @@ class FlatVariables:
         others.
         """
         read, self.alone = self._current if self.in_place else None, None
-        self._next = next((one for one in self._buffers if one is not read and not one.in_use), None)
-        if self._next is None:
-            self._next = self._make()
-            self._buffers = [*self._buffers[-1:], self._next]
+        for buffer in self._buffers:
+            if buffer is not read and not buffer.in_use:
+                self._next = buffer
+                return buffer
+        self._next = self._make()
+        self._buffers = [*self._buffers[-1:], self._next]
         return self._next
 
     def read(self) -> FlatBuffer:
