@@ -145,6 +145,10 @@ class CallLowering:
         """Keys of what may be held after its last use."""
         self.found: list[LoweredOp] = []
         self._places: dict[Any, Slot] = {}
+        self.contiguous: set[int] = set()
+        """Keys of values that surely lie in the usual order without gaps."""
+        self.transposed: set[int] = set()
+        """Keys of transposed matrices of such values, or of themselves."""
 
     def temporary(self, shape: Any, dtype: Any, like: Slot | None = None) -> Slot:
         """A slot for an intermediate value of one instruction, its axes in the order of those of `like`."""
@@ -181,6 +185,8 @@ class CallLowering:
     ) -> Slot:
         """Write one call; its result."""
         self.found.append(Call(function, operands, [result], record, [may_alias]))
+        if result.order is None:
+            self.contiguous.add(result.key)
         return result
 
     # Loops -----------------------------------------------------------------------------------------------------------------
@@ -297,7 +303,12 @@ def _adds_up(dtype: np.dtype[Any]) -> bool:
 
 def _view(lowering: CallLowering, record: Record) -> bool:
     function = functools.partial(record.primitive.kernel(np), **record.params)
-    lowering.found.append(View(function, record.inputs[0], record.outputs, record))
+    x, y = record.inputs[0], record.outputs
+    lowering.found.append(View(function, x, y, record))
+    if record.primitive is part or (record.primitive is operations.reshape and x.key in lowering.contiguous):
+        lowering.contiguous.add(y.key)
+    if record.primitive is operations.transpose and len(y.shape) == 2 and x.key in lowering.contiguous:
+        lowering.transposed.add(y.key)
     return True
 
 
@@ -310,6 +321,10 @@ def _product(lowering: CallLowering, record: Record) -> bool:
     function: Any = np.multiply if a.shape[-1] == 1 == b.shape[-2] else np.matmul
     if function is np.matmul and math.prod(a.shape) * b.shape[-1] >= LONG:
         function = product
+    elif function is np.matmul and len(a.shape) == len(b.shape) == 2:
+        whole = lowering.contiguous | lowering.transposed
+        if a.dtype == b.dtype == y.dtype and y.order is None and a.key in whole and b.key in whole:
+            function = np.dot  # the same call of BLAS, 0.3 us sooner; it needs memory without gaps
     lowering.call(function, [a, b], y, record)
     return True
 

@@ -127,13 +127,23 @@ def writing_into(function: Callable[..., Any], numbers: list[int]) -> Closure:
 
 def with_memory(closure: Closure, made: list[tuple[int, Slot]]) -> Closure:
     """A call that writes into new memory."""
+    empty = np.empty
+    if len(made) == 1 and made[0][1].order is None:
+        ((to, slot),) = made
+        shape, dtype = slot.shape, slot.dtype
 
-    def call(registers: list[Any]) -> None:
+        def one(registers: list[Any]) -> None:
+            registers[to] = empty(shape, dtype)
+            closure(registers)
+
+        return one
+
+    def several(registers: list[Any]) -> None:
         for to, slot in made:
-            registers[to] = arranged(np.empty(math.prod(slot.shape), slot.dtype), slot)
+            registers[to] = arranged(empty(math.prod(slot.shape), slot.dtype), slot)
         closure(registers)
 
-    return call
+    return several
 
 
 def giving_one(function: Callable[..., Any], inputs: list[int], to: int) -> Closure:
@@ -160,11 +170,23 @@ def giving_one(function: Callable[..., Any], inputs: list[int], to: int) -> Clos
 
 
 def giving_several(function: Callable[..., Any], inputs: list[int], outputs: list[int]) -> Closure:
-    """A call that makes its results, in a tuple if there are any."""
+    """A call that makes its results: several in a tuple, one in it, or none."""
+    if not outputs:
+
+        def none(registers: list[Any]) -> None:
+            function(*[registers[i] for i in inputs] if inputs else ())
+
+        return none
+    if len(outputs) == 1:
+        (to,) = outputs
+
+        def one(registers: list[Any]) -> None:
+            (registers[to],) = function(*[registers[i] for i in inputs] if inputs else ())
+
+        return one
 
     def call(registers: list[Any]) -> None:
-        results = function(*[registers[i] for i in inputs])
-        for register, result in zip(outputs, results or (), strict=True):
+        for register, result in zip(outputs, function(*[registers[i] for i in inputs]), strict=True):
             registers[register] = result
 
     return call
