@@ -339,3 +339,19 @@ def test_attributes_that_a_formula_makes_while_it_is_tried_are_taken_back(fails)
     before = vars(optimizer).copy()
     assert passes_of(optimizer, [optimizer.state.slots[w.key]], 0.1) == 0
     assert vars(optimizer) == before and optimizer.last == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [(lambda value: value - 1.0, "ndarray"), (lambda value: (value, value), "2 values")]
+)
+def test_a_formula_that_gives_no_tuple_of_value_and_slots_is_named(given, found):
+    """An array of one row was taken for a tuple of its rows: the Variable lost an axis."""
+
+    class Own(tf.keras.optimizers.Optimizer):
+        def formula(self, step, gradient, value):
+            return given(value)
+
+    w = tf.Variable([[1.0, 2.0]])
+    with pytest.raises(ValueError, match=rf"Own.formula: expected a tuple of the new value .* found {found}"):
+        Own(0.1).apply([tf.ones([1, 2])], [w])
+    assert w.numpy().tolist() == [[1.0, 2.0]]

@@ -4,6 +4,7 @@ import itertools
 import signal
 import tempfile
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -320,11 +321,17 @@ def interrupted(jit_compile):
     model = made(jit_compile=jit_compile)
     model.fit(x[:80], y[:80], batch_size=8, verbose=0)
     before = int(model.optimizer.iterations)
-    timer = threading.Timer(0.03, signal.raise_signal, [signal.SIGINT])
-    timer.start()
+
+    def interrupt():
+        while int(model.optimizer.iterations) == before:  # a machine at work may take long to the first step
+            time.sleep(0.001)
+        signal.raise_signal(signal.SIGINT)
+
+    interrupting = threading.Thread(target=interrupt)
+    interrupting.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(x, y, batch_size=8, epochs=1000 if jit_compile is True else 2, shuffle=False, verbose=0)
-    timer.join()
+    interrupting.join()
     steps = int(model.optimizer.iterations) - before
     assert steps > 0
     again = made(jit_compile=jit_compile)

@@ -331,6 +331,10 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
         if initial_state is None:
             initial_state = self.states if self.stateful else self.get_initial_state(sequences.shape[0])
         states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
+        if len(states) != (count := len(self.state_size)):
+            raise ValueError(
+                f"{called(self)}: `initial_state` must be {count} tensors, one for each state; found {len(states)}."
+            )
         kind = getattr(self.cell, "compute_dtype", self.compute_dtype)
         states = nest.map_structure(lambda x: cast(convert_to_tensor(x), kind), states)
         inputs = sequences if sequences.dtype.is_floating else cast(sequences, self.compute_dtype)

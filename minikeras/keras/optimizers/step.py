@@ -136,6 +136,10 @@ class StepFormula:
             gradient = self.clipped(own, known, gradient)
             weight = decayed(columns[0], known["decay"]) if "decay" in known else columns[0]
             new = own.formula(step, gradient, weight, *columns[1:])
+            if not isinstance(new, (tuple, list)) or len(new) != self.targets:
+                found = f"{len(new)} values" if isinstance(new, (tuple, list)) else type(new).__name__
+                names = f"the new value and {self.targets - 1} new slots, such as (value, *slots)"
+                raise ValueError(f"{type(own).__name__}.formula: expected a tuple of {names}; found {found}.")
         return self.finished(own, known, new, total, before)
 
     def incoming(self, own: Any, known: Flags, gradient: Any, before: Sequence[Any]) -> tuple[Any, Any]:

@@ -440,3 +440,8 @@ def test_a_cell_made_of_layers_needs_no_build(stacked):
         np.testing.assert_allclose(model(x)[:, step], y, atol=1e-5)
     model.compile("sgd", "mse")
     assert len(model.fit(x, np.ones((2, 4, 3)), verbose=0, epochs=3).history["loss"]) == 3
+
+
+def test_as_many_first_states_as_a_cell_has_are_needed():
+    with pytest.raises(ValueError, match="`initial_state` must be 2 tensors, one for each state; found 1"):
+        L.LSTM(4)(tf.constant(X), initial_state=tf.zeros([len(X), 4]))
