@@ -297,6 +297,9 @@ class Restoration:
         """Paths of values that are wanted and have not found their place."""
         return self.wanted - self.used.keys()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Restoration:
+        return self
+
     # Matching ------------------------------------------------------------------------------------------------------------
 
     def key_of(self, path: str) -> str | None:

@@ -135,6 +135,7 @@ IMPORT_BY_TEXT = {
     "compiler.executors.llvm.products": "other libraries",
     "distribute.communicator": "other libraries",
     "extras": "packages of extras",
+    "functions": "its own files, one by one",
     "facades": "the files that rows of names name; they count as imports of the module of names",
     "summary": "other libraries",
 }

@@ -223,3 +223,25 @@ def test_a_name_that_was_loaded_late_is_kept() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'minikeras' has no attribute 'nonsense'"):
         _ = minikeras.nonsense
+
+
+def test_threads_that_use_names_first_at_once_wait_for_each_other() -> None:
+    """Each once loaded a file that another one needed, and so on in a circle: nine of ten runs ended with an error."""
+    script = """
+import operator, threading
+import minikeras as tf
+names = ("math.sin", "constant", "Variable", "reduce_sum", "GradientTape", "function")
+start, failed = threading.Barrier(len(names)), []
+def use(name):
+    start.wait()
+    try:
+        operator.attrgetter(name)(tf)
+    except BaseException as error:
+        failed.append(error)
+threads = [threading.Thread(target=use, args=[name]) for name in names]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+if failed: raise failed[0]
+"""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", script], check=True, timeout=100)

@@ -640,3 +640,12 @@ def test_what_is_added_to_a_list_later_is_restored(folder):
     assert new[2].numpy() == 3.0
     status.assert_consumed()
     assert later.listed is own == new
+
+
+def test_a_copy_of_the_status_is_of_the_same_restoration(folder):
+    saved, late = layers.Dense(2), layers.Dense(2)
+    saved.build((None, 3))
+    path = tf.train.Checkpoint(layer=saved).write(f"{folder}/one")
+    status = copy.deepcopy(tf.train.Checkpoint(layer=late).restore(path))
+    late.build((None, 3))
+    status.assert_consumed()

@@ -588,3 +588,25 @@ def test_functions_name_their_metrics_as_in_keras():
     model.compile("sgd", "mse", metrics=[worstOfTwo, lambda y, p: y - p, functools.partial(worstOfTwo)])
     history = model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0).history
     assert sorted(history) == ["lambda", "loss", "partial", "worst_of_two"]
+
+
+def test_a_subclass_of_r2_score_may_have_variables_of_its_own():
+    class Own(metrics.R2Score):
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            super().update_state(y_true, y_pred, sample_weight)
+            if not hasattr(self, "batches"):
+                self.batches = self.add_variable((), name="batches")
+            self.batches.assign_add(1.0)
+
+    own, plain = Own(), metrics.R2Score()
+    for metric in (own, plain, own, plain):
+        metric.update_state([[1.0], [2.0], [4.0]], [[1.0], [2.0], [3.0]])
+    assert float(own.result()) == float(plain.result()) and float(own.batches) == 2.0
+
+
+def test_a_metric_of_a_function_without_a_name_has_one():
+    def function(y_true, y_pred):
+        return tf.reduce_mean(abs(y_true - y_pred), -1)
+
+    function.__name__ = ""
+    assert float(metrics.MeanMetricWrapper(function)(tf.constant([[1.0]]), tf.constant([[3.0]]))) == 2.0

@@ -305,3 +305,9 @@ def test_bytes_after_the_end_are_refused(tmp_path, more):
     path.write_bytes(whole + more)
     with pytest.raises(LoadError, match="m.keras: "):
         tf.keras.models.load_model(path)
+
+
+@pytest.mark.parametrize("number", [[], {}, [1]])
+def test_an_id_of_a_shared_object_that_is_no_number_is_refused(number):
+    with pytest.raises(LoadError, match="shared_object_id must be an integer"):
+        tf.keras.saving.deserialize_keras_object({**layer("Dense", units=2), "shared_object_id": number})

@@ -298,11 +298,10 @@ class R2Score(Metric):
 
     def update_state(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike = None) -> None:
         """Let a batch enter; labels and predictions are (n, outputs)."""
-        known = self.variables[-1].shape[0] if self._built else None
-        labels, predictions = as_columns("R2Score", y_true, as_floats(y_pred, self.dtype), known)
+        labels, predictions = as_columns("R2Score", y_true, as_floats(y_pred, self.dtype), self._outputs)
         weights = spread_weights(1.0 if sample_weight is None else sample_weight, labels)
         weights = broadcast_to(weights, labels.shape)
-        if not self._built:
+        if self._outputs is None:
             outputs = predictions.shape[-1:]
             self.squared_sum = self.add_variable(outputs, name="squared_sum")
             self.sum = self.add_variable(outputs, name="sum")
@@ -315,11 +314,11 @@ class R2Score(Metric):
         self.count.assign_add(reduce_sum(weights, 0))
         self.num_samples.assign_add(reduce_sum(cast(reduce_any(weights != 0.0, -1), self.dtype)))
 
-    _built = property(lambda metric: len(metric.variables) > 1)
+    _outputs = property(lambda metric: metric.count.shape[0] if hasattr(metric, "count") else None)
 
     def result(self) -> Tensor:
         """The score; nan before any batch, 0 for an output that is constant and not met."""
-        if not self._built:
+        if self._outputs is None:
             return as_floats(float("nan"), self.dtype)
         sum_, count = self.sum.read_value(), self.count.read_value()
         total = self.squared_sum - sum_ * (sum_ / count)

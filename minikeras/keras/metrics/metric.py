@@ -345,7 +345,7 @@ class MeanMetricWrapper(Mean):
 
     def __init__(self, fn: Callable[..., Any], name: str | None = None, dtype: DTypeLike = None, **options: Any) -> None:
         own = getattr(fn, "__name__", type(fn).__name__)
-        super().__init__(name or getattr(fn, "name", None) or (own if own[0] == "_" else snake_case(own)), dtype)
+        super().__init__(name or getattr(fn, "name", None) or (own if own.startswith("_") else snake_case(own)), dtype)
         self._fn, self._options = fn, options
         is_loss = isinstance(fn, losses.Loss) or getattr(losses, getattr(fn, "__name__", ""), None) is fn
         if self._direction is None and is_loss:

@@ -11,7 +11,7 @@ import contextvars
 import copy
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -244,6 +244,8 @@ def _class(name: str, module: Any, registered_name: Any, nearby: Mapping[str, An
 def _instance(config: Mapping[str, Any], kind: Any, inner: dict[str, Any]) -> Any:
     """A new object of a class that is known, or the one that this scope made for the same id."""
     shared, number = _shared.get() or _Shared(), config.get("shared_object_id")
+    if not isinstance(number, Hashable):
+        raise LoadError(f"Could not parse config: shared_object_id must be an integer, found {number!r:.80}.")
     shared.reads = True
     if number in shared.read:
         return shared.read[number]
