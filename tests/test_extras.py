@@ -32,11 +32,17 @@ USES = {
     "images, of a folder": "tf.keras.utils.image_dataset_from_directory('.')",
     "jit": "tf.function(lambda x: x + 1.0, jit_compile=True)(tf.ones([2]))",
     "mpi": "os.environ['OMPI_COMM_WORLD_SIZE'] = '2'; tf.distribute.initialize()",
+    "mpi, for a strategy": "os.environ['OMPI_COMM_WORLD_SIZE'] = '2'; tf.distribute.MultiWorkerMirroredStrategy()",
     "onnx": "model().export('model.onnx', format='onnx')",
     "optuna": "tf.keras.callbacks.OptunaPruning(None, 'loss')",
     "pandas": "tf.data.experimental.make_csv_dataset('table.csv', 1)",
     "pandas, for a table": "tf.experiments.Table([{'a': 1}]).to_pandas()",
     "plot": "tf.autodiff.plot_hessian(tf.ones([2, 2]))",
+    "plot, of a comparison": """
+import types
+from minikeras import figures
+figures.plot_comparison({'a': types.SimpleNamespace(logs={'loss': [1.0]})}, 'loss')
+""",
     "sklearn": "tf.keras.wrappers.SKLearnClassifier",
     "tensorboard": "model().fit(tf.ones([2, 1]), tf.ones([2, 1]), callbacks=[tf.keras.callbacks.TensorBoard('logs')])",
     "tensorboard, for summaries": "tf.summary.create_file_writer('logs').write(0, [])",

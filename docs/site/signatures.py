@@ -14,6 +14,8 @@ from typing import Any
 
 import sources
 
+from minikeras.facades import FACADES
+
 WIDTH = 88
 
 
@@ -67,7 +69,11 @@ def place(value: Any) -> tuple[pathlib.Path, int] | None:
     code = getattr(function, "__code__", None)
     if isinstance(code, types.CodeType) and code.co_name == value.__name__ and is_ours(code.co_filename):
         return pathlib.Path(code.co_filename), code.co_firstlineno
-    file = getattr(sys.modules.get(getattr(function, "__module__", None) or ""), "__file__", None) or ""
+    name = getattr(function, "__module__", None) or ""
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    if file.endswith(".pyi"):  # a module of names alone: the file that a row of it names
+        rows = [f"minikeras.{row}" for row, _ in FACADES[name.partition(".")[2]]]
+        file = next(str(sys.modules[row].__file__) for row in rows if hasattr(sys.modules.get(row), value.__name__))
     return (pathlib.Path(file), line_of(pathlib.Path(file), value.__name__)) if is_ours(file) else None
 
 

@@ -2,7 +2,8 @@
 """The compiled step: record one run, replay it. May import everything up to `functions`.
 
 `ir.py` is the program, `recorder.py` makes one from a run, `tracing/` decides when that run can be repeated. `passes/` improve
-it, `planning.py` gives its results memory, `executors/` carry it out: NumPy, or kernels that LLVM compiles.
+it, `planning.py` gives its results memory, `variable_storage.py` holds flattened Variables, `executors/` carry it out: NumPy,
+or kernels that LLVM compiles.
 """
 
 from ..core.registry import register_hooks

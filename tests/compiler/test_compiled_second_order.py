@@ -378,3 +378,29 @@ def test_options_that_change_between_steps_count():
         seen.append([variable.numpy() for variable in (w, *newton.variables)])
     assert_same(*seen)
     assert run.recordings == 3 and run.replays == 12, "a learning rate is looked up in each run"
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+@pytest.mark.parametrize("kind", ["Newton", "LBFGS"])
+def test_a_step_of_first_order_starts_where_one_of_second_order_ends(kind, jit_compile):
+    """Its weights were read before the other step, whose loss takes no tensor from outside: that step was lost in silence."""
+
+    def trained(wrap):
+        weights = tf.Variable([3.0, -2.0]), tf.Variable([[0.5]])
+        second, first = getattr(tf.keras.optimizers, kind)(learning_rate=0.5), tf.keras.optimizers.SGD(0.1)
+        second.build(weights), first.build(weights)
+
+        def step(x):
+            before = sum(tf.reduce_sum(weight) for weight in weights)
+            second.minimize(lambda: sum(tf.reduce_sum((weight - 1.0) ** 2) for weight in weights), weights)
+            first.apply([x, tf.ones([1, 1])], weights)
+            return before
+
+        call = wrap(step)
+        return [float(call(tf.constant([1.0, 2.0]))) for _ in range(5)], [weight.numpy().tolist() for weight in weights]
+
+    expected = trained(lambda step: step)
+    found = trained(lambda step: tf.function(step, jit_compile=jit_compile))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
+    for one, other in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)

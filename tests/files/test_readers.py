@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import sys
 import warnings
 import zipfile
 
@@ -359,3 +360,10 @@ def test_every_flipped_bit_and_truncation_of_an_archive_is_seen_or_harmless():
                 assert unpacked(changed) == MEMBERS
             except LoadError:
                 continue
+
+
+def test_without_the_package_no_file_is_begun(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    with pytest.raises(ImportError):
+        tensors.save(tmp_path / "x", ARRAYS)
+    assert os.listdir(tmp_path) == []

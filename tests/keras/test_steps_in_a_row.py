@@ -183,6 +183,13 @@ def test_so_they_do_with_every_kind_of_optimizer(rows_taken):
         assert many == trained(DATA["arrays"], [EachBatch()], optimizer=optimizer), name
 
 
+def test_so_they_do_on_a_device(rows_taken):
+    with tf.device("STRICT:0"):
+        many = trained(DATA["arrays"])
+        assert max(rows_taken) > 1
+        assert many == trained(DATA["arrays"], [EachBatch()])
+
+
 def test_evaluation_takes_many_in_a_row(rows_taken):
     model = made()
     one = EachBatch()

@@ -43,8 +43,9 @@ def _places(record: Record) -> dict[int, tuple[Slot, dict[str, Any]]]:
 
 
 def _changes(record: Record, keys: Collection[int]) -> bool:
-    """True if an instruction may change one of these Variables; the numbers of a step, values of state alone, change none."""
-    makes_numbers = outputs_of(record) and not record.inputs
+    """True if an instruction may change one of these Variables; what makes the numbers of a step, Python's, changes none."""
+    results = outputs_of(record)
+    makes_numbers = results and not record.inputs and all(one.shape is None for one in results)
     if makes_numbers or not {State.VARIABLES, State.OPERANDS}.intersection(record.primitive.writes):
         return False
     found = touched(record)
