@@ -355,3 +355,27 @@ def test_a_formula_that_gives_no_tuple_of_value_and_slots_is_named(given, found)
     with pytest.raises(ValueError, match=rf"Own.formula: expected a tuple of the new value .* found {found}"):
         Own(0.1).apply([tf.ones([1, 2])], [w])
     assert w.numpy().tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("jit_compile", ["auto", False])
+def test_an_update_step_that_counts_its_calls_is_called_once_for_each_variable_and_step(jit_compile):
+    """Each try of the compiler counted too, and a branch on the count was decided once for all steps."""
+
+    class Counting(tf.keras.optimizers.Optimizer):
+        calls = 0
+
+        def update_step(self, gradient, variable, learning_rate):
+            self.calls += 1
+            variable.assign(variable - learning_rate * gradient * (2.0 if self.calls > 6 else 1.0))
+
+    def fitted(**options):
+        tf.random.set_seed(0)
+        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+        model.compile(Counting(0.05), "mse", **options)
+        model.fit(np.ones((40, 3), "f"), np.ones((40, 2), "f"), batch_size=8, epochs=4, shuffle=False, verbose=0)
+        return model.optimizer.calls, [weight.tolist() for weight in model.get_weights()]
+
+    calls, weights = fitted(jit_compile=jit_compile)
+    expected = fitted(run_eagerly=True)
+    assert calls == expected[0] == 40
+    np.testing.assert_allclose(weights[0], expected[1][0], rtol=1e-5)

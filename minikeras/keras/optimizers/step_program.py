@@ -8,10 +8,11 @@ compute much twice or for nothing: on arrays, see `step.py`.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from ...compiler.ir import PLAIN, Program, Slot
@@ -246,21 +247,31 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
         return 1
     if optimizer.is_own:
         return 2 if optimizer.sums else 0
-    held, watcher = vars(optimizer), Assignments()
-    before = held.copy()
+    watcher = Assignments()
     try:
-        with watcher:
+        with attributes_kept(optimizer) as changed, watcher:
             passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes("__call__")
     except Exception:  # of a user's formula that takes arrays alone
         return 0
     finally:
         restore(watcher.before)
-        made = held.keys() - before.keys()
-        changed = made or any(held.get(name) is not value for name, value in before.items())
-        for name in made:
+    return 0 if changed or watcher.before else len(passes)
+
+
+@contextlib.contextmanager
+def attributes_kept(optimizer: Any) -> Iterator[list[str]]:
+    """Within the block a user's code is tried, which may assign attributes; they are as before after it, and their names in the
+    list.
+    """
+    held, changed = vars(optimizer), list[str]()
+    before = held.copy()
+    try:
+        yield changed
+    finally:
+        changed += [name for name in held.keys() | before.keys() if held.get(name, held) is not before.get(name, before)]
+        for name in held.keys() - before.keys():
             del held[name]
         held.update(before)
-    return 0 if changed or watcher.before else len(passes)
 
 
 class FormulaPart:
@@ -365,7 +376,10 @@ class AssigningPart:
             take_updates(own, gradients, states)
             return ()
 
-        self._update = _recorded(update, [state.variable.array for state in states])
+        with attributes_kept(own) as changed:
+            self._update = _recorded(update, [state.variable.array for state in states])
+        if changed:
+            raise Untraceable("an `update_step` that assigns attributes, which Python calls in each step")
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
         formula, arrays = StepFormula(0), [TracedArray(writer, gradient) for gradient in gradients]
