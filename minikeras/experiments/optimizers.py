@@ -17,6 +17,7 @@ import numpy as np
 
 from ..compiler.ir import PLAIN, Program, Slot
 from ..compiler.loops import Pass, Untraceable
+from ..compiler.passes.forward_state import NUMBERS
 from ..compiler.passes.inlining import TracedArray, Writer
 from ..core import BatchedTensor, State, Tensor, Variable, clock, effect, namespace, operations, to_numpy
 from ..core.stack import BOTTOM, current, on_top, perform
@@ -508,6 +509,7 @@ class MembersPart(FormulaPart):
 
 _any: dict[str, Any] = {"reads": (State.VARIABLES,), "writes": (State.VARIABLES,), "escapes": True}
 member_numbers = effect("member_numbers", lambda *, optimizer, part: part.numbers(), **_any)
+NUMBERS.add(member_numbers)
 members_finished = effect("members_finished", lambda *, optimizer, part: part.finish(), **_any)
 
 

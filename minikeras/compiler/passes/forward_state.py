@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core import Record, State, Variable, Write, assigned, is_array, namespace, operations, read_variable
+from ...core import Primitive, Record, State, Variable, Write, assigned, is_array, namespace, operations, read_variable
 from ..ir import Program, Slot, outputs_of
 from ..variable_storage import columns_of, part, read_flat
+
+NUMBERS: set[Primitive] = set()
+"""Instructions that make the numbers of an optimizer's step, and change none of its Variables."""
 
 _CHANGES = {Write.ADD: "add", Write.SUBTRACT: "subtract"}
 
@@ -43,10 +46,8 @@ def _places(record: Record) -> dict[int, tuple[Slot, dict[str, Any]]]:
 
 
 def _changes(record: Record, keys: Collection[int]) -> bool:
-    """True if an instruction may change one of these Variables; what makes the numbers of a step, Python's, changes none."""
-    results = outputs_of(record)
-    makes_numbers = results and not record.inputs and all(one.shape is None for one in results)
-    if makes_numbers or not {State.VARIABLES, State.OPERANDS}.intersection(record.primitive.writes):
+    """True if an instruction may change one of these Variables."""
+    if record.primitive in NUMBERS or not {State.VARIABLES, State.OPERANDS}.intersection(record.primitive.writes):
         return False
     found = touched(record)
     return found is None or not found.isdisjoint(keys)

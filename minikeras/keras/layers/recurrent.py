@@ -328,13 +328,11 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
                 f"Layer '{self.name}' is stateful, so each batch must have {expected} rows as the first one, found "
                 f"{sequences.shape[0]}."
             )
-        if initial_state is None:
-            initial_state = self.states if self.stateful else self.get_initial_state(sequences.shape[0])
-        states = list(initial_state) if isinstance(initial_state, (list, tuple)) else [initial_state]
-        if len(states) != (count := len(self.state_size)):
-            raise ValueError(
-                f"{called(self)}: `initial_state` must be {count} tensors, one for each state; found {len(states)}."
-            )
+        first = self.get_initial_state(sequences.shape[0]) if initial_state is not None or not self.stateful else self.states
+        given = first if initial_state is None else initial_state
+        states = list(given) if isinstance(given, (list, tuple)) else [given]
+        if len(states) != len(first):
+            raise ValueError(f"{called(self)}: `initial_state` must be {len(first)} tensors, found {len(states)}.")
         kind = getattr(self.cell, "compute_dtype", self.compute_dtype)
         states = nest.map_structure(lambda x: cast(convert_to_tensor(x), kind), states)
         inputs = sequences if sequences.dtype.is_floating else cast(sequences, self.compute_dtype)

@@ -18,7 +18,7 @@ from typing import Any, cast
 from ...compiler.ir import PLAIN, Program, Slot
 from ...compiler.loops import Pass, SumScope, Untraceable, kept, loop, loop_of_parts, sums_shape, traced_passes
 from ...compiler.passes import simplified
-from ...compiler.passes.forward_state import forward_state
+from ...compiler.passes.forward_state import NUMBERS, forward_state
 from ...compiler.passes.inlining import EXPANSIONS, TracedArray, TracedNumber, Writer
 from ...compiler.planning import DEVICE_ALIGNMENT
 from ...compiler.recorder import recorded
@@ -536,5 +536,6 @@ def _count(*given: Any, optimizer: Any, owns: Sequence[Any] = (), ending: Sequen
 step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,))
 asked_numbers = effect("asked_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 """The numbers of a step that a user's code computes, which may change anything."""
+NUMBERS.update((step_numbers, asked_numbers))
 step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
 EXPANSIONS[optimizer_step] = compiled_step

@@ -443,5 +443,5 @@ def test_a_cell_made_of_layers_needs_no_build(stacked):
 
 
 def test_as_many_first_states_as_a_cell_has_are_needed():
-    with pytest.raises(ValueError, match="`initial_state` must be 2 tensors, one for each state; found 1"):
+    with pytest.raises(ValueError, match="`initial_state` must be 2 tensors, found 1"):
         L.LSTM(4)(tf.constant(X), initial_state=tf.zeros([len(X), 4]))
