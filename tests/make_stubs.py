@@ -28,7 +28,7 @@ MODULES += [
     *(f"keras.ops{part}" for part in (".image", ".linalg", ".math", ".nn", ".numpy", "")),
     *(f"keras.{name}" for name in ("activations", "backend", "callbacks", "layers", "models", "saving", "utils", "wrappers")),
     *("keras.optimizers.legacy", "autodiff", "config.threading", "keras.mixed_precision", "experiments", "keras.distribution"),
-    "config.experimental",
+    *("config", "config.experimental"),
     *("keras.preprocessing.image", "keras.preprocessing.sequence"),
 ]
 """The modules with stubs, by their dotted names below `minikeras`; a later one imports what an earlier one defines."""

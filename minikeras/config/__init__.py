@@ -1,7 +1,7 @@
 # mypy: implicit-reexport
 """`tf.config`: what this machine offers and what is used of it. `parallel.py` holds the numbers of threads."""
 
-from typing import Any as _Any
+from __future__ import annotations as _annotations
 
 from ..absent import facade as _facade
 from ..compiler import functions_run_eagerly, run_functions_eagerly
@@ -24,7 +24,7 @@ def list_logical_devices(device_type: str | None = None) -> list[str]:
 get_visible_devices = list_logical_devices
 
 
-def set_visible_devices(devices: _Any, device_type: str | None = None) -> None:
+def set_visible_devices(devices: str | list[str], device_type: str | None = None) -> None:
     """Have `list_logical_devices` name these devices of a type alone, [] for none. `tf.device` may name the others as well.
 
     Raises:
