@@ -195,7 +195,7 @@ class Rows:
         return x
 
     def spread(self, total: Any) -> Any:
-        """What has, as its mean over all parts, the sum of these sums."""
+        """The number of this part whose mean over all parts is the sum of these sums."""
         return total
 
 

@@ -101,7 +101,7 @@ def _combined(*arrays: Array, shares: Sequence[float], weighted: int, pairs: boo
 def exchanged(
     arrays: Sequence[Array], exchange: Callable[[Communicator, Array], Array], count: int | None = None
 ) -> list[Array]:
-    """What `exchange` makes of arrays, by one operation for each dtype: those of one go as one vector.
+    """The arrays that `exchange` makes of arrays, by one operation for each dtype: those of one go as one vector.
 
     Args:
         arrays: those of several parts, one after another.

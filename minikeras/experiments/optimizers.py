@@ -304,7 +304,7 @@ class MemberGroup(FormulaGroup):
         self._pass = Pass(spread.body, (*[one for one in reads if one < count], *coefficients))
 
     def coefficients(self, numbers: Sequence[Array]) -> list[Array]:
-        """What elements are combined with, for the formula's numbers with an element for each member."""
+        """The coefficients of elements, for the formula's numbers with an element for each member."""
         with np.errstate(all="ignore"):
             return self.body.values([numbers[one] for one in self.taken])
 

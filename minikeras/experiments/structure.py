@@ -151,7 +151,7 @@ def _layer(layer: Any, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _said(get: Callable[[], Any]) -> Any:
-    """What `get` says of an object; None for one that no configuration describes completely, such as the code of a lambda."""
+    """The configuration of an object; None for one that none describes completely, such as the code of a lambda."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "A lambda is not written")
         try:
@@ -280,7 +280,7 @@ class ModelKind(NamedTuple):
 
 
 def need_compiled(model: object) -> Model:
-    """What `build` has returned, which has to be a compiled model.
+    """The result of `build`, which has to be a compiled model.
 
     Raises:
         TypeError: if it is no Model.

@@ -217,11 +217,11 @@ class _File:
         return self.content[start : start + length]
 
     def fields(self, layout: str, start: int, place: str, what: str) -> tuple[Any, ...]:
-        """What lies at a place of the file, by a format of `struct`."""
+        """The values at a place of the file, by a format of `struct`."""
         return struct.unpack(layout, self.part(start, struct.calcsize(layout), place, what))
 
     def within(self, layout: str, data: memoryview, place: str, at: int = 0) -> tuple[Any, ...]:
-        """What lies at a place of a message, or an error if it ends before."""
+        """The values at a place of a message, or an error if it ends before."""
         self.refuse_if(len(data) < at + struct.calcsize(layout), place, "a message is cut off")
         return struct.unpack_from(layout, data, at)
 

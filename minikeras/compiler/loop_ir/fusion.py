@@ -23,7 +23,7 @@ MOST_SUMS = 6
 
 
 class Target(NamedTuple):
-    """What a target says of groups.
+    """The answers of a target about groups.
 
     Attributes:
         kinds: of the dtypes that it has loops for.

@@ -166,7 +166,7 @@ def check(layer: Any, specs: Any, inputs: TensorLike) -> None:
 
 
 def _advice(spec: InputSpec, shape: tuple[Any, ...]) -> str:
-    """What to do about a shape that lacks an axis."""
+    """Advice about a shape that lacks an axis."""
     text = ""
     if spec.complaint((None, *shape)) is None and shape[:1] != (None,):
         text += f" A single row needs the batch axis: shape {(1, *shape)}."

@@ -81,7 +81,7 @@ class Structure:
 
 
 class LayerState(NamedTuple):
-    """What a layer knows of the state that it holds.
+    """The knowledge of a layer about the state that it holds.
 
     Attributes:
         added: the weights that `add_weight` made; they count whether or not they are kept in an attribute.

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Option(NamedTuple):
-    """What a layer keeps of an argument: `kept(layer, name, value)`, which refuses other values."""
+    """The value that a layer keeps of an argument: `kept(layer, name, value)`, which refuses other values."""
 
     kept: Callable[[Any, str, Any], Any]
 

@@ -74,7 +74,7 @@ def _recorded(model: Any, name: str, split: Any, strict: bool) -> CompiledFuncti
 
 
 class Turn(NamedTuple):
-    """What happens to batches of one size.
+    """The work on batches of one size.
 
     Attributes:
         step: for each.
@@ -112,7 +112,7 @@ class Steps:
         return [] if stop else list(itertools.islice(elements, count))
 
     def on(self, elements: list[Any]) -> Turn:
-        """What happens to batches of one size."""
+        """The work on batches of one size."""
         return Turn(self.step_on(None), elements)
 
 

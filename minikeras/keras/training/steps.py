@@ -164,7 +164,7 @@ def _rows(x: TensorLike) -> int:
 
 
 def _added(model: ModelLike) -> list[Any]:
-    """What `add_loss` and regularizers add to the loss: an array counts with all its elements."""
+    """The sum that `add_loss` and regularizers add to the loss: an array counts with all its elements."""
     return [reduce_sum(one) if getattr(one, "ndim", 0) else one for one in model.losses]
 
 

@@ -393,7 +393,7 @@ COUNTS = ("batch_size", "steps_per_epoch", "validation_steps", "validation_batch
 
 
 class FitPlan(NamedTuple):
-    """What `fit` is to do.
+    """The plan of a call of `fit`.
 
     Attributes:
         feed, validation: the batches; None for no validation.

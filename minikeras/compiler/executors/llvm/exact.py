@@ -51,7 +51,7 @@ class Stage(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one call at a time uses: an array for each register between stages, and for each stage its arrays and its job."""
+    """The memory of one call: an array for each register between stages, and for each stage its arrays and its job."""
 
     threads: int
     arrays: dict[int, Array]
