@@ -16,19 +16,31 @@ _register_hooks("minikeras.distribute.world", "initialize")
 _register_hooks("minikeras.distribute.strategy", "distribution")
 _register_hooks("minikeras.diagnostics", "Inquiry", "Trace", "summary_of_tape")
 
-_FILES = (
-    *("operands", "elementwise", "shaping", "creation", "contractions", "reductions", "indexing", "ordering", "control_flow"),
-)
+_FILES = [
+    "operands",
+    "elementwise",
+    "shaping",
+    "creation",
+    "contractions",
+    "reductions",
+    "indexing",
+    "ordering",
+    "control_flow",
+]
 """Files whose names are here too; each needs earlier ones alone."""
+_shown: set[str] = set()
 
 
 def __getattr__(name: str) -> _Any:
     """A name of one of the files, which are loaded one by one, up to the one that defines it: were all loaded with this module,
     two threads that use `tf` first at once could each wait for a file that the other loads.
     """
+    found = globals()
     for file in _FILES if not name.startswith("__") else ():
-        held = vars(_importlib.import_module(f".{file}", __name__))
-        if name in _own_names(held):
-            globals()[name] = held[name]
-            return held[name]
+        if file not in _shown:
+            held = vars(_importlib.import_module(f".{file}", __name__))
+            found.update({one: held[one] for one in _own_names(held)})
+            _shown.add(file)
+        if name in found:
+            return found[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The operations that users call, for type checkers: the names of the files that are loaded at once."""
+"""The operations that users call, for type checkers: the names of the files that are its own too."""
 
 from .contractions import *
 from .control_flow import *

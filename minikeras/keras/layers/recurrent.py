@@ -328,7 +328,7 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
                 f"Layer '{self.name}' is stateful, so each batch must have {expected} rows as the first one, found "
                 f"{sequences.shape[0]}."
             )
-        first = self.get_initial_state(sequences.shape[0]) if initial_state is not None or not self.stateful else self.states
+        first = self.states if self.stateful else self.get_initial_state(sequences.shape[0])
         given = first if initial_state is None else initial_state
         states = list(given) if isinstance(given, (list, tuple)) else [given]
         if len(states) != len(first):
