@@ -330,7 +330,9 @@ def interrupted(jit_compile):
     before = int(model.optimizer.iterations)
 
     def interrupt():
-        while int(model.optimizer.iterations) == before:  # a machine at work may take long to the first step
+        seen = {before}
+        while len(seen) < 3:  # whole steps: the first count may be of a step that the interrupt takes back
+            seen.add(int(model.optimizer.iterations))
             time.sleep(0.001)
         signal.raise_signal(signal.SIGINT)
 
