@@ -21,8 +21,8 @@ from ..core.variable import VariablePart, assigned, restore, snapshot
 from ..errors import CompileError
 from ..nn_ops.loop_body import PARTS
 from ..types import Array
-from .guards.facts import PLAIN as CONSTANTS
-from .guards.facts import same
+from .guards import PLAIN as CONSTANTS
+from .guards import same
 from .ir import PLAIN, Program, Slot
 
 ASSIGNMENTS = (Write.ASSIGN, Write.ADD, Write.SUBTRACT)

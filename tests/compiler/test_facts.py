@@ -17,7 +17,7 @@ import pytest
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.compiler.guards.facts import Fact
+from minikeras.compiler.guards import Fact
 
 X = tf.constant([1.0, 2.0])
 

@@ -16,8 +16,8 @@ K = tf.keras.ops
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
+from minikeras.keras import export as exporter  # noqa: E402
 from minikeras.keras.export import graph as inference  # noqa: E402
-from minikeras.keras.export import onnx as exporter  # noqa: E402
 from minikeras.keras.export.operators import RULES  # noqa: E402
 
 keras, L = tf.keras, tf.keras.layers

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import minikeras as tf
-from minikeras.experiments import Sweep, engine
+from minikeras.experiments import Sweep
 from minikeras.experiments.runs import Training
+from minikeras.experiments.sweep import carry_out
 from minikeras.parallel import thread_count
 
 joblib = pytest.importorskip("joblib")
@@ -117,7 +118,7 @@ def test_a_backend_that_returns_all_at_once_gets_a_group_for_each_worker_at_a_ti
 
 def test_workers_share_the_processors(processes):
     share = max(1, thread_count() // 2)
-    assert sorted(engine.carry_out(thread_count, {0: (), 1: ()}, 2)) == [(0, share), (1, share)]
+    assert sorted(carry_out(thread_count, {0: (), 1: ()}, 2)) == [(0, share), (1, share)]
 
 
 @pytest.mark.slow

@@ -14,8 +14,7 @@ import numpy as np
 from ...core import Record
 from ...nn_ops.philox4x32 import INCREMENTS, MULTIPLIERS, QUANTILE, ROUNDS, WITHIN_TWO, threshold, words_of_integer
 from ..ir import Slot
-from .bodies import constant, converted
-from .expression import Array, Axis, Expr, ScratchView, apply, cast, minimum, register, where
+from .expression import Array, Axis, Expr, ScratchView, apply, cast, constant, converted, minimum, register, where
 from .moves import Names, element_nest, whole
 from .nest import Fold, For, Statement, Store
 from .strided import Launch, NestWriter, contiguous, place

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from ..ir import Slot
 from ..loops import Body
-from .bodies import NUMBER, NoNest, inlined
-from .expression import INDEX, Array, Axis, Expr, bits, lift, register, size
+from .expression import INDEX, NUMBER, Array, Axis, Expr, NoNest, bits, inlined, lift, register, size
 from .nest import LINE, SHORT, Fold, For, Nest, Part, Statement, Store
 from .reductions import copy_body
 from .strided import Access, Launch, Shape, contiguous, coordinates, merged, place

@@ -11,9 +11,8 @@ from ...core import Record, operations
 from ...types import Array as NumPyArray
 from ..ir import Slot, instruction, outputs_of, slots_in
 from ..loops import Body, elementwise_body
-from .bodies import DTYPES, NUMBER, NoNest, converted, inlined
 from .elements import seconds_of
-from .expression import Array, Axis, Expr, cast, lift, minimum, register
+from .expression import DTYPES, NUMBER, Array, Axis, Expr, NoNest, cast, converted, inlined, lift, minimum, register
 from .nest import SHORT, Fold, For, Statement, Store, loops
 from .reductions import FoldRule, Pieces, Reduced, begun, body_values, copy_body, reduction_nests, reduction_of
 from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place, spread

@@ -15,8 +15,23 @@ import numpy as np
 from ...core import Record, operations
 from ...types import as_dtype
 from ..ir import Slot
-from .bodies import constant, converted
-from .expression import INDEX, Array, Axis, Expr, all_of, apply, cast, lift, maximum, minimum, register, size, where
+from .expression import (
+    INDEX,
+    Array,
+    Axis,
+    Expr,
+    all_of,
+    apply,
+    cast,
+    constant,
+    converted,
+    lift,
+    maximum,
+    minimum,
+    register,
+    size,
+    where,
+)
 from .moves import Names, element_nest, whole
 from .nest import SHORT, Fold, For, Nest, Statement, Store
 from .reductions import folded_over, wide

@@ -12,10 +12,10 @@ from ...core import Record
 from ...core import operations as o
 from ..ir import Slot, outputs_of, slots_in, slots_of
 from ..loops import Code, elementwise_body, loop_of_parts
-from ..passes.convolutions import add_rows_of_windows, windows_as_rows
+from ..passes.device import add_rows_of_windows, windows_as_rows
 from ..variable_storage import flatten, part
 from . import draws, indexed, moves
-from .bodies import DTYPES, NoNest
+from .expression import DTYPES, NoNest
 from .groups import group, group_nests
 from .reaching import Windowed
 from .reductions import (

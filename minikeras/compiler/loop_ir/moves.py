@@ -10,8 +10,7 @@ import numpy as np
 
 from ...core import Record
 from ..ir import Slot
-from .bodies import constant, converted
-from .expression import INDEX, Axis, Expr, all_of, apply, cast, lift, minimum, register, where
+from .expression import INDEX, Axis, Expr, all_of, apply, cast, constant, converted, lift, minimum, register, where
 from .nest import Fold, For, Statement, Store
 from .reductions import copy_nest, is_float
 from .strided import Access, Launch, NestWriter, Piece, Shape, contiguous, coordinates, pieces_of, place, spread, view_of

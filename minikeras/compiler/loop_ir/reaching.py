@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 from ...core import Record, operations
 from ..ir import Slot
-from .bodies import constant, converted
-from .expression import Axis, Expr, apply, cast, register, where
+from .expression import Axis, Expr, apply, cast, constant, converted, register, where
 from .moves import Names, element_nest, whole
 from .nest import Fold, For, Statement, Store
 from .pools import pooled

@@ -12,8 +12,23 @@ import numpy as np
 from ...core import Record, is_short
 from ..ir import Slot, outputs_of, slots_in
 from ..loops import Body, Step, SumScope, is_of_parts
-from .bodies import constant, converted, inlined
-from .expression import INDEX, TRUTH, Axis, Expr, IntTable, all_of, apply, cast, lift, minimum, register, where
+from .expression import (
+    INDEX,
+    TRUTH,
+    Axis,
+    Expr,
+    IntTable,
+    all_of,
+    apply,
+    cast,
+    constant,
+    converted,
+    inlined,
+    lift,
+    minimum,
+    register,
+    where,
+)
 from .nest import SHORT, Fold, For, Statement, Store
 from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, coordinates, merged, place
 

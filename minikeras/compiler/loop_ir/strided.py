@@ -11,8 +11,7 @@ import numpy as np
 
 from ...core import Record, operations
 from ..ir import Slot
-from .bodies import NUMBER, constant
-from .expression import INDEX, Array, Expr, bits, cast, lift, size
+from .expression import INDEX, NUMBER, Array, Expr, bits, cast, constant, lift, size
 from .nest import For, Nest
 
 Shape = tuple[int, ...]

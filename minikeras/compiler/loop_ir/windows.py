@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import Record
-from .bodies import converted
-from .expression import Array, Axis, Expr, all_of, apply, lift, maximum, minimum, size, where
+from .expression import Array, Axis, Expr, all_of, apply, converted, lift, maximum, minimum, size, where
 from .nest import For, Matrix, Nest, Product, Statement, Store, loops
 from .strided import contiguous, place
 

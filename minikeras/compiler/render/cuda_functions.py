@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.precision import is_short
-from ..loop_ir.bodies import NUMBER, NoNest
+from ..loop_ir.expression import NUMBER, NoNest
 from ..loop_ir.reductions import is_float
 
 STORED = {

@@ -22,8 +22,7 @@ from ...errors import CompileError
 from ...types import TensorSpec
 from .. import executors
 from ..executors import Executable, llvm
-from ..guards.facts import REMEDY, Guards, Unguarded, draws
-from ..guards.walk import guards_of
+from ..guards import REMEDY, Guards, Unguarded, draws, guards_of
 from ..ir import Program
 from ..passes import optimized, simplified
 from ..recorder import ProgramComparison, Recorder

@@ -1,7 +1,7 @@
 """The signature that two calls of a function must share so that one recording serves both.
 
 It holds shape, dtype, device and the order of axes in memory of tensors and arrays; numbers, strings and containers by value;
-other objects by identity, whose state is guarded as facts of the recording (`compiler/guards`). The part of a batch that the
+other objects by identity, whose state is guarded as facts of the recording (`compiler/guards.py`). The part of a batch that the
 calls compute on (`ranks.py`) belongs to it too.
 """
 

@@ -15,13 +15,12 @@ from specimens import SPECIMENS
 import minikeras as tf
 from minikeras import nest
 from minikeras.compiler.executors.cuda_graph.nodes import TARGET, CudaKernel, Emitter
-from minikeras.compiler.executors.cuda_graph.preparation import compare_columns
 from minikeras.compiler.executors.numpy.lowering import kernel_of
 from minikeras.compiler.ir import Program, Slot, outputs_of
-from minikeras.compiler.loop_ir.bodies import DTYPES
+from minikeras.compiler.loop_ir.expression import DTYPES
 from minikeras.compiler.loop_ir.fusion import fuse_groups
 from minikeras.compiler.passes import optimized
-from minikeras.compiler.passes.convolutions import lower_convolutions
+from minikeras.compiler.passes.device import compare_columns, lower_convolutions
 from minikeras.core import Record
 from minikeras.nn_ops import streams
 

@@ -10,7 +10,7 @@ import minikeras as tf
 from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.ir import outputs_of
 from minikeras.compiler.passes import optimized
-from minikeras.compiler.passes.convolutions import lower_convolutions, windows_as_rows
+from minikeras.compiler.passes.device import lower_convolutions, windows_as_rows
 from minikeras.core.registry import operations
 
 GEOMETRIES = {

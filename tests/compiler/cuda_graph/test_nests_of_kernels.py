@@ -18,7 +18,7 @@ from minikeras.compiler.ir import Slot, outputs_of
 from minikeras.compiler.loop_ir.groups import group
 from minikeras.compiler.loop_ir.lowering import Lowering
 from minikeras.compiler.loops import SumScope, loop, loop_of_parts, traced
-from minikeras.compiler.passes.convolutions import add_rows_of_windows, windows_as_rows
+from minikeras.compiler.passes.device import add_rows_of_windows, windows_as_rows
 from minikeras.compiler.render.cuda import Schedule
 from minikeras.compiler.variable_storage import flatten, part
 from minikeras.core.registry import operations as o

@@ -10,7 +10,7 @@ from recorded import Case
 from shim import Memory, compiled, needs_gxx
 
 from minikeras.compiler.ir import Slot, outputs_of, slots_of
-from minikeras.compiler.loop_ir.bodies import DTYPES
+from minikeras.compiler.loop_ir.expression import DTYPES
 from minikeras.compiler.loop_ir.groups import group
 from minikeras.compiler.loops import elementwise_body
 from minikeras.core.precision import is_short

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....core import Record, operations
 from ...ir import Slot, outputs_of, slots_in
-from ...loop_ir.bodies import DTYPES
+from ...loop_ir.expression import DTYPES
 from ...loop_ir.groups import group
 from ...loops import elementwise_body
 from ...planning import DEVICE_ALIGNMENT

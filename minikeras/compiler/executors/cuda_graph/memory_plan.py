@@ -13,7 +13,6 @@ from ....types import Array
 from ...ir import Program, Slot
 from ...planning import DEVICE_ALIGNMENT, arena_of
 from ...variable_storage import FlatBuffer, FlatVariables, holder_of
-from .preparation import rounded
 from .schedule import Home, NodeSchedule
 
 NUMBER = 8
@@ -21,6 +20,11 @@ NUMBER = 8
 MEMORY, STEP, ROWS, COLUMNS = 0, 1, 2, 3
 """Bases of places: memory, the values that Python makes for a step, row numbers, zero; then one for each home."""
 HOMES = 4
+
+
+def rounded(size: int) -> int:
+    """A size rounded up to the alignment of pieces of memory."""
+    return -(-size // DEVICE_ALIGNMENT) * DEVICE_ALIGNMENT
 
 
 class Place(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....core import Record
 from ...ir import Slot, slots_in, slots_of
-from ...loop_ir.bodies import DTYPES, NoNest
+from ...loop_ir.expression import DTYPES, NoNest
 from ...loop_ir.fusion import Target
 from ...loop_ir.groups import Domain
 from ...loop_ir.lowering import Lowering

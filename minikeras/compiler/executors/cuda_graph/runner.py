@@ -19,10 +19,10 @@ from ....core.arrays import is_array, namespace, to_numpy
 from ....errors import MinikerasError
 from ....types import Array
 from ...ir import Program, Slot
-from ...loop_ir.bodies import DTYPES
+from ...loop_ir.expression import DTYPES
 from ...loop_ir.fusion import fuse_groups
 from ...passes import optimized
-from ...passes.convolutions import lower_convolutions
+from ...passes.device import compare_columns, lower_convolutions, on_host
 from ...planning import touched
 from ...render.cuda_functions import PREAMBLE
 from ..numpy.lowering import Kernel, kernel_of
@@ -31,9 +31,8 @@ from .device import CuPyDevice, Memory
 from .epilogues import add_epilogues
 from .graphs import Base, CompiledKernels, Graphs, NoAlgorithm
 from .lt import MatrixProduct
-from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, HomeVariables, Place
+from .memory_plan import COLUMNS, MEMORY, ROWS, STEP, DevicePlan, HomeVariables, Place, rounded
 from .nodes import TARGET, Emitter, LaunchNode, Node
-from .preparation import compare_columns, on_host, rounded
 from .schedule import NodeSchedule, Unsupported
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ....core import Record
 from ...ir import Slot
-from ...loop_ir.bodies import NoNest
 from ...loop_ir.elements import elements_nest
+from ...loop_ir.expression import NoNest
 from ...loop_ir.nest import Nest
 from ...loop_ir.strided import Launch
 from ...loops import Body

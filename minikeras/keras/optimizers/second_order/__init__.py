@@ -5,6 +5,5 @@ from .adahessian import AdaHessian
 from .base import SecondOrder
 from .kfac import KFAC
 from .lbfgs import LBFGS
-from .levenberg_marquardt import LevenbergMarquardt
-from .newton import GaussNewton, Newton, NewtonCG
+from .newton import GaussNewton, LevenbergMarquardt, Newton, NewtonCG
 from .problem import Objective
