@@ -6,7 +6,7 @@ from minikeras import distribute as distribute, dtypes as dtypes, errors as erro
 from minikeras import experiments as experiments, image as image, keras as keras, linalg as linalg, math as math, nest as nest
 from minikeras import nn as nn, random as random, signal as signal, strings as strings, summary as summary, test as test
 from minikeras import train as train, version as version
-from minikeras.compiler.tracing.function import function as function
+from minikeras.compiler.compiled_function import function as function
 from minikeras.core.arrays.devices import device as device
 from minikeras.core.convert import convert_to_tensor as convert_to_tensor
 from minikeras.core.custom import custom_gradient as custom_gradient, recompute_grad as recompute_grad

@@ -8,7 +8,7 @@ import pytest
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.compiler.tracing.signature import key_of
+from minikeras.compiler.signature import key_of
 from minikeras.core.arrays import devices, namespace
 from minikeras.core.convert import adopt
 from minikeras.errors import DeviceUnavailableError

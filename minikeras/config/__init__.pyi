@@ -1,6 +1,6 @@
 # Made by tests/make_stubs.py from the functions themselves.
-from minikeras.compiler.tracing.function import functions_run_eagerly as functions_run_eagerly
-from minikeras.compiler.tracing.function import run_functions_eagerly as run_functions_eagerly
+from minikeras.compiler.compiled_function import functions_run_eagerly as functions_run_eagerly
+from minikeras.compiler.compiled_function import run_functions_eagerly as run_functions_eagerly
 from minikeras.config import experimental as experimental, threading as threading
 from minikeras.core.arrays.devices import device_report as device_report
 from minikeras.core.arrays.devices import get_soft_device_placement as get_soft_device_placement

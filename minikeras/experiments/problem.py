@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.tracing.scan import Pace
+from ..compiler.scan import Pace
 from ..data.table import of_one_size
 from ..errors import kind_of
 from ..keras.arguments import whole

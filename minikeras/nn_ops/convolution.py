@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core import Primitive, bilinear, elementwise, linear, primitive, unbroadcast
-from ..core.arrays import choose
+from ..core.ops.arithmetic import choose
 from ..parallel import in_parallel, on_one_thread, product
 from ..types import Array, TensorLike
 

@@ -8,9 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import choose, extreme
 from ..core.families import elementwise, linear, primitive
-from ..core.ops.arithmetic import add, greater, indicator, less, logical_and, multiply, negative, select, subtract, zeros_like
+from ..core.ops.arithmetic import (
+    add,
+    choose,
+    extreme,
+    greater,
+    indicator,
+    less,
+    logical_and,
+    multiply,
+    negative,
+    select,
+    subtract,
+    zeros_like,
+)
 from ..core.ops.reductions import reduce_sum, sum_along
 from ..core.ops.shaping import reshape
 from ..core.ops.transcendental import exp, sigmoid

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..core import Primitive, elementwise
-from ..core.arrays import choose, to_numpy
-from ..core.ops.arithmetic import add, multiply, negative, sign, square, subtract
+from ..core.arrays import to_numpy
+from ..core.ops.arithmetic import add, choose, multiply, negative, sign, square, subtract
 from ..core.ops.transcendental import exp
 from ..types import Array, TensorLike
 from .philox4x32 import QUANTILE

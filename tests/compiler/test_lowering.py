@@ -16,7 +16,7 @@ from minikeras.compiler.ir import Program, Slot
 from minikeras.compiler.loops import traced
 from minikeras.compiler.passes.inlining import inline_composites
 from minikeras.core import Record, bind
-from minikeras.core.arrays import extreme
+from minikeras.core.ops.arithmetic import extreme
 from minikeras.core.registry import operations
 
 RANDOM = np.random.default_rng(4)

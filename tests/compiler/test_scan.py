@@ -7,7 +7,7 @@ import pytest
 from in_threads import in_threads
 
 import minikeras as tf
-from minikeras.compiler.tracing import scan
+from minikeras.compiler import scan
 from minikeras.errors import ShapeError
 from minikeras.nn_ops import streams
 

@@ -12,7 +12,7 @@ from in_one_test import in_one_test
 from slow import diagonal, mostly_slow
 
 import minikeras as tf
-from minikeras.compiler.tracing import scan
+from minikeras.compiler import scan
 from minikeras.keras import callbacks
 from minikeras.keras.training.state import Transaction
 from minikeras.nn_ops import streams

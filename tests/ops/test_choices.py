@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minikeras as tf
-from minikeras.core.arrays import choose
+from minikeras.core.ops.arithmetic import choose
 
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool", "complex64")
 KINDS = st.sampled_from(["array", "other array", "column", "zero", "one", "half"])

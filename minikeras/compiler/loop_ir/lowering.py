@@ -1,4 +1,8 @@
-"""From an instruction to nests of which no two points write the same element, for targets that run many points at once."""
+"""From an instruction to nests of which no two points write the same element, for targets that run many points at once.
+
+Each result over windows folds the elements under its window, or those that reach it. Convolutions here have groups or leading
+axes; elsewhere they are products of matrices, whose factors are made here.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +19,46 @@ from ..loops import Code, elementwise_body, loop_of_parts
 from ..passes.device import add_rows_of_windows, windows_as_rows
 from ..variable_storage import flatten, part
 from . import draws, indexed, moves
-from .expression import DTYPES, NoNest
+from .expression import DTYPES, Axis, Expr, NoNest, apply, cast, constant, converted, register, where
 from .groups import group, group_nests
-from .reaching import Windowed
+from .nest import Fold, For, Statement, Store
+from .pools import pooled
 from .reductions import (
+    Pieces,
     Reduced,
+    Values,
     arg_nest,
     body_values,
     copy_body,
     is_float,
     logsumexp_nest,
     loop_nest,
+    neutral,
     parts_nests,
     reduction_nests,
     reduction_of,
     wide,
 )
-from .strided import Access, Launch, contiguous, spread
+from .strided import Access, Launch, NestWriter, Shape, Temporary, contiguous, coordinates, place, spread
+from .windows import Windows, windows_of
 
+_POOLS = {o.max_pool: "maximum", o.window_sum: "add", o.pick_from_window: "pick"}
 LONGEST_SORT = 1 << 14
 """Elements of a line that is sorted by comparing all pairs."""
 
 Rule = Callable[[Record], Sequence[Launch] | None]
 
 
-class Lowering(Windowed):
-    """The nests of a program's instructions, for a target."""
+class Lowering:
+    """The nests of a program's instructions, for a target.
+
+    Args:
+        temporary: makes slots for intermediate values between two nests.
+        pieces: gives the number of pieces into which the target wants to cut long sums.
+    """
+
+    def __init__(self, temporary: Temporary, pieces: Pieces) -> None:
+        self._temporary, self._pieces = temporary, pieces
 
     def nests(self, record: Record) -> Sequence[Launch] | None:
         """The nests of an instruction, in order: none if its results have no elements; None if there is no nest for it."""
@@ -75,11 +93,11 @@ class Lowering(Windowed):
             **{loop_of_parts: lambda record: parts_nests(record, self._temporary)},
             group: lambda record: group_nests(record, self._temporary, self._pieces),
             **{o.einsum: self._einsum, o.matrix_product: self._matrix_product, o.power: self._power},
-            **{o.max_pool: self.pool, o.window_sum: self.pool, o.pick_from_window: self.pool},
-            **{o.first_largest_in_window: self.first_largest, o.put_into_window: self.unpool},
-            **{o.window_spread: self.unpool, o.convolve: self.convolve, o.spread_windows: self.convolve},
-            **{o.correlate_windows: self.correlate, windows_as_rows: self.windows_as_rows},
-            add_rows_of_windows: self.add_rows_of_windows,
+            **{o.max_pool: self._pool, o.window_sum: self._pool, o.pick_from_window: self._pool},
+            **{o.first_largest_in_window: self._first_largest, o.put_into_window: self._unpool},
+            **{o.window_spread: self._unpool, o.convolve: self._convolve, o.spread_windows: self._convolve},
+            **{o.correlate_windows: self._correlate, windows_as_rows: self._windows_as_rows},
+            add_rows_of_windows: self._add_rows_of_windows,
             **{o.next_key: draws.next_key, o.operation_key: draws.next_key, o.random_integers: draws.random_integers},
             **{o.dropout_mask: draws.dropout_mask, o.times_dropout_mask: draws.times_dropout_mask},
             **{o.times_gaussian: draws.times_gaussian, o.random_uniform: draws.random_uniform},
@@ -134,6 +152,13 @@ class Lowering(Windowed):
         values = body_values(outer, inner, copy_body(x.dtype, x.dtype), [access])
         return reduction_nests(name, *values, [Reduced(0, reduction, y)], self._temporary, self._pieces)
 
+    def _folded(
+        self, name: str, y: Slot, folded: Shape, value: Callable[[NestWriter, moves.Names, moves.Names], Expr], how: str = "sum"
+    ) -> list[Launch]:
+        reduction = reduction_of(how, wide(y.dtype), 0, y.dtype)
+        values: Values = lambda writer, names, inside: ([value(writer, names, inside)], [])
+        return reduction_nests(name, y.shape, folded, values, [Reduced(0, reduction, y)], self._temporary, self._pieces)
+
     # Products ---------------------------------------------------------------------------------------------------------------
 
     def _einsum(self, record: Record) -> list[Launch]:
@@ -169,6 +194,125 @@ class Lowering(Windowed):
         values = body_values(*shapes, code.body([product]), accesses)
         results = [Reduced(0, reduction_of("sum", dtype, 0, y.dtype), y)]
         return reduction_nests(name, *values, results, self._temporary, self._pieces)
+
+    # Pools ------------------------------------------------------------------------------------------------------------------
+
+    def _pool(self, record: Record) -> list[Launch]:
+        """The sum of each window, its chosen element, or its largest one; padding adds nothing."""
+        x, y, op = record.inputs[0], record.outputs, _POOLS[record.primitive]
+        w = windows_of(record, record.params["window"], x.shape, y.shape)
+
+        def value(writer: NestWriter, names: moves.Names, inside: moves.Names) -> Expr:
+            array, *chosen = map(writer.array, record.inputs)
+            return pooled(w, op, array, _images(w, y, names), inside, *chosen)
+
+        return self._folded(record.primitive.name, y, w.window, value, "max" if op == "maximum" else "sum")
+
+    def _first_largest(self, record: Record) -> list[Launch]:
+        """The number of the first largest element of each window; NaN is larger than none, and none is larger than NaN."""
+        x, y = record.inputs[0], record.outputs
+        w = windows_of(record, record.params["window"], x.shape, y.shape)
+        writer, i, dtype = NestWriter(), Axis(math.prod(y.shape)), wide(x.dtype)
+        names, t = _images(w, y, coordinates(i, y.shape)), Axis(w.taps, "sequential")
+        own = cast(pooled(w, "first", writer.array(x), names, coordinates(t, w.window)), dtype)
+        peak, first = register(dtype), register(y.dtype)
+        larger = apply("equal", t, 0) | (peak < own)
+        body: list[Statement] = [
+            Fold(peak, "set", constant(neutral("maximum", dtype), dtype)),
+            Fold(first, "set", constant(0, y.dtype)),
+            For(t, [Fold(peak, "set", where(larger, own, peak)), Fold(first, "set", where(larger, cast(t, y.dtype), first))]),
+            Store(writer.result(y), i, first),
+        ]
+        return [writer.lowered("first_largest_in_window", For(i, body))]
+
+    def _unpool(self, record: Record) -> list[Launch]:
+        """Each element gets the sum of the windows over it, or of those that chose it."""
+        g, y = record.inputs[0], record.outputs
+        w = windows_of(record, record.params["window"], y.shape, g.shape)
+
+        def value(writer: NestWriter, names: moves.Names, inside: moves.Names) -> Expr:
+            array, *chosen = map(writer.array, record.inputs)
+            own = w.reached(array, _images(w, y, names), inside, [w.channels])
+            for one in chosen:
+                picked = w.reached(one, _images(w, y, names), inside, [w.channels])
+                own = where(apply("equal", picked, w.number(inside, one.dtype)), own, 0)
+            return own
+
+        return self._folded(record.primitive.name, y, w.window, value)
+
+    # Convolutions -------------------------------------------------------------------------------------------------------------
+
+    def _convolve(self, record: Record) -> list[Launch] | None:
+        """A sum over a window and a group's channels; of the transpose by the array each element sums the terms reaching it."""
+        (x, kernel), y, groups = record.inputs, record.outputs, record.params["groups"]
+        if not _are_plain(record, x, kernel):
+            return None
+        spreads = record.primitive is o.spread_windows
+        w = windows_of(record, kernel.shape[:-2], *((y.shape, x.shape) if spreads else (x.shape, y.shape)))
+        inner, outputs = kernel.shape[-2], kernel.shape[-1] // groups
+        own, given = (inner, outputs) if spreads else (outputs, inner)
+
+        def value(writer: NestWriter, names: moves.Names, inside: moves.Names) -> Expr:
+            channel = names[-1] // own * given + inside[-1] if groups > 1 else inside[-1]
+            pair = [names[-1] % inner, channel] if spreads else [inside[-1], names[-1]]
+            factor = moves.whole(writer, kernel, [*inside[:-1], *pair])
+            at, taps, array = [*names[:-1], channel], inside[:-1], writer.array(x)
+            return _product(w.reached(array, at, taps, x.shape[-1:]) if spreads else w.element(array, at, taps), factor, y)
+
+        return self._folded(record.primitive.name, y, (*w.window, given), value)
+
+    def _correlate(self, record: Record) -> list[Launch] | None:
+        """The transpose by the kernel: a sum over all places."""
+        (x, g), y, groups = record.inputs, record.outputs, record.params["groups"]
+        if not _are_plain(record, x, g):
+            return None
+        w = windows_of(record, record.params["window"], x.shape, g.shape)
+        inner, outputs = x.shape[-1] // groups, g.shape[-1] // groups
+
+        def value(writer: NestWriter, names: moves.Names, inside: moves.Names) -> Expr:
+            channel = names[-1] // outputs * inner + names[-2] if groups > 1 else names[-2]
+            factor = moves.whole(writer, g, [*inside, names[-1]])
+            return _product(w.element(writer.array(x), [*inside, channel], names[:-2]), factor, y)
+
+        return self._folded("correlate_windows", y, tuple(g.shape[:-1]), value)
+
+    # Convolutions as products -------------------------------------------------------------------------------------------------
+
+    def _windows_as_rows(self, record: Record) -> list[Launch]:
+        """The elements under a window in all places, as rows of a matrix."""
+        x, y, params = record.inputs[0], record.outputs, record.params
+        w, rank = windows_of(record, params["window"], x.shape, (*params["count"], 1)), len(params["window"])
+
+        def value(writer: NestWriter, names: moves.Names) -> Expr:
+            return w.element(writer.array(x), [*names[: rank + 1], names[-1]], names[rank + 1 : -1])
+
+        return [moves.element_nest("windows", y, value, (x.shape[0], *params["count"], *params["window"], x.shape[-1]))]
+
+    def _add_rows_of_windows(self, record: Record) -> list[Launch]:
+        """The transpose: each element is the sum over the windows that read it."""
+        rows, y, params = record.inputs[0], record.outputs, record.params
+        w = windows_of(record, params["window"], y.shape, (*params["count"], 1))
+
+        def value(writer: NestWriter, names: moves.Names, inside: moves.Names) -> Expr:
+            return w.reached(writer.array(rows), [*names[:-1], *inside, names[-1]], inside, [*w.window, y.shape[-1]])
+
+        return self._folded("add_windows", y, w.window, value)
+
+
+def _images(w: Windows, y: Slot, names: moves.Names) -> moves.Names:
+    """The coordinates of an element, those along all axes before the windows' as one."""
+    rank = len(w.window) + 1
+    return [place(contiguous(y.shape[:-rank]), names[:-rank]), *names[-rank:]]
+
+
+def _are_plain(record: Record, *operands: Slot) -> bool:
+    """True if arrays have no leading axes but that of the batch."""
+    return all(len(x.shape) == len(record.params["strides"]) + 2 for x in operands)
+
+
+def _product(a: Expr, b: Expr, y: Slot) -> Expr:
+    dtype = wide(y.dtype)
+    return converted(a, dtype) * converted(b, dtype)
 
 
 def _short(rule: Rule) -> Rule:

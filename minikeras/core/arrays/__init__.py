@@ -1,7 +1,6 @@
 # mypy: implicit-reexport
 """The only place that tells NumPy from CuPy, by the type of an array. May import `errors` and `types`."""
 
-from .choice import choose, extreme
 from .devices import (
     brought_together,
     chosen_device,

@@ -11,14 +11,15 @@ from types import ModuleType
 from typing import Any
 
 from ...types import Array, TensorLike
-from ..arrays import choose, extreme
 from ..families import elementwise
 from ..primitive import Primitive
 from .arithmetic import (
     add,
+    choose,
     divide,
     divide_no_nan,
     equal,
+    extreme,
     less,
     multiply,
     negative,

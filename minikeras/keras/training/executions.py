@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import nest
 from ...compiler import CompiledFunction
-from ...compiler.tracing.scan import Pace
+from ...compiler.scan import Pace
 from ...core import Operand, to_numpy
 from ...data.table import RowBatches, of_one_size
 from ...errors import ShapeError

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...compiler import CompiledFunction
-from ...compiler.tracing.scan import Pace
+from ...compiler.scan import Pace
 from ...core import Tensor, Variable, clock, decide, restore, to_numpy
 from ...data.table import RowBatches
 from ...errors import LoadError, ShapeError

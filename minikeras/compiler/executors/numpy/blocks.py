@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ....core.arrays import choose, extreme
+from ....core.ops.arithmetic import choose, extreme
 from ....parallel import CALL, WORTHWHILE, in_parallel
 from ....types import Array
 from ...loops import Body, on_arrays

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ... import nest
-from ...core import BOTTOM, Operand, Tensor, convert_to_tensor, current, is_array
-from ...errors import ShapeError
-from ...functions.shaping import concat, stack, unstack
+from .. import nest
+from ..core import BOTTOM, Operand, Tensor, convert_to_tensor, current, is_array
+from ..errors import ShapeError
+from ..functions.shaping import concat, stack, unstack
 
 if TYPE_CHECKING:
-    from ...data.table import RowTable
+    from ..data.table import RowTable
 
 SECONDS = 0.02
 """Target duration of steps in a row: long enough to amortize the work per row, short enough to answer an interrupt soon."""
@@ -44,7 +44,7 @@ class Pace:
 
 def scan(function: Any, first: tuple[Any, ...], data: Sequence[Any]) -> Any:
     """Carry out `CompiledFunction.scan`; `first` are arguments before those from the data, the same in each call."""
-    from ...data.table import RowBatches, of_one_size
+    from ..data.table import RowBatches, of_one_size
 
     table, elements = _rows_of(data)
     pace, results = Pace(), _Results(function.name)
@@ -66,7 +66,7 @@ def scan(function: Any, first: tuple[Any, ...], data: Sequence[Any]) -> Any:
 
 def _rows_of(data: Sequence[Any]) -> tuple[RowTable | None, Iterator[Any]]:
     """The arrays and row numbers that make the arguments of the calls, or None and an iterator of arguments."""
-    from ...data.table import RowTable, column, with_lists_as_tensors
+    from ..data.table import RowTable, column, with_lists_as_tensors
 
     if not data or any(isinstance(one, (str, bytes)) for one in data):
         raise TypeError(f"scan needs a dataset, or an array for each argument with a row for each call, found {data!r}.")

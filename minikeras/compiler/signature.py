@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import nest
-from ...core import Tensor, convert_to_tensor
-from ...core.arrays import BARE, chosen_device, creation_namespace, device_name, is_array, namespace
-from ...ranks import rows_here
-from ...types import Array, TensorSpec, as_dtype
+from .. import nest
+from ..core import Tensor, convert_to_tensor
+from ..core.arrays import BARE, chosen_device, creation_namespace, device_name, is_array, namespace
+from ..ranks import rows_here
+from ..types import Array, TensorSpec, as_dtype
 
 _BY_VALUE = (int, bool, str, bytes, type(None), complex)
 

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ... import nest
-from ...core import BOTTOM, Outdated, Tensor, Variable, cached_property, convert_to_tensor, current, is_array, is_told, logger
-from ...errors import CompileError
-from ...types import TensorSpec
-from .. import executors
-from ..executors import Executable, llvm
-from ..guards import REMEDY, Guards, Unguarded, draws, guards_of
-from ..ir import Program
-from ..passes import optimized, simplified
-from ..recorder import ProgramComparison, Recorder
+from .. import nest
+from ..core import BOTTOM, Outdated, Tensor, Variable, cached_property, convert_to_tensor, current, is_array, is_told, logger
+from ..errors import CompileError
+from ..types import TensorSpec
+from . import executors
+from .executors import Executable, llvm
+from .guards import REMEDY, Guards, Unguarded, draws, guards_of
+from .ir import Program
+from .passes import optimized, simplified
+from .recorder import ProgramComparison, Recorder
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 
 if TYPE_CHECKING:
-    from ...data.table import RowBatches
+    from ..data.table import RowBatches
 
 CAPACITY = 64
 """The most signatures that a function keeps, those used last."""

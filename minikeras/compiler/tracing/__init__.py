@@ -1,1 +1,0 @@
-"""`tf.function`: recordings, and the calls that each one serves."""
