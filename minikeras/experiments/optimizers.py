@@ -10,7 +10,7 @@ The members' own optimizers stay the place to read and set: their learning rates
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ from ..keras.optimizers import step as single
 from ..keras.optimizers.gradients import paired
 from ..keras.optimizers.loss_scale import present_scale
 from ..keras.optimizers.schedules import LearningRateSchedule
-from ..keras.optimizers.state import BESIDE, Change, SlotState
+from ..keras.optimizers.state import Change, SlotState
 from ..keras.optimizers.step_program import FormulaGroup, FormulaPart, flattened, is_usual, passes_of, unchanged
 from ..keras.weight import KerasVariable
 from ..layout import Layout
@@ -85,7 +85,6 @@ class StackedOptimizer(Optimizer):
         check(optimizers)
         super().__init__(0.0, name=optimizers[0].name)
         self.optimizers, self._members = list(optimizers), members
-        self.slot_groups = optimizers[0].slot_groups
         self.needs_loss = any(optimizer.needs_loss for optimizer in optimizers)  # then each member's own model takes its step
         self.steps_at_once = True
 
@@ -174,7 +173,7 @@ class StackedOptimizer(Optimizer):
         states = [state for state in stacked if state is not None]
         # If slots are stacked already, steps of new ones that do not fit are taken in turn.
         self.steps_at_once = len(states) == len(new) and (bool(known) or self._is_at_once(states))
-        self.state.add(states if self.steps_at_once else [SlotState(whole, {}, [whole], True) for whole in new])
+        self.state.add(states if self.steps_at_once else [SlotState(whole, {}) for whole in new])
         for state in states if self.steps_at_once else ():
             own = self._own_slots(state.variable)
             for name, slot in state.slots.items():
@@ -197,7 +196,7 @@ class StackedOptimizer(Optimizer):
             name: KerasVariable(Tensor(namespace(*own).stack(own)), trainable=False, name=found[0][name].name)
             for name, own in stacks.items()
         }
-        return SlotState(whole, slots, [whole, *(slot for name, slot in slots.items() if name not in BESIDE)], True)
+        return SlotState(whole, slots)
 
     def parts(self, owner: Any, states: Sequence[SlotState], writer: Writer) -> list[tuple[MembersPart, list[int]]]:
         """The steps of all members at once, for a compiled step of the owner, this one or its stand-in; each with the
@@ -219,7 +218,7 @@ class StackedOptimizer(Optimizer):
         parts = {_part_of(self.optimizers[0], self._members.own(one)[0])[0] for one in others}
         found = list[tuple[MembersPart, list[int]]]()
         for number, (optimizers, places) in shares.items():
-            if number in parts and single.changes_others(optimizers[0]):
+            if number in parts and optimizers[0].beside:
                 raise Untraceable("what has no gradient changes too")
             holders = self.optimizers if isinstance(self.optimizers[0], PerLayer) and not found else ()
             part = MembersPart(owner, optimizers, [states[i] for i in places], writer, self._members, holders)
@@ -294,7 +293,7 @@ class MemberGroup(FormulaGroup):
     def __init__(self, *given: Any, differ: bool, **options: Any) -> None:
         super().__init__(*given, **options)
         self.differ = differ
-        passes = super().passes("__call__")
+        passes = super().passes(single.stepped)
         spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
         if spread is None:
             raise Untraceable("a formula whose numbers cannot differ")
@@ -320,8 +319,8 @@ class MemberGroup(FormulaGroup):
         pieces = [writer.write(operations.broadcast_to, [numbers], {"shape": one.shape, "rank": 2}, one) for one in slots]
         return flattened(writer, pieces, rows)
 
-    def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
-        return [self._pass] if self.differ else super().passes(name, sums)
+    def passes(self, part: Callable[..., Any], sums: Sequence[Any] = ()) -> list[Pass]:
+        return [self._pass] if self.differ else super().passes(part, sums)
 
 
 class MembersPart(FormulaPart):
@@ -358,9 +357,12 @@ class MembersPart(FormulaPart):
         before = first.loss_scale_factor, first.gradient_accumulation_steps  # norms are of what comes after these
         clips = (first.clipnorm, first.global_clipnorm) != (None, None) and before != (None, None)
         hides = any(not one.is_own and _hide_differences(vars(one), vars(first)) for one in optimizers)
-        if clips or hides or any(one.assigns or not is_usual(one, states) for one in optimizers):
+        rows = list(zip(*[members.own(one.variable) for one in states], strict=True))
+        pairs = zip([one.variable for one in states], rows[0], strict=True)  # wholes have one more axis
+        others = any([*first.slot_names(whole)] != [*first.slot_names(own)] for whole, own in pairs)
+        if clips or hides or others or any(one.assigns or not is_usual(one, states) for one in optimizers):
             raise Untraceable("a step that members take in turn")
-        step, rows = first.begin_step(1, first._rate()), list(zip(*[members.own(one.variable) for one in states], strict=True))
+        step = first.begin_step(1, first._rate())
         if any(own.constraint for some in rows for own in some) or passes_of(first, states, step) != 1:
             raise Untraceable("a constraint, or a formula of more than elements")
         self._guards = [unchanged(*pair) for pair in zip(optimizers, rows, strict=True)]

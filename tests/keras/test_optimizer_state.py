@@ -353,3 +353,97 @@ def test_a_loss_scale_may_be_told_to_be_dynamic_as_in_keras_2():
     assert optimizers.LossScaleOptimizer(optimizers.SGD(), dynamic=True).get_config()
     with pytest.raises(ValueError, match="does not support {'dynamic': False}"):
         optimizers.LossScaleOptimizer(optimizers.SGD(), dynamic=False)
+
+
+# Options that are set later ------------------------------------------------------------------------------------------------
+
+SWITCHES = {
+    "amsgrad": (lambda **options: optimizers.Adam(0.1, **options), {"amsgrad": True}),
+    "momentum": (lambda **options: optimizers.SGD(0.1, **options), {"momentum": 0.9}),
+    "momentum of RMSprop": (lambda **options: optimizers.RMSprop(0.1, **options), {"momentum": 0.9}),
+    "centered": (lambda **options: optimizers.RMSprop(0.1, **options), {"centered": True}),
+    "use_ema": (lambda **options: optimizers.Adam(0.1, **options), {"use_ema": True}),
+    "accumulation": (lambda **options: optimizers.Adam(0.1, **options), {"gradient_accumulation_steps": 2}),
+}
+every_switch = pytest.mark.parametrize("switch", SWITCHES)
+every_way = pytest.mark.parametrize("way", ["eager", "scaled", False, True])
+
+
+def stepping(optimizer, held, way):
+    """Takes a step, given its gradients."""
+    outer = optimizers.LossScaleOptimizer(optimizer, initial_scale=1.0) if way == "scaled" else optimizer
+    step = lambda *grads: outer.apply(list(grads), held)
+    return step if way in ("eager", "scaled") else tf.function(step, jit_compile=way)
+
+
+def switched(optimizer, given):
+    for name, value in given.items():
+        setattr(optimizer, name, value)
+
+
+@every_switch
+@every_way
+def test_an_option_that_asks_for_slots_after_the_first_step_is_refused_and_nothing_changes(switch, way):
+    """SGD and RMSprop left `momentum` alone without a word; others ended in IndexError, TypeError or an error of zip."""
+    make, given = SWITCHES[switch]
+    held, optimizer = weights("float32"), make()
+    step = stepping(optimizer, held, way)
+    for n in range(8):
+        step(*gradients(n, "float32"))
+    before, plain = values([*held, *optimizer.variables]), {name: getattr(optimizer, name) for name in given}
+    switched(optimizer, given)
+    with pytest.raises(ValueError, match="keeps no '.*it keeps.*before the first step.*built = False"):
+        step(*gradients(8, "float32"))
+    assert equal(values([*held, *optimizer.variables]), before)
+    switched(optimizer, plain)
+    step(*gradients(8, "float32"))
+    switched(optimizer, given)
+    optimizer.built = False
+    step(*gradients(9, "float32"))
+    assert len(optimizer.variables) == len(before)
+
+
+@every_switch
+@every_way
+def test_slots_that_no_option_asks_for_any_more_are_left_alone(switch, way):
+    """RMSprop took the mean of gradients for a momentum."""
+    make, given = SWITCHES[switch]
+    held, optimizer = weights("float32"), make(**given)
+    twin_held, twin = weights("float32"), make()
+    step, twin_step = stepping(optimizer, held, way), stepping(twin, twin_held, way)
+    for n in range(8):
+        step(*gradients(n, "float32"))
+    slots = {slot.key: slot.numpy() for known in optimizer.checkpoint_slots() for slot in known[1].values()}
+    twin.build(twin_held)
+    switched(optimizer, {name: getattr(twin, name) for name in given})
+    twin.set_weights(values(optimizer.variables))
+    for variable, value in zip(twin_held, values(held), strict=True):
+        variable.assign(value)
+    step(*gradients(8, "float32"))
+    twin_step(*gradients(8, "float32"))
+    assert equal(values([*held, *optimizer.variables]), values([*twin_held, *twin.variables]))
+    asked = {slot.key for slot in optimizer.variables}
+    unasked = [slot for known in optimizer.checkpoint_slots() for slot in known[1].values() if slot.key not in asked]
+    assert unasked and all(np.array_equal(slot.numpy(), slots[slot.key]) for slot in unasked)
+
+
+@every_switch
+def test_an_option_set_before_the_first_step_is_as_one_that_was_given(switch):
+    make, given = SWITCHES[switch]
+    held, optimizer, theirs, other = weights(), make(), weights(), make(**given)
+    switched(optimizer, given)
+    for n in range(3):
+        optimizer.apply(gradients(n), held)
+        other.apply(gradients(n), theirs)
+    assert equal(values([*held, *optimizer.variables]), values([*theirs, *other.variables]))
+
+
+def test_layers_that_muon_is_to_leave_to_adam_are_named_before_the_first_step():
+    """Weight decay followed the new list, the formula did not."""
+    held, optimizer = weights("float32"), optimizers.Muon(0.1)
+    optimizer.apply(gradients(0, "float32"), held)
+    before = values([*held, *optimizer.variables])
+    optimizer.exclude_layers = ["kernel"]
+    with pytest.raises(ValueError, match="keeps no 'velocity' for 'kernel.*it keeps .'momentum'.*before the first step"):
+        optimizer.apply(gradients(1, "float32"), held)
+    assert equal(values([*held, *optimizer.variables]), before)

@@ -199,3 +199,50 @@ def test_blocks_and_repairs_stay_on_the_device(blocks, repair, device):
     optimizers.Newton(blocks=blocks, repair=repair).minimize(fit, model.trainable_variables)
     optimizers.NewtonCG(preconditioner="diagonal").minimize(fit, model.trainable_variables)
     assert float(fit()) < before
+
+
+def quartic(w):
+    return lambda: tf.reduce_sum(w**4)
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "message"),
+    [
+        (optimizers.Newton, {"globalization": "trust_region"}, "keeps no number 'radius'.*it keeps.*make a new optimizer"),
+        (lambda: optimizers.LBFGS(memory=2), {"memory": 3}, "memory=3.*room for 2.*before the first step"),
+        (optimizers.AdaHessian, {"use_ema": True}, "keeps no 'average'.*it keeps.*before the first step"),
+    ],
+)
+@pytest.mark.parametrize("jit_compile", [None, False, True])
+def test_an_option_that_asks_for_more_state_is_refused_and_nothing_changes(make, given, message, jit_compile):
+    """They ended in KeyError, IndexError and an error of zip."""
+    w, optimizer = tf.Variable([1.0, 2.0, 3.0]), make()
+    step = lambda: optimizer.minimize(quartic(w), [w])
+    step = step if jit_compile is None else tf.function(step, jit_compile=jit_compile)
+    for _ in range(3):
+        step()
+    before = [one.numpy() for one in (w, *optimizer.variables)]
+    for name, value in given.items():
+        setattr(optimizer, name, value)
+    with pytest.raises(ValueError, match=message):
+        step()
+    assert same([one.numpy() for one in (w, *optimizer.variables)], before)
+
+
+def test_lbfgs_with_less_memory_goes_on_with_the_newest_pairs():
+    """It divided by zero."""
+    w, optimizer = tf.Variable([1.0, 2.0, 3.0], dtype=tf.float64), optimizers.LBFGS(memory=4)
+    for _ in range(6):
+        optimizer.minimize(quartic(w), [w])
+    optimizer.memory = 2
+    losses = [float(optimizer.minimize(quartic(w), [w])) for _ in range(6)]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < losses[0]
+    assert optimizer.logs()["pairs"] == 2 and not optimizer.slot(w, "steps").numpy()[:2].any()
+
+
+def test_levenberg_marquardt_begins_to_scale_before_the_first_step():
+    w, optimizer = tf.Variable([1.0, 2.0]), optimizers.LevenbergMarquardt()
+    fit = optimizers.Objective(lambda: w * 3.0 - 6.0, lambda r: tf.reduce_sum(r**2) / 2.0)
+    optimizer.scaling = True
+    optimizer.minimize(fit, [w])
+    assert optimizer.slot(w, "scale").numpy().all()

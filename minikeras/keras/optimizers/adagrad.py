@@ -150,6 +150,8 @@ class RMSprop(Optimizer):
     """
 
     elementwise = True
+    slot_groups = ("velocity",), ("momentum",), ("average_gradient",)
+    optional_slots = {"momentum": "momentum", "average_gradient": "centered"}
 
     def __init__(
         self,
@@ -162,8 +164,6 @@ class RMSprop(Optimizer):
     ) -> None:
         super().__init__(learning_rate, **options)
         self.rho, self.momentum, self.epsilon, self.centered = float(rho), float(momentum), float(epsilon), bool(centered)
-        optional = (("momentum",), self.momentum > 0), (("average_gradient",), self.centered)
-        self.slot_groups = (("velocity",), *(group for group, wanted in optional if wanted))
 
     def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
         mean = slots[-1] if self.centered else None

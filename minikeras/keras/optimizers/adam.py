@@ -88,7 +88,8 @@ class Adam(Optimizer):
     """
 
     elementwise = True
-    slot_groups: tuple[tuple[str, ...], ...] = (("momentum", "velocity"),)
+    slot_groups: tuple[tuple[str, ...], ...] = (("momentum", "velocity"), ("velocity_hat",))
+    optional_slots = {"velocity_hat": "amsgrad"}
 
     def __init__(
         self,
@@ -101,8 +102,6 @@ class Adam(Optimizer):
     ) -> None:
         super().__init__(learning_rate, **options)
         self.beta_1, self.beta_2, self.epsilon, self.amsgrad = float(beta_1), float(beta_2), float(epsilon), bool(amsgrad)
-        if amsgrad:
-            self.slot_groups = (("momentum", "velocity"), ("velocity_hat",))
 
     def begin_step(self, t: int, learning_rate: float) -> float:
         return learning_rate * math.sqrt(1.0 - self.beta_2**t) / (1.0 - self.beta_1**t)

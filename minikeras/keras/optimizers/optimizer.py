@@ -85,6 +85,8 @@ class Optimizer:
     """The formula as a function of gradient, value, slots, what `begin_step` gives, and the settings."""
     slot_groups: tuple[tuple[str, ...], ...] = ()
     """Names of the slots in the formula's order. `variables` lists them group by group, in a group Variable by Variable."""
+    optional_slots: Mapping[str, str] = {}
+    """Slots that are kept only while an option is True or above 0: from their names to that of the option."""
 
     def __init__(
         self,
@@ -146,8 +148,15 @@ class Optimizer:
         return self.weight_decay
 
     def slot_names(self, variable: Variable) -> Sequence[str]:
-        """Names of the slots that the formula needs for a Variable, in its order."""
-        return [name for group in self.slot_groups for name in group]
+        """Names of the slots that the formula needs for a Variable, as the options are now, in its order."""
+        optional = self.optional_slots
+        return [x for group in self.slot_groups for x in group if x not in optional or getattr(self, optional[x]) > 0]
+
+    @property
+    def beside(self) -> list[str]:
+        """Names of the slots that are not the formula's, in the order in which a step gives them."""
+        found = ["average"] if self.use_ema else []
+        return found if self.gradient_accumulation_steps is None else ["gradient_accumulator", *found]
 
     def initial_slot(self, name: str, value: Array) -> Array:
         """The initial value of a slot, given the Variable's value: zeros."""
@@ -182,7 +191,7 @@ class Optimizer:
         0.9
         """
         step = self.begin_step(int(self.iterations) + 1, float(learning_rate))
-        targets = self.state.slots[variable.key].targets
+        targets = [variable, *[self.slot(variable, name) for name in self.slot_names(variable)]]
         formula = in_float32(functools.partial(self.formula, step))
         found = formula(tensor(gradient).array, *[target.array for target in targets])
         for target, array in zip(targets, found, strict=True):
@@ -353,7 +362,10 @@ class Optimizer:
     def variables(self) -> list[Variable]:
         """Iteration, learning rate (unless scheduled), averages, accumulators, the slots of the formula, and what was added."""
         rate = [self._learning_rate] if isinstance(self._learning_rate, Variable) else []
-        slots = self.state.named((("average",), ("gradient_accumulator",), *self.slot_groups))
+        held, beside = self.state.slots.values(), self.beside[::-1]
+        asked = [(found.slots, {*beside, *self.slot_names(found.variable)} & found.slots.keys()) for found in held]
+        groups = (*zip(beside), *self.slot_groups)
+        slots = [known[name] for group in groups for known, names in asked for name in group if name in names]
         return [self.state.iterations, *rate, *slots, *self.state.added, *self._in_containers()]
 
     def _in_containers(self) -> list[Variable]:
@@ -394,16 +406,13 @@ class Optimizer:
 
     def _slot_state(self, variable: Variable) -> SlotState:
         value = variable.array
-        first = {"average": value} if self.use_ema else {}
-        if self.gradient_accumulation_steps is not None:
-            first["gradient_accumulator"] = namespace(value).zeros_like(value)
-        names = self.slot_names(variable)
-        first |= {name: self.initial_slot(name, value) for name in names}
+        first = {name: value if name == "average" else namespace(value).zeros_like(value) for name in self.beside[::-1]}
+        first |= {name: self.initial_slot(name, value) for name in self.slot_names(variable)}
         slots = {name: self._own(Tensor(array), slot_name(variable, name)) for name, array in first.items()}
         excluded = any(variable is other for other in self._undecayed) or any(
             pattern.search(variable.name) for pattern in self._undecayed_names
         )
-        return SlotState(variable, slots, [variable, *(slots[name] for name in names)], not excluded)
+        return SlotState(variable, slots, not excluded)
 
     def slot(self, variable: Variable, name: str) -> Variable:
         """A slot of a Variable by its name: 'average', 'gradient_accumulator' or one of the formula.
@@ -411,11 +420,7 @@ class Optimizer:
         Raises:
             ValueError: if there is none, with the names there are.
         """
-        known = self.state.slots
-        slots = known[variable.key].slots if variable.key in known else {}
-        if name not in slots:
-            raise ValueError(f"{self.name} keeps no '{name}' for '{name_of(variable)}'; it keeps {list(slots) or 'nothing'}.")
-        return slots[name]
+        return (self.state.slots.get(variable.key) or SlotState(variable, {})).slot(self, name)
 
     def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
         """Write all of `variables` to a mapping, by their position: '0', '1' and so on."""

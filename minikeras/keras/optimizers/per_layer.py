@@ -86,7 +86,7 @@ class MemberSlot(SlotState):
     __slots__ = ("number",)
 
     def __init__(self, variable: Variable, number: int) -> None:
-        super().__init__(variable, {}, [variable], True)
+        super().__init__(variable, {})
         self.number = number
 
 

@@ -50,6 +50,8 @@ class SGD(Optimizer):
     """
 
     elementwise = True
+    slot_groups = (("momentum",),)
+    optional_slots = {"momentum": "momentum"}
 
     def __init__(
         self, learning_rate: float | Callable[..., Any] = 0.01, momentum: float = 0.0, nesterov: bool = False, **options: Any
@@ -58,7 +60,6 @@ class SGD(Optimizer):
         if not 0.0 <= momentum <= 1.0:
             raise ValueError(f"`momentum` must be a float between [0, 1]. Received: momentum={momentum}.")
         self.momentum, self.nesterov = float(momentum), bool(nesterov)
-        self.slot_groups = (("momentum",),) if momentum else ()
 
     def formula(self, step: float, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
         if not slots:

@@ -21,23 +21,27 @@ Change = tuple[Variable, Array]
 """A Variable and the array that it is to hold."""
 
 
-BESIDE = ("gradient_accumulator", "average")
-"""Names of the slots that are not the formula's, in the order in which a step gives them."""
-
-
 class SlotState:
     """The state of an optimizer for one Variable.
 
     Attributes:
         slots: the Variables beside it, by name.
-        targets: the Variable itself and the slots of the formula, in its order.
         decays: whether weight decay reaches it.
     """
 
-    __slots__ = ("decays", "slots", "targets", "variable")
+    __slots__ = ("decays", "slots", "variable")
 
-    def __init__(self, variable: Variable, slots: dict[str, Variable], targets: list[Variable], decays: bool) -> None:
-        self.variable, self.slots, self.targets, self.decays = variable, slots, targets, decays
+    def __init__(self, variable: Variable, slots: dict[str, Variable], decays: bool = True) -> None:
+        self.variable, self.slots, self.decays = variable, slots, decays
+
+    def slot(self, optimizer: Any, name: str) -> Variable:
+        """The slot of this name; ValueError if the optimizer keeps none, with the names there are."""
+        if name not in self.slots:
+            raise ValueError(
+                f"{optimizer.name} keeps no '{name}' for '{name_of(self.variable)}'; it keeps {list(self.slots) or 'nothing'}. "
+                "Set options that ask for more before the first step, or assign built = False, which drops what is kept."
+            )
+        return self.slots[name]
 
     def decay(self, optimizer: Any) -> Any:
         """The weight decay of an optimizer for the Variable, 0 for none."""
@@ -147,11 +151,6 @@ class OptimizerState:
         self.locks.join([*self._numbers, *_with_slots(self.own)])
         for part in self._parts or ():
             self.locks.include(part.locks.all)
-
-    def named(self, groups: Iterable[Sequence[str]]) -> list[Variable]:
-        """The slots of these names: group by group, within a group Variable by Variable."""
-        known = self.slots.values()
-        return [found.slots[name] for group in groups for found in known for name in group if name in found.slots]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copied Variable has another key."""

@@ -1,6 +1,6 @@
 """The step of a first-order optimizer, written once: on arrays it computes, on the elements of a trace it becomes a program.
 
-The order: loss scale, accumulation, clipping, weight decay, formula, moving average. `StepFormula` has it for one Variable; the
+The order: loss scale, accumulation, clipping, weight decay, formula, moving average. `stepped` has it for one Variable; the
 norm of all gradients comes before it. Flags that are truth values of Python choose a branch, so that nothing is computed twice;
 where a program finds them anew in each run, both branches are computed and one is chosen.
 
@@ -25,7 +25,7 @@ from ...core import Record, State, Tensor, Variable, clock, effect, in_float32, 
 from ...core.arrays import is_on_host, namespace, to_numpy
 from ...functions.elementwise import cast
 from ...types import Array
-from .state import BESIDE, Change, SlotState, constrained
+from .state import Change, SlotState, constrained
 
 Flags = Mapping[str, Any]
 """Numbers of a step beside those of its formula, as far as it needs them:
@@ -35,6 +35,7 @@ momentum    of the moving averages
 overwrites  whether weights become their averages
 scale       that gradients are divided by, if a `LossScaleOptimizer` is around the optimizer
 decay       weight decay times learning rate
+clipped     that gradients are clipped already
 missing     the number of gradient elements that are not finite
 norm        the sum of the squares of all gradients
 """
@@ -102,92 +103,81 @@ def chosen(flag: Any, now: Any, then: Any) -> Any:
 # The step of one Variable ------------------------------------------------------------------------------------------------
 
 
-def columns_of(state: SlotState) -> list[Variable]:
+def columns_of(own: Any, state: SlotState) -> list[Variable]:
     """The Variables that a step changes for one Variable: itself, the slots of its formula, its accumulator and its average."""
-    return [*state.targets, *[state.slots[name] for name in BESIDE if name in state.slots]]
+    return [state.variable, *[state.slot(own, name) for name in (*own.slot_names(state.variable), *own.beside)]]
 
 
-class StepFormula:
-    """The step of one Variable, on its elements or on the whole arrays.
+def stepped(own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> tuple[Any, ...]:
+    """New values of the columns, see `columns_of`: of their elements, or of the whole arrays.
 
     Args:
-        targets: the number of columns that are the Variable and its formula's slots.
-        clips: whether gradients are still to be clipped.
+        own: the optimizer.
+        step: what its `begin_step` gave.
+        known: further numbers.
+        gradient, before: the gradient, None for none, and the values of the columns.
     """
+    columns, updates = before[: len(before) - len(own.beside)], known.get("updates", True)
+    gradient, total = incoming(own, known, gradient, before)
+    new: Any = columns
+    if updates is not False and gradient is not None:
+        gradient = clipped(own, known, gradient)
+        weight = decayed(columns[0], known["decay"]) if "decay" in known else columns[0]
+        new = own.formula(step, gradient, weight, *columns[1:])
+        if not isinstance(new, (tuple, list)) or len(new) != len(columns):
+            found = f"{len(new)} values" if isinstance(new, (tuple, list)) else type(new).__name__
+            names = f"the new value and {len(columns) - 1} new slots, such as (value, *slots)"
+            raise ValueError(f"{type(own).__name__}.formula: expected a tuple of {names}; found {found}.")
+    new = [chosen(updates, now, then) for now, then in zip(new, columns, strict=True)]
+    if total is not None:
+        new.append(chosen(updates, namespace(total).zeros_like(total) if updates is True else 0.0, total))
+    if own.use_ema:
+        average = averaged(before[-1], new[0], known["momentum"])
+        new[0] = chosen(known.get("overwrites", False), average, new[0])
+        new.append(average)
+    if "missing" in known:
+        new = [np.where(known["missing"] == 0, now, then) for now, then in zip(new, before, strict=True)]
+    return tuple(new)
 
-    __slots__ = ("clips", "targets")
 
-    def __init__(self, targets: int, clips: bool = True) -> None:
-        self.targets, self.clips = targets, clips
+def incoming(own: Any, known: Flags, gradient: Any, before: Sequence[Any]) -> tuple[Any, Any]:
+    """The gradient that is clipped next, and the sum of all gradients since the last update."""
+    steps = own.gradient_accumulation_steps
+    gathered = None if steps is None else before[-len(own.beside)]
+    if "gathered" in known or gradient is None:
+        return gradient, gathered
+    if "scale" in known:
+        gradient = gradient / known["scale"]
+    if own.loss_scale_factor is not None:
+        gradient = gradient / own.loss_scale_factor
+    if steps is None:
+        return gradient, None
+    total = gradient + gathered
+    return total / steps, total
 
-    def __call__(self, own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> tuple[Any, ...]:
-        """New values of the columns, see `columns_of`.
 
-        Args:
-            own: the optimizer.
-            step: what its `begin_step` gave.
-            known: further numbers.
-            gradient, before: the gradient, None for none, and the values of the columns.
-        """
-        columns, updates = before[: self.targets], known.get("updates", True)
-        gradient, total = self.incoming(own, known, gradient, before)
-        new = columns
-        if updates is not False and gradient is not None:
-            gradient = self.clipped(own, known, gradient)
-            weight = decayed(columns[0], known["decay"]) if "decay" in known else columns[0]
-            new = own.formula(step, gradient, weight, *columns[1:])
-            if not isinstance(new, (tuple, list)) or len(new) != self.targets:
-                found = f"{len(new)} values" if isinstance(new, (tuple, list)) else type(new).__name__
-                names = f"the new value and {self.targets - 1} new slots, such as (value, *slots)"
-                raise ValueError(f"{type(own).__name__}.formula: expected a tuple of {names}; found {found}.")
-        return self.finished(own, known, new, total, before)
-
-    def incoming(self, own: Any, known: Flags, gradient: Any, before: Sequence[Any]) -> tuple[Any, Any]:
-        """The gradient that is clipped next, and the sum of all gradients since the last update."""
-        steps = own.gradient_accumulation_steps
-        if "gathered" in known or gradient is None:
-            return gradient, None if steps is None else before[self.targets]
-        if "scale" in known:
-            gradient = gradient / known["scale"]
-        if own.loss_scale_factor is not None:
-            gradient = gradient / own.loss_scale_factor
-        if steps is None:
-            return gradient, None
-        total = gradient + before[self.targets]
-        return total / steps, total
-
-    def clipped(self, own: Any, known: Flags, gradient: Any) -> Any:
-        """The gradient that the formula takes."""
-        if own.clipvalue is not None:
-            return clipped_by_value(gradient, own.clipvalue)
-        if own.clipnorm is not None and self.clips:
-            return clipped_by_norm(gradient, own.clipnorm)
-        if own.global_clipnorm is not None and self.clips:
-            return clipped_by_global_norm(gradient, known["norm"], own.global_clipnorm)
+def clipped(own: Any, known: Flags, gradient: Any) -> Any:
+    """The gradient that the formula takes."""
+    if own.clipvalue is not None:
+        return clipped_by_value(gradient, own.clipvalue)
+    if "clipped" in known:
         return gradient
+    if own.clipnorm is not None:
+        return clipped_by_norm(gradient, own.clipnorm)
+    if own.global_clipnorm is not None:
+        return clipped_by_global_norm(gradient, known["norm"], own.global_clipnorm)
+    return gradient
 
-    def finished(self, own: Any, known: Flags, new: Sequence[Any], total: Any, before: Sequence[Any]) -> tuple[Any, ...]:
-        """New values of the columns, given what the formula made of the first of them, and the sum of gradients."""
-        updates = known.get("updates", True)
-        new = [chosen(updates, now, then) for now, then in zip(new, before[: self.targets], strict=True)]
-        if total is not None:
-            new.append(chosen(updates, namespace(total).zeros_like(total) if updates is True else 0.0, total))
-        if own.use_ema:
-            average = averaged(before[-1], new[0], known["momentum"])
-            new[0] = chosen(known.get("overwrites", False), average, new[0])
-            new.append(average)
-        if "missing" in known:
-            new = [np.where(known["missing"] == 0, now, then) for now, then in zip(new, before, strict=True)]
-        return tuple(new)
 
-    def square(self, own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> Any:
-        """The square of the gradient that is clipped: the sum of all is 'norm'."""
-        gradient, _ = self.incoming(own, known, gradient, before)
-        return gradient * gradient
+def square(own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> Any:
+    """The square of the gradient that is clipped: the sum of all is 'norm'."""
+    gradient, _ = incoming(own, known, gradient, before)
+    return gradient * gradient
 
-    def missing(self, own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> Any:
-        """0 for a gradient that is finite, else 1: the sum of all is 'missing'."""
-        return (~np.isfinite(gradient)).astype(gradient.dtype)
+
+def missing(own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> Any:
+    """0 for a gradient that is finite, else 1: the sum of all is 'missing'."""
+    return (~np.isfinite(gradient)).astype(gradient.dtype)
 
 
 def stepping(optimizer: Any) -> Any:
@@ -216,11 +206,6 @@ def clips_first(own: Any, scales: bool) -> bool:
     """True if nothing comes before the clipping of each gradient by its norm: it may be done, and rounded, by itself."""
     options = own.loss_scale_factor, own.gradient_accumulation_steps
     return own.clipnorm is not None and not scales and options == (None, None)
-
-
-def changes_others(optimizer: Any) -> bool:
-    """True if a step also changes slots of Variables without a gradient: averages and accumulators."""
-    return optimizer.use_ema or optimizer.gradient_accumulation_steps is not None
 
 
 # Numbers of the step -----------------------------------------------------------------------------------------------------
@@ -301,7 +286,9 @@ class OnArrays:
     ) -> None:
         self._own, self._states, self._taken = own, states, int(own.state.iterations.array)
         self._known: dict[str, Any] = {**flags_of(own, self._taken), **(known or {})}
-        self._clips = own.assigns or not clips_first(own, "scale" in self._known)
+        self._clips_first = not own.assigns and clips_first(own, "scale" in self._known)
+        if self._clips_first:
+            self._known["clipped"] = True
         self._updates: bool = self._known.get("updates", True)
         self._clips_all = self._updates and own.global_clipnorm is not None
         self._rate, self._step = 0.0, None
@@ -324,12 +311,12 @@ class OnArrays:
             if updates and steps is not None and own.exchange is not None:
                 gradients = own.exchange.gathered(steps, [total for _, total in self._incoming(gradients)])
                 self._known["gathered"] = True
-            if not self._clips:
+            if self._clips_first:
                 gradients = [in_float32(clipped_by_norm)(gradient, limit=own.clipnorm) for gradient in gradients]
             if own.assigns:
                 self._assign(gradients)
             groups: list[Any] = [] if own.assigns else [*zip(states, gradients, strict=True)]
-            if changes_others(own) and len(groups) < len(own.state.slots):
+            if own.beside and len(groups) < len(own.state.slots):
                 given = {state.variable.key for state, _ in groups}
                 groups += [(state, None) for key, state in own.state.slots.items() if key not in given]
             if self._clips_all and not own.assigns:
@@ -339,9 +326,9 @@ class OnArrays:
 
     def _incoming(self, gradients: Sequence[Array]) -> list[tuple[Array, Array]]:
         """For each Variable the gradient that is clipped next, and the sum of all since the last update."""
-        own, known, formula = self._own, self._known, StepFormula(0)
-        sums = [[slot.array for slot in columns_of(state)[len(state.targets) :]] for state in self._states]
-        return [formula.incoming(own, known, one, before) for one, before in zip(gradients, sums, strict=True)]
+        own, known = self._own, self._known
+        before = [[state.slot(own, name).array for name in own.beside] for state in self._states]
+        return [incoming(own, known, *pair) for pair in zip(gradients, before, strict=True)]
 
     def _squares(self, gradients: Sequence[Array]) -> Array:
         """The sum of all squares over each of the groups that a compiled step has, as it adds up; 16-bit floats in float32."""
@@ -358,11 +345,11 @@ class OnArrays:
         own, known = self._own, self._known
         if decay := state.decay(own):
             known = {**known, "decay": decay * self._rate}
-        columns, formula = columns_of(state), StepFormula(len(state.targets), self._clips)
+        columns = columns_of(own, state)
         before = [column.array for column in columns]
         if gradient is None and self.changes:
             before = [self._new.get(column.key, array) for column, array in zip(columns, before, strict=True)]
-        found = in_float32(functools.partial(formula, own, self._step, known))(gradient, *before)
+        found = in_float32(functools.partial(stepped, own, self._step, known))(gradient, *before)
         rows = zip(columns, before, found, strict=True)
         self.changes += [(column, new.astype(was.dtype, copy=False)) for column, was, new in rows if new is not was]
 
@@ -371,10 +358,10 @@ class OnArrays:
         own, states, pairs = self._own, self._states, self._incoming(gradients)
         if self._updates:
             known = {"norm": self._squares(gradients)} if self._clips_all else {}
-            clipped = in_float32(functools.partial(StepFormula(0).clipped, own, known))
+            clip = in_float32(functools.partial(clipped, own, known))
             before = snapshot([*(state.variable for state in own.state.slots.values()), *own.variables])
             try:
-                take_updates(own, [Tensor(clipped(gradient)) for gradient, _ in pairs], states)
+                take_updates(own, [Tensor(clip(gradient)) for gradient, _ in pairs], states)
                 self.changes += [(variable, variable.array) for variable, array in before if variable.array is not array]
             finally:
                 restore(before)

@@ -1,6 +1,6 @@
 """An optimizer's step as a program: norms first, then one pass over the elements of its Variables.
 
-A `StepFormula` is traced into loops over flattened Variables; one that is more than elementwise operations and sums is written
+Its formula is traced into loops over flattened Variables; one that is more than elementwise operations and sums is written
 as operations on whole arrays, and so are Variables with a constraint. In each run Python computes the numbers of the step and
 counts it. Python also takes the steps that have a user's constraint or formula of whole arrays, and those of which NumPy would
 compute much twice or for nothing: on arrays, see `step.py`.
@@ -36,17 +36,20 @@ from .options import COMMON
 from .state import Change, SlotState
 from .step import (
     Flags,
-    StepFormula,
-    changes_others,
+    clipped,
     clipped_by_norm,
     clips_first,
     columns_of,
     counted,
     flags_of,
     groups_alike,
+    incoming,
+    missing,
     numbers_of,
     optimizer_step,
     shares_of,
+    square,
+    stepped,
     stepping,
     take_updates,
 )
@@ -105,10 +108,10 @@ class FormulaGroup:
         self.own, self._kind, self.leaves, self._dtype = own, type(step), len(leaves), held[0].variable.array.dtype
         self.places, self.decay, self._whole, self._projection = places, decay, whole, projection
         self._names, self._sums, self._settings = (*(["decay"] if decay else []), *flags), tuple(sums), tuple(settings)
-        self._formula = StepFormula(len(held[0].targets), clips)
+        self._clips = clips
         alignment = DEVICE_ALIGNMENT // self._dtype.itemsize if graphs else 1
         self.layout = Layout([one.variable.array.shape for one in held], self._dtype, alignment)
-        self._columns: list[tuple[Variable, ...]] = list(zip(*map(columns_of, held), strict=True))
+        self._columns: list[tuple[Variable, ...]] = list(zip(*[columns_of(own, state) for state in held], strict=True))
         """The Variables, then one slot of each, then the next."""
         self.width = len(self._columns)
         self.numbers: list[Slot] = []
@@ -117,9 +120,9 @@ class FormulaGroup:
 
     # Its formula
 
-    def _part(self, name: str) -> Callable[..., Any]:
-        """A method of the formula as a function of the gradient, the columns and the numbers."""
-        method, width = getattr(self._formula, name), self.width
+    def _part(self, part: Callable[..., Any]) -> Callable[..., Any]:
+        """A part of the step as a function of the gradient, the columns and the numbers."""
+        width = self.width
 
         def function(gradient: Any, *others: Any) -> Any:
             numbers, own = others[width:], self.own
@@ -128,7 +131,8 @@ class FormulaGroup:
                 own = copy.copy(own)
                 vars(own).update(settings)
             known = dict(zip((*self._names, *self._sums), numbers[self.leaves + len(settings) :], strict=False))
-            return method(own, self._packed(numbers), known, gradient, *others[:width])
+            known |= {} if self._clips else {"clipped": True}
+            return part(own, self._packed(numbers), known, gradient, *others[:width])
 
         return function
 
@@ -144,21 +148,21 @@ class FormulaGroup:
         known = dict(zip(reversed(self._names), reversed(numbers), strict=False))
         return optimizer.end_step(self._packed(numbers)) if known.get("updates", 1.0) else []
 
-    def passes(self, name: str, sums: Sequence[Any] = ()) -> list[Pass]:
-        """A method of the formula as passes over elements, given the dtypes of the sums that are known.
+    def passes(self, part: Callable[..., Any], sums: Sequence[Any] = ()) -> list[Pass]:
+        """A part of the step as passes over elements, given the dtypes of the sums that are known.
 
         Raises:
             Untraceable: if it is more than elements and their sums.
         """
         numbers = self.leaves + len(self._settings) + len(self._names)
         inputs = [*[self._dtype] * (1 + self.width), *[float] * numbers, *sums]
-        own, part = self.own, self._part(name)
+        own, function = self.own, self._part(part)
         if own.is_own:
             fixed = tuple([item for item in own.plain_options().items() if item[0] not in self._settings])
-            key = self._kind, self._formula.targets, self._names, self._sums, self._settings, self._formula.clips
-            found = kept((own.__class__, name, fixed, tuple(inputs), key), lambda: traced_passes(part, inputs))
+            key = self._kind, self.width, self._names, self._sums, self._settings, self._clips
+            found = kept((own.__class__, part, fixed, tuple(inputs), key), lambda: traced_passes(function, inputs))
         else:
-            found = traced_passes(part, inputs)  # values that a custom formula reads may have changed since it was traced
+            found = traced_passes(function, inputs)  # values that a custom formula reads may have changed since it was traced
         if found is None:
             raise Untraceable("a formula that is more than elements and their sums")
         return found
@@ -179,8 +183,10 @@ class FormulaGroup:
             y = writer.slot(variable.array.shape, variable.array.dtype)
             self._operands.append(writer.write(read_variable, [variable], {}, y))
 
-    def apply(self, writer: Writer, part: str, gradients: Sequence[Slot], sums: Flags, adds: bool = False) -> list[Slot]:
-        """Write a method of the formula, given the sums that are known; if it `adds`, the sum of the results."""
+    def apply(
+        self, writer: Writer, part: Callable[..., Any], gradients: Sequence[Slot], sums: Flags, adds: bool = False
+    ) -> list[Slot]:
+        """Write a part of the step, given the sums that are known; if it `adds`, the sum of the results."""
         if not self._operands:
             self._read(writer, gradients)
         known = list(sums.values())
@@ -240,7 +246,7 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
 
     A formula that assigns an attribute of the optimizer or a Variable is one of whole arrays: Python calls it in each step.
     """
-    kinds = [[(target.array.dtype, target.array.shape) for target in state.targets] for state in states]
+    kinds = [[(one.array.dtype, one.array.shape) for one in columns_of(optimizer, state)] for state in states]
     if any(one != first for first, *others in kinds for one in others):
         return 0  # slots of other shapes or dtypes
     if optimizer.elementwise:
@@ -250,7 +256,7 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
     watcher = Assignments()
     try:
         with attributes_kept(optimizer) as changed, watcher:
-            passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes("__call__")
+            passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes(stepped)
     except Exception:  # of a user's formula that takes arrays alone
         return 0
     finally:
@@ -343,11 +349,11 @@ class FormulaPart:
             raise Untraceable("a constraint that may not be applied, or norms of groups without these Variables")
         if not own.is_own and own.changes_numbers and scales:
             raise Untraceable("code of a user that may not run")
-        if changes_others(own) and {state.variable.key for state in states} != {*own.state.slots}:
+        if own.beside and {state.variable.key for state in states} != {*own.state.slots}:
             raise Untraceable("what has no gradient changes too")
 
-    def total(self, writer: Writer, part: str, gradients: Sequence[Any], known: Flags) -> Slot:
-        """Write the sum over each group of what a method of the formula gives, and the sum of these."""
+    def total(self, writer: Writer, part: Callable[..., Any], gradients: Sequence[Any], known: Flags) -> Slot:
+        """Write the sum over each group of what a part of the step gives, and the sum of these."""
         return _added_up(writer, [y for group in self.groups for y in group.apply(writer, part, gradients, known, adds=True)])
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
@@ -356,9 +362,9 @@ class FormulaPart:
             arrays = [clipped_by_norm(TracedArray(writer, gradient), self.own.clipnorm) for gradient in gradients]
             gradients = [array.slot for array in arrays]
         if self._clips_all:
-            known = {**known, "norm": self.total(writer, "square", gradients, known)}
+            known = {**known, "norm": self.total(writer, square, gradients, known)}
         for group in self.groups:
-            group.assign(writer, group.apply(writer, "__call__", gradients, known))
+            group.assign(writer, group.apply(writer, stepped, gradients, known))
 
 
 class AssigningPart:
@@ -382,9 +388,8 @@ class AssigningPart:
             raise Untraceable("an `update_step` that assigns attributes, which Python calls in each step")
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
-        formula, arrays = StepFormula(0), [TracedArray(writer, gradient) for gradient in gradients]
-        incoming = [formula.incoming(self.own, known, array, ())[0] for array in arrays]
-        writer.include(self._update, [formula.clipped(self.own, known, array).slot for array in incoming])
+        arrays = [incoming(self.own, known, TracedArray(writer, gradient), ())[0] for gradient in gradients]
+        writer.include(self._update, [clipped(self.own, known, array).slot for array in arrays])
 
 
 def is_usual(optimizer: Any, states: Sequence[SlotState]) -> bool:
@@ -397,7 +402,7 @@ def is_usual(optimizer: Any, states: Sequence[SlotState]) -> bool:
         or (optimizer.gradient_accumulation_steps is not None and optimizer.exchange is not None)  # ranks exchange the sums
         or not all([_is_guarded(getattr(optimizer, name)) for name in (*COMMON, *optimizer.settings)])
         or not all(map(is_own, constraints))
-        or any(not is_array(one.array) or is_short(one.array.dtype) for state in states for one in state.targets)
+        or any(not is_array(one.array) or is_short(one.array.dtype) for state in states for one in columns_of(optimizer, state))
     )
 
 
@@ -473,8 +478,8 @@ def _write_step(writer: Writer, optimizer: Any, states: Sequence[SlotState], gra
     writer.guards += [part.unchanged for part in parts]
     known = {}
     if optimizer.scales:
-        missing = [part.total(writer, "missing", own, {}) for part, own in zip(parts, given, strict=True)]
-        known["missing"] = _added_up(writer, missing)
+        counts = [part.total(writer, missing, own, {}) for part, own in zip(parts, given, strict=True)]
+        known["missing"] = _added_up(writer, counts)
     for part, own in zip(parts, given, strict=True):
         part.write(writer, own, known)
     if own_parts is not None:

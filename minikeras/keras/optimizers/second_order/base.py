@@ -74,6 +74,11 @@ class SecondOrder(Optimizer):
 
     def number(self, name: str) -> float:
         """The present value of a number."""
+        if name not in self._numbers:
+            raise ValueError(
+                f"{self.name} keeps no number '{name}'; it keeps {list(self._numbers)}. Options of the constructor ask for "
+                "them: make a new optimizer."
+            )
         return float(self._numbers[name].array)
 
     def change(self, **numbers: float) -> list[Change]:

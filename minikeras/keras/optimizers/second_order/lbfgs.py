@@ -64,8 +64,13 @@ class LBFGS(SecondOrder):
         gradient = problem.gradient
         xp = namespace(gradient)
         steps, changes = self.joined(problem, "steps"), self.joined(problem, "changes")
-        count = int(self.number("pairs"))
-        kept = [(steps[i], changes[i]) for i in range(self.memory - count, self.memory)]
+        room, count = len(steps), int(self.number("pairs"))
+        if self.memory > room:
+            raise ValueError(
+                f"{self.name}: memory={self.memory}, but there is room for {room} pairs. Set a larger memory before the first "
+                "step, or assign built = False, which drops what is kept."
+            )
+        kept = [(steps[i], changes[i]) for i in range(room - min(count, self.memory), room)]
         direction = two_loops(gradient, kept)
         slope = number(gradient @ direction)
         if slope >= 0:  # only rounding can do that; start afresh
@@ -89,8 +94,8 @@ class LBFGS(SecondOrder):
         change = there - gradient
         if number(step @ change) > float(np.finfo(gradient.dtype).eps) * number(change @ change):
             kept = [*kept, (step, change)][-self.memory :]
-        room = [xp.zeros_like(gradient)] * (self.memory - len(kept))
-        steps, changes = (xp.stack([*room, *[pair[which] for pair in kept]]) for which in (0, 1))
+        free = [xp.zeros_like(gradient)] * (room - len(kept))
+        steps, changes = (xp.stack([*free, *[pair[which] for pair in kept]]) for which in (0, 1))
         slots = [*self.kept(problem, "steps", steps), *self.kept(problem, "changes", changes)]
         return step, [*slots, *self.change(step_size=size, evaluations=evaluations, pairs=len(kept))]
 

@@ -217,6 +217,8 @@ class LevenbergMarquardt(GaussNewton):
     """
 
     settings = (*GaussNewton.settings, "scaling", "acceleration")
+    slot_groups = (("scale",),)
+    optional_slots = {"scale": "scaling"}
 
     def __init__(
         self,
@@ -235,7 +237,6 @@ class LevenbergMarquardt(GaussNewton):
         if acceleration is not None and not acceleration > 0:
             raise ValueError(f"LevenbergMarquardt: acceleration must be above 0, or None, found {acceleration}.")
         self.scaling, self.acceleration = bool(scaling), acceleration
-        self.slot_groups = (("scale",),) if scaling else ()
         if acceleration is not None:
             self.curvature_sweeps = ("record", "acceleration")
 
