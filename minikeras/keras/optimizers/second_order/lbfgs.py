@@ -68,7 +68,7 @@ class LBFGS(SecondOrder):
         if self.memory > room:
             raise ValueError(
                 f"{self.name}: memory={self.memory}, but there is room for {room} pairs. Set a larger memory before the first "
-                "step, or assign built = False, which drops what is kept."
+                "step, or make a new optimizer."
             )
         kept = [(steps[i], changes[i]) for i in range(room - min(count, self.memory), room)]
         direction = two_loops(gradient, kept)
