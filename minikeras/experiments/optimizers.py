@@ -293,7 +293,7 @@ class MemberGroup(FormulaGroup):
     def __init__(self, *given: Any, differ: bool, **options: Any) -> None:
         super().__init__(*given, **options)
         self.differ = differ
-        passes = super().passes(single.stepped)
+        passes = super().passes(single.new_values)
         spread = with_member_numbers(passes[0].body) if len(passes) == 1 else None
         if spread is None:
             raise Untraceable("a formula whose numbers cannot differ")

@@ -1,6 +1,6 @@
 """The step of a first-order optimizer, written once: on arrays it computes, on the elements of a trace it becomes a program.
 
-The order: loss scale, accumulation, clipping, weight decay, formula, moving average. `stepped` has it for one Variable; the
+The order: loss scale, accumulation, clipping, weight decay, formula, moving average. `new_values` has it for one Variable; the
 norm of all gradients comes before it. Flags that are truth values of Python choose a branch, so that nothing is computed twice;
 where a program finds them anew in each run, both branches are computed and one is chosen.
 
@@ -108,7 +108,7 @@ def columns_of(own: Any, state: SlotState) -> list[Variable]:
     return [state.variable, *[state.slot(own, name) for name in (*own.slot_names(state.variable), *own.beside)]]
 
 
-def stepped(own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> tuple[Any, ...]:
+def new_values(own: Any, step: Any, known: Flags, gradient: Any, *before: Any) -> tuple[Any, ...]:
     """New values of the columns, see `columns_of`: of their elements, or of the whole arrays.
 
     Args:
@@ -349,7 +349,7 @@ class OnArrays:
         before = [column.array for column in columns]
         if gradient is None and self.changes:
             before = [self._new.get(column.key, array) for column, array in zip(columns, before, strict=True)]
-        found = in_float32(functools.partial(stepped, own, self._step, known))(gradient, *before)
+        found = in_float32(functools.partial(new_values, own, self._step, known))(gradient, *before)
         rows = zip(columns, before, found, strict=True)
         self.changes += [(column, new.astype(was.dtype, copy=False)) for column, was, new in rows if new is not was]
 

@@ -45,11 +45,11 @@ from .step import (
     groups_alike,
     incoming,
     missing,
+    new_values,
     numbers_of,
     optimizer_step,
     shares_of,
     square,
-    stepped,
     stepping,
     take_updates,
 )
@@ -256,7 +256,7 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
     watcher = Assignments()
     try:
         with attributes_kept(optimizer) as changed, watcher:
-            passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes(stepped)
+            passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes(new_values)
     except Exception:  # of a user's formula that takes arrays alone
         return 0
     finally:
@@ -364,7 +364,7 @@ class FormulaPart:
         if self._clips_all:
             known = {**known, "norm": self.total(writer, square, gradients, known)}
         for group in self.groups:
-            group.assign(writer, group.apply(writer, stepped, gradients, known))
+            group.assign(writer, group.apply(writer, new_values, gradients, known))
 
 
 class AssigningPart:
