@@ -190,8 +190,8 @@ class Ensemble:
         params: dict[str, Any] = {"epochs": plan.epochs.stop, "steps": plan.feed.steps, "verbose": 0}
         own = [CallbackList(one, True, False, model, **params) for one, model in zip(given, self, strict=True)]
         bar = trainer.hooks_of(self[0], None, False, verbose, plan.epochs.stop, plan.feed.steps)
-        with self._stacks.taken(self._members, trains=True) as (stack, loops):
-            history: EnsembleHistory = loops.fit(stack, plan, MemberHooks(self._members, own, bar, plan, stack, loops))
+        with self._stacks.taken(self._members, trains=True) as loops:
+            history: EnsembleHistory = loops.fit(loops.stack, plan, MemberHooks(own, bar, plan, loops))
         return history
 
     def _build(self, batch: Any) -> None:
@@ -219,9 +219,8 @@ class Ensemble:
             member.model.training_loops.need_compile("evaluate")
         feed = trainer.feed_of(self[0], "evaluate", x, y, sample_weight, batch_size, steps)
         self._build(feed.source.first())
-        with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacks.taken(self._members) as both:
-            stack, loops = both
-            values = loops.evaluate(stack, bar, feed)
+        with trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps) as bar, self._stacks.taken(self._members) as loops:
+            values = loops.evaluate(loops.stack, bar, feed)
         return dict(sorted(values.items())) if return_dict else trainer.listed(values)
 
     @explaining
@@ -241,8 +240,8 @@ class Ensemble:
         self._build(feed.source.first())
         bar = trainer.hooks_of(self[0], None, False, verbose, 1, feed.steps)
         axis = 0 if reduce is not None and not isinstance(reduce, (list, tuple)) else 1
-        with self._stacks.taken(self._members) as (stack, loops):
-            return loops.predict(stack, bar, feed, reduced, axis)
+        with self._stacks.taken(self._members) as loops:
+            return loops.predict(loops.stack, bar, feed, reduced, axis)
 
     # Saving ----------------------------------------------------------------------------------------------------------------
 

@@ -99,6 +99,7 @@ class ModelStack:
 
     Attributes:
         model: the model that is run in the place of all, under `members`.
+        given: the members.
         set_nothing: whether it is of all members still, and no callback has set anything.
     """
 
@@ -116,7 +117,7 @@ class ModelStack:
         self.model = copy.deepcopy(models[0])
         self.members = Members([member.streams[""] for member in members])
         ModelOptions(self.model).take_numbers(models, self.members)
-        self._given = list(members)
+        self.given = list(members)
         self.name, self.steps_per_execution = self.model.name, self.model.steps_per_execution
         self.run_eagerly, self.jit_compile = self.model.run_eagerly, self.model.jit_compile
         self.training_loops = self.model.training_loops
@@ -172,7 +173,7 @@ class ModelStack:
         places, found = self.members.active, dict[int, Any]()
         with self.shown(places):
             for place in places:
-                model = self._given[place].model
+                model = self.given[place].model
                 with self._drawing(place):
                     found[place] = model.training_loops.steps.of(model, "train_step")(batches[place])
         results = [found.get(place, found[places[0]]) for place in range(self.members.size)]
@@ -182,7 +183,7 @@ class ModelStack:
     @contextlib.contextmanager
     def _drawing(self, place: int) -> Iterator[None]:
         """Within the block random streams are those of a member, which the stack holds meanwhile."""
-        member, rows = self._given[place], self.members.streams.array.copy()
+        member, rows = self.given[place], self.members.streams.array.copy()
         member.streams[""] = tuple(rows[place].tolist())
         with member.drawing():
             yield
@@ -193,7 +194,7 @@ class ModelStack:
         """Let the metrics of all members forget."""
         with self.members:
             self.model.reset_metrics()
-        for member in self._given if self._takes_turns else ():
+        for member in self.given if self._takes_turns else ():
             member.model.reset_metrics()
 
     # The members' own models -----------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ class ModelStack:
     def _settle(self) -> None:
         """Let the members know their losses and metrics, once a batch has shown which they are."""
         found = self.training_loops.targets
-        for own in [member.model.training_loops for member in self._given] if found is not None else ():
+        for own in [member.model.training_loops for member in self.given] if found is not None else ():
             if own.targets is None:
                 own.targets = found.like(own.need_compile("fit"))
 
@@ -219,7 +220,7 @@ class ModelStack:
         self.members.ended.update(places)
         for place in places:
             seed, position = self.members.streams.array[place].tolist()
-            self._given[place].streams[""] = seed, position
+            self.given[place].streams[""] = seed, position
 
     @property
     def counters(self) -> list[Any]:
@@ -234,19 +235,19 @@ class ModelStack:
 
     def take_back(self, places: Sequence[int]) -> None:
         """Hold the values of released members again, for evaluation: their optimizers step no more."""
-        if not places:
-            return
         self.members.take(places)
-        rows = {place: np.array(self._given[place].streams[""], np.uint64) for place in places}
+        rows = {place: np.array(self.given[place].streams[""], np.uint64) for place in places}
         self.members.streams.array = with_rows(self.members.streams.array, rows)
 
 
 class StackTrainer(Trainer):
     """The loops over batches and epochs, for all members of a stack at once."""
 
-    def __init__(self) -> None:
+    _shared = None
+
+    def __init__(self, members: Sequence[EnsembleMember], trains: bool) -> None:
         super().__init__()
-        self.strategy = None
+        self.stack = ModelStack(members, trains)
 
     def _join(self, model: Any, name: str, source: Source) -> None:
         """Nothing: each rank has members of its own."""
@@ -266,7 +267,7 @@ class KeptStacks:
     """
 
     def __init__(self) -> None:
-        self._stacks: dict[bool, tuple[ModelStack, StackTrainer, Any]] = {}
+        self._stacks: dict[bool, tuple[StackTrainer, Any]] = {}
         self._looked = -1
 
     def look(self, models: Sequence[Any]) -> None:
@@ -277,22 +278,23 @@ class KeptStacks:
 
     @contextlib.contextmanager
     def taken(self, members: Sequence[EnsembleMember], trains: bool = False) -> Iterator[Any]:
-        """Within the block members are a stack, with the loops for it, and hold no values; those that train are released there.
-        The stack is kept, unless the block fails or sets anything.
+        """Within the block members are the stack of a trainer and hold no values; those that train are released there. Both are
+        kept, unless the block fails or sets anything.
         """
-        stack, loops, counters = self._stacks.pop(trains, (None, None, None))  # a call within this one makes its own
-        if stack is None or loops is None or counters != stack.counters or clock.now != self._looked:
-            stack, loops = ModelStack(members, trains), StackTrainer()
+        loops, counters = self._stacks.pop(trains, (None, None))  # a call within this one makes its own
+        if loops is None or counters != loops.stack.counters or clock.now != self._looked:
+            loops = StackTrainer(members, trains)
         else:
-            stack.resume()
+            loops.stack.resume()
+        stack = loops.stack
         try:
-            yield stack, loops
+            yield loops
         finally:
             if not trains:
                 stack.release(range(len(members)))
         stack.members.rest()
         if stack.set_nothing:
-            self._stacks[trains] = stack, loops, stack.counters
+            self._stacks[trains] = loops, stack.counters
             self._looked = clock.now
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -303,53 +305,39 @@ Values = Mapping[str, Any]
 """The logs of all members: for each name an array with their values along its first axis."""
 
 
-class MemberHooks:
+class MemberHooks(CallbackList):
     """The callbacks of all members, as the loop of training calls those of one model; members end, each at its own time.
 
     Args:
-        members: all members, whose values lie in the stack.
         hooks: for each member its callbacks, a History among them.
         bar: the progress bar, which shows means.
         plan: has the batches; those of a `MemberSource` are each member's own.
-        stack: of the members that train.
-        trainer: its loops train the stack.
+        loops: of the members that train.
     """
 
-    def __init__(
-        self,
-        members: Sequence[EnsembleMember],
-        hooks: Sequence[CallbackList],
-        bar: CallbackList,
-        plan: FitPlan,
-        stack: ModelStack,
-        trainer: StackTrainer,
-    ) -> None:
-        self._members, self._models = list(members), [member.model for member in members]
-        self._hooks, self._bar = hooks, bar
+    def __init__(self, hooks: Sequence[CallbackList], bar: CallbackList, plan: FitPlan, loops: StackTrainer) -> None:
+        self.stack, self._loops = loops.stack, loops
+        group, members = self.stack.steps_per_execution, self.stack.given
+        super().__init__(hooks, group=1 if isinstance(group, str) else group)
+        self._members, self._models = members, [member.model for member in members]
+        self._own, self._bar = hooks, bar
         self._sources = [feed.source for feed in plan[:2] if feed is not None and isinstance(feed.source, MemberSource)]
-        group = self._models[0].steps_per_execution
-        self._group = 1 if isinstance(group, str) else group
-        self._active = list(range(len(members)))
+        self._active = list(range(len(hooks)))
         self._order = list(self._active)
         """The members whose values are in the stack, in their order; some may have ended."""
-        self.stack, self.trainer = stack, trainer
-        self._held: tuple[int, Values] | None = None
         self._last: dict[int, dict[str, Any]] = {}
         self._stopped: dict[int, dict[str, Any]] = {}
         """The logs of members that stopped in the middle of the present epoch; they are validated like others."""
         self._are_back = True
         """True if the stack holds these members again, as they were then."""
-        sees = any(type(callback) is not History for one in hooks for callback in one.callbacks)
+        sees = any(type(callback) is not History for callback in self.callbacks)
         self._settings = [ModelOptions(model).settings() for model in self._models if sees]
         """Those of all models, if a callback sees them."""
 
     @property
     def history(self) -> EnsembleHistory:
         """The logs of all members."""
-        return EnsembleHistory([one.history for one in self._hooks])
-
-    def __enter__(self) -> MemberHooks:
-        return self
+        return EnsembleHistory([one.history for one in self._own])
 
     def __exit__(self, kind: Any, *exception: object) -> None:
         self._bar.__exit__()
@@ -380,16 +368,11 @@ class MemberHooks:
 
     def listens(self, phase: str) -> bool:
         """True if a callback has a hook for the batches of 'train' or 'test'."""
-        return any(hooks.listens(phase) for hooks in self._hooks) or (phase == "train" and self._bar.listens("train"))
+        return super().listens(phase) or (phase == "train" and self._bar.listens("train"))
 
     def group(self, phase: str) -> int | None:
         """The number of batches for each call of these hooks; None if only the bar has any."""
-        return self._group if any(hooks.listens(phase) for hooks in self._hooks) else None
-
-    def batch_begin(self, phase: str, batch: int) -> None:
-        """Before a batch, or several in a row."""
-        if batch % self._group == 0:
-            self._call(f"on_{phase}_batch_begin", lambda member: (batch, {}))
+        return self._group if super().listens(phase) else None
 
     def batch_end(self, phase: str, batch: int, logs: Values) -> None:
         """After the batch of this number, and after each multiple of the group."""
@@ -446,12 +429,12 @@ class MemberHooks:
     def _call(self, hook: str, arguments: Callable[[int], tuple[Any, ...]]) -> None:
         """Call a hook of the callbacks, each of which sees and may change its member's model."""
         called = self._going_on
-        if not any(self._hooks[member]._those(hook) for member in called):
+        if not self._those(hook):
             return
         with self.stack.shown(self._places(called)) if self._settings else contextlib.nullcontext():
             before = clock.now
             for member in called:
-                self._hooks[member].call(hook, *arguments(member))
+                self._own[member].call(hook, *arguments(member))
         if clock.now != before:
             self.stack.set_nothing = False
             if self._settings:
@@ -491,7 +474,7 @@ class MemberHooks:
             model = self._models[member]
             if member in self._last and model.optimizer is not None:
                 model.optimizer.finalize_variable_values(model.trainable_variables)
-            self._hooks[member].call("on_train_end", self._last.get(member, {}))
+            self._own[member].call("on_train_end", self._last.get(member, {}))
         self.stack.set_nothing = self.stack.set_nothing and clock.now == before
         for source in self._sources:
             source.ended.update(ending)
@@ -505,7 +488,6 @@ class MemberHooks:
         self._order = list(self._active)
         self.stack.fill([self._members[member] for member in self._order], trains=True)
         self.stack.reset_metrics()
-        steps, self.trainer.steps = self.trainer.steps, CompiledSteps()
-        self.trainer.steps.planned = steps.planned
+        self._loops.steps = CompiledSteps(self._loops.steps.planned)
         for source in self._sources:
             source.chosen = list(self._order)

@@ -84,7 +84,7 @@ def test_training_goes_on_where_it_was():
 
 def recordings(ensemble):
     """The function that has recorded the members' steps."""
-    ((_, loops, _),) = ensemble._stacks._stacks.values()
+    ((loops, _),) = ensemble._stacks._stacks.values()
     return loops.steps["train_step_on_own"]
 
 
@@ -139,12 +139,12 @@ def test_evaluating_between_fits_keeps_both_recordings():
     for _ in range(3):
         ensemble.fit(X, Y, verbose=0)
         found = ensemble.evaluate(X, Y, verbose=0)
-        kept = {trains: loops for trains, (_, loops, _) in ensemble._stacks._stacks.items()}
+        kept = {trains: loops for trains, (loops, _) in ensemble._stacks._stacks.items()}
     ensemble.fit(X, Y, verbose=0)
     losses = [model.evaluate(X, Y, verbose=0)[0] for model in ensemble]
     np.testing.assert_allclose(ensemble.evaluate(X, Y, verbose=0)[0], losses, rtol=1e-6)
     assert np.shape(found[0]) == (2,) and set(kept) == {True, False}
-    assert all(ensemble._stacks._stacks[trains][1] is loops for trains, loops in kept.items())
+    assert all(ensemble._stacks._stacks[trains][0] is loops for trains, loops in kept.items())
 
 
 @pytest.mark.parametrize("hook", ["set_model", "on_train_begin", "on_epoch_end", "on_train_end"])
@@ -251,7 +251,7 @@ def test_native_steps_of_members_with_numbers_of_their_own_are_kernels_alone(opt
     ensemble, loss = ensemble_of(), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     ensemble.compile(lambda place: keras.optimizers.Adam(0.01 * (place + 1), **option), loss, jit_compile=True)
     ensemble.fit(X, Y, batch_size=12, epochs=2, verbose=0)
-    _, loops, _ = ensemble._stacks._stacks[True]
+    loops, _ = ensemble._stacks._stacks[True]
     assert loops.steps["train_step_on_own"]._replays[0]._in_a_row is not None
 
 

@@ -32,9 +32,9 @@ class CompiledSteps:
 
     __slots__ = ("_steps", "planned")
 
-    def __init__(self) -> None:
+    def __init__(self, planned: int = 0) -> None:
         self._steps: dict[tuple[str, Any], CompiledFunction] = {}
-        self.planned = 0
+        self.planned = planned
 
     def of(self, model: Any, name: str, split: Any = None) -> StepFunction:
         """The step of that name, for the rows of this rank if batches are split, compiled if the model was told so and it can
