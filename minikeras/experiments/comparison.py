@@ -274,7 +274,7 @@ def compare(
                 with fresh_session(seed), own_data(problem.data):
                     _train(run, given, problem, weights, planned[name], seconds, every)
                 progress.show(len(runs))
-        progress.finish()
+        progress.conclude()
     return Comparison(runs, threshold, about)
 
 

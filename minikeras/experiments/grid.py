@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..boundary import shown
+from ..data.pipeline import preserved_streams
 from ..errors import kind_of
 from ..files import strict_json
 from ..keras.arguments import plain, whole
 from ..keras.names import counted_anew
 from ..keras.random import set_random_seed
-from ..nn_ops import streams
 
 
 class Run(NamedTuple):
@@ -143,15 +143,14 @@ def called(build: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
 @contextlib.contextmanager
 def fresh_session(seed: int) -> Iterator[None]:
     """Random streams and automatic names as in a new process after `set_random_seed(seed)`; afterwards both are as before."""
-    kept = random.getstate(), np.random.get_state(), streams.states()
-    with counted_anew():
+    kept = random.getstate(), np.random.get_state()
+    with counted_anew(), preserved_streams(()):
         try:
             set_random_seed(seed)
             yield
         finally:
             random.setstate(kept[0])
             np.random.set_state(kept[1])
-            streams.set_states(kept[2])
 
 
 def seeds_of(name: str, given: Any) -> list[int]:

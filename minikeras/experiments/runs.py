@@ -33,7 +33,7 @@ Logs = Callable[[], Any]
 """A function that gives the numbers to show; not called if there is no bar."""
 
 
-class RunsProgress:
+class RunsProgress(ProgressBar):
     """A bar with the number of runs that have ended, or none. Used in `with`, leaving the block closes it.
 
     Args:
@@ -43,30 +43,27 @@ class RunsProgress:
     """
 
     def __init__(self, label: str, runs: int, verbose: int | str) -> None:
-        self._done, self._label, self._started = 0, label, time.perf_counter()
-        self._bar = ProgressBar(1 if verbose == "auto" else int(verbose)) if verbose not in (0, False) else None
-        if self._bar is not None:
-            self._bar.set_params({"steps": runs})
-            self._bar.begin(label)
+        super().__init__(1 if verbose == "auto" else int(verbose))
+        self._tells = verbose not in (0, False)
+        self.set_params({"steps": runs})
+        self.begin(label)
 
     def __enter__(self) -> RunsProgress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self.close()
 
     def show(self, done: int, logs: Logs = dict) -> None:
         """Show how many runs have ended."""
-        if self._bar is not None and done > self._done:
-            self._done = done
-            self._bar.advance(done - 1, logs())
+        if self._tells and done > self._seen:
+            self.advance(done - 1, logs())
 
-    def finish(self, logs: Logs = dict) -> None:
+    def conclude(self, logs: Logs = dict) -> None:
         """Show the last line, which stays."""
-        if self._bar is not None:
-            self._bar.end()
-            seconds, runs = time.perf_counter() - self._started, f"{self._done} run{'' if self._done == 1 else 's'}"
+        if self._tells:
+            self.end()
+            seconds, runs = time.perf_counter() - self._started, f"{self._seen} run{'' if self._seen == 1 else 's'}"
             line = ", ".join(filter(None, [f"{self._label}: {runs} in {seconds:.1f} s", readable(logs())]))
             print(f"{line}\n", end="", file=sys.stdout if in_notebook() else sys.stderr, flush=True)
 

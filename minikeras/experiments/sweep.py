@@ -148,7 +148,7 @@ class Sweep:
             for results in self._carry_out(plan, training, callbacks, n_jobs, journal):
                 _check_objective(results, plan)
                 progress.show(len(results), functools.partial(_best, plan, results))
-            progress.finish(functools.partial(_best, plan, results))
+            progress.conclude(functools.partial(_best, plan, results))
         self.results = SweepResults(plan.name, [results[run.number] for run in self.runs], plan.objective, plan.mode)
         return self.results
 

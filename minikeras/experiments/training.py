@@ -339,9 +339,9 @@ class MemberHooks(CallbackList):
         """The logs of all members."""
         return EnsembleHistory([one.history for one in self._own])
 
-    def __exit__(self, kind: Any, *exception: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._bar.__exit__()
-        if kind is not None:
+        if exception[0] is not None:
             self.stack.release(self._places(self._going_on))
 
     # What the loop of training calls ---------------------------------------------------------------------------------------
