@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import nest
-from ..core import BatchedTensor, Tensor, clock, namespace, warn_caller
+from ..core import BatchedTensor, Tensor, clock, namespace, warn_caller, watched
 from ..errors import InvalidArgumentError
 from ..functions.operands import tensor
 from ..keras.batches import Source
@@ -89,6 +89,7 @@ class EnsembleHistory:
         return f"<EnsembleHistory members={len(self.members)}, epochs={len(self.epoch)}, names={sorted(self.history)}>"
 
 
+@watched
 class ModelStack:
     """The steps of many models of one structure: results have a first axis of members.
 
@@ -104,6 +105,7 @@ class ModelStack:
     """
 
     _built = True
+    _unwatched = ("given", "set_nothing", "stop_training", "stop_evaluating", "stop_predicting", "_contents")
 
     def __init__(self, members: Sequence[EnsembleMember], trains: bool = False) -> None:
         self.stop_training = self.stop_evaluating = self.stop_predicting = False

@@ -9,6 +9,7 @@ import pytest
 
 import minikeras as tf
 from minikeras import keras
+from minikeras.compiler import guards
 from minikeras.experiments import Ensemble, members
 
 SEEDS = [3, 1, 4, 15]
@@ -132,6 +133,15 @@ def test_a_recording_is_kept_from_fit_to_fit_until_anything_is_set(change):
             change(model)
             model.fit(X, Y, epochs=2, verbose=0)
             assert_same(model, ensemble[place])
+
+
+def test_recordings_of_a_stack_depend_on_no_model_of_a_member(monkeypatch):
+    seen, visit = [], guards.Walk._visit
+    monkeypatch.setattr(guards.Walk, "_visit", lambda walk, value, where: seen.append(value) or visit(walk, value, where))
+    ensemble = Ensemble(build, 3)
+    ensemble.fit(X, Y, verbose=0)
+    ensemble.predict(X, verbose=0)
+    assert seen and not any(value is model for value in seen for model in ensemble)
 
 
 def test_evaluating_between_fits_keeps_both_recordings():

@@ -455,4 +455,5 @@ def constructor_arguments(cls: type, base: type) -> tuple[str, ...]:
         names += [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
         if not any(one.kind is one.VAR_KEYWORD for one in parameters):
             break
-    return tuple(name for name in dict.fromkeys(names) if name not in _constructor(base).parameters)
+    common = _constructor(base).parameters
+    return tuple(name for name in dict.fromkeys(names) if name not in common)
