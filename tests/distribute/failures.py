@@ -23,7 +23,7 @@ import minikeras as tf
 failure, failing_rank, failing_step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 if failure == "never joins" and int(os.environ["OMPI_COMM_WORLD_RANK"]) == failing_rank:
     time.sleep(1000)
-tf.distribute.initialize(timeout=5)
+tf.distribute.initialize(timeout=5 if failure in ("hang", "never joins") else 60)  # one may start late on a busy machine
 rank = tf.distribute.rank()
 model = tf.keras.Sequential([tf.keras.Input((64,)), tf.keras.layers.Dense(256), tf.keras.layers.Dense(1)])
 optimizer = tf.keras.optimizers.Adam()

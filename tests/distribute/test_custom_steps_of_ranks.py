@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
+from trained import on_ranks
 
 import minikeras as tf
 
 keras = tf.keras
 X = np.random.default_rng(0).normal(size=(30, 3)).astype("float32")
 Y = np.random.default_rng(1).normal(size=(30, 1)).astype("float32")
-
-
-def on_ranks(size, function):
-    ranks = tf.distribute.ThreadCommunicator(size, timeout=30.0)
-    with tf.distribute.using(ranks):
-        return ranks.run(function)
 
 
 def dense(units, seed, **options):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import trained
 
 import minikeras as tf
 from minikeras.distribute.parts import BatchPart
@@ -9,9 +10,7 @@ from minikeras.ranks import computing_on, rows_here
 
 
 def on_ranks(size, function):
-    ranks = tf.distribute.ThreadCommunicator(size, timeout=20.0)
-    with tf.distribute.using(ranks):
-        return ranks.run(lambda: function(ranks.rank))
+    return trained.on_ranks(size, lambda: function(tf.distribute.rank()))
 
 
 def test_the_gradient_of_a_sum_is_the_sum_of_the_gradients():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from slow import diagonal, sampled
+from trained import on_parts, on_ranks
 
 import minikeras as tf
 from minikeras.distribute.parts import BatchPart
@@ -144,18 +145,14 @@ def test_attention_drops_the_weights_of_the_whole_batch():
 def test_rows_are_shuffled_among_all_ranks():
     x = np.arange(ROWS, dtype="float32")[:, None]
     expected = keras.random.shuffle(x, seed=5).numpy()
-    ranks = tf.distribute.ThreadCommunicator(3, timeout=20.0)
 
-    def work():
-        rows = tf.distribute.rows_of(ROWS)
-        with computing_on(BatchPart(rows.start, len(rows), ROWS)):
-            columns = keras.random.shuffle(np.arange(12.0).reshape(2, 6), axis=1, seed=5)
-            return keras.random.shuffle(x[rows.start : rows.stop], seed=5).numpy(), columns.numpy()
+    def work(rows):
+        columns = keras.random.shuffle(np.arange(12.0).reshape(2, 6), axis=1, seed=5)
+        return keras.random.shuffle(x[rows], seed=5).numpy(), columns.numpy()
 
-    with tf.distribute.using(ranks):
-        found = ranks.run(work)
-    assert (np.concatenate([one for one, _ in found]) == expected).all()
-    assert (found[0][1] == keras.random.shuffle(np.arange(12.0).reshape(2, 6), axis=1, seed=5).numpy()).all()
+    found = on_parts(3, work, ROWS)
+    assert (np.concatenate([one for _, (one, _) in found]) == expected).all()
+    assert (found[0][1][1] == keras.random.shuffle(np.arange(12.0).reshape(2, 6), axis=1, seed=5).numpy()).all()
 
 
 @pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
@@ -175,9 +172,7 @@ def test_a_model_with_dropout_is_trained_as_by_one_process(eager):
 
     expected = trained()
     for size in (2, 3):
-        ranks = tf.distribute.ThreadCommunicator(size, timeout=30.0)
-        with tf.distribute.using(ranks):
-            for weights, losses in ranks.run(trained):
-                np.testing.assert_allclose(losses, expected[1], rtol=2e-6)
-                for one, other in zip(weights, expected[0], strict=True):
-                    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        for weights, losses in on_ranks(size, trained):
+            np.testing.assert_allclose(losses, expected[1], rtol=2e-6)
+            for one, other in zip(weights, expected[0], strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from in_one_test import in_one_test
+from trained import on_parts
 
 import minikeras as tf
 from minikeras.distribute.parts import BatchPart
@@ -11,19 +12,6 @@ from minikeras.ranks import computing_on
 losses = tf.keras.losses
 REDUCTIONS = ["sum_over_batch_size", "mean", "sum", "mean_with_sample_weight"]
 ROWS = 7
-
-
-def on_parts(size, function, total=ROWS):
-    """What `function(rows)` gives on each rank, which computes on its rows, and the number of these."""
-    ranks = tf.distribute.ThreadCommunicator(size, timeout=20.0)
-
-    def work():
-        rows = tf.distribute.rows_of(total)
-        with computing_on(BatchPart(rows.start, len(rows), total)):
-            return len(rows), function(np.arange(rows.start, rows.stop))
-
-    with tf.distribute.using(ranks):
-        return ranks.run(work)
 
 
 def weighted_mean(found, total=ROWS):

@@ -77,7 +77,7 @@ def double(status=0):
 
 
 def on_devices(function, size=3, status=0, fails=False):
-    ranks = ThreadCommunicator(size, timeout=20.0)
+    ranks = ThreadCommunicator(size)
     nccl = Nccl(ranks, fails)
     return nccl, lambda: ranks.run(lambda: function(NcclCommunicator(ranks, double(status), nccl, timeout=0.2)))
 

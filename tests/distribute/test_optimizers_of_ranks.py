@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from trained import on_parts
 
 import minikeras as tf
 from minikeras.distribute.parts import BatchPart
@@ -14,16 +15,7 @@ Y = np.random.default_rng(1).normal(size=(14, 1)).astype("float32")
 
 def on_ranks(size, function, total=None):
     """What `function(rows)` gives on each rank: rows of a batch of `total`, computed as a part of it, or of its own."""
-    ranks = tf.distribute.ThreadCommunicator(size, timeout=20.0)
-
-    def work():
-        rows = tf.distribute.rows_of(len(X) if total is None else total)
-        part = None if total is None else BatchPart(rows.start, len(rows), total)
-        with computing_on(part):
-            return function(rows)
-
-    with tf.distribute.using(ranks):
-        return ranks.run(work)
+    return [found for _, found in on_parts(size, function, len(X) if total is None else total, total is not None)]
 
 
 def layer_of(units, seed, **options):
@@ -97,7 +89,7 @@ def test_gradients_of_parts_are_averaged_before_all_else(made):
 def test_a_gradient_that_overflows_on_one_rank_skips_the_step_on_all():
     def scale_after(rows):
         optimizer, w = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=8.0), tf.Variable(1.0)
-        optimizer.apply([tf.constant(np.inf if rows.start else 1.0)], [w])
+        optimizer.apply([tf.constant(np.inf if rows[0] else 1.0)], [w])
         return float(w), float(optimizer.dynamic_scale)
 
     assert on_ranks(2, scale_after, 7) == [(1.0, 4.0)] * 2

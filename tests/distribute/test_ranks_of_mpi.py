@@ -24,15 +24,15 @@ BEGIN = """
 import os, signal, sys, time
 import numpy as np
 import minikeras as tf
-tf.distribute.initialize(timeout={timeout})
+tf.distribute.initialize(timeout=60)
 rank, size = tf.distribute.rank(), tf.distribute.size()
 """
 
 
-def run(program, tmp_path, ranks=2, options=(), timeout=6.0, arguments=()):
+def run(program, tmp_path, ranks=2, options=(), arguments=()):
     """What became of a program that `minikeras.distribute.run` started."""
     path = tmp_path / "train.py"
-    path.write_text(BEGIN.format(timeout=timeout) + program)
+    path.write_text(BEGIN + program)
     command = [sys.executable, "-m", "minikeras.distribute.run", "-n", str(ranks), *options, str(path), *arguments]
     return mpi_jobs.run(command, tmp_path)
 
@@ -162,7 +162,7 @@ def weights_of(tmp_path, name, *arguments, **options):
 
     folder = tmp_path / name
     folder.mkdir()
-    found = run(FITTING, folder, timeout=60.0, arguments=arguments, **options)
+    found = run(FITTING, folder, arguments=arguments, **options)
     assert found.status == 0, found.errors
     steps, digest = found.output.split(" steps to weights ")
     return np.load(folder / "weights.npy"), int(steps), digest, found.errors
@@ -220,7 +220,7 @@ time.sleep(1000)
     script = tmp_path / "launch.sh"
     script.write_text('LAUNCHER=$$ exec "$@"\n')
     path = tmp_path / "train.py"
-    path.write_text(BEGIN.format(timeout=6.0) + program)
+    path.write_text(BEGIN + program)
     found = mpi_jobs.run(["sh", str(script), *mpi_jobs.launchers(2)[OURS], "--max-restarts", "2", str(path)], tmp_path)
     assert found.status == 128 + signal.SIGTERM
     ranks = [one.stem for one in tmp_path.glob("*.rank")]
@@ -242,7 +242,7 @@ time.sleep(1000)
     script = tmp_path / "launch.sh"
     script.write_text('LAUNCHER=$$ exec "$@"\n')
     path = tmp_path / "train.py"
-    path.write_text(BEGIN.format(timeout=6.0) + program)
+    path.write_text(BEGIN + program)
     mpi_jobs.run(["sh", str(script), *mpi_jobs.launchers(2)[OURS], str(path)], tmp_path)
     ranks = [one.stem for one in tmp_path.glob("*.rank")]
     until = time.monotonic() + 30

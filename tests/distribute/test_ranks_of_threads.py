@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
+from trained import on_ranks
 
 import minikeras as tf
-from minikeras.distribute.communicator import ThreadCommunicator
-
-
-def on_ranks(size, function):
-    ranks = ThreadCommunicator(size, timeout=20.0)
-    with tf.distribute.using(ranks):
-        return ranks.run(function)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "float16"])

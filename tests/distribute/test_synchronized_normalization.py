@@ -3,25 +3,13 @@
 import numpy as np
 import pytest
 from slow import sampled
+from trained import on_parts
 
 import minikeras as tf
 from minikeras.distribute.parts import BatchPart
 from minikeras.ranks import computing_on
 
 ROWS = 7
-
-
-def on_parts(size, function, total=ROWS, parts=True):
-    """What `function(rows)` gives on each rank, and the number of its rows."""
-    ranks = tf.distribute.ThreadCommunicator(size, timeout=20.0)
-
-    def work():
-        rows = tf.distribute.rows_of(total)
-        with computing_on(BatchPart(rows.start, len(rows), total) if parts else None):
-            return len(rows), function(np.arange(rows.start, rows.stop))
-
-    with tf.distribute.using(ranks):
-        return ranks.run(work)
 
 
 def step_of(x, mask, compiled=False, rounds=1, **options):

@@ -1,4 +1,4 @@
-"""A small model that ranks train as one process does, and how to compare."""
+"""Functions on ranks; a small model that ranks train as one process does, and how to compare."""
 
 import contextlib
 
@@ -6,6 +6,8 @@ import numpy as np
 
 import minikeras as tf
 from minikeras.distribute.communicator import ThreadCommunicator
+from minikeras.distribute.parts import BatchPart
+from minikeras.ranks import computing_on
 
 layers, losses = tf.keras.layers, tf.keras.losses
 X = np.random.default_rng(0).normal(size=(50, 6)).astype("float32")
@@ -14,9 +16,21 @@ WEIGHTS = np.random.default_rng(2).uniform(0.1, 2.0, 50).astype("float32")
 
 
 def on_ranks(size, function):
-    ranks = ThreadCommunicator(size, timeout=30.0)
+    """What a function gives on each rank, a thread."""
+    ranks = ThreadCommunicator(size)
     with tf.distribute.using(ranks):
         return ranks.run(function)
+
+
+def on_parts(size, function, total=7, parts=True):
+    """The number of each rank's rows of a batch of `total`, and what `function(rows)` gives there, as for a part of a batch."""
+
+    def work():
+        rows = tf.distribute.rows_of(total)
+        with computing_on(BatchPart(rows.start, len(rows), total) if parts else None):
+            return len(rows), function(np.arange(rows.start, rows.stop))
+
+    return on_ranks(size, work)
 
 
 def classifier():

@@ -4,7 +4,6 @@ import itertools
 import signal
 import tempfile
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -329,17 +328,21 @@ def interrupted(jit_compile):
     model.fit(x[:80], y[:80], batch_size=8, verbose=0)
     before = int(model.optimizer.iterations)
 
+    ended = threading.Event()
+
     def interrupt():
         seen = {before}
         while len(seen) < 3:  # whole steps: the first count may be of a step that the interrupt takes back
             seen.add(int(model.optimizer.iterations))
-            time.sleep(0.001)
+            if ended.wait(0.001):
+                return
         signal.raise_signal(signal.SIGINT)
 
     interrupting = threading.Thread(target=interrupt)
     interrupting.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(x, y, batch_size=8, epochs=1000 if jit_compile is True else 2, shuffle=False, verbose=0)
+    ended.set()
     interrupting.join()
     steps = int(model.optimizer.iterations) - before
     assert steps > 0

@@ -165,7 +165,7 @@ def test_every_target_of_a_step_names_one_size_and_candidates_that_exist() -> No
 def test_a_worker_times_as_many_steps_as_it_is_told_and_tells_what_it_computes() -> None:
     with workers("chain", {"by hand": ("NumPy by hand",)}) as processes:
         assert math.isclose(processes["by hand"].answer, chain.expected(), rel_tol=1e-3)
-        assert 0 < processes["by hand"](1) < processes["by hand"](300)
+        assert 0 < min(processes["by hand"](1) for _ in range(5)) < processes["by hand"](300)  # the machine may stop one step
 
 
 def test_a_worker_that_ends_says_what_went_wrong_in_it() -> None:

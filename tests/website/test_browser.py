@@ -159,7 +159,8 @@ def test_the_first_page_is_light_and_soon_there(browse: Any, address: str) -> No
     async def visit(browser: Any) -> dict[str, Any]:
         page = await browser.new_page(viewport={"width": 1280, "height": 900})
         await page.goto(address, timeout=PATIENCE)
-        await page.wait_for_load_state("networkidle")
+        await page.wait_for_load_state("networkidle", timeout=PATIENCE)
+        await page.wait_for_function('performance.getEntriesByName("first-contentful-paint").length', timeout=PATIENCE)
         facts: dict[str, Any] = await page.evaluate(FACTS)
         return facts
 
@@ -178,8 +179,8 @@ def test_pictures_are_taken_to_be_looked_at(width: int, scheme: str, browse: Any
         complaints = watched(page, address)
         for name, path in SHOWN.items():
             await page.goto(address + path, timeout=PATIENCE)
-            await page.wait_for_load_state("networkidle")
-            await page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
+            await page.wait_for_load_state("networkidle", timeout=PATIENCE)
+            await page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True, timeout=PATIENCE)
         return complaints
 
     assert not browse(visit)

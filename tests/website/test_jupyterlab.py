@@ -25,9 +25,14 @@ pytest.importorskip("jupyterlab", reason="pip install 'minikeras[notebooks]'")
 ROOT = pathlib.Path(__file__).parents[2]
 FIT = "model.fit(x, y, epochs=20, validation_split=0.1)"
 SLOW_FIT = """
-import time
+import os, time
 
-pause = tf.keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: time.sleep(0.01))
+def pause(batch, logs):
+    time.sleep(0.01)
+    while batch == 30 and not os.path.exists("seen"):
+        time.sleep(0.01)
+
+pause = tf.keras.callbacks.LambdaCallback(on_train_batch_end=pause)
 history = model.fit(x, y, epochs=20, validation_split=0.1, callbacks=[pause])
 """
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
@@ -35,7 +40,7 @@ NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false",
 
 @pytest.fixture
 def lab(tmp_path: pathlib.Path) -> Iterator[str]:
-    """The address of a JupyterLab whose folder has the first tutorial, not run yet, with a pause after each step of `fit`."""
+    """The address of a JupyterLab whose folder has the first tutorial, not run yet, whose `fit` waits to be seen."""
     notebook = json.loads((ROOT / "docs" / "tutorials" / "first_steps.ipynb").read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
@@ -78,7 +83,7 @@ def wait_for(address: str) -> None:
     raise AssertionError("JupyterLab did not start")
 
 
-def test_a_notebook_shows_a_bar_while_fit_runs_and_each_figure_once(lab: str) -> None:
+def test_a_notebook_shows_a_bar_while_fit_runs_and_each_figure_once(lab: str, tmp_path: pathlib.Path) -> None:
     if CHROMIUM is None:
         pytest.skip("no Chromium: apt install chromium")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -99,6 +104,7 @@ def test_a_notebook_shows_a_bar_while_fit_runs_and_each_figure_once(lab: str) ->
         assert "Epoch" in bar.inner_text() and "accuracy" in bar.inner_text()
         bar.scroll_into_view_if_needed()
         page.screenshot(path=SCREENSHOTS / "jupyterlab-training.png")
+        (tmp_path / "folder" / "seen").touch()
 
         last = page.locator(".jp-CodeCell").last
         playwright.expect(last.locator(".jp-OutputArea-output")).to_contain_text("True", timeout=PATIENCE)
