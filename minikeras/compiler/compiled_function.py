@@ -25,6 +25,7 @@ from .executors import Executable, llvm
 from .guards import REMEDY, Guards, Unguarded, draws, guards_of
 from .ir import Program
 from .passes import optimized, simplified
+from .passes.forward_state import asks_user
 from .recorder import ProgramComparison, Recorder
 from .signature import Unrecordable, bound, key_of, substituted, written_back
 
@@ -45,13 +46,14 @@ class NoProgram(NamedTuple):
     """Takes the place of a program where there is none.
 
     Attributes:
-        reason: for running eagerly with this signature; None if the run made Variables, and the next one is recorded.
+        reason: for running eagerly with this signature; None if the next run is recorded: this one made Variables, or called a
+            user's code in a step.
     """
 
     reason: str | None
 
     def __str__(self) -> str:
-        return f"no program: {self.reason or 'the run made Variables; the next run is recorded'}"
+        return f"no program: {self.reason or 'the next run is recorded'}"
 
 
 BUILT = NoProgram(None)
@@ -248,17 +250,20 @@ class CompiledFunction:
             entry = CacheEntry(NoProgram(recorder.refusal), None, others, packed)
         else:
             decided = any(getattr(record.params.get("step"), "decided", False) for record in program.records)
-            replay = before.program if before and first and not decided else self._ready(program, once=guards is None)
+            asks = any(map(asks_user, program.records))
+            replay: Any = before.program if before and first and not decided else BUILT
+            if replay is BUILT and (first or not asks):  # what a user's code changes is known before the compiler calls it
+                replay = self._ready(program, once=guards is None)
             state = recorder.state() if decided else None
-            told = any(is_told(record.primitive) for record in program.records)
+            told = asks or any(is_told(record.primitive) for record in program.records)
             # If its bits differ it also carries out this run, unless another thread has used the state that the run left.
-            if replay is not None and not (replay.exact or told) and recorder.put_back():
+            if replay is not None and not (told or replay.exact) and recorder.put_back():
                 result = packed(replay([tensor.array for tensor in tensors]))
             if guards is None:
                 entry = CacheEntry(BUILT, None, others, packed)
             else:
                 assert replay is not None
-                guards.options = replay.program.guards
+                guards.options = () if replay is BUILT else replay.program.guards
                 entry = CacheEntry(replay, guards, others, packed, state, None if first else program)
             self.eager_calls += guards is None
             self.recordings += guards is not None and not first
@@ -372,14 +377,14 @@ class CompiledFunction:
             return
         self.planned = calls
         for key, entry in list(self._cache.items()):
-            if entry.guards is None or not entry.program.exact:
+            if isinstance(entry.program, NoProgram) or not entry.program.exact:
                 continue
             if executors.is_worth_compiling(calls * entry.program.seconds):
                 self._cache[key] = entry._replace(program=executors.natively(entry.program.program))
 
     @property
     def _replays(self) -> list[Executable]:
-        return [entry.program for entry in self._cache.values() if entry.guards is not None]
+        return [entry.program for entry in self._cache.values() if not isinstance(entry.program, NoProgram)]
 
     @property
     def kernels(self) -> int:

@@ -362,7 +362,7 @@ class MembersPart(FormulaPart):
         others = any([*first.slot_names(whole)] != [*first.slot_names(own)] for whole, own in pairs)
         if clips or hides or others or any(one.assigns or not is_usual(one, states) for one in optimizers):
             raise Untraceable("a step that members take in turn")
-        step = first.begin_step(1, first._rate())
+        step = first.begin_step(1, 1.0)
         if any(own.constraint for some in rows for own in some) or passes_of(first, states, step) != 1:
             raise Untraceable("a constraint, or a formula of more than elements")
         self._guards = [unchanged(*pair) for pair in zip(optimizers, rows, strict=True)]

@@ -1,6 +1,8 @@
 """Optimizers written for Keras: the trajectories of real Keras, and the same bits eagerly, compiled and resumed."""
 
+import itertools
 import pathlib
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from slow import diagonal, mostly_slow, sampled
 from small_fits import X, Y, instructions, model_of, state, trained
 
 import minikeras as tf
+from minikeras.errors import CompileError
 from minikeras.keras.optimizers.step_program import passes_of
 
 GOLDEN = golden("custom_optimizers")
@@ -337,7 +340,7 @@ def test_attributes_that_a_formula_makes_while_it_is_tried_are_taken_back(fails)
     optimizer, w = Noting(0.1), tf.Variable([1.0, 2.0])
     optimizer.build([w])
     before = vars(optimizer).copy()
-    assert passes_of(optimizer, [optimizer.state.slots[w.key]], 0.1) == 0
+    assert passes_of(optimizer, [optimizer.state.slots[w.key]], 0.1) == (0 if fails else 1)
     assert vars(optimizer) == before and optimizer.last == "nothing"
 
 
@@ -379,3 +382,130 @@ def test_an_update_step_that_counts_its_calls_is_called_once_for_each_variable_a
     expected = fitted(run_eagerly=True)
     assert calls == expected[0] == 40
     np.testing.assert_allclose(weights[0], expected[1][0], rtol=1e-5)
+
+
+def grow(one):
+    one["list"].append(1)
+
+
+def add_up(one):
+    one["array"] += 1
+
+
+class Watched(tf.keras.optimizers.Optimizer):
+    """A user's code changes something of the optimizer's at one place of a step."""
+
+    def __init__(self, place, change):
+        super().__init__(0.05)
+        self.place, self.change = place, change
+        self.held, self.count = {"list": [], "array": np.zeros(1)}, 0
+        if place == "learning_rate":
+            held = weakref.ref(self)
+            self._learning_rate = lambda: held().seen(place) or 0.05
+
+    def seen(self, place):
+        if place == self.place and self.change is None:
+            self.count += 1
+        elif place == self.place:
+            self.change(self.held)
+
+    @property
+    def total(self):
+        return self.count + len(self.held["list"]) + int(self.held["array"][0])
+
+    def begin_step(self, t, learning_rate):
+        self.seen("begin_step")
+        return learning_rate
+
+    def formula(self, step, gradient, value):
+        self.seen("formula")
+        return (value - step * gradient,)
+
+
+class WatchedEnd(Watched):
+    def end_step(self, step):
+        self.seen("end_step")
+        return []
+
+
+class WatchedUpdate(Watched):
+    def update_step(self, gradient, variable, learning_rate):
+        self.seen("update_step")
+        variable.assign(variable - learning_rate * gradient)
+
+
+WATCHED = {"end_step": WatchedEnd, "update_step": WatchedUpdate}
+
+
+@pytest.mark.parametrize("place", ["begin_step", "formula", "learning_rate", "end_step", "update_step"])
+@pytest.mark.parametrize("change", [None, grow, add_up], ids=["attribute", "list", "array"])
+def test_what_a_user_s_code_changes_in_a_step_is_changed_once_a_step(place, change):
+    """Each try of the compiler changed it once more, and so did each native run that took the place of a recorded one."""
+
+    def fitted(**options):
+        optimizer = WATCHED.get(place, Watched)(place, change)
+        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2, use_bias=False)])
+        model.compile(optimizer, "mse", **options)
+        model.fit(np.ones((40, 3), "f"), np.ones((40, 2), "f"), batch_size=8, epochs=4, shuffle=False, verbose=0)
+        return optimizer.total
+
+    assert fitted(run_eagerly=True) == fitted(jit_compile=False) == fitted(jit_compile="auto") == 20
+    with pytest.raises(CompileError, match="it changes .*; keep in a tf.Variable what changes from call to call"):
+        fitted(jit_compile=True)
+
+
+@pytest.mark.parametrize("rate", ["object", "closure", "variable"])
+@pytest.mark.parametrize("jit_compile", ["auto", True])
+def test_a_learning_rate_that_counts_its_calls_is_called_once_a_step(rate, jit_compile):
+    """The compiler called it once more, so that all later rates were those of other steps."""
+
+    def fitted(**options):
+        tf.random.set_seed(0)
+        count = tf.Variable(0.0)
+        calls = itertools.count(1)
+
+        class Falling:
+            calls = 0
+
+            def __call__(self):
+                self.calls += 1
+                return 0.1 / self.calls
+
+        rates = {"object": Falling(), "closure": lambda: 0.1 / next(calls), "variable": lambda: 0.1 / count.assign_add(1.0)}
+        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+        model.compile(tf.keras.optimizers.Adam(rates[rate]), "mse", **options)
+        model.fit(X[:, :3], X[:, :2], batch_size=8, epochs=4, shuffle=False, verbose=0)
+        return model.get_weights()
+
+    for mine, theirs in zip(fitted(jit_compile=jit_compile), fitted(run_eagerly=True), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_a_formula_that_ends_its_own_warm_up_does_so_once_in_each_mode():
+    """A native run that took the place of the first step did without it."""
+
+    class Warm(tf.keras.optimizers.Optimizer):
+        is_warm = False
+
+        def formula(self, step, gradient, value):
+            step, self.is_warm = step * (1.0 if self.is_warm else 3.0), True
+            return (value - step * gradient,)
+
+    found = []
+    for options in ({"run_eagerly": True}, {"jit_compile": True}, {}):
+        w, optimizer = tf.Variable([1.0, 2.0]), Warm(0.1)
+        step = lambda w=w, optimizer=optimizer: optimizer.apply([tf.ones([2])], [w])
+        step = step if "run_eagerly" in options else tf.function(step, **options)
+        for _ in range(5):
+            step()
+        found.append(w.numpy().round(5).tolist())
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_learning_rate_that_assigns_a_weight_is_refused_in_a_compiled_step():
+    """It was asked for before the loss there, after it in an eager step."""
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2, name="last")])
+    kernel = model.layers[0].kernel
+    model.compile(tf.keras.optimizers.SGD(lambda: kernel.assign(0.9 * kernel) is None or 0.1), "mse")
+    with pytest.raises(CompileError, match="sgd.*learning rate.*assigns .*last/kernel.*outside of the step"):
+        model.fit(X[:, :3], X[:, :2], batch_size=8, verbose=0)

@@ -20,6 +20,12 @@ NUMBERS: set[Primitive] = set()
 """Instructions that make the numbers of an optimizer's step, and change none of its Variables."""
 
 _CHANGES = {Write.ADD: "add", Write.SUBTRACT: "subtract"}
+_VARIABLES = {State.VARIABLES, State.OPERANDS}
+
+
+def changes_variables(primitive: Primitive) -> bool:
+    """True if an instruction may change Variables."""
+    return not _VARIABLES.isdisjoint(primitive.writes)
 
 
 def read_together(program: Program) -> Program:
@@ -47,7 +53,7 @@ def _places(record: Record) -> dict[int, tuple[Slot, dict[str, Any]]]:
 
 def _changes(record: Record, keys: Collection[int]) -> bool:
     """True if an instruction may change one of these Variables."""
-    if record.primitive in NUMBERS or not {State.VARIABLES, State.OPERANDS}.intersection(record.primitive.writes):
+    if record.primitive in NUMBERS or not changes_variables(record.primitive):
         return False
     found = touched(record)
     return found is None or not found.isdisjoint(keys)
@@ -104,7 +110,7 @@ class _Forwarding:
             self._values[variable.key] = record.outputs
         elif primitive is assigned and self._forward(record):
             return
-        elif {State.VARIABLES, State.OPERANDS} & {*primitive.reads, *primitive.writes}:
+        elif _VARIABLES & {*primitive.reads, *primitive.writes}:
             self._forget(touched(record))
         self.records.append(record)
 
@@ -162,9 +168,15 @@ def touched(record: Record) -> set[int] | None:
     optimizer: Any = record.params.get("optimizer")
     if only_counts(record):
         return found | {variable.key for variable in optimizer.counters}
-    if optimizer is None or not (optimizer.is_own and optimizer.rate_is_own):  # a user's code may assign any
+    if optimizer is None or asks_user(record):
         return None
     return found | {variable.key for variable in (*optimizer.variables, *record.params.get("variables", ()))}
+
+
+def asks_user(record: Record) -> bool:
+    """True if an instruction calls a user's code within an optimizer's step, which may change anything."""
+    optimizer: Any = record.params.get("optimizer")
+    return optimizer is not None and not (optimizer.is_own and optimizer.rate_is_own)
 
 
 def only_counts(record: Record) -> bool:

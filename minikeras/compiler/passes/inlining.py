@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...core import Primitive, Record, State, is_short, operations
+from ...core import Primitive, Record, is_short, operations
 from ...types import Array
 from ..ir import Program, Slot, instruction, outputs_of, slots_in
 from ..loops import KINDS, Code, Untraceable, loop, traced
+from .forward_state import changes_variables
 
 
 @instruction()
@@ -315,14 +316,11 @@ class Writer:
 
     def begin(self, primitive: Primitive, params: dict[str, Any], outputs: Any) -> None:
         """Write an instruction that reads state alone; it comes before all others if these change none."""
-        if any(_CHANGED.intersection(record.primitive.writes) for record in self.records[self._begun :]):
+        if any(changes_variables(record.primitive) for record in self.records[self._begun :]):
             self.write(primitive, [], params, outputs)
         else:
             self.records.insert(self._begun, Record(primitive, [], params, outputs))
             self._begun += 1
-
-
-_CHANGED = {State.VARIABLES, State.OPERANDS}
 
 
 def inline_composites(program: Program, graphs: bool = False, native: bool = False) -> Program:

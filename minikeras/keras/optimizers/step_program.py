@@ -8,11 +8,10 @@ compute much twice or for nothing: on arrays, see `step.py`.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from ...compiler.ir import PLAIN, Program, Slot
@@ -26,14 +25,15 @@ from ...compiler.variable_storage import assign_flat, flatten, read_flat
 from ...core import Record, State, Tensor, Variable, convert_to_tensor, effect, is_short, operations
 from ...core import Write as HowToWrite
 from ...core.arrays import is_array, namespace, to_numpy
-from ...core.variable import assigned, read_variable, restore
+from ...core.variable import assigned, read_variable, restore, snapshot
+from ...errors import CompileError
 from ...layout import Layout
 from ...types import Array
 from ..config import epsilon
 from ..constraints import is_own
 from .loss_step import Assignments
 from .options import COMMON
-from .state import Change, SlotState
+from .state import Change, SlotState, names_of
 from .step import (
     Flags,
     clipped,
@@ -127,7 +127,7 @@ class FormulaGroup:
         def function(gradient: Any, *others: Any) -> Any:
             numbers, own = others[width:], self.own
             settings = dict(zip(self._settings, numbers[self.leaves :], strict=False))
-            if settings:
+            if settings or not own.is_own:  # what a user's code assigns while it is traced is forgotten with the copy
                 own = copy.copy(own)
                 vars(own).update(settings)
             known = dict(zip((*self._names, *self._sums), numbers[self.leaves + len(settings) :], strict=False))
@@ -244,7 +244,7 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
     """The number of passes over elements that an optimizer's formula takes: as its class says, or as a trace shows if the class
     is a user's. One without sums over its Variable, several with them, 0 if it reads whole arrays.
 
-    A formula that assigns an attribute of the optimizer or a Variable is one of whole arrays: Python calls it in each step.
+    A formula that assigns a Variable is one of whole arrays: Python calls it in each step.
     """
     kinds = [[(one.array.dtype, one.array.shape) for one in columns_of(optimizer, state)] for state in states]
     if any(one != first for first, *others in kinds for one in others):
@@ -255,29 +255,13 @@ def passes_of(optimizer: Any, states: Sequence[SlotState], step: Any) -> int:
         return 2 if optimizer.sums else 0
     watcher = Assignments()
     try:
-        with attributes_kept(optimizer) as changed, watcher:
+        with watcher:
             passes = FormulaGroup(optimizer, step, states, [0], flags=("updates", "momentum"), clips=False).passes(new_values)
     except Exception:  # of a user's formula that takes arrays alone
         return 0
     finally:
         restore(watcher.before)
-    return 0 if changed or watcher.before else len(passes)
-
-
-@contextlib.contextmanager
-def attributes_kept(optimizer: Any) -> Iterator[list[str]]:
-    """Within the block a user's code is tried, which may assign attributes; they are as before after it, and their names in the
-    list.
-    """
-    held, changed = vars(optimizer), list[str]()
-    before = held.copy()
-    try:
-        yield changed
-    finally:
-        changed += [name for name in held.keys() | before.keys() if held.get(name, held) is not before.get(name, before)]
-        for name in held.keys() - before.keys():
-            del held[name]
-        held.update(before)
+    return 0 if watcher.before else len(passes)
 
 
 class FormulaPart:
@@ -308,7 +292,8 @@ class FormulaPart:
 
     def __init__(self, optimizer: Any, own: Any, states: Sequence[SlotState], writer: Writer) -> None:
         self.own, self.unchanged = own, unchanged(own, [state.variable for state in states])
-        step, scales = own.begin_step(int(own.state.iterations.array) + 1, own._rate()), optimizer.scales
+        step = own.begin_step(int(own.state.iterations.array) + 1, 1.0)  # at any rate: a user's may count its calls
+        scales = optimizer.scales
         passes = passes_of(own, states, step)
         self._check(states, passes, scales, writer)
         self._clips_all, is_flat = own.global_clipnorm is not None, passes > 0
@@ -379,13 +364,10 @@ class AssigningPart:
             raise Untraceable("an option around `update_step`")
 
         def update(gradients: Sequence[Tensor]) -> tuple[()]:
-            take_updates(own, gradients, states)
+            take_updates(copy.copy(own), gradients, states)
             return ()
 
-        with attributes_kept(own) as changed:
-            self._update = _recorded(update, [state.variable.array for state in states])
-        if changed:
-            raise Untraceable("an `update_step` that assigns attributes, which Python calls in each step")
+        self._update = _recorded(update, [state.variable.array for state in states])
 
     def write(self, writer: Writer, gradients: Sequence[Any], known: Flags) -> None:
         arrays = [incoming(self.own, known, TracedArray(writer, gradient), ())[0] for gradient in gradients]
@@ -512,6 +494,19 @@ def _numbers(*, optimizer: Any, own: Any, decays: Sequence[float], flags: Sequen
     return numbers_of(own, int(own.state.iterations.array), decays, flags, scale)
 
 
+def _asked(*, own: Any, **given: Any) -> tuple[float, ...]:
+    """The numbers as a user's code computes them, before the loss: it must not assign what that reads."""
+    before = snapshot(state.variable for state in own.state.slots.values())
+    numbers = _numbers(own=own, **given)
+    if changed := names_of(variable for variable, array in before if variable.array is not array):
+        restore(before)
+        raise CompileError(
+            f"{own.name}: its learning rate or `begin_step` assigns {changed}, which the step changes. A compiled step asks "
+            "for these numbers before the loss. Assign it outside of the step, or let the step run eagerly."
+        )
+    return numbers
+
+
 def _count(*given: Any, optimizer: Any, owns: Sequence[Any] = (), ending: Sequence[tuple[FormulaGroup, int]] = ()) -> tuple[()]:
     """Change the counters.
 
@@ -539,7 +534,7 @@ def _count(*given: Any, optimizer: Any, owns: Sequence[Any] = (), ending: Sequen
 
 
 step_numbers = effect("step_numbers", _numbers, reads=(State.VARIABLES,))
-asked_numbers = effect("asked_numbers", _numbers, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
+asked_numbers = effect("asked_numbers", _asked, reads=(State.VARIABLES,), writes=(State.VARIABLES,), escapes=True)
 """The numbers of a step that a user's code computes, which may change anything."""
 NUMBERS.update((step_numbers, asked_numbers))
 step_counted = effect("step_counted", _count, reads=(State.VARIABLES,), writes=(State.VARIABLES,))
