@@ -124,8 +124,8 @@ class Optimizer:
         return learning_rate
 
     def formula(self, step: Any, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
-        """New value and new slots. Override it, or name a `rule`. Compiled steps may call it only while they are traced: what it
-        keeps from step to step belongs into slots or Variables.
+        """New value and new slots. Override it, or name a `rule`. A compiled step may call it only while it is traced: what lasts
+        from step to step belongs into slots or Variables.
         """
         if self.rule is None:
             raise NotImplementedError(f"{type(self).__name__} must implement formula(step, gradient, value, *slots).")
