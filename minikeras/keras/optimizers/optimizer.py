@@ -124,9 +124,7 @@ class Optimizer:
         return learning_rate
 
     def formula(self, step: Any, gradient: Array, value: Array, *slots: Array) -> tuple[Array, ...]:
-        """New value and new slots. Override it, or name a `rule`. A compiled step may call it only while it is traced: what lasts
-        from step to step belongs into slots or Variables.
-        """
+        """New value and new slots; it should change nothing, a compiled step only traces it. Override it, or name a `rule`."""
         if self.rule is None:
             raise NotImplementedError(f"{type(self).__name__} must implement formula(step, gradient, value, *slots).")
         return self.rule(gradient, value, *slots, step, *[getattr(self, name) for name in self.settings])
