@@ -33,13 +33,18 @@ class Module:
     """
 
     _deferred: Any
-    _unwatched: tuple[str, ...] = ()
-    _not_walked: tuple[str, ...] = ()
-    """Attributes that are no parts of it, such as a back reference."""
+    _unwatched: Collection[str] = ()
+    _not_walked: Collection[str] = ()
+    """Attributes that are no parts of it, such as a back reference; a class has those of its bases too."""
     checkpointed: tuple[str, ...] = ()
     """The attributes in `_not_walked` that files hold nevertheless."""
     checkpoint_names: Mapping[str, str] = {}
     """Attributes that checkpoints hold under the name, and as the value, of a property."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in ("_not_walked", "_unwatched"):
+            setattr(cls, name, frozenset(one for base in cls.__mro__ for one in vars(base).get(name, ())))
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name or snake_case(type(self).__name__)

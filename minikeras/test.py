@@ -240,21 +240,21 @@ def _in_float64(f: Any) -> Iterator[None]:
     variables = [variable for _, variable in Module.named_variables(f)] if isinstance(f, Module) else []
     layers: list[Any] = [f, *f.submodules] if isinstance(f, Module) else []
     layers = [layer for layer in layers if hasattr(layer, "_array_dtype")]
-    before, dtypes = snapshot(variables), [(layer._dtype, layer._array_dtype) for layer in layers]
+    before, dtypes = snapshot(variables), [layer.compute_dtype for layer in layers]
     config = sys.modules.get("minikeras.keras.config")
     default = config.floatx() if config else ""
     for variable in variables:
         if variable.dtype.is_floating:
             variable.array = variable.array.astype(np.float64)
     for layer in layers:
-        layer._dtype, layer._array_dtype = float64.name, float64.numpy
+        layer.compute_in(float64.name)
     if config:
         config.set_floatx("float64")
     try:
         yield
     finally:
         restore(before)
-        for layer, (name, kind) in zip(layers, dtypes, strict=True):
-            layer._dtype, layer._array_dtype = name, kind
+        for layer, dtype in zip(layers, dtypes, strict=True):
+            layer.compute_in(dtype)
         if config:
             config.set_floatx(default)

@@ -92,8 +92,11 @@ def test_a_class_may_name_attributes_that_are_no_parts_of_it():
     class Child(tf.Module):
         _not_walked = ("parent",)
 
-    child = Child()
-    child.parent, child.own = Line(), tf.Variable(1.0)
+    class Grandchild(Child):
+        _not_walked = ("friend",)
+
+    child = Grandchild()
+    child.parent, child.friend, child.own = Line(), Line(), tf.Variable(1.0)
     assert [path for path, _ in child.named_variables()] == ["own"]
 
 

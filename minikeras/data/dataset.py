@@ -483,7 +483,7 @@ class Dataset(ElementStream):
     def _joined(self, parts: Callable[[], Iterator[Dataset]]) -> Dataset:
         """The elements of datasets, in turn."""
         rows = lambda: itertools.chain.from_iterable(part.from_position() for part in parts())
-        return self._made(rows, spec=lambda: self._made(parts)._first().element_spec)
+        return self._made(rows, spec=lambda: self._made(parts).first_element().element_spec)
 
     def interleave(
         self,
@@ -516,7 +516,7 @@ class Dataset(ElementStream):
             ahead = (elements.prefetched(one, block) for one in opened) if num_parallel_calls else opened
             return elements.interleaved(ahead, cycle, block)
 
-        return self._made(rows, spec=lambda: self._made(parts)._first().element_spec)
+        return self._made(rows, spec=lambda: self._made(parts).first_element().element_spec)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which a predicate holds."""

@@ -108,9 +108,9 @@ class ElementStream:
         """
         if self._spec is not None:
             return self._spec()
-        return elements.of_element(self._first(), any(elements.varies(parent.element_spec) for parent in self._parents))
+        return elements.of_element(self.first_element(), any(elements.varies(parent.element_spec) for parent in self._parents))
 
-    def _first(self) -> Any:
+    def first_element(self) -> Any:
         """The first element, without any effect on iterations that follow."""
         with preserved_streams(self.random_streams):
             for element in self.from_position():

@@ -110,7 +110,8 @@ def _check_structure(model: ModelLike) -> None:
     ranks = world()
     if ranks.size == 1:
         return
-    compiled = model.training_loops._compiled
+    loops = model.training_loops
+    compiled = loops.need_compile("fit") if loops.compiled else None
     told = () if compiled is None else (*nest.flatten(compiled.loss), compiled.loss_weights)
     parts = (*model.collect_contents().sublayers, model.optimizer, *told)
     described = [_described(part) for part in parts if part is not None]

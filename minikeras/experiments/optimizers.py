@@ -141,8 +141,8 @@ class StackedOptimizer(Optimizer):
         ]
         return np.array(scales, np.float64)
 
-    def _scheduled(self) -> Tensor:
-        return Tensor(np.array([one._rate() for one in self.optimizers], np.float32))
+    def scheduled_rate(self) -> Tensor:
+        return Tensor(np.array([one.rate_now() for one in self.optimizers], np.float32))
 
     def _below(self) -> on_top:
         """A block outside of `Members`."""
@@ -522,7 +522,7 @@ def _agree(steps: Sequence[Any]) -> bool:
 
 def _source_of_rate(optimizer: Optimizer) -> Any:
     """The Variable of the learning rate, or what is equal for equal schedules."""
-    rate = optimizer._learning_rate
+    rate = optimizer.rate_source
     if isinstance(rate, LearningRateSchedule) and optimizer.rate_is_own:
         return repr((type(rate).__name__, rate.get_config()))
     return rate if isinstance(rate, Variable) else id(rate)

@@ -165,7 +165,7 @@ def split(
     if sum(sizes) != whole or min(sizes, default=0) < 0:
         raise ShapeError(f"split: sizes {list(sizes)} do not add up to the {whole} elements of axis {axis}.")
     stops = np.cumsum(sizes).tolist()
-    return [shaping._part(x, place, stop - length, stop) for length, stop in zip(sizes, stops, strict=True)]
+    return [shaping.cut(x, place, stop - length, stop) for length, stop in zip(sizes, stops, strict=True)]
 
 
 def pad(tensor: TensorLike, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None) -> Tensor:

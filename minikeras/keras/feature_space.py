@@ -96,7 +96,7 @@ class FeatureSpace(layers.Layer, described=True):
      [ 1.22  0.    1.    0.  ]]
     """
 
-    _not_walked = (*layers.Layer._not_walked, "inputs", "encoded_features", "features", "crosses", "crosses_by_name")
+    _not_walked = ("inputs", "encoded_features", "features", "crosses", "crosses_by_name")
     _takes_text = _open = True
 
     def __init__(

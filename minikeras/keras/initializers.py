@@ -7,6 +7,7 @@ objects differ.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -207,6 +208,14 @@ class RandomInitializer(Initializer):
 
     def _keys(self) -> random.Keys:
         return keys_of(self.seed)
+
+    def seeded(self, seed: Callable[[], int]) -> RandomInitializer:
+        """This initializer, or a copy with a seed if it was given none."""
+        if self._given_seed is not None:
+            return self
+        made = copy.copy(self)
+        made.seed = seed()
+        return made
 
     def get_config(self) -> dict[str, Any]:
         given = self._given_seed

@@ -32,7 +32,7 @@ from ..core.ops.arithmetic import (
 from ..core.ops.contractions import matrix_product
 from ..core.ops.indexing import add_rows, gather_rows, take_along
 from ..core.ops.reductions import argsort, identity_like, reduce_sum
-from ..core.ops.shaping import _part, broadcast_to, concat, pad, reshape, swap_last, transpose
+from ..core.ops.shaping import broadcast_to, concat, cut, pad, reshape, swap_last, transpose
 from ..types import Array, TensorLike
 
 
@@ -277,20 +277,20 @@ def _qr_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     (q, r), (gq, gr) = y, g
     rows, columns = a.shape[-2:]
     if q.shape[-1] > columns:
-        gq, q = _turned_along(gq, q, columns), _part(q, -1, 0, columns)
-        gr, r = _part(gr, -2, 0, columns), _part(r, -2, 0, columns)
+        gq, q = _turned_along(gq, q, columns), cut(q, -1, 0, columns)
+        gr, r = cut(gr, -2, 0, columns), cut(r, -2, 0, columns)
     if rows >= columns:
         return _tall_qr_vjp(gq, gr, q, r)
-    beyond, change = _part(a, -1, rows, columns), _part(gr, -1, rows, columns)
+    beyond, change = cut(a, -1, rows, columns), cut(gr, -1, rows, columns)
     gq = add(gq, matrix_product(beyond, adjoint(change)))
-    square = _tall_qr_vjp(gq, _part(gr, -1, 0, rows), q, _part(r, -1, 0, rows))
+    square = _tall_qr_vjp(gq, cut(gr, -1, 0, rows), q, cut(r, -1, 0, rows))
     return concat(square, matrix_product(q, change), axis=-1)
 
 
 def _turned_along(g: TensorLike, q: Any, count: int) -> Any:
     """The cotangent of the first columns of Q, with what the others add that stay at right angles to them."""
-    first, others, change = _part(q, -1, 0, count), _part(q, -1, count, q.shape[-1]), _part(g, -1, count, q.shape[-1])
-    return subtract(_part(g, -1, 0, count), matrix_product(others, matrix_product(adjoint(change), first)))
+    first, others, change = cut(q, -1, 0, count), cut(q, -1, count, q.shape[-1]), cut(g, -1, count, q.shape[-1])
+    return subtract(cut(g, -1, 0, count), matrix_product(others, matrix_product(adjoint(change), first)))
 
 
 def _tall_qr_vjp(gq: Any, gr: Any, q: Any, r: Any) -> Any:
@@ -321,9 +321,9 @@ def _svd_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     (s, u, v), (gs, gu, gv) = y, g
     n = s.shape[-1]
     if u.shape[-1] > n:
-        gu, u = _turned_along(gu, u, n), _part(u, -1, 0, n)
+        gu, u = _turned_along(gu, u, n), cut(u, -1, 0, n)
     if v.shape[-1] > n:
-        gv, v = _turned_along(gv, v, n), _part(v, -1, 0, n)
+        gv, v = _turned_along(gv, v, n), cut(v, -1, 0, n)
     squares, scale = _like(_inverse_gaps(multiply(s, s)), u), _like(as_columns(s), u)
     by_u, by_v = matrix_product(adjoint(u), gu), matrix_product(adjoint(v), gv)
     uu, vv = multiply(squares, by_u), multiply(squares, by_v)
@@ -396,9 +396,9 @@ def lower_and_upper(packed: Any) -> tuple[Any, Any]:
     m, n = packed.shape[-2:]
     below, above = triangle(packed, lower=True, offset=-1), triangle(packed, lower=False, offset=0)
     if n > m:
-        below, above = _part(below, -1, 0, m), pad(above, paddings=((0, n - m), (0, 0)), value=0)
+        below, above = cut(below, -1, 0, m), pad(above, paddings=((0, n - m), (0, 0)), value=0)
     elif m > n:
-        below, above = pad(below, paddings=((0, 0), (0, m - n)), value=0), _part(above, -2, 0, n)
+        below, above = pad(below, paddings=((0, 0), (0, m - n)), value=0), cut(above, -2, 0, n)
     ones = identity_like(above, n=n, trailing=0)
     rest = subtract(ones, pad(identity_like(above, n=min(m, n), trailing=0), paddings=((0, max(n - m, 0)),) * 2, value=0))
     return add(below, identity_like(below, n=m, trailing=0)), add(above, rest)
@@ -482,7 +482,7 @@ def _square_root_vjp(g: TensorLike, y: TensorLike, a: TensorLike) -> Any:
     turned = adjoint(a)
     above, below = concat(turned, g, axis=-1), concat(zeros_like(turned), turned, axis=-1)
     n = a.shape[-1]
-    return _part(_part(square_root(concat(above, below, axis=-2)), -2, 0, n), -1, n, 2 * n)
+    return cut(cut(square_root(concat(above, below, axis=-2)), -2, 0, n), -1, n, 2 * n)
 
 
 square_root: Primitive = primitive(

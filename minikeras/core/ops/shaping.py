@@ -59,7 +59,7 @@ def _broadcast_to(xp: ModuleType, x: Array, shape: Sizes, rank: int) -> Array:
 broadcast_to = linear("broadcast_to", _broadcast_to, lambda g, x, shape, rank: unbroadcast(g, x), moves=True)
 
 
-def _part(g: TensorLike, axis: int, start: int, stop: int) -> Any:
+def cut(g: TensorLike, axis: int, start: int, stop: int) -> Any:
     """The elements from `start` to `stop` along a negative axis."""
     key = (Ellipsis, slice(start, stop), *(slice(None),) * (-1 - axis))
     return operations.strided_slice(g, key=key, shape=tuple(g.shape))
@@ -141,7 +141,7 @@ def shifted(x: TensorLike, axis: int, by: int, value: Any) -> Any:
     """The elements moved toward the end of an axis, or toward its beginning if `by` is negative; `value` comes in."""
     n = x.shape[axis]
     ahead, back = min(max(by, 0), n), min(max(-by, 0), n)
-    return pad(_part(x, axis, back, n - ahead), paddings=((ahead, back), *((0, 0),) * (-1 - axis)), value=value)
+    return pad(cut(x, axis, back, n - ahead), paddings=((ahead, back), *((0, 0),) * (-1 - axis)), value=value)
 
 
 def swap_last(x: TensorLike) -> Any:

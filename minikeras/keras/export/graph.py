@@ -410,7 +410,7 @@ class Site:
         """The first tensor among the inputs."""
         return self.tensors[0]
 
-    dtype = property(lambda site: next((x.dtype for x in site.tensors if x.dtype.kind != "b"), site.result.dtype))
+    dtype = property(lambda self: next((x.dtype for x in self.tensors if x.dtype.kind != "b"), self.result.dtype))
     """The dtype in which it computes: that of the numbers that go in, not of conditions."""
 
     @property

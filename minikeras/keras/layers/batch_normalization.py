@@ -48,7 +48,7 @@ class BatchNormalization(ScalingLayer, described=True):
     """
 
     _member_numbers = ("momentum", "epsilon", "renorm_momentum")
-    _not_walked = (*ScalingLayer._not_walked, "renorm_clipping")
+    _not_walked = ("renorm_clipping",)
 
     def __init__(
         self,

@@ -344,7 +344,7 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
             raise ValueError(f"Discretization: bin_boundaries must increase, found {listed!r:.80}.")
         self._boundaries = listed
 
-    _can_adapt = property(lambda layer: layer.num_bins is not None)
+    _can_adapt = property(lambda self: self.num_bins is not None)
 
     def update_state(self, data: Any) -> None:
         """Add a batch to the summary."""
@@ -372,7 +372,7 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
         self._summary = np.zeros((2, 0), np.float32)
 
     output_dtype = property(
-        lambda layer: "int32" if layer.output_mode == "int" else layer.compute_dtype, doc="The dtype of the result."
+        lambda self: "int32" if self.output_mode == "int" else self.compute_dtype, doc="The dtype of the result."
     )
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -387,7 +387,7 @@ class Discretization(AdaptedLayer, described=True, makes_nothing=True):
         found = _intervals(x, boundaries=tuple(self._boundaries))
         return encode(found, self.output_mode, len(self._boundaries) + 1, self.output_dtype)
 
-    _depth = property(lambda layer: layer.num_bins if layer._boundaries is None else len(layer._boundaries) + 1)
+    _depth = property(lambda self: self.num_bins if self._boundaries is None else len(self._boundaries) + 1)
     _not_described, _lists_are_arrays = ("trainable",), False
 
     def get_config(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ known, `call` holds only mathematics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Collection, MutableMapping
 from operator import attrgetter
 from typing import Any
 
@@ -30,7 +30,7 @@ from .options import keep, set_options, with_common_words
 
 
 def _chosen(held: Callable[[Any], list[Any]], trained: bool, doc: str) -> property:
-    return property(lambda layer: [one for one in held(layer) if one._trainable is trained], doc=doc)
+    return property(lambda self: [one for one in held(self) if one._trainable is trained], doc=doc)
 
 
 def _variables(layer: Layer) -> list[Variable]:
@@ -72,8 +72,8 @@ class Layer(Module):
     """See `described_kind`; and True if there is nothing to build, neither weights nor sublayers. Each subclass says both."""
     call_spec = inputs.CallSpec()
     added_losses = property(attrgetter("_losses"), doc="The list that `add_loss` adds to, of this layer alone.")
-    _unwatched: tuple[str, ...] = ("_accepted", "_layer_place")
-    _not_walked: tuple[str, ...] = (
+    _unwatched: Collection[str] = ("_accepted", "_layer_place")
+    _not_walked: Collection[str] = (
         *("_losses", "_build_shape", "_layer_place", "_layer_state", "_input_shape_given", "_input_spec", "_accepted"),
         "_given",
     )
@@ -133,8 +133,12 @@ class Layer(Module):
         chosen = policy_of(policy[self.path] if isinstance(policy, PathMap) else policy)
         if self._layer_state.added and chosen.name != self._policy.name:
             raise ValueError(f"Layer '{self.name}' has weights already. Set dtype_policy before it is built.")
-        self._policy, self._dtype = chosen, chosen.compute_dtype
-        self._array_dtype = as_dtype(self._dtype).numpy
+        self._policy = chosen
+        self.compute_in(chosen.compute_dtype)
+
+    def compute_in(self, dtype: str) -> None:
+        """Compute in a dtype from now on, whatever the policy says."""
+        self._dtype, self._array_dtype = dtype, as_dtype(dtype).numpy
 
     @property
     def variable_dtype(self) -> str:
@@ -236,7 +240,7 @@ class Layer(Module):
                 raise
             raise AttributeError(f"{error}. {advice}", name=name, obj=self) from None
 
-    def _restore(self, attributes: dict[str, Any]) -> None:
+    def put_back(self, attributes: dict[str, Any]) -> None:
         """Restore exactly these attributes; but a random stream of its own, below no other layer, is kept once it is found."""
         known = self._layer_place
         self.__dict__.clear()
@@ -253,7 +257,7 @@ class Layer(Module):
     collect_contents, weights = layer_weights.collect, property(layer_weights.weights_of)
 
     variables: Any = property(
-        lambda layer: list(_variables(layer)),
+        lambda self: list(_variables(self)),
         doc="All Variables: own trainable ones, own others, random state, then those of the sublayers.",
     )
     trainable_variables: Any = _chosen(_variables, True, "The Variables that an optimizer changes.")

@@ -7,7 +7,6 @@ afterwards. So names, paths and first weights follow the structure of the model 
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import itertools
@@ -125,7 +124,7 @@ class WeightOwner(Protocol):
     def name(self) -> str: ...
     @property
     def built(self) -> bool: ...
-    def _restore(self, attributes: dict[str, Any]) -> None: ...
+    def put_back(self, attributes: dict[str, Any]) -> None: ...
 
 
 def is_layer(value: object) -> bool:
@@ -400,7 +399,7 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
                 if isinstance(thing, SeedGenerator):
                     thing.follow(seed_for(self, "seed_generator"))
         except BaseException:
-            self._restore(before)
+            self.put_back(before)
             if caller is not None:
                 caller._layer_place = caller._layer_place._replace(drawn=drawn)
             raise
@@ -424,9 +423,8 @@ def initialized(initializer: Any, shape: ShapeLike, kind: DType, name: str, seed
     sizes = static_shape(shape if shape is not None else ())
     limits.spend_weights(sizes, kind.numpy.itemsize, f"a weight {name!r}")
     make = initializers.get(initializer)
-    if isinstance(make, initializers.RandomInitializer) and make._given_seed is None:
-        make = copy.copy(make)
-        make.seed = seed()
+    if isinstance(make, initializers.RandomInitializer):
+        make = make.seeded(seed)
     value = make(sizes, dtype=kind.name)
     same = getattr(value, "dtype", kind) == kind  # NumPy takes a bfloat16 times a Python number to float32
     return value if same else cast(value, kind)

@@ -87,7 +87,7 @@ class IndexLookup(AdaptedLayer):
     """Base of both lookups: `_text` is True if tokens are texts, False if they are integers."""
 
     _text: bool
-    _not_walked = (*AdaptedLayer._not_walked, "_vocabulary", "_input", "_counts", "_found_in")
+    _not_walked = ("_vocabulary", "_input", "_counts", "_found_in")
 
     def __init__(
         self, vocabulary: Any, idf_weights: Any, sparse: bool, oov_method: Method = "floormod", salt: Any = None, **options: Any
@@ -232,7 +232,7 @@ class IndexLookup(AdaptedLayer):
 
     # Learning it -----------------------------------------------------------------------------------------------------------
 
-    _can_adapt = property(lambda layer: not layer._is_static)
+    _can_adapt = property(lambda self: not self._is_static)
 
     def update_state(self, data: Any) -> None:
         """Count the tokens of a batch; one axis is one row."""
@@ -278,7 +278,7 @@ class IndexLookup(AdaptedLayer):
         text = self.invert and self._text
         return "string" if text else "int64" if self.output_mode == "int" else floatx()
 
-    _depth = property(lambda layer: layer.max_tokens if layer.pad_to_max_tokens else layer._size)
+    _depth = property(lambda self: self.max_tokens if self.pad_to_max_tokens else self._size)
 
     def call(self, inputs: Tensor) -> Tensor:
         if not self._vocabulary.tokens:

@@ -330,13 +330,13 @@ class Normalization(SameShape, described=True, gives_floats=True):
             axes = {axis: input_shape[axis] for axis in self.axis}
             self.input_spec = InputSpec(axes=axes, fixed_by=self.adapt_mean)
 
-    _can_adapt = property(lambda layer: layer.input_mean is None)
-    _both = property(lambda layer: layer._statistics(layer._shape) if layer._built else (None, None))
+    _can_adapt = property(lambda self: self.input_mean is None)
+    _both = property(lambda self: self._statistics(self._shape) if self._built else (None, None))
     mean = property(
-        lambda layer: layer._both[0],
+        lambda self: self._both[0],
         doc="The mean, ready to be broadcast to the inputs that the layer was built for; None before that.",
     )
-    variance = property(lambda layer: layer._both[1], doc="The variance, as `mean`.")
+    variance = property(lambda self: self._both[1], doc="The variance, as `mean`.")
 
     def _statistics(self, shape: tuple[int, ...]) -> list[Tensor]:
         """Mean and variance in a shape with their sizes along the axes and 1 along the others."""

@@ -216,7 +216,7 @@ class StackedRNNCells(LayerOfLayers, described=True):
         """The sizes of the states of each cell."""
         return [cell.state_size for cell in self.cells]
 
-    output_size = property(lambda stack: _size_of_output(stack.cells[-1]), doc="The size of the last cell's output.")
+    output_size = property(lambda self: _size_of_output(self.cells[-1]), doc="The size of the last cell's output.")
 
     def get_initial_state(self, batch_size: Any = None) -> list[Any]:
         """The first states of each cell."""
@@ -354,8 +354,8 @@ class RNN(LayerOfLayers, described=True, takes_one_tensor=True, gives_floats=Tru
                 own.assign(cast(state, own.dtype))
         return (output, *states) if self.return_state else output
 
-    _is_stack = property(lambda layer: isinstance(layer.cell, StackedRNNCells))
-    _cells = property(lambda layer: layer.cell.cells if layer._is_stack else [layer.cell])
+    _is_stack = property(lambda self: isinstance(self.cell, StackedRNNCells))
+    _cells = property(lambda self: self.cell.cells if self._is_stack else [self.cell])
 
     def _repeated(self, inputs: Tensor, states: TensorLike, mask: TensorLike, training: bool | None) -> tuple[Tensor, Any]:
         """The outputs of all steps or the last one, and the last states."""

@@ -39,9 +39,9 @@ class SpatialLayer(Layer):
         super().__init__(**options)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    _first_axis = property(lambda layer: 2 if layer.data_format == "channels_first" else 1)
+    _first_axis = property(lambda self: 2 if self.data_format == "channels_first" else 1)
     """The first axis that is neither that of the batch nor that of the channels."""
-    _channel_axis = property(lambda layer: 1 if layer.data_format == "channels_first" else -1)
+    _channel_axis = property(lambda self: 1 if self.data_format == "channels_first" else -1)
 
     def _with_sizes(self, input_shape: ShapeLike, sizes: Any, channels: Any = None) -> tuple[Any, ...]:
         """The input's shape with other sizes between batch and channels, and other channels if some are given."""

@@ -314,7 +314,7 @@ class R2Score(Metric):
         self.count.assign_add(reduce_sum(weights, 0))
         self.num_samples.assign_add(reduce_sum(cast(reduce_any(weights != 0.0, -1), self.dtype)))
 
-    _outputs = property(lambda metric: metric.count.shape[0] if hasattr(metric, "count") else None)
+    _outputs = property(lambda self: self.count.shape[0] if hasattr(self, "count") else None)
 
     def result(self) -> Tensor:
         """The score; nan before any batch, 0 for an output that is constant and not met."""

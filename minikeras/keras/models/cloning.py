@@ -51,7 +51,7 @@ def clone_model(
         return make(layer)
 
     if isinstance(model, Sequential):
-        return _compiled_alike(model, _cloned_chain(model, input_tensors, cloned))
+        return _compiled_alike(model, model.clone_chain(input_tensors, cloned))
     if isinstance(model, Model) and model.layer_graph is not None and type(model).__init__ is Model.__init__:
         call = call_function or (lambda layer, *a, **k: layer(*a, **k))
         return _compiled_alike(model, _cloned_graph(model, input_tensors, cloned, call))
@@ -68,24 +68,6 @@ def _compiled_alike(model: Any, copy: Any) -> Any:
     if model.compiled and (config := model.get_compile_config()) is not None:
         copy.compile_from_config(config)
     return copy
-
-
-def _cloned_chain(model: Sequential, input_tensors: Any, cloned: Callable[[Any], Any]) -> Any:
-    given = nest.flatten(input_tensors) if input_tensors is not None else []
-    if len(given) > 1 or not all(isinstance(one, KerasTensor) for one in given):
-        raise ValueError(f"clone_model: a Sequential has one input; found input_tensors={input_tensors!r:.200}.")
-    copies = {layer: cloned(layer) for layer in model.layers}
-    layers = [copies[layer] for layer in model.layers]
-    if given and not isinstance(given[0].node.operation, InputLayer):
-        x = given[0]
-        for layer in layers:
-            x = layer(x)
-        return Model(given[0], x, name=model.name)
-    first = given or ([InputLayer.from_config(model._chain[0].get_config())] if len(model._chain) > len(layers) else [])
-    made = type(model)([*first, *layers], name=model.name)
-    if not made.built and model._build_shape is not None:
-        made.build((None, *model._build_shape[1:]))
-    return made
 
 
 def _cloned_graph(model: Any, input_tensors: Any, cloned: Callable[[Any], Any], call: Callable[..., Any]) -> Any:

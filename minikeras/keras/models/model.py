@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -66,9 +66,9 @@ class Model(Layer, described=True):
     fits one version of this package, and loading it runs what it says.
     """
 
-    _not_walked = (*Layer._not_walked, "_trainer", "optimizer", "loss", "history", "_given")
+    _not_walked: Collection[str] = ("_trainer", "optimizer", "loss", "history", "_given")
     checkpointed = ("optimizer",)
-    _unwatched = (*Layer._unwatched, "_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
+    _unwatched = ("_trainer", "history", "stop_training", "stop_evaluating", "stop_predicting")
     compiled_loss, compiled_metrics = steps.compiled_loss, property(steps.compiled_metrics)
     layer_graph = property(attrgetter("_graph"), doc="The layers of a functional model and how they are joined, or None.")
     training_loops = property(attrgetter("_trainer"), doc="What `compile` was given, and the loops with their compiled steps.")
@@ -361,7 +361,7 @@ class Model(Layer, described=True):
         """True if a subclass overrides a method."""
         return getattr(type(self), name) is not getattr(Model, name)
 
-    def _snapshot(self) -> Snapshot:
+    def take_snapshot(self) -> Snapshot:
         """The state that a step may change, to go back to."""
         return Transaction(self).snapshot()
 

@@ -6,7 +6,7 @@ the layers and makes `inputs`, `outputs` and every `layer.output` known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import nest
@@ -47,7 +47,7 @@ class Sequential(Model, described=True):
     (67, <KerasTensor shape=(None, 8), dtype=float32, name=keras_tensor>)
     """
 
-    _not_walked = (*Model._not_walked, "_trail", "_named")
+    _not_walked = ("_trail", "_named")
     checkpoint_names = {"_chain": "layers"}
 
     @explaining
@@ -112,8 +112,8 @@ class Sequential(Model, described=True):
         """Build the layers that are not built yet, if the first one says what comes in."""
         if self._trail:
             self.build(self._trail[0].shape)
-        elif self._chain and self._chain[0]._input_shape_given is not None:
-            self.build((None, *self._chain[0]._input_shape_given))
+        elif self._chain and (shape := self._chain[0]._input_shape_given) is not None:
+            self.build((None, *shape))
         elif self._chain and (known := _only_input(self._chain[0])) is not None:
             self._trail = (entrance(InputLayer(batch_shape=known.shape, dtype=known.dtype)),)
             self.build(known.shape)
@@ -161,8 +161,8 @@ class Sequential(Model, described=True):
             )
         return self._graph
 
-    input = property(lambda model: model.need_graph("input").inputs, doc="The KerasTensor that goes in.")
-    output = property(lambda model: model.need_graph("output").outputs, doc="The KerasTensor that comes out.")
+    input = property(lambda self: self.need_graph("input").inputs, doc="The KerasTensor that goes in.")
+    output = property(lambda self: self.need_graph("output").outputs, doc="The KerasTensor that comes out.")
 
     @property
     def layers(self) -> list[Layer]:
@@ -180,6 +180,24 @@ class Sequential(Model, described=True):
             if outputs is None:
                 raise ValueError(returned_none(layer))
         return outputs
+
+    def clone_chain(self, inputs: Any, cloned: Callable[[Layer], Any]) -> Any:
+        """A model of the clones of these layers, one for each, on a KerasTensor if one is given."""
+        given = nest.flatten(inputs) if inputs is not None else []
+        if len(given) > 1 or not all(isinstance(one, KerasTensor) for one in given):
+            raise ValueError(f"clone_model: a Sequential has one input; found input_tensors={inputs!r:.200}.")
+        copies = {layer: cloned(layer) for layer in self.layers}
+        layers = [copies[layer] for layer in self.layers]
+        if given and not isinstance(given[0].node.operation, InputLayer):
+            x = given[0]
+            for layer in layers:
+                x = layer(x)
+            return Model(given[0], x, name=self.name)
+        first = given or ([InputLayer.from_config(self._chain[0].get_config())] if len(self._chain) > len(layers) else [])
+        made = type(self)([*first, *layers], name=self.name)
+        if not made.built and self._build_shape is not None:
+            made.build((None, *self._build_shape[1:]))
+        return made
 
     # Configuration ----------------------------------------------------------------------------------------------------
 

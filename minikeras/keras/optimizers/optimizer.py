@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -285,6 +286,7 @@ class Optimizer:
             clock.tick()  # a program may depend on where the rate comes from
 
     lr = learning_rate
+    rate_source = property(attrgetter("_learning_rate"), doc="The Variable, schedule or function that gives the rate.")
 
     @property
     def is_own(self) -> bool:
@@ -297,11 +299,11 @@ class Optimizer:
         rate = self._learning_rate
         return isinstance(rate, Variable) or type(rate).__module__ == schedules.__name__
 
-    def _rate(self) -> float:
+    def rate_now(self) -> float:
         held = self._learning_rate
-        return float(held.array if isinstance(held, Variable) else self._scheduled())
+        return float(held.array if isinstance(held, Variable) else self.scheduled_rate())
 
-    def _scheduled(self) -> Any:
+    def scheduled_rate(self) -> Any:
         """The schedule at the number of steps taken, accumulating ones included; called without arguments if it needs none."""
         schedule = self._learning_rate
         with device("CPU"), np.errstate(all="ignore"):

@@ -225,7 +225,7 @@ def flags_of(optimizer: Any, taken: int) -> dict[str, Any]:
 
 def begun(own: Any, taken: int) -> tuple[float, Any]:
     """The learning rate of an optimizer, and what its `begin_step` gives, after so many steps."""
-    rate = own._rate()
+    rate = own.rate_now()
     return rate, own.begin_step(taken // (own.gradient_accumulation_steps or 1) + 1, rate)
 
 
@@ -254,7 +254,7 @@ def counted(optimizer: Any, owns: Iterable[Any]) -> list[Change]:
 
 
 present_rate = effect(
-    "learning_rate", lambda *, optimizer: optimizer._scheduled().array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
+    "learning_rate", lambda *, optimizer: optimizer.scheduled_rate().array, reads=(State.VARIABLES,), writes=(State.VARIABLES,)
 )
 """The learning rate of a schedule, computed anew in each run."""
 
