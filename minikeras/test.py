@@ -247,7 +247,7 @@ def _in_float64(f: Any) -> Iterator[None]:
         if variable.dtype.is_floating:
             variable.array = variable.array.astype(np.float64)
     for layer in layers:
-        layer.compute_in(float64.name)
+        layer._compute_in(float64.name)
     if config:
         config.set_floatx("float64")
     try:
@@ -255,6 +255,6 @@ def _in_float64(f: Any) -> Iterator[None]:
     finally:
         restore(before)
         for layer, dtype in zip(layers, dtypes, strict=True):
-            layer.compute_in(dtype)
+            layer._compute_in(dtype)
         if config:
             config.set_floatx(default)

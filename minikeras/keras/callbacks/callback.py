@@ -284,7 +284,7 @@ class TerminateOnNaN(Callback):
 
     def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
         """Keep what the step may change: one reference for each Variable."""
-        self._before = self.model.take_snapshot()
+        self._before = self.model._snapshot()
 
     def on_train_end(self, logs: Logs | None = None) -> None:
         self._before = None

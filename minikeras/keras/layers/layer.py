@@ -134,9 +134,9 @@ class Layer(Module):
         if self._layer_state.added and chosen.name != self._policy.name:
             raise ValueError(f"Layer '{self.name}' has weights already. Set dtype_policy before it is built.")
         self._policy = chosen
-        self.compute_in(chosen.compute_dtype)
+        self._compute_in(chosen.compute_dtype)
 
-    def compute_in(self, dtype: str) -> None:
+    def _compute_in(self, dtype: str) -> None:
         """Compute in a dtype from now on, whatever the policy says."""
         self._dtype, self._array_dtype = dtype, as_dtype(dtype).numpy
 
@@ -240,7 +240,7 @@ class Layer(Module):
                 raise
             raise AttributeError(f"{error}. {advice}", name=name, obj=self) from None
 
-    def put_back(self, attributes: dict[str, Any]) -> None:
+    def _restore(self, attributes: dict[str, Any]) -> None:
         """Restore exactly these attributes; but a random stream of its own, below no other layer, is kept once it is found."""
         known = self._layer_place
         self.__dict__.clear()

@@ -124,7 +124,7 @@ class WeightOwner(Protocol):
     def name(self) -> str: ...
     @property
     def built(self) -> bool: ...
-    def put_back(self, attributes: dict[str, Any]) -> None: ...
+    def _restore(self, attributes: dict[str, Any]) -> None: ...
 
 
 def is_layer(value: object) -> bool:
@@ -399,7 +399,7 @@ def within_scope(build: Callable[..., None]) -> Callable[..., None]:
                 if isinstance(thing, SeedGenerator):
                     thing.follow(seed_for(self, "seed_generator"))
         except BaseException:
-            self.put_back(before)
+            self._restore(before)
             if caller is not None:
                 caller._layer_place = caller._layer_place._replace(drawn=drawn)
             raise

@@ -175,11 +175,11 @@ class Metric:
     @property
     def variables(self) -> list[Variable]:
         """The state."""
-        inner = self.inner_metrics()
+        inner = self._metrics()
         own = [variable for variable, _ in self._initial]
         return own + [variable for metric in inner for variable in metric.variables] if inner else own
 
-    def inner_metrics(self) -> tuple[Metric, ...]:
+    def _metrics(self) -> tuple[Metric, ...]:
         """The metrics within, also those that were added to a list or dict since it was assigned."""
         self._need_init()
         for container in self._containers:
@@ -194,7 +194,7 @@ class Metric:
 
     def reset_state(self) -> None:
         """Forget all batches."""
-        inner = self.inner_metrics()
+        inner = self._metrics()
         for variable, first in self._initial:
             variable.assign(first)
         for metric in inner:

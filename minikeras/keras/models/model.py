@@ -361,7 +361,7 @@ class Model(Layer, described=True):
         """True if a subclass overrides a method."""
         return getattr(type(self), name) is not getattr(Model, name)
 
-    def take_snapshot(self) -> Snapshot:
+    def _snapshot(self) -> Snapshot:
         """The state that a step may change, to go back to."""
         return Transaction(self).snapshot()
 

@@ -275,7 +275,7 @@ class Trial(Interpreter):
     def undo(self) -> None:
         """Restore the layers that this trial has built to their unbuilt state."""
         for layer, attributes in self._unbuilt:
-            layer.put_back(attributes)
+            layer._restore(attributes)
 
     def run(self, call: Callable[[], Any], below: Frame = BOTTOM) -> Any:
         """The result of a call on top of `below`; state is put back."""

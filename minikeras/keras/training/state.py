@@ -109,7 +109,7 @@ class Snapshot:
         """Have everything as it was."""
         restore(zip(self._variables, self._arrays, strict=True))
         for layer, attributes in self._layers:
-            layer.put_back(attributes)
+            layer._restore(attributes)
         for holder, attributes in zip(self._holders, self._attributes, strict=True):
             holder.__dict__.clear()
             holder.__dict__.update(attributes)
@@ -191,7 +191,7 @@ class Transaction:
 def _with_inner(metrics: Iterable[Metric]) -> Iterator[Metric]:
     for metric in metrics:
         yield metric
-        yield from _with_inner(metric.inner_metrics())
+        yield from _with_inner(metric._metrics())
 
 
 def _of_optimizer(value: Any) -> Named:
