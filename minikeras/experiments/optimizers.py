@@ -522,7 +522,7 @@ def _agree(steps: Sequence[Any]) -> bool:
 
 def _source_of_rate(optimizer: Optimizer) -> Any:
     """The Variable of the learning rate, or what is equal for equal schedules."""
-    rate = optimizer.rate_source
+    rate = optimizer._learning_rate
     if isinstance(rate, LearningRateSchedule) and optimizer.rate_is_own:
         return repr((type(rate).__name__, rate.get_config()))
     return rate if isinstance(rate, Variable) else id(rate)

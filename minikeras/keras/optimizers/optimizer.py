@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -286,7 +285,6 @@ class Optimizer:
             clock.tick()  # a program may depend on where the rate comes from
 
     lr = learning_rate
-    rate_source = property(attrgetter("_learning_rate"), doc="The Variable, schedule or function that gives the rate.")
 
     @property
     def is_own(self) -> bool:

@@ -70,7 +70,7 @@ def changed_rate(held: Any, value: Any) -> Any:
 
 def as_call_with_rate(optimizer: Any) -> str:
     """An optimizer as the call that makes another one like it; the learning rate is always given."""
-    rate = optimizer.rate_source
+    rate = optimizer._learning_rate
     return as_call(optimizer, learning_rate=float(rate) if isinstance(rate, Variable) else rate)
 
 
