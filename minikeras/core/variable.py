@@ -314,7 +314,7 @@ class Variable(Operand):
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Any:
         """The rows at `indices`."""
-        return operations.look_up(self.read_value(), convert_to_tensor(indices), axis=-self.ndim)
+        return operations.sparse_read(self.read_value(), convert_to_tensor(indices))
 
     def scatter_sub(self, sparse_delta: Any, name: str | None = None) -> Variable:
         """Subtract from the rows named by `IndexedSlices(values, indices)`."""

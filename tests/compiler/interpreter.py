@@ -31,15 +31,10 @@ class Interpreter:
 
     def run(self) -> None:
         """All of it."""
-        refused = self._nest.refused
-        if refused is not None:
-            self._values[refused] = np.int64(0)
         grid = self._nest.grid
         if isinstance(grid, Part):
             self._values |= {grid.start: np.int64(0), grid.stop: self.value(grid.extent)}
         self._body(self._nest.body)
-        if refused is not None and self._values[refused]:
-            raise IndexError(f"{self._nest.name} is given an index outside the array.")
 
     def _body(self, body: Sequence[Any]) -> None:
         for one in runs(body):

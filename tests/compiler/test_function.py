@@ -237,6 +237,11 @@ def test_checks_are_made_at_every_call():
         row(tf.constant([2]))
     with pytest.raises(InvalidArgumentError, match="label value of 5"):
         loss(tf.constant([5]), logits)
+    for read in (table.sparse_read, tf.function(table.sparse_read), tf.function(table.sparse_read, jit_compile=True)):
+        for _ in range(3):
+            assert read(tf.constant([1, -2])).numpy().tolist() == [[2.0], [1.0]]
+        with pytest.raises(InvalidArgumentError, match=r"sparse_read: indices = -3 is not in \[-2, 2\)"):
+            read(tf.constant([0, -3]))
     with pytest.raises(InvalidArgumentError, match="not invertible"):
         inverse(tf.zeros((2, 2)))
     assert row.replays == loss.replays == inverse.replays == 2

@@ -38,7 +38,6 @@ RELATIVE = {"float32": 1e-6, "float64": 1e-14}
 ROUNDED = sorted({*LIBRARY, "exp", "expm1", "tanh", "log", "log1p"})
 EXACT = sorted({*FLOATS, "where", "logical_and", "logical_or", "logical_not"} - set(ROUNDED))
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-310, 1e-40, -1e-40, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1.0, -1.0, 88.0, 709.0]
-LENGTHS = indexed.ROWS, indexed.COLUMNS
 FULL, ROW, COLUMN, SCALAR, WINDOW = KINDS = ["full", "row", "column", "scalar", "window"]
 STORED, OVER_ROWS, OVER_COLUMNS, OVER_ALL = HOWS = ["stored", "over rows", "over columns", "over all"]
 LARGEST = "largest"
@@ -124,7 +123,7 @@ def applied(name, *inputs):
     body = Body(tuple(dtypes), (), (), (Step(count, name, tuple(range(count)), dtype),), (count,))
     y = np.empty(inputs[0].shape, dtype)
     full = [FULL] * len(inputs)
-    assert carry_out(loop(body, full, [(body.outputs[0], STORED)], [1, y.size], inputs, [y])) == 0
+    assert carry_out(loop(body, full, [(body.outputs[0], STORED)], [1, y.size], inputs, [y]))
     return y
 
 
@@ -217,7 +216,7 @@ def test_every_kind_of_input_meets_every_kind_of_output(shape, kinds, hows, of_i
     pairs = [(last, how) for how in hows]
     for parts in [1] if whole else [1, 2, 3]:
         outputs = [np.full(sizes[how], np.nan, dtype) for how in hows]
-        assert carry_out(loop(body, kinds, pairs, shape, given, outputs), parts=parts) == 0
+        assert carry_out(loop(body, kinds, pairs, shape, given, outputs), parts=parts)
         for found, how in zip(outputs, hows, strict=True):
             if how == STORED:
                 np.testing.assert_array_equal(found, result)
@@ -279,7 +278,7 @@ def test_the_loop_of_adam_is_vectorized_and_takes_packed_square_roots():
     arrays, stored = [np.zeros(100, "f4") for _ in range(8)], [(register, STORED) for register in body.outputs]
     kernel, *_ = loop(body, [FULL] * 4 + [SCALAR], stored, [1, 100], [*arrays[:4], np.array(1e-3)], arrays[4 : 4 + len(stored)])
     compiler = jit.compiler()
-    text = str(compiler.optimized(kernel.text("k")))
+    text = str(compiler.optimized(kernel.text))
     assert "call <" in text and "@llvm.sqrt.v" in text, text
 
 
@@ -292,9 +291,9 @@ def test_vectors_go_along_lines_of_a_few_columns(columns):
     stored = [(body.outputs[0], STORED), (body.outputs[0], OVER_COLUMNS)]
     instruction = loop(body, [FULL], stored, x.shape, [exps], [exps, total])
     share = loop(body_of(lambda x, y: x / y, *["float32"] * 2), [FULL, COLUMN], [(2, STORED)], x.shape, [exps, total], [exps])
-    assert carry_out(instruction, share) == 0
+    assert carry_out(instruction, share)
     np.testing.assert_allclose(exps, np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-6)
-    assert " x float>" in str(jit.compiler().optimized(instruction[0].text("k")))
+    assert " x float>" in str(jit.compiler().optimized(instruction[0].text))
 
 
 def test_python_numbers_take_the_dtype_of_what_they_meet_and_are_computed_in_float64():
@@ -337,7 +336,7 @@ def test_a_product_is_that_of_numpy_whatever_is_transposed(sizes, transpose_a, t
     nest = contractions.product(out.dtype, transpose_a, transpose_b, by_rows)
     lines = [rows if transpose_a else inner, inner if transpose_b else columns, columns]
     numbers = [rows, columns, inner, *lines, *way]
-    assert carry_out((NestKernel(nest, multiplies=True), [], [a, b, out], numbers), parts=parts) == 0
+    assert carry_out((NestKernel(nest, multiplies=True), [], [a, b, out], numbers), parts=parts)
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     assert np.all(np.abs(out - a @ b) <= 4 * RELATIVE[dtype] * (np.abs(a) @ np.abs(b)))
 
@@ -352,12 +351,12 @@ def test_take_at_and_add_at_are_for_an_index_in_each_row(rows, columns, index, d
     take = NestKernel(indexed.take_nest(x.dtype, indices.dtype))
     add = NestKernel(indexed.add_number_nest(x.dtype, indices.dtype, -1, columns))
     numbers = [rows, columns]
-    assert carry_out((take, [], [x, indices, taken], numbers), (add, [], [x, indices, changed], numbers)) == 0
+    assert carry_out((take, [], [x, indices, taken], numbers), (add, [], [x, indices, changed], numbers))
     each, expected = np.arange(rows), x.copy()
     np.testing.assert_array_equal(taken, x[each, indices])
     expected[each, indices] -= 1
     np.testing.assert_array_equal(changed, expected)
-    assert carry_out((add, [], [x, indices, x], numbers)) == 0
+    assert carry_out((add, [], [x, indices, x], numbers))
     np.testing.assert_array_equal(x, expected)
 
 
@@ -396,22 +395,6 @@ def test_losses_of_labels_are_those_of_numpy_also_for_large_logits(shape, scale,
 def test_losses_of_logits_without_a_largest_number_are_nan(logits):
     loss = tf.function(tf.nn.sparse_softmax_cross_entropy_with_logits, jit_compile=True)
     assert np.isnan(loss(tf.constant([1]), tf.constant([logits], "float32"))).all()
-
-
-@pytest.mark.parametrize("index", [3, -4])
-@pytest.mark.parametrize("adds", [False, True])
-@pytest.mark.parametrize("parts", [1, 2])
-def test_an_index_outside_its_row_ends_the_run_and_names_the_instruction(adds, index, parts):
-    x, after, indices = normal(2, 3), np.zeros(6, np.float32), np.array([0, index])
-    out = np.zeros((2, 3), np.float32)
-    copy = loop(Body((x.dtype,), (), (), (), (0,)), [FULL], [(0, STORED)], [1, 6], [x], [after])
-    add = indexed.add_number_nest(x.dtype, indices.dtype, 1.0, 3)
-    nest = add if adds else indexed.take_nest(x.dtype, indices.dtype)
-    instruction = NestKernel(nest), [], [x, indices, out], [2, 3]
-    assert carry_out(instruction, copy, parts=parts) == 1
-    assert not after.any()
-    assert carry_out(copy, instruction, parts=parts) == 2
-    np.testing.assert_array_equal(after, x.ravel())
 
 
 def test_loops_and_conditions_are_carried_out_as_they_are_written():
@@ -492,7 +475,7 @@ def test_after_an_interrupt_anywhere_within_a_run_threads_share_the_next_one():
             interrupts += 1
         else:
             break
-        assert job() == 0 and not runner._team().mailboxes[:1, runner._TAKEN].any()
+        assert job() and not runner._team().mailboxes[:1, runner._TAKEN].any()
         np.testing.assert_array_equal(y, x + 1.0)
     assert interrupts > 10
 
@@ -505,7 +488,7 @@ def test_the_place_of_the_largest_of_each_row_is_the_first(dtype, index, parts, 
     out = np.empty(40, index)
     slots = [Slot(key, array.shape, array.dtype) for key, array in enumerate((x, out))]
     nest = arg_nest("argmax", slots[0], (*x.shape, 1), slots[1], fixed=False).nest
-    assert carry_out((NestKernel(nest), [], [x, out], [40, 9]), parts=parts) == 0
+    assert carry_out((NestKernel(nest), [], [x, out], [40, 9]), parts=parts)
     np.testing.assert_array_equal(out, x.argmax(1))
 
 
@@ -518,5 +501,5 @@ def test_rows_are_gathered_by_their_numbers(rows, parts, dtype):
     out = np.zeros((rows, 13), dtype)
     sizes = indexed.COUNT, indexed.ROWS, indexed.WIDTH
     kernel = NestKernel(indexed.gather_nest((1, *sizes), f"i{x.itemsize}", np.int64, sizes))
-    assert carry_out((kernel, [], [x, numbers, out], [rows, 50, 13]), parts=parts) == 0
+    assert carry_out((kernel, [], [x, numbers, out], [rows, 50, 13]), parts=parts)
     np.testing.assert_array_equal(out, x[numbers])

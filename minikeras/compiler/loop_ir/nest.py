@@ -100,7 +100,6 @@ class Nest:
         grid: the outermost loop, which is parallel, or the statements for a range of points.
         scratch: memory of each thread.
         in_place: whether a result may take the memory of an operand that is read at the same points.
-        refused: a register that is 0 at first; if it is not 0 in the end, an index was outside and the results are invalid.
     """
 
     def __init__(
@@ -110,11 +109,10 @@ class Nest:
         sizes: Sequence[Expr],
         grid: For | Part,
         scratch: Sequence[Array] = (),
-        refused: Expr | None = None,
         in_place: bool = False,
     ) -> None:
         self.name, self.arrays, self.sizes, self.grid = name, arrays, sizes, grid
-        self.scratch, self.refused, self.in_place = scratch, refused, in_place
+        self.scratch, self.in_place = scratch, in_place
 
     @property
     def body(self) -> Sequence[Statement]:
@@ -129,10 +127,10 @@ class Nest:
     def __str__(self) -> str:
         given = ", ".join(f"{one.name}: {one.dtype.name}" for one in self.arrays)
         sizes = "".join(f"; {one.value}" for one in self.sizes)
-        names = {} if self.refused is None else {self.refused: "refused"}
+        names: dict[Expr, str] = {}
         kept = [f"  {one.name} = scratch {one.dtype.name}[{one.scratch}]" for one in self.scratch]
         if isinstance(self.grid, Part):
-            names |= {self.grid.start: "start", self.grid.stop: "stop"}
+            names = {self.grid.start: "start", self.grid.stop: "stop"}
             kept.append(f"  for a part, start to stop, of {_shown(self.grid.extent, names)}:")
         return "\n".join([f"{self.name}({given}{sizes})", *kept, *_lines(self.body, names, "  ")])
 

@@ -84,12 +84,10 @@ class NestWriter:
         given = bits(self.size(int(NUMBER.type(x).view(INDEX)))) if isinstance(x, float) else self.size(x)
         return cast(given, dtype)
 
-    def lowered(
-        self, name: str, grid: For, scratch: Sequence[Array] = (), refused: Expr | None = None, in_place: bool = False
-    ) -> Launch:
+    def lowered(self, name: str, grid: For, scratch: Sequence[Array] = ()) -> Launch:
         """The finished nest; its time is that of its memory traffic."""
         arrays = [array for _, array in (*self._read.values(), *self._written.values())]
-        nest = Nest(name, arrays, list(self._given), grid, scratch, refused, in_place)
+        nest = Nest(name, arrays, list(self._given), grid, scratch)
         operands, results = [tuple([slot for slot, _ in some.values()]) for some in (self._read, self._written)]
         seconds = sum(slot.bytes for slot in (*operands, *results) if slot.shape is not None) / 1e10
         return Launch(nest, operands, results, list(self._given.values()), seconds)

@@ -1,5 +1,5 @@
 """Passes over the programs of a device: convolutions become products, softmax and its losses loops over rows, of which a group
-makes one kernel, and elements of rows comparisons of columns. Values that lie on the host are found.
+makes one kernel. Values that lie on the host are found.
 
 Windows are written out as rows for the matrix products of a library (im2col), and added up again. Rows are written anew for the
 gradient of a kernel: kept from the forward pass they would take as many times the memory of their source as a window has
@@ -21,8 +21,8 @@ from ...nn_ops.convolution import offsets
 from ...types import Array
 from ..ir import Program, Slot, instruction, outputs_of, slots_in
 from ..loop_ir.reductions import copy_body, is_float, wide
-from ..loops import loop, traced
-from .inlining import FOR_GRAPHS, TracedArray, Writer, add_at, inline, take_at
+from ..loops import loop
+from .inlining import FOR_GRAPHS, TracedArray, Writer, inline
 
 Sizes = tuple[int, ...]
 
@@ -180,30 +180,3 @@ WHOLE = np.dtype(np.int32)
 _OF_LABELS = operations.sparse_softmax_cross_entropy, operations.sparse_softmax_cross_entropy_grad
 FOR_GRAPHS |= dict.fromkeys((operations.softmax, operations.log_softmax, operations.softmax_cross_entropy), inline_widened)
 FOR_GRAPHS |= dict.fromkeys(_OF_LABELS, inline_widened)
-
-
-def compare_columns(program: Program) -> Program:
-    """The program without elements of rows at columns: each element compares its column, so that it can join a group."""
-    writer, places = Writer(program), dict[int, Slot]()
-    for record in program.records:
-        if record.primitive not in (take_at, add_at):
-            writer.records.append(record)
-            continue
-        (x, columns), y = record.inputs, record.outputs
-        shape, count, number = (x.shape[0], 1), x.shape[1], record.params.get("number")
-        if count not in places:
-            places[count] = writer.slot((count,), np.dtype(np.int64))
-            places[count].array = np.arange(count)
-        own = writer.write_once(operations.reshape, [columns], {"shape": shape, "rank": 1}, shape, columns.dtype)
-
-        def chosen(x: Any, column: Any, place: Any, count: int = count, number: Any = number) -> Any:
-            at = column.astype(place.dtype)
-            hit = np.where(at < 0, at + count, at) == place
-            return np.where(hit, x, 0) if number is None else np.where(hit, x + number, x)
-
-        body = traced(chosen, [x.dtype, columns.dtype, np.dtype(np.int64)])
-        elements = y if number is not None else writer.slot(x.shape, x.dtype)
-        writer.write(loop, [x, own, places[count]], {"body": body}, (elements,))
-        if number is None:
-            writer.write(operations.reduce_sum, [elements], {"axes": (-1,), "keepdims": False}, y)
-    return program.with_records(writer.records)

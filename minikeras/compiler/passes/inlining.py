@@ -108,7 +108,7 @@ class TracedArray(NDArrayOperatorsMixin):
         return tuple(itertools.chain.from_iterable(found))
 
     def __setitem__(self, key: Any, value: _Elements) -> None:
-        self.slot = self._write(add_at, [self, value.columns], self.shape, {"number": value.number}).slot
+        self.slot = value.added().slot
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> TracedArray:
         primitive = getattr(operations, ufunc.__name__, None)
@@ -217,7 +217,10 @@ def _element_by_element(function: Callable[..., Any], operands: Sequence[Any]) -
 
 
 class _Elements(NamedTuple):
-    """`x[rows, columns]` and the number added to it: `x[rows, columns] -= 1` reads nothing; an operand is read."""
+    """`x[rows, columns]` and the number added to it: `x[rows, columns] -= 1` reads nothing; an operand is read.
+
+    In graphs each element compares its column, so that it can join a group.
+    """
 
     x: TracedArray
     columns: TracedArray
@@ -227,7 +230,23 @@ class _Elements(NamedTuple):
         return self._replace(number=self.number - number)
 
     def read(self) -> TracedArray:
+        if self.x._writer.graphs:
+            return self._compared(lambda hit, x: np.where(hit, x, 0)).sum(-1)
         return self.x._write(take_at, [self.x, self.columns], self.columns.shape, {})
+
+    def added(self) -> TracedArray:
+        if self.x._writer.graphs:
+            return self._compared(lambda hit, x: np.where(hit, x + self.number, x))
+        return self.x._write(add_at, [self.x, self.columns], self.x.shape, {"number": self.number})
+
+    def _compared(self, chosen: Callable[[Any, Any], Any]) -> TracedArray:
+        writer, count = self.x._writer, self.x.shape[1]
+
+        def each(x: Any, column: Any, place: Any) -> Any:
+            at = column.astype(place.dtype)
+            return chosen(np.where(at < 0, at + count, at) == place, x)
+
+        return _element_by_element(each, [self.x, self.columns.reshape(-1, 1), TracedArray(writer, writer.numbered(count))])
 
 
 def inline(writer: Any, record: Record) -> bool:
@@ -299,6 +318,13 @@ class Writer:
         """The slot of a new result; shape None for a Python number."""
         return Slot(next(self._keys), shape, dtype)
 
+    def numbered(self, count: int) -> Slot:
+        """The numbers below a count."""
+        if count not in self.written:
+            self.written[count] = self.slot((count,), np.dtype(np.int64))
+            self.written[count].array = np.arange(count)
+        return self.written[count]
+
     def write(self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Any = ()) -> Any:
         """Write a new instruction; its outputs."""
         self.records.append(Record(primitive, list(inputs), params, outputs))
@@ -360,14 +386,12 @@ def _compared(writer: Writer, record: Record) -> bool:
     if not (writer.graphs or (writer.kernels and usual)) or indices.dtype.kind not in "iuf" or y.dtype.kind not in KINDS + "V":
         return False
     index = np.dtype(np.float64 if indices.dtype.kind == "f" else np.int64)
-    places = writer.slot((params["depth"],), np.dtype(np.int64))
-    places.array = np.arange(params["depth"])
     each = TracedArray(writer, indices).reshape(*indices.shape, 1)
     code = Code([indices.dtype, np.dtype(np.int64)])
     at, place = [x.astype(index) for x in code.elements()]
     numbers = [int(x) if isinstance(x, bool) else x for x in (params["on"], params["off"])]
     chosen = code.step("where", [at == place, *numbers], np.result_type(*numbers)).astype(y.dtype)  # as NumPy chooses of two
-    writer.write(loop, [each.slot, places], {"body": code.body([chosen])}, (y,))
+    writer.write(loop, [each.slot, writer.numbered(params["depth"])], {"body": code.body([chosen])}, (y,))
     return True
 
 

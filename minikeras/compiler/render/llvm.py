@@ -1,9 +1,9 @@
 """A nest in LLVM's language, as a kernel. It depends on formulas and dtypes, not on sizes, so programs share kernels.
 
-    i64 kernel(ptr operands, ptr addresses, i64 part, i64 parts)
+    void kernel(ptr operands, ptr addresses, i64 part, i64 parts)
 
-It carries out one of `parts` parts of its work and returns 0, or 1 if an index lies outside its row. `operands` are integers of
-64 bits; those that stand for arrays are places in `addresses`. All arrays are C-contiguous.
+It carries out one of `parts` parts of its work. `operands` are integers of 64 bits; those that stand for arrays are places in
+`addresses`. All arrays are C-contiguous.
 
 Registers are cells of the stack, which LLVM promotes to registers of the processor. Elementwise functions and conversions are
 those of all kernels (executors/llvm/functions.py).
@@ -11,13 +11,14 @@ those of all kernels (executors/llvm/functions.py).
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, type_of
+from ..executors.llvm.functions import Instructions, Value, apply, cast, constant, function_text, type_of
 from ..executors.llvm.products import called
 from ..loop_ir.elements import WIDE
 from ..loop_ir.expression import INDEX, Array, Expr, ScratchView, lift
@@ -73,16 +74,11 @@ class NestKernel:
         self._entry: list[str] = []
         self._metadata: list[str] = []
         self._group = ""
-        self._texts: dict[str, str] = {}
 
-    def text(self, name: str) -> str:
-        """The function, and before it that of a range of the grid."""
-        if name not in self._texts:
-            self._texts[name] = NestKernel(self.nest, self.multiplies, self._is_stack)._text(name)
-        return self._texts[name]
-
-    def _text(self, name: str) -> str:
-        nest, to, head, status = self.nest, self._to, self._head(name), "0"
+    @functools.cached_property
+    def text(self) -> str:
+        """The function `k`, and before it that of a range of the grid."""
+        nest, to, head = self.nest, self._to, self._head()
         for number, one in enumerate(nest.scratch):
             self._names[one] = self._names[one.of] if isinstance(one, ScratchView) else f"%scratch{number}"
         self._entry += [
@@ -90,19 +86,15 @@ class NestKernel:
             for x in nest.scratch
             if type(x) is Array
         ]
-        if nest.refused is not None:
-            to.do(f"store i64 0, ptr {self._cell(nest.refused, 'i64')}")
         if isinstance(nest.grid, Part):
             self._names |= {nest.grid.start: "%start", nest.grid.stop: "%stop"}
             self._body(nest.grid.body)
         else:
             self._loop(nest.grid, "%start", "%stop")
-        if nest.refused is not None:
-            status = to.add(f"load i64, ptr {self._cell(nest.refused, 'i64')}")
-        body = ["entry:", *self._entry, *to.lines, f"  ret i64 {status}", "}"]
-        return "\n".join([*sorted(to.declared), head, *body, *self._whole(name), *self._metadata])
+        body = ["entry:", *self._entry, *to.lines, "  ret void", "}"]
+        return "\n".join([*sorted(to.declared), head, *body, self._whole(), *self._metadata])
 
-    def _head(self, name: str) -> str:
+    def _head(self) -> str:
         """The head of the function of a range. Arrays are parameters, so that LLVM knows those that do not alias."""
         nest = self.nest
         self._names = {one: f"%array{number}" for number, one in enumerate(nest.arrays)}
@@ -111,7 +103,7 @@ class NestKernel:
         alias, width = "" if nest.in_place else " noalias", ' "prefer-vector-width"="512"' if long else ""
         given = ["i64 %start", "i64 %stop", *(f"ptr{alias} {self._names[x]}" for x in nest.arrays)]
         given += [*(f"i64 {self._names[x]}" for x in nest.sizes), "ptr %product", "ptr %blas"]
-        return f"define internal i64 @{name}_range({', '.join(given)}) noinline{width} {{"
+        return f"define internal void @k_range({', '.join(given)}) noinline{width} {{"
 
     def _begin(self) -> tuple[Value, int]:
         """Load the operands; the extent of the grid, and the number of which multiples parts begin at."""
@@ -125,7 +117,7 @@ class NestKernel:
             extent, align = grid.axis.extent, LINE if grid.is_innermost else 1
         return self._value(extent, {}), align
 
-    def _whole(self, name: str) -> list[str]:
+    def _whole(self) -> str:
         """The kernel, which calls the function of its range, or that of the whole grid for each member."""
         to, nest, before = Instructions(), self.nest, self._to
         self._to = to
@@ -135,23 +127,20 @@ class NestKernel:
         way = [load_operand(to, next(behind)) for _ in range(2 if nest.products else 0)]
         blas = [to.add(f"inttoptr i64 {one} to ptr") for one in way] or ["null", "null"]
 
-        def call(start: Value, stop: Value, arrays: Sequence[Value]) -> Value:
+        def call(start: Value, stop: Value, arrays: Sequence[Value]) -> None:
             given = [f"i64 {start}", f"i64 {stop}", *(f"ptr {x}" for x in arrays), *(f"i64 {x}" for x in sizes)]
-            return to.add(f"call i64 @{name}_range({', '.join([*given, *(f'ptr {x}' for x in blas)])})")
+            to.do(f"call void @k_range({', '.join([*given, *(f'ptr {x}' for x in blas)])})")
 
         if self._is_stack:
             members = load_operand(to, next(behind))
             strides = [load_operand(to, next(behind)) for _ in arrays]
             with to.loop(*part_of(to, members, 1)) as member:
                 moves = [to.add(f"mul i64 {member.index}, {stride}") for stride in strides]
-                moved = [to.add(f"getelementptr i8, ptr {x}, i64 {at}") for x, at in zip(arrays, moves, strict=True)]
-                with to.when(to.add(f"icmp ne i64 {call('0', extent, moved)}, 0")):
-                    to.do("ret i64 1")
-            to.do("ret i64 0")
+                call("0", extent, [to.add(f"getelementptr i8, ptr {x}, i64 {at}") for x, at in zip(arrays, moves, strict=True)])
         else:
-            to.do(f"ret i64 {call(*part_of(to, extent, align), arrays)}")
+            call(*part_of(to, extent, align), arrays)
         self._to = before
-        return [f"define i64 @{name}(ptr %o, ptr %a, i64 %part, i64 %parts) {{", "entry:", *to.lines, "}"]
+        return function_text("void @k(ptr %o, ptr %a, i64 %part, i64 %parts)", to)
 
     # Statements ---------------------------------------------------------------------------------------------------------------
 

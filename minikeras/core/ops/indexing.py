@@ -353,15 +353,24 @@ def checked_indices(name: str, indices: Tensor, size: int) -> Tensor:
     return indices
 
 
-def check_range(name: str, what: str, numbers: Tensor, size: int) -> None:
-    """Refuse numbers that are not all in [0, size)."""
+def check_range(name: str, what: str, numbers: Tensor, size: int, first: int = 0) -> None:
+    """Refuse numbers that are not all in [first, size)."""
 
     def within(values: np.ndarray[Any, Any]) -> None:
-        if values.size and (values.min() < 0 or values.max() >= size):
-            bad = values[(values < 0) | (values >= size)].flat[0]
-            raise InvalidArgumentError(f"{name}: {what} = {bad} is not in [0, {size}).")
+        if values.size and (values.min() < first or values.max() >= size):
+            bad = values[(values < first) | (values >= size)].flat[0]
+            raise InvalidArgumentError(f"{name}: {what} = {bad} is not in [{first}, {size}).")
 
     check_values(numbers, within)
+
+
+def sparse_read(x: Tensor, indices: Tensor) -> Tensor:
+    """The rows of a table at indices; negative ones count from the end."""
+    check_range("sparse_read", "indices", indices, x.shape[0], -x.shape[0])
+    return look_up(x, indices, axis=-x.ndim)
+
+
+register("sparse_read", sparse_read)
 
 
 def _picked_for_each(x: Tensor, key: Key) -> tuple[Tensor, Key]:

@@ -20,7 +20,7 @@ from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loop_ir.expression import DTYPES
 from minikeras.compiler.loop_ir.fusion import fuse_groups
 from minikeras.compiler.passes import optimized
-from minikeras.compiler.passes.device import compare_columns, lower_convolutions
+from minikeras.compiler.passes.device import lower_convolutions
 from minikeras.core import Record
 from minikeras.nn_ops import streams
 
@@ -64,8 +64,8 @@ def replayed(name: str, program: Program, arguments: list[Any]) -> Iterator[Case
 
 
 def plain(program: Program) -> Program:
-    """The program after the passes that all executors have, elements at columns as comparisons."""
-    return compare_columns(optimized(program))
+    """The program after the passes that all executors have."""
+    return optimized(program)
 
 
 def in_groups(program: Program) -> Program:
@@ -75,7 +75,7 @@ def in_groups(program: Program) -> Program:
 
 def for_graphs(program: Program) -> Program:
     """The program after the passes that all executors have, with those steps of optimizers that are instructions for graphs."""
-    return compare_columns(optimized(program, kinds=DTYPES, graphs=True))
+    return optimized(program, kinds=DTYPES, graphs=True)
 
 
 def cases(name: str, function: Any, *inputs: Any, passes: Passes = plain) -> list[Case]:

@@ -12,7 +12,6 @@ from slow import mostly_slow
 from minikeras.compiler.executors.cuda_graph.nodes import Emitter
 from minikeras.compiler.ir import Program, Slot, outputs_of
 from minikeras.compiler.loops import loop, traced
-from minikeras.compiler.passes.inlining import add_at, take_at
 from minikeras.compiler.render.cuda import LONG, THREADS
 from minikeras.core import Record
 from minikeras.core.registry import operations as o
@@ -107,8 +106,6 @@ def rows():
     for kind, dtype in itertools.product(("int8", "int32", "uint8", "float32"), ("float16", "float32", "int32", "bool")):
         options = {"on": True, "off": False} if dtype == "bool" else {"on": 2.5, "off": -1}
         yield o.one_hot, [integers(300, 33, low=-1).astype(kind)], {"depth": 300, "dtype": dtype, **options}
-    yield take_at, [normal(33, 10), integers(10, 33, low=-10)], {}
-    yield add_at, [normal(33, 10), integers(10, 33, dtype="int32")], {"number": -1}
 
 
 def moves():

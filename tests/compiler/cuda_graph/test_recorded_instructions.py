@@ -33,6 +33,8 @@ MISSING = {
             "softmax_cross_entropy",
             "sparse_softmax_cross_entropy",
             "sparse_softmax_cross_entropy_grad",
+            "take_at",
+            "add_at",
         ),
     },
     "convolutions of stacks, with leading axes": {"convolve", "spread_windows", "correlate_windows"},

@@ -22,7 +22,7 @@ from ...ir import Program, Slot
 from ...loop_ir.expression import DTYPES
 from ...loop_ir.fusion import fuse_groups
 from ...passes import optimized
-from ...passes.device import compare_columns, lower_convolutions, on_host
+from ...passes.device import lower_convolutions, on_host
 from ...planning import touched
 from ...render.cuda_functions import PREAMBLE
 from ..numpy.lowering import Kernel, kernel_of
@@ -373,7 +373,7 @@ def compiled(program: Program, device: CuPyDevice) -> GraphExecutable:
     """
     recorded, twin = program, program.over_numpy()
     program = optimized(twin, kinds=DTYPES, graphs=True)
-    program = fuse_groups(compare_columns(lower_convolutions(program)), TARGET)
+    program = fuse_groups(lower_convolutions(program), TARGET)
     hosted = on_host(recorded, twin, program)
     rollback = rollback_of(program)
     if rollback is None:

@@ -82,7 +82,7 @@ def known(body: Body) -> bool:
     read = tuple([0 if dtype is float else 1 for dtype in body.inputs])
     made = tuple([(register, False, 1) for register in body.outputs])
     try:
-        return all(map(is_known, dtypes)) and bool(_kernel_of(elements_nest(body, read, made, 0, 0), False, False).text("k"))
+        return all(map(is_known, dtypes)) and bool(_kernel_of(elements_nest(body, read, made, 0, 0), False, False).text)
     except (KeyError, NoNest):
         return False
 

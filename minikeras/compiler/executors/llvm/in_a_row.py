@@ -178,9 +178,6 @@ class InARow:
         Returns:
             None, and nothing was done, if Variables are not to be written in place, or if a step is going to fail before its
             kernels begin: one by one they tell which.
-
-        Raises:
-            MinikerasError: of the step that failed; those before it are done.
         """
         run = _Run(self._layout, memory, count)
         if not (run.bind() and run.give_arguments(batches, start, start + count)):

@@ -76,9 +76,9 @@ def addresses(kernels: Sequence[Any]) -> list[int]:
     """The addresses of the machine code of kernels.
 
     Args:
-        kernels: objects whose `text(name)` is a function of that name.
+        kernels: objects whose `text` is a function `k`.
     """
-    texts = [kernel.text("k") for kernel in kernels]
+    texts = [kernel.text for kernel in kernels]
     names = ["k" + hashlib.sha256(text.encode()).hexdigest()[:24] for text in texts]
     with _lock:
         new = {name: text.replace("@k(", f"@{name}(") for name, text in zip(names, texts, strict=True) if name not in _known}

@@ -24,8 +24,8 @@ from ....types import Array
 from . import jit
 from .functions import Instructions, Value, function_text
 
-COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, FAILED, PARTS, WORKERS = range(8)
-MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES, FLUSHES = range(8, 15)
+COUNT, INSTRUCTIONS, ADDRESSES, GENERATION, MARKS, PARTS, WORKERS = range(7)
+MAILBOXES, STEPS, LAST, DONE, MOVED, MOVES, FLUSHES = range(7, 14)
 """Fields of a job: integers of 64 bits."""
 _LOCK, _JOB, _THREAD, _BUSY, _STOP, _ACQUIRE, _RELEASE, _TAKEN = range(8)
 """Fields of a mailbox, by which a worker is told of a job. TAKEN of the first one says whether a job has the workers."""
@@ -41,7 +41,7 @@ def _text() -> str:
     """All functions of the loops: `run` is called by Python, `work` by each thread that waits for jobs."""
     functions: dict[str, Callable[[Instructions], Value | None]] = {
         "internal void @wait(ptr %cell, i64 %generation)": _wait,
-        "internal i64 @alone(ptr %job)": _alone,
+        "internal void @alone(ptr %job)": _alone,
         "internal void @pass(ptr %job, i64 %thread, i64 %generation)": _pass,
         "internal void @share(ptr %job, i64 %thread)": _share,
         "internal void @advance(ptr %job)": _advance,
@@ -102,28 +102,27 @@ def _wait(to: Instructions) -> None:
 
 
 @contextlib.contextmanager
-def _instructions(to: Instructions) -> Iterator[tuple[Value, Value, Callable[[Value], Value]]]:
-    """For each instruction of a job its number, its parts, and a function that runs a part and returns its status."""
+def _instructions(to: Instructions) -> Iterator[tuple[Value, Value, Callable[[Value], None]]]:
+    """For each instruction of a job its number, its parts, and a function that runs a part."""
     count, table = _field(to, "%job", COUNT), _field(to, "%job", INSTRUCTIONS, "ptr")
     addresses = _field(to, "%job", ADDRESSES, "ptr")
     with to.loop(stop=count) as one:
         at = _at(to, table, _times(to, one.index, 3))
         kernel, operands, parts = _field(to, at, 0, "ptr"), _field(to, at, 1, "ptr"), _field(to, at, 2)
         given = f"ptr {operands}, ptr {addresses}"
-        yield one.index, parts, lambda c: to.add(f"call i64 {kernel}({given}, i64 {c}, i64 {parts})")
+        yield one.index, parts, lambda c: to.do(f"call void {kernel}({given}, i64 {c}, i64 {parts})")
 
 
-def _alone(to: Instructions) -> Value:
-    """All parts of all instructions in order; the number of the instruction that failed, or 0."""
-    with _instructions(to) as (i, parts, status), to.loop(stop=parts) as part, to.when(_is(to, "ne", status(part.index), 0)):
-        to.do(f"ret i64 {_more(to, i)}")
-    return "0"
+def _alone(to: Instructions) -> None:
+    """All parts of all instructions in order."""
+    with _instructions(to) as (_, parts, carry_out), to.loop(stop=parts) as part:
+        carry_out(part.index)
 
 
 def _pass(to: Instructions) -> None:
     """The work of a thread in a step: of each instruction the parts that are free, its own first, then wait for all."""
-    marks, most, failed = _field(to, "%job", MARKS, "ptr"), _field(to, "%job", PARTS), _at(to, "%job", FAILED)
-    with _instructions(to) as (i, parts, status):
+    marks, most = _field(to, "%job", MARKS, "ptr"), _field(to, "%job", PARTS)
+    with _instructions(to) as (i, parts, carry_out):
         block = _times(to, i, most)
 
         def mark(c: Value) -> Value:
@@ -136,8 +135,7 @@ def _pass(to: Instructions) -> None:
             with to.when(_is(to, "slt", old, "%generation")):
                 pair = to.add(f"cmpxchg ptr {own}, i64 {old}, i64 %generation acq_rel monotonic")
                 with to.when(to.add(f"extractvalue {{ i64, i1 }} {pair}, 1")):
-                    with to.when(_is(to, "eq", _look(to, failed, "monotonic"), 0)), to.when(_is(to, "ne", status(c), 0)):
-                        _tell(to, failed, _more(to, i), "monotonic")
+                    carry_out(c)
                     _tell(to, _at(to, own, MARK // 2), "%generation")
         with to.loop(stop=parts) as other:
             to.do(f"call void @wait(ptr {_at(to, mark(other.index), MARK // 2)}, i64 %generation)")
@@ -145,11 +143,10 @@ def _pass(to: Instructions) -> None:
 
 def _share(to: Instructions) -> None:
     """The work of a worker on a job: pass after pass, each when the caller has begun it."""
-    cell, failed = _at(to, "%job", GENERATION), _at(to, "%job", FAILED)
+    cell = _at(to, "%job", GENERATION)
     first, last = _look(to, cell), _field(to, "%job", LAST)
     with to.loop(first) as step:
         to.do(f"call void @pass(ptr %job, i64 %thread, i64 {step.index})")
-        step.leave(_is(to, "ne", _look(to, failed), 0))
         step.leave(_is(to, "sge", step.index, last))
         to.do(f"call void @wait(ptr {cell}, i64 {_more(to, step.index)})")
 
@@ -168,11 +165,10 @@ def _run(to: Instructions) -> Value:
     control, given = to.add("alloca i64"), to.add("alloca i64")
     with to.when(_is(to, "ne", "%references", 0)):
         to.do("ret i64 -1")
-    generation, failed, done = [_at(to, "%job", number) for number in (GENERATION, FAILED, DONE)]
+    generation, done = [_at(to, "%job", number) for number in (GENERATION, DONE)]
     before = _field(to, "%job", GENERATION)
     first, final = _more(to, before), _more(to, before, _field(to, "%job", STEPS))
     to.do(f"store i64 {final}, ptr {_at(to, '%job', LAST)}\n  store i64 0, ptr {done}\n  store i64 0, ptr {given}")
-    _tell(to, failed, 0)
     every, mailboxes = _field(to, "%job", WORKERS), _field(to, "%job", MAILBOXES, "ptr")
     taken = _at(to, mailboxes, _TAKEN)
     with to.when(_is(to, "sgt", every, 0)):
@@ -193,8 +189,7 @@ def _run(to: Instructions) -> Value:
         with to.when(shared):
             to.do(f"call void @pass(ptr %job, i64 0, i64 {step.index})")
         with to.when(single):
-            _tell(to, failed, to.add("call i64 @alone(ptr %job)"), "monotonic")
-        step.leave(_is(to, "ne", _look(to, failed), 0))
+            to.do("call void @alone(ptr %job)")
         to.do(f"store i64 {_more(to, _field(to, '%job', DONE))}, ptr {done}")
         step.leave(_is(to, "sge", step.index, final))
         to.do("call void @advance(ptr %job)")
@@ -208,7 +203,7 @@ def _run(to: Instructions) -> Value:
     to.do(f"call void @restore(ptr {control})")
     with to.when(shared):
         _tell(to, taken, 0, "seq_cst")
-    return _look(to, failed)
+    return "0"
 
 
 def _work(to: Instructions) -> None:
@@ -276,17 +271,13 @@ class Job:
         self._run = _entries().run_holding if holds else _entries().run
         self._team: _Team | None = None
 
-    def __call__(self) -> int:
-        """Carry the instructions out; 0, or the number, from 1, of the instruction that found an index outside its row.
-
-        Returns:
-            -1, and nothing was done, if something else refers to the arrays of `alone`.
-        """
+    def __call__(self) -> bool:
+        """Carry the instructions out; False, and nothing was done, if something else refers to the arrays of `alone`."""
         if self.parts > 1 and (team := _team()) is not self._team:
             self._head[MAILBOXES], self._head[WORKERS] = team.mailboxes.ctypes.data, team.workers
             self._team = team
         status: int = called_with_others(self._run, self._place, self.alone) if self.alone else self._run(self._place, 0)
-        return status
+        return status == 0
 
     @property
     def steps(self) -> int:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import Variable, restore
-from ....errors import InvalidArgumentError
 from ....parallel import thread_count
 from ...ir import Slot
 from ...loop_ir.elements import elements_nest
@@ -147,15 +146,9 @@ class Segment:
     def carry_out(self, job: Job) -> bool:
         """Carry a job out; False, and nothing was done, if something else refers to arrays that it must write alone."""
         if self._one_thread is None:
-            stopped = job()
-        else:
-            with self._one_thread:
-                stopped = job()
-        if stopped > 0:
-            raise InvalidArgumentError(
-                "a label or an index is outside its row: labels are in [0, classes), indices in [0, size)."
-            )
-        return stopped == 0
+            return job()
+        with self._one_thread:
+            return job()
 
 
 class Commit:
